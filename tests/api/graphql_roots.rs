@@ -147,9 +147,12 @@ async fn a_deadline_takes_what_was_not_read_in_time() {
     )
     .await;
     known("GqlSleeper").await;
-    let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(id: 1) { id } __typename }";
+    let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(limit: 1) { id } \
+                 c: getArtists(id: 1) { id } __typename }";
     let answer = hurried("demo", query).await;
-    let expected = json!({"a": [{"id": "1"}], "x": null, "b": null, "__typename": "Query"});
+    // What shares a statement with the first one was read with it.
+    let artist = json!([{"id": "1"}]);
+    let expected = json!({"a": artist, "x": null, "b": null, "c": artist, "__typename": "Query"});
     assert_eq!(answer["data"], expected, "{answer}");
     assert_eq!(codes(&answer), [("x", "TIMEOUT"), ("b", "TIMEOUT")]);
 }

@@ -8,6 +8,7 @@ mod json;
 mod matcher;
 mod operator;
 mod read;
+mod rebind;
 mod write;
 
 pub use error::{Error, Result};
@@ -17,4 +18,5 @@ pub use json::{Elements, Json, Members};
 pub use matcher::{Image, Key, KeyReader, Letters, Matcher, Pin, Verdict};
 pub use operator::Operator;
 pub use read::no_text;
+pub use rebind::Leaf;
 pub use write::Alias;

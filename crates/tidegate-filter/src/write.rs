@@ -90,7 +90,7 @@ impl Comparison {
     }
 
     /// How many parameters it has in SQL.
-    fn parameters(&self, relation: &Relation) -> usize {
+    pub(crate) fn parameters(&self, relation: &Relation) -> usize {
         match self.operator {
             Operator::IsNull | Operator::IsNotNull => 0,
             Operator::In | Operator::NotIn if self.is_listed_singly(relation) => self
@@ -98,6 +98,23 @@ impl Comparison {
                 .elements(&self.place)
                 .map_or(0, |elements| elements.len()),
             _ => 1,
+        }
+    }
+
+    /// The one value that an operator other than a list's takes, and its type.
+    fn operand<'c>(&self, column: &'c Column) -> (Parameter, &'c Type) {
+        if self.number {
+            (self.value.clone(), number_type(&column.r#type))
+        } else {
+            operand(&column.r#type, self.operator, &self.json())
+        }
+    }
+
+    /// Its parameter in SQL, where there is one and the column holds no documents.
+    pub(crate) fn parameter(&self, relation: &Relation) -> Parameter {
+        match self.operator {
+            Operator::In | Operator::NotIn => self.value.clone(),
+            _ => self.operand(relation.column(self.column)).0,
         }
     }
 
@@ -206,18 +223,9 @@ impl Level<'_> {
             }
             Operator::In | Operator::NotIn => self.write_list(column, comparison, sql),
             _ => {
-                let json = comparison.json();
-                let (value, r#type) = if comparison.number {
-                    (comparison.value.clone(), number_type(&column.r#type))
-                } else {
-                    operand(&column.r#type, comparison.operator, &json)
-                };
-                self.write_pair(
-                    column,
-                    comparison,
-                    (comparison.operator, value, r#type),
-                    sql,
-                );
+                let (value, r#type) = comparison.operand(column);
+                let value = (comparison.operator, value, r#type);
+                self.write_pair(column, comparison, value, sql);
             }
         }
     }

@@ -69,6 +69,14 @@ async fn main() {
     let deeper = [&shared[..], &[Type::INT4]].concat();
     let (all, first) = ([0, 1, 2, 3], [0, 1, 2, 3]);
     let one = Rows::new(flat(), &[(1, 1, &all[..])]);
+    let five = [
+        Type::INT4,
+        Type::INT4,
+        Type::TEXT,
+        Type::NUMERIC,
+        Type::TIMESTAMPTZ,
+    ];
+    let five = Rows::new(columns(&five), &[(1, 1, &[0, 1, 2, 3, 4][..]); 5]);
     let page = Rows::new(flat(), &[(25, 1, &all[..])]);
     let list = Rows::new(
         columns(&shared),
@@ -91,7 +99,14 @@ async fn main() {
     ];
     let nested = Rows::new(columns(&deeper), &nested);
     measure("by key", 100_000, BY_KEY, r#"{"id":7}"#, &one).await;
-    measure("five roots by key", 20_000, FIVE_ROOTS, r#"{"id":7}"#, &one).await;
+    measure(
+        "five roots by key",
+        20_000,
+        FIVE_ROOTS,
+        r#"{"id":7}"#,
+        &five,
+    )
+    .await;
     measure("25 rows", 20_000, PAGE, r#"{"first":7}"#, &page).await;
     measure("1 x list of 10", 50_000, LIST, r#"{"id":7}"#, &list).await;
     measure(

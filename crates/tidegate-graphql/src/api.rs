@@ -14,6 +14,7 @@ use crate::error::{Code, Error};
 use crate::introspection::Node;
 use crate::limits::Limits;
 use crate::lower::Introspector;
+use crate::templates::{Budget, Templates};
 use crate::text::Text;
 use crate::unwritten::{Unwritten, Written};
 
@@ -35,10 +36,19 @@ pub struct Api {
     documents: Cache<Arc<str>, Arc<Known>>,
     introspections: Cache<Arc<Node>, Written>,
     sdl: OnceLock<Written>,
+    templates: Budget,
 }
 
 /// What is known of a document: itself, or what is wrong with it.
-type Known = Result<Document, Vec<Error>>;
+type Known = Result<Valid, Vec<Error>>;
+
+/// A valid document.
+#[derive(Debug)]
+struct Valid {
+    document: Document,
+    /// By operation, what its requests share.
+    templates: Vec<Templates>,
+}
 
 /// An operation of a document that is valid.
 #[derive(Clone, Debug)]
@@ -58,6 +68,7 @@ impl Api {
             documents: Cache::new(DOCUMENTS.0, DOCUMENTS.1 * WEIGHT),
             introspections: Cache::new(INTROSPECTIONS.0, INTROSPECTIONS.1),
             sdl: OnceLock::new(),
+            templates: Budget::default(),
             types,
         }
     }
@@ -70,6 +81,11 @@ impl Api {
     /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The room for templates of its operations.
+    pub(crate) fn templates(&self) -> &Budget {
+        &self.templates
     }
 
     pub(crate) fn roots(&self) -> &Roots {
@@ -100,8 +116,8 @@ impl Api {
                 .put(text, Arc::clone(&known), query.len() * WEIGHT);
             known
         });
-        let document = known.as_ref().as_ref().map_err(Clone::clone)?;
-        let operation = choose(document, operation_name).map_err(|error| vec![error])?;
+        let valid = known.as_ref().as_ref().map_err(Clone::clone)?;
+        let operation = choose(&valid.document, operation_name).map_err(|error| vec![error])?;
         Ok(Prepared { known, operation })
     }
 
@@ -129,7 +145,11 @@ impl Api {
             check_limits(&document, operation, &self.limits).map_err(|error| vec![error])?;
         }
         check_overlaps(&document)?;
-        Ok(document)
+        let operations = document.operations.iter();
+        Ok(Valid {
+            templates: operations.map(|_| Templates::default()).collect(),
+            document,
+        })
     }
 }
 
@@ -169,8 +189,18 @@ impl Prepared {
     }
 
     pub(crate) fn operation(&self) -> Option<(&Document, &Operation)> {
-        let document = self.known.as_ref().as_ref().ok()?;
+        let document = &self.known.as_ref().as_ref().ok()?.document;
         Some((document, document.operations.get(self.operation)?))
+    }
+
+    /// What requests of the operation share.
+    pub(crate) fn templates(&self) -> Option<&Templates> {
+        self.known
+            .as_ref()
+            .as_ref()
+            .ok()?
+            .templates
+            .get(self.operation)
     }
 }
 

@@ -14,7 +14,11 @@ use crate::kind::takes_any_json;
 
 /// The variables of a request, coerced.
 #[derive(Debug, Default)]
-pub(crate) struct Variables<'a>(BTreeMap<&'a str, Json<'a>>);
+pub(crate) struct Variables<'a> {
+    operation: Option<&'a Operation>,
+    /// By the number of the variable among those of the operation.
+    values: Vec<Option<Json<'a>>>,
+}
 
 impl<'a> Variables<'a> {
     /// Coerces the values of a request to the variables of an operation. Values for variables that
@@ -39,25 +43,25 @@ impl<'a> Variables<'a> {
                 ))]
             })?
             .unwrap_or_default();
-        // Of a name that is given twice the last value counts.
-        let given: BTreeMap<_, _> = given.into_iter().collect();
-        let mut coerced = BTreeMap::new();
+        let given = Given::new(given);
+        let mut values = Vec::with_capacity(operation.variables.len());
         let mut errors = Errors::default();
         for variable in &operation.variables {
             if errors.is_full() {
                 break;
             }
-            let value = given.get(&*variable.name);
+            let value = given.get(&variable.name);
             let value = match (value, &variable.default, &variable.r#type) {
                 (Some(value), ..) => json(value.get(), &variable.r#type),
                 (None, Some(default), r#type) => literal(default, r#type),
                 (None, None, InputType::NonNull(_)) => Err("must be given".to_owned()),
-                (None, None, _) => continue,
+                (None, None, _) => {
+                    values.push(None);
+                    continue;
+                }
             };
             match value {
-                Ok(value) => {
-                    coerced.insert(&*variable.name, value);
-                }
+                Ok(value) => values.push(Some(value)),
                 Err(problem) => {
                     let (name, r#type) = (&variable.name, &variable.r#type);
                     let message = format!("Variable `${name}` of type `{type}` {problem}");
@@ -66,11 +70,25 @@ impl<'a> Variables<'a> {
             }
         }
         errors.into_result()?;
-        Ok(Self(coerced))
+        Ok(Self {
+            operation: Some(operation),
+            values,
+        })
     }
 
-    fn get(&self, name: &str) -> Option<&Json<'a>> {
-        self.0.get(name)
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<&Json<'a>> {
+        self.at(self.number(name)?)
+    }
+
+    /// The value of a variable by its number.
+    pub(crate) fn at(&self, number: usize) -> Option<&Json<'a>> {
+        self.values.get(number)?.as_ref()
+    }
+
+    /// The number of a variable among those of the operation.
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+        self.operation?.variable(name)
     }
 
     /// The value of an argument; `None` when it is a variable that has none.
@@ -142,6 +160,35 @@ impl<'a> Variables<'a> {
             }
         }
         Ok(true)
+    }
+}
+
+/// From so many values on they are sorted by name.
+const MANY: usize = 16;
+
+/// The values of a request. Of a name that is given twice the last value counts.
+enum Given<'a> {
+    Few(json::Members<'a>),
+    Many(BTreeMap<Cow<'a, str>, &'a RawValue>),
+}
+
+impl<'a> Given<'a> {
+    fn new(members: json::Members<'a>) -> Self {
+        if members.len() < MANY {
+            Self::Few(members)
+        } else {
+            Self::Many(members.into_iter().collect())
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        match self {
+            Self::Few(members) => {
+                let found = members.iter().rfind(|(known, _)| known == name);
+                found.map(|(_, value)| *value)
+            }
+            Self::Many(members) => members.get(name).copied(),
+        }
     }
 }
 

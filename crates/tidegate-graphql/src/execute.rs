@@ -1,5 +1,6 @@
 //! Running an operation.
 
+mod planning;
 mod run;
 
 use std::collections::BTreeMap;
@@ -16,9 +17,11 @@ use crate::coerce::Variables;
 use crate::collect::Collector;
 use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error};
-use crate::lower::{self, Lowered, Lowerer};
+use crate::lower::Trace;
 use crate::response::{self, Answer};
+use crate::templates::Templates;
 
+use self::planning::Planned;
 use self::run::run;
 
 /// As whom and on what terms an operation runs.
@@ -59,6 +62,8 @@ enum Failure {
     Field(usize, Error),
     /// The statement of several root fields failed.
     Shared(Error),
+    /// The plan of a template has to be sent again, which it cannot be.
+    Outgrown,
     /// The deadline passed before the statements of these root fields ended.
     Deadline(Vec<usize>, Error),
     /// A definition changed under the statements; nothing has taken effect.
@@ -122,7 +127,8 @@ impl Api {
         mut context: Context<'_>,
     ) -> Result<Answer, tidegate_sql::Error> {
         context.terms.author = Author::Service;
-        let Some((document, operation)) = prepared.operation() else {
+        let operation = prepared.operation().zip(prepared.templates());
+        let Some(((document, operation), templates)) = operation else {
             let error = Error::new(Code::Internal, "the operation is not there");
             return Ok(Answer::refused(&[error]));
         };
@@ -138,6 +144,8 @@ impl Api {
             },
             operation,
             context,
+            trace: &Trace::default(),
+            templates,
         };
         match request.answer().await {
             Ok(answer) => Ok(answer),
@@ -149,6 +157,9 @@ impl Api {
                 | Failure::Deadline(_, error)
                 | Failure::Redefined(_, error),
             ) => Ok(Answer::failed(&[error])),
+            Err(Failure::Outgrown) => {
+                Err(tidegate_sql::Error::internal("a template outgrown twice"))
+            }
             Err(Failure::Unavailable(error)) => Err(error),
         }
     }
@@ -161,6 +172,8 @@ struct Request<'r> {
     collect: Collector<'r>,
     operation: &'r Operation,
     context: Context<'r>,
+    trace: &'r Trace,
+    templates: &'r Templates,
 }
 
 impl Request<'_> {
@@ -175,6 +188,10 @@ impl Request<'_> {
             let failure = match self.attempt(&mut errors, share).await {
                 Err(Failure::Shared(_)) if share => {
                     share = false;
+                    continue;
+                }
+                Err(Failure::Outgrown) => {
+                    self.templates.forbid();
                     continue;
                 }
                 Err(Failure::Redefined(..)) if !redefined => {
@@ -212,16 +229,19 @@ impl Request<'_> {
 
     /// With `share` root fields may share a statement.
     async fn attempt(&self, errors: &mut FieldErrors, share: bool) -> Result<Answer, Failure> {
-        let lowered = self.lower(errors)?;
-        let introspections = lowered.introspections;
         let mut limits = self.api.limits().rows;
         limits.bytes = limits.bytes.min(self.context.room);
-        let new = if share { Plan::new } else { Plan::separate };
-        let plan = new(self.api.schema(), lowered.planned, &limits);
-        let mut plan = plan.map_err(|error| self.of_plan(error))?;
+        let Planned {
+            mut plan,
+            introspections,
+            shape,
+        } = self.plan(errors, share, &limits)?;
         let ran = run(&mut plan, self.context, |error| self.of_plan(error)).await;
         let uncommitted = match ran {
-            Ok(uncommitted) => uncommitted,
+            Ok(uncommitted) => {
+                self.share(shape, &plan);
+                uncommitted
+            }
             Err(failure) => {
                 self.recover(failure, &mut plan, errors)?;
                 None
@@ -302,24 +322,6 @@ impl Request<'_> {
     fn number(&self, key: &Arc<str>) -> Option<usize> {
         let groups = self.collect.fields(&self.operation.selection).ok()?;
         groups.iter().position(|group| group.key() == key)
-    }
-
-    fn lower(&self, errors: &mut FieldErrors) -> Result<Lowered<'_>, Failure> {
-        let lowerer = Lowerer {
-            schema: self.api.schema(),
-            roots: self.api.roots(),
-            collect: self.collect,
-            variables: self.collect.variables,
-            introspect: self.api,
-        };
-        let made = lower::lower(lowerer, self.operation, self.api.limits(), errors);
-        made.map_err(|error| {
-            if error.path.is_empty() {
-                Failure::Invalid(vec![error])
-            } else {
-                Failure::Operation(error)
-            }
-        })
     }
 }
 

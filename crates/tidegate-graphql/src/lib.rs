@@ -17,6 +17,7 @@ mod request;
 mod response;
 mod sdl;
 mod subscription;
+mod templates;
 mod text;
 mod unwritten;
 

@@ -105,6 +105,7 @@ impl Api {
             collect,
             variables: &variables,
             introspect: self,
+            trace: None,
         };
         let groups = collect.fields(&operation.selection);
         let groups = groups.map_err(|error| vec![error])?;

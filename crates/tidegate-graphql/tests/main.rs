@@ -12,4 +12,5 @@ mod large;
 mod many;
 mod sdl;
 mod subscriptions;
+mod templates;
 mod variables;

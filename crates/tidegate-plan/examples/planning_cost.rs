@@ -14,7 +14,7 @@ use std::time::Instant;
 use bytes::{BufMut, BytesMut};
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Json};
-use tidegate_plan::operation::{Field, List, Root, RootField, Selection, Shows};
+use tidegate_plan::operation::{Field, List, Origins, Root, RootField, Selection, Shows};
 use tidegate_plan::{Limits, Operation, Plan};
 use tidegate_sql::{Column, RawRow, Type, WireFormat};
 
@@ -230,6 +230,7 @@ fn list(filter: Filter, fields: Vec<Field>) -> List {
         limit: None,
         offset: None,
         selection: Selection { fields },
+        origins: Origins::default(),
     }
 }
 

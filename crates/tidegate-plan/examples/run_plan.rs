@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::Filter;
-use tidegate_plan::operation::{Field, List, Root, RootField, Selection, Shows};
+use tidegate_plan::operation::{Field, List, Origins, Root, RootField, Selection, Shows};
 use tidegate_plan::{Limits, Operation, Plan};
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
@@ -102,5 +102,6 @@ fn list(fields: Vec<Field>) -> List {
         limit: None,
         offset: None,
         selection: Selection { fields },
+        origins: Origins::default(),
     }
 }

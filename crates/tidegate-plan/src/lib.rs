@@ -12,5 +12,5 @@ pub use error::{Error, Result};
 pub use limits::Limits;
 pub use operation::Operation;
 pub use outcome::{Flaw, Outcome, Path, Segment};
-pub use plan::{Plan, Way};
+pub use plan::{Plan, Template, Way};
 pub use row::{EventField, EventWriter};

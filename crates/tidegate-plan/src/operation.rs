@@ -61,6 +61,22 @@ pub struct List {
     pub offset: Option<u64>,
     /// What of each row.
     pub selection: Selection,
+    /// Which of its values are those of variables.
+    pub origins: Origins,
+}
+
+/// Which values of a list are those of variables, by their numbers: what [`Template`] needs.
+///
+/// [`Template`]: crate::Template
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    /// By comparison of the filter, in the order of [`Filter::leaves`]; those behind the last one
+    /// have values of their own.
+    pub filter: Vec<Option<usize>>,
+    /// The limit.
+    pub limit: Option<usize>,
+    /// The offset.
+    pub offset: Option<usize>,
 }
 
 /// What is shown of a row, in the order of the response.

@@ -7,6 +7,7 @@ mod juniper;
 mod limit;
 mod overlap;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) use juniper::Validator;
@@ -55,8 +56,17 @@ pub(crate) struct Operation {
     pub kind: OperationKind,
     pub name: Option<Box<str>>,
     pub variables: Vec<VariableDefinition>,
+    /// The numbers of the variables by their names.
+    pub numbers: BTreeMap<Box<str>, usize>,
     pub selection: Vec<Selection>,
     pub location: Location,
+}
+
+impl Operation {
+    /// The number of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
 }
 
 /// A named fragment. Its type condition always holds: there are only object types.
@@ -173,10 +183,15 @@ pub(crate) enum Value {
 impl Value {
     /// Calls `visit` with the name of each variable inside.
     pub(crate) fn variables(&self, visit: &mut impl FnMut(&str)) {
+        self.places(&mut |name, _| visit(name));
+    }
+
+    /// Calls `visit` with each variable inside: its name and where it stands.
+    pub(crate) fn places(&self, visit: &mut impl FnMut(&str, &Self)) {
         match self {
-            Self::Variable(name) => visit(name),
-            Self::List(items) => items.iter().for_each(|item| item.variables(visit)),
-            Self::Object(members) => members.iter().for_each(|(_, value)| value.variables(visit)),
+            Self::Variable(name) => visit(name, self),
+            Self::List(items) => items.iter().for_each(|item| item.places(visit)),
+            Self::Object(members) => members.iter().for_each(|(_, value)| value.places(visit)),
             _ => {}
         }
     }

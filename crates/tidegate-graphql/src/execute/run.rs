@@ -26,6 +26,9 @@ pub(super) async fn run<'c>(
         if !plan.restart() {
             return Ok(None);
         }
+        if plan.is_from_template() {
+            return Err(Failure::Outgrown);
+        }
     }
 }
 

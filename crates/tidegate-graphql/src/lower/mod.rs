@@ -5,6 +5,7 @@ mod arguments;
 mod introspection;
 mod mutation;
 mod selection;
+mod trace;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use crate::limits::Limits;
 use crate::unwritten::{Unwritten, Written};
 
 pub(crate) use introspection::Introspector;
+pub(crate) use trace::Trace;
 
 /// What lowering works with.
 #[derive(Clone, Copy)]
@@ -32,6 +34,8 @@ pub(crate) struct Lowerer<'d> {
     pub collect: Collector<'d>,
     pub variables: &'d Variables<'d>,
     pub introspect: &'d dyn Introspector,
+    /// What notes which variables become parameters, if that is asked.
+    pub trace: Option<&'d Trace>,
 }
 
 /// What an operation asks of the tables, and the introspections that belong into the gaps of its
@@ -150,8 +154,10 @@ impl<'d> Lowerer<'d> {
 
     /// The rows of a relation, as the arguments of a field ask for them.
     fn list(&self, relation: RelationId, group: &Group<'d>) -> Result<List, Error> {
+        let filter = self.rows(relation, group.field)?;
         Ok(List {
-            filter: self.rows(relation, group.field)?,
+            origins: self.origins(relation, group.field, &filter),
+            filter,
             order: self.order(relation, group.field)?,
             limit: self.count(group.field, "limit")?,
             offset: self.count(group.field, "offset")?,

@@ -132,10 +132,10 @@ impl<'a> Builder<'a> {
             RootField::Gap => return Ok(Some(RootShows::Gap)),
             RootField::Get(relation, mut list) => {
                 let selection = mem::take(&mut list.selection);
-                self.level(relation, Source::List(list), selection);
+                self.level(relation, Source::List(Arc::new(list)), selection);
             }
             RootField::Aggregate(relation, wanted) => {
-                let program = aggregate(self.settings.schema, relation, &wanted);
+                let program = Arc::new(aggregate(self.settings.schema, relation, &wanted));
                 let rows = Rows::new(program, Vec::new(), self.settings.limits.bytes);
                 let level = new_level(relation, Source::Aggregate(wanted), rows);
                 self.levels.push(Some(level));
@@ -185,14 +185,16 @@ impl<'a> Builder<'a> {
             |relationship: &'a Relationship, source: Source<'a>, selection: Selection| {
                 self.level(relationship.target, source, selection)
             };
-        let program = Compiler::rows(schema, relation, selection, joins, &mut nest);
+        let program = Arc::new(Compiler::rows(
+            schema, relation, selection, joins, &mut nest,
+        ));
         let mut children = Vec::with_capacity(program.children.len());
         for (number, child) in program.children.iter().enumerate() {
             if let Some(Some(level)) = self.levels.get_mut(child.level) {
                 level.above = Some((index, number));
             }
             let from = schema.relation(child.from);
-            let columns = child.relationship.columns.iter();
+            let columns = child.relationship(schema).columns.iter();
             let kinds = columns.map(|column| KeyKind::of(&from.column(*column).r#type));
             children.push(Keys::new(kinds.collect()));
         }
@@ -202,7 +204,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn new_level<'a>(relation: RelationId, source: Source<'a>, rows: Rows<'a>) -> Level<'a> {
+fn new_level(relation: RelationId, source: Source<'_>, rows: Rows) -> Level<'_> {
     Level {
         relation,
         above: None,

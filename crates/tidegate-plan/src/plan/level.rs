@@ -1,5 +1,7 @@
 //! One level of an operation: the rows of a root field, or those that hang on another level's.
 
+use std::sync::Arc;
+
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Operator};
 use tidegate_sql::{Rejection, Type, TypeKind};
@@ -20,9 +22,9 @@ pub(crate) struct Settings<'a> {
 #[derive(Debug)]
 pub(crate) enum Source<'a> {
     /// A root list.
-    List(List),
+    List(Arc<List>),
     /// Lists that hang on the rows above.
-    Children(List),
+    Children(Arc<List>),
     /// Single rows that hang on the rows above.
     One,
     Aggregate(Aggregate),
@@ -38,7 +40,7 @@ pub(crate) struct Level<'a> {
     /// The level that it hangs on, and which of that level's children it is.
     pub(crate) above: Option<(usize, usize)>,
     pub(crate) source: Source<'a>,
-    pub(crate) rows: Rows<'a>,
+    pub(crate) rows: Rows,
 }
 
 impl Level<'_> {

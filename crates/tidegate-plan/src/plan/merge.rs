@@ -119,7 +119,7 @@ impl<'p> Merge<'p, '_> {
         Ok(())
     }
 
-    fn rows(&mut self, rows: &'p Rows<'_>, first: u32) -> Result<()> {
+    fn rows(&mut self, rows: &'p Rows, first: u32) -> Result<()> {
         let (mut row, mut index) = (first, 0);
         while row != NONE {
             if index > 0 {
@@ -135,7 +135,7 @@ impl<'p> Merge<'p, '_> {
     }
 
     /// Appends a row with its children.
-    fn row(&mut self, rows: &'p Rows<'_>, row: u32) -> Result<()> {
+    fn row(&mut self, rows: &'p Rows, row: u32) -> Result<()> {
         let (mut at, end) = rows.list[row as usize].text;
         for hole in rows.holes(row) {
             self.out
@@ -193,7 +193,7 @@ impl<'p> Merge<'p, '_> {
 }
 
 /// Appends rows without children: those that came behind one another at once.
-fn copy(rows: &Rows<'_>, first: u32, out: &mut BytesMut) {
+fn copy(rows: &Rows, first: u32, out: &mut BytesMut) {
     let mut row = first;
     loop {
         let begin = rows.list[row as usize].text.0;

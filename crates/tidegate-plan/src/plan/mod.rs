@@ -6,6 +6,7 @@ mod level;
 mod measure;
 mod merge;
 mod part;
+mod template;
 mod tree;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tidegate_sql::{InputError, Step};
 
 use self::level::Settings;
 pub(crate) use self::level::Source;
+pub use self::template::Template;
 use self::tree::Tree;
 use crate::{Error, Limits, Operation, Outcome, Result};
 
@@ -49,14 +51,14 @@ pub struct Plan<'a> {
 }
 
 /// A root field.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Root {
     key: Arc<str>,
     shows: RootShows,
 }
 
 /// What a root field shows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum RootShows {
     /// The rows of a level of a tree.
     Rows { tree: usize, level: usize },

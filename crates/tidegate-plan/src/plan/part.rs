@@ -1,6 +1,7 @@
 //! The statement that reads some levels of a tree.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tidegate_catalog::Schema;
 use tidegate_sql::BoundStatement;
@@ -13,14 +14,16 @@ use crate::statement::{self, Above, Layout, Limit, Page, Parents, Part, has_equa
 const MANY: u64 = 10_000;
 
 /// What a statement reads.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reading {
     /// The levels, by their numbers in the tree.
     pub(crate) levels: Range<usize>,
     /// Where their columns are, if there are several.
-    layout: Option<Layout>,
+    layout: Option<Arc<Layout>>,
     /// By level, how many rows all its lists share, if they share any.
-    shared: Vec<Option<u64>>,
+    shared: Arc<[Option<u64>]>,
+    /// By level, which parameters are its own.
+    pub(crate) parameters: Arc<[Range<usize>]>,
     /// Whether keys are taken to be distinct where the schema says so.
     trusts_keys: bool,
 }
@@ -31,7 +34,8 @@ impl Reading {
         Self {
             levels,
             layout: None,
-            shared: Vec::new(),
+            shared: Arc::default(),
+            parameters: Arc::default(),
             trusts_keys: false,
         }
     }
@@ -80,8 +84,8 @@ pub(super) fn statement<'a>(
     careful: bool,
 ) -> (BoundStatement, Reading) {
     let limits = limits(settings, levels, &range, careful);
-    for at in range.clone() {
-        restart(settings, levels, (at, range.start));
+    for (at, (page, _)) in range.clone().zip(&limits) {
+        restart(levels, (at, range.start), page);
     }
     let parts: Vec<_> = range
         .clone()
@@ -101,18 +105,19 @@ pub(super) fn statement<'a>(
             }
         })
         .collect();
-    let (statement, layout) = statement::nested(settings.schema, &parts);
+    let nested = statement::nested(settings.schema, &parts);
     let shared = limits.into_iter().map(|(_, limit)| match limit {
         Limit::Shared(rows) => Some(rows),
         Limit::Each | Limit::None => None,
     });
     let reading = Reading {
         levels: range,
-        layout,
+        layout: nested.layout.map(Arc::new),
         shared: shared.collect(),
+        parameters: nested.parameters.into(),
         trusts_keys: !careful,
     };
-    (statement, reading)
+    (nested.statement, reading)
 }
 
 /// How many rows of each list and of each level are read.
@@ -166,8 +171,8 @@ fn shared(lists: u64, most: u64) -> u64 {
     lists.saturating_mul(most).min(usual).saturating_add(1)
 }
 
-/// Prepares a level for its rows.
-fn restart(settings: &Settings<'_>, levels: &mut [Level<'_>], (at, first): (usize, usize)) {
+/// Prepares a level for the rows of a page.
+pub(super) fn restart(levels: &mut [Level<'_>], (at, first): (usize, usize), page: &Page) {
     let (grouping, slots) = match levels[at].above {
         None => (Grouping::One, 1),
         above @ Some(_) if at == first => {
@@ -179,18 +184,17 @@ fn restart(settings: &Settings<'_>, levels: &mut [Level<'_>], (at, first): (usiz
             (Grouping::Key(Box::new(keys.alike())), 0)
         }
     };
-    let page = levels[at].page(settings);
     let rows = &mut levels[at].rows;
     rows.most = narrow(page.most);
     rows.restart(grouping, slots);
 }
 
-fn parents<'p, 'a>(
+fn parents<'p>(
     schema: &Schema,
-    levels: &'p [Level<'a>],
+    levels: &'p [Level<'_>],
     (at, first): (usize, usize),
     careful: bool,
-) -> Parents<'p, 'a> {
+) -> Parents<'p> {
     let Some((above, child)) = levels[at].above else {
         return Parents::None;
     };
@@ -215,7 +219,7 @@ fn parents<'p, 'a>(
 /// Whether the schema says that no two rows of a level have the same key for a child: there is one
 /// row, or it is a key of the table, and no row of the table is there for two keys that are equal
 /// with other bytes.
-fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child<'_>) -> bool {
+fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) -> bool {
     let level = &levels[above];
     if level.above.is_none()
         && level.list().is_some_and(|list| {
@@ -228,13 +232,14 @@ fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child<'_>
     let once = level.above.is_none_or(|(over, number)| {
         let way = &levels[over].rows.program.children[number];
         let (from, to) = (schema.relation(way.from), schema.relation(level.relation));
-        let columns = way.relationship.columns.iter();
-        let mut pairs = columns.zip(&way.relationship.target_columns);
+        let relationship = way.relationship(schema);
+        let columns = relationship.columns.iter();
+        let mut pairs = columns.zip(&relationship.target_columns);
         pairs.all(|(here, there)| has_equal_bytes(from.column(*here), to.column(*there)))
     });
     let relation = schema.relation(child.from);
     let mut keys = relation.primary_key.iter().chain(&relation.unique);
-    let columns = &child.relationship.columns;
+    let columns = &child.relationship(schema).columns;
     once && child.table == 0
         && keys.any(|key| key.columns.iter().all(|column| columns.contains(column)))
 }

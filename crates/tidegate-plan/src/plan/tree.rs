@@ -22,6 +22,8 @@ pub(crate) struct Tree<'a> {
     careful: bool,
     /// The statement that was given last.
     statement: Option<BoundStatement>,
+    /// Whether the statement comes from a template: there is no other.
+    pub(crate) is_bound: bool,
 }
 
 /// Takes the rows of the statement that was given last.
@@ -52,6 +54,30 @@ impl<'a> Tree<'a> {
             },
             careful: false,
             statement: None,
+            is_bound: false,
+        }
+    }
+
+    /// Levels that are ready for the rows of a statement.
+    pub(super) fn bound(
+        levels: Vec<Level<'a>>,
+        statement: BoundStatement,
+        reading: Reading,
+    ) -> Self {
+        let task = Task::Read(reading);
+        Self {
+            reader: Reader { levels, task },
+            careful: false,
+            statement: Some(statement),
+            is_bound: true,
+        }
+    }
+
+    /// The statement that reads all levels as a template does, and what it reads.
+    pub(super) fn reading(&self) -> Option<(&BoundStatement, &Reading)> {
+        match (&self.statement, &self.reader.task) {
+            (Some(statement), Task::Read(reading)) if !self.careful => Some((statement, reading)),
+            _ => None,
         }
     }
 
@@ -90,6 +116,10 @@ impl<'a> Tree<'a> {
 
     /// Makes the first statement; tells whether there is one.
     pub(super) fn begin(&mut self, settings: &Settings<'a>) -> Result<bool> {
+        if self.is_bound {
+            let again = Error::Internal("a plan of a template was to be sent again");
+            return self.statement.as_ref().map(|_| true).ok_or(again);
+        }
         if self.writes() {
             return self.write(settings, 0);
         }

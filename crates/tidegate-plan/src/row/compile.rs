@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use tidegate_catalog::model::{Cardinality, Relationship};
-use tidegate_catalog::{ColumnId, RelationId, Schema};
+use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 use tidegate_sql::codec::json_string;
 
 use super::keys::KeyKind;
@@ -23,7 +23,7 @@ const LITERALS: usize = 256;
 /// Compiles the selection of one level and collects the levels below it.
 pub(crate) struct Compiler<'a, 'n> {
     schema: &'a Schema,
-    program: Program<'a>,
+    program: Program,
     /// Where text begins that belongs to the next instruction.
     pending: usize,
     /// Whether a row at the other end of a to-one relationship may be joined; behind `returning`
@@ -43,7 +43,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         selection: Selection,
         joins: bool,
         nest: &'n mut dyn FnMut(&'a Relationship, Source<'a>, Selection) -> usize,
-    ) -> Program<'a> {
+    ) -> Program {
         let mut compiler = Compiler {
             schema,
             program: Program {
@@ -90,18 +90,16 @@ impl<'a, 'n> Compiler<'a, 'n> {
                     self.value(table, column, key, Form::Parts(parts.into()));
                 }
                 Shows::One(id, selection) => {
-                    let relationship = self.schema[relation].relationship(id);
                     if self.joins {
-                        self.join(table, relationship, key, selection);
+                        self.join(table, id, key, selection);
                     } else {
-                        self.children(table, relationship, key, (Source::One, selection));
+                        self.children(table, id, key, (Source::One, selection));
                     }
                 }
                 Shows::Many(id, mut list) => {
-                    let relationship = self.schema[relation].relationship(id);
                     let selection = mem::take(&mut list.selection);
-                    let rows = (Source::Children(list), selection);
-                    self.children(table, relationship, key, rows);
+                    let rows = (Source::Children(Arc::new(list)), selection);
+                    self.children(table, id, key, rows);
                 }
             }
         }
@@ -126,19 +124,14 @@ impl<'a, 'n> Compiler<'a, 'n> {
         });
     }
 
-    fn join(
-        &mut self,
-        from: usize,
-        relationship: &'a Relationship,
-        key: Arc<str>,
-        selection: Selection,
-    ) {
+    fn join(&mut self, from: usize, id: RelationshipId, key: Arc<str>, selection: Selection) {
+        let relationship = self.schema[self.program.tables[from]].relationship(id);
         let to = self.program.tables.len();
         self.program.tables.push(relationship.target);
         self.program.joins.push(Join {
             from,
             to,
-            relationship,
+            relationship: id,
         });
         // A row that was joined has no NULL in the columns that it was joined by.
         if let Some(&column) = relationship.target_columns.first() {
@@ -167,11 +160,12 @@ impl<'a, 'n> Compiler<'a, 'n> {
     fn children(
         &mut self,
         table: usize,
-        relationship: &'a Relationship,
+        id: RelationshipId,
         key: Arc<str>,
         (source, selection): (Source<'a>, Selection),
     ) {
         let relation = &self.schema[self.program.tables[table]];
+        let relationship = relation.relationship(id);
         let first = self.program.expressions.len();
         for &column in &relationship.columns {
             let cast = match KeyKind::of(&relation.column(column).r#type) {
@@ -197,7 +191,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
             table,
             key: first..first + relationship.columns.len(),
             level,
-            relationship,
+            relationship: id,
             one: relationship.cardinality == Cardinality::One,
         });
     }
@@ -229,7 +223,7 @@ pub(crate) fn aggregate<'a>(
     schema: &'a Schema,
     relation: RelationId,
     wanted: &Aggregate,
-) -> Program<'a> {
+) -> Program {
     let mut nest = |_: &'a Relationship, _: Source<'a>, _: Selection| 0;
     let mut compiler = Compiler {
         schema,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use tidegate_catalog::model::Relationship;
-use tidegate_catalog::{ColumnId, RelationId};
+use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 
 use super::Cast;
 use crate::operation::{AggregateFunction, Part};
@@ -13,7 +13,7 @@ use crate::operation::{AggregateFunction, Part};
 /// How the rows of a statement become JSON text. Instructions and columns stand in the same order,
 /// so that a row is read once, from its first byte to its last.
 #[derive(Debug, Default)]
-pub(crate) struct Program<'a> {
+pub(crate) struct Program {
     /// Text that stands around the values.
     pub(crate) literals: BytesMut,
     /// The instructions.
@@ -23,9 +23,9 @@ pub(crate) struct Program<'a> {
     /// The relations that are read: `t0` is the level's own, the others are joined.
     pub(crate) tables: Vec<RelationId>,
     /// How the others are joined.
-    pub(crate) joins: Vec<Join<'a>>,
+    pub(crate) joins: Vec<Join>,
     /// What is read by statements of its own.
-    pub(crate) children: Vec<Child<'a>>,
+    pub(crate) children: Vec<Child>,
 }
 
 /// An instruction; `text` is what stands in front of its value, as a range of the literals.
@@ -101,18 +101,18 @@ pub(crate) enum Expression {
 
 /// A relation joined along a to-one relationship.
 #[derive(Debug)]
-pub(crate) struct Join<'a> {
+pub(crate) struct Join {
     /// The table that the relationship starts from.
     pub(crate) from: usize,
     /// The table that it leads to.
     pub(crate) to: usize,
-    /// The relationship.
-    pub(crate) relationship: &'a Relationship,
+    /// The relationship, of the relation that it starts from.
+    pub(crate) relationship: RelationshipId,
 }
 
 /// Rows that hang on the rows of this level.
 #[derive(Debug)]
-pub(crate) struct Child<'a> {
+pub(crate) struct Child {
     /// The response keys of the joined rows around them.
     pub(crate) around: Vec<Arc<str>>,
     /// The response key.
@@ -125,8 +125,15 @@ pub(crate) struct Child<'a> {
     pub(crate) key: Range<usize>,
     /// The level that reads them.
     pub(crate) level: usize,
-    /// The way to them.
-    pub(crate) relationship: &'a Relationship,
+    /// The way to them, of the relation that they hang on.
+    pub(crate) relationship: RelationshipId,
     /// Whether there is at most one, shown without a list.
     pub(crate) one: bool,
+}
+
+impl Child {
+    /// The way to them.
+    pub(crate) fn relationship<'s>(&self, schema: &'s Schema) -> &'s Relationship {
+        schema.relation(self.from).relationship(self.relationship)
+    }
 }

@@ -14,8 +14,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// The rows of one level: a sink while its statement runs, then the text that is put together.
 #[derive(Debug)]
-pub(crate) struct Rows<'a> {
-    pub(crate) program: Program<'a>,
+pub(crate) struct Rows {
+    pub(crate) program: Arc<Program>,
     pub(crate) grouping: Grouping,
     /// Of each list at most so many rows.
     pub(crate) most: u32,
@@ -74,9 +74,9 @@ impl Slot {
     };
 }
 
-impl<'a> Rows<'a> {
+impl Rows {
     /// No rows yet; `limit` counts the bytes of their text.
-    pub(crate) fn new(program: Program<'a>, children: Vec<Keys>, limit: u64) -> Self {
+    pub(crate) fn new(program: Arc<Program>, children: Vec<Keys>, limit: u64) -> Self {
         Self {
             program,
             grouping: Grouping::One,

@@ -97,7 +97,7 @@ impl Writer {
     /// Decides how each column is written; the first `header` columns belong to no instruction.
     pub(super) fn columns<'c>(
         &mut self,
-        program: &Program<'_>,
+        program: &Program,
         header: usize,
         columns: impl Fn(usize) -> Option<&'c Column>,
     ) -> Result<()> {
@@ -123,7 +123,7 @@ impl Writer {
     /// Appends the text of a row of this number.
     pub(super) fn row<'v>(
         &mut self,
-        program: &Program<'_>,
+        program: &Program,
         row: u32,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Result<()> {

@@ -14,7 +14,7 @@ pub(crate) fn aggregate(
     schema: &Schema,
     from: RelationId,
     wanted: &Aggregate,
-    program: &Program<'_>,
+    program: &Program,
     fetched: u64,
 ) -> BoundStatement {
     let mut sql = SqlWriter::new();

@@ -15,7 +15,7 @@ pub(crate) fn update(
     schema: &Schema,
     relation: RelationId,
     wanted: &Update<'_>,
-    program: &Program<'_>,
+    program: &Program,
 ) -> BoundStatement {
     let mut sql = SqlWriter::new();
     sql.syntax("update ");
@@ -52,7 +52,7 @@ pub(crate) fn delete(
     schema: &Schema,
     relation: RelationId,
     wanted: &Delete,
-    program: &Program<'_>,
+    program: &Program,
 ) -> BoundStatement {
     let mut sql = SqlWriter::new();
     sql.syntax("delete from ");

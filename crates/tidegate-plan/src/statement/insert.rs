@@ -194,7 +194,7 @@ pub(crate) fn insert(
     schema: &Schema,
     relation: RelationId,
     (wanted, group): (&Insert<'_>, &Group<'_>),
-    program: &Program<'_>,
+    program: &Program,
 ) -> Result<BoundStatement> {
     let model = schema.relation(relation);
     let mut sql = SqlWriter::new();

@@ -35,11 +35,7 @@ impl Item {
     }
 
     /// A column that a program takes; aggregates are never nested.
-    pub(super) fn of(
-        schema: &Schema,
-        program: &Program<'_>,
-        expression: &Expression,
-    ) -> Option<Self> {
+    pub(super) fn of(schema: &Schema, program: &Program, expression: &Expression) -> Option<Self> {
         let Expression::Column {
             table,
             column,

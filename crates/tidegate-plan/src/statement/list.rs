@@ -13,7 +13,7 @@ pub(super) fn list(
     schema: &Schema,
     from: RelationId,
     (wanted, page): (&List, &Page),
-    program: &Program<'_>,
+    program: &Program,
     sql: &mut SqlWriter,
 ) {
     let select = |sql: &mut SqlWriter| {

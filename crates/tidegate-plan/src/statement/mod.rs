@@ -25,12 +25,12 @@ pub(crate) use layout::Layout;
 use list::list;
 use name::{cast, column, joined_by, relation, type_name};
 pub(crate) use nested::{Above, Limit, Parents, Part, has_equal_bytes, nested};
-pub(crate) use page::{Page, is_single};
+pub(crate) use page::{Page, is_single, number};
 
 /// Appends the columns that a program takes, in its order; tells whether there are any.
 fn expressions(
     schema: &Schema,
-    program: &Program<'_>,
+    program: &Program,
     mut separator: &'static str,
     sql: &mut SqlWriter,
 ) {
@@ -66,7 +66,7 @@ fn expressions(
 }
 
 /// Appends the joins of a program.
-fn joins(schema: &Schema, program: &Program<'_>, sql: &mut SqlWriter) {
+fn joins(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for join in &program.joins {
         let target = program.tables[join.to];
         sql.syntax(" left join ");
@@ -76,8 +76,9 @@ fn joins(schema: &Schema, program: &Program<'_>, sql: &mut SqlWriter) {
             schema.relation(program.tables[join.from]),
             schema.relation(target),
         );
-        let columns = join.relationship.columns.iter();
-        for (at, (here, there)) in columns.zip(&join.relationship.target_columns).enumerate() {
+        let relationship = from.relationship(join.relationship);
+        let columns = relationship.columns.iter();
+        for (at, (here, there)) in columns.zip(&relationship.target_columns).enumerate() {
             if at > 0 {
                 sql.syntax(" and ");
             }
@@ -104,7 +105,7 @@ fn condition(
 }
 
 /// Appends what a writing statement returns. One that shows nothing still tells how many rows.
-fn returning(schema: &Schema, program: &Program<'_>, sql: &mut SqlWriter) {
+fn returning(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     sql.syntax(" returning ");
     if program.expressions.is_empty() {
         sql.syntax("1");

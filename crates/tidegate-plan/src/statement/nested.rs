@@ -11,6 +11,8 @@
 //! against 486, 20 × 10 × 10 about equal, 59 × 7 × 5 without limits 2,210 against 1,381. Nested lateral
 //! selects are equal for two levels and up to twice as expensive for three.
 
+use std::ops::Range;
+
 use tidegate_catalog::model::{Collation, Column};
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::{Kind, SqlWriter};
@@ -26,14 +28,14 @@ use crate::row::{Child, Expression, KeyKind, Keys, Program, base};
 
 /// A level of the statement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'p, 'a> {
+pub(crate) struct Part<'p> {
     pub(crate) relation: RelationId,
     /// Which rows; `None` for those of a to-one relationship.
     pub(crate) list: Option<&'p List>,
     pub(crate) page: Page,
-    pub(crate) program: &'p Program<'a>,
+    pub(crate) program: &'p Program,
     /// What its rows hang on.
-    pub(crate) parents: Parents<'p, 'a>,
+    pub(crate) parents: Parents<'p>,
     /// Whether other levels of the statement hang on it.
     pub(crate) has_children: bool,
     /// How all lists of the level together are limited.
@@ -42,21 +44,21 @@ pub(crate) struct Part<'p, 'a> {
 
 /// What the rows of a level hang on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Parents<'p, 'a> {
+pub(crate) enum Parents<'p> {
     /// Nothing: a root list.
     None,
     /// Keys that are known.
-    Known(&'p Keys, &'p Child<'a>),
+    Known(&'p Keys, &'p Child),
     /// The rows of another level of the statement.
-    Level(Above<'p, 'a>),
+    Level(Above<'p>),
 }
 
 /// Which rows of another level of the statement a level hangs on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Above<'p, 'a> {
+pub(crate) struct Above<'p> {
     /// The number of that level.
     pub(crate) level: usize,
-    pub(crate) program: &'p Program<'a>,
+    pub(crate) program: &'p Program,
     /// The number of the level among its children.
     pub(crate) child: usize,
     /// How many columns stand in front of those that its program takes.
@@ -94,14 +96,28 @@ pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
     is_plain(here, a) && is_plain(there, b) && (a == b || (texts(a) && texts(b)))
 }
 
-/// The statement of levels, each behind the one that it hangs on, and where its columns are. The
-/// layout of a single level is `None`: its columns stand behind one another.
-pub(crate) fn nested(schema: &Schema, levels: &[Part<'_, '_>]) -> (BoundStatement, Option<Layout>) {
+/// The statement of levels, each behind the one that it hangs on.
+#[derive(Debug)]
+pub(crate) struct Nested {
+    pub(crate) statement: BoundStatement,
+    /// Where its columns are; `None` of a single level, whose columns stand behind one another.
+    pub(crate) layout: Option<Layout>,
+    /// By level, which parameters are its own.
+    pub(crate) parameters: Vec<Range<usize>>,
+}
+
+/// Writes the statement of levels.
+pub(crate) fn nested(schema: &Schema, levels: &[Part<'_>]) -> Nested {
     let mut sql = SqlWriter::new();
     if let [level] = levels {
-        level.rows(schema, &mut sql);
-        return (sql.finish(Kind::Read), None);
+        let own = level.rows(schema, &mut sql);
+        return Nested {
+            statement: sql.finish(Kind::Read),
+            layout: None,
+            parameters: vec![own],
+        };
     }
+    let mut parameters = vec![0..0; levels.len()];
     let mut separator = "with l";
     for (number, level) in levels.iter().enumerate() {
         if level.has_children {
@@ -109,7 +125,7 @@ pub(crate) fn nested(schema: &Schema, levels: &[Part<'_, '_>]) -> (BoundStatemen
             separator = ", l";
             level.names(schema, &mut sql);
             sql.syntax(") as materialized (");
-            level.rows(schema, &mut sql);
+            parameters[number] = level.rows(schema, &mut sql);
             sql.syntax(")");
         }
     }
@@ -122,17 +138,21 @@ pub(crate) fn nested(schema: &Schema, levels: &[Part<'_, '_>]) -> (BoundStatemen
             sql.numbered(" from l", number).syntax(" p");
         } else {
             sql.syntax(" from (");
-            level.rows(schema, &mut sql);
+            parameters[number] = level.rows(schema, &mut sql);
             sql.syntax(") p(");
             level.names(schema, &mut sql);
             sql.syntax(")");
         }
     }
-    (sql.finish(Kind::Read), Some(layout))
+    Nested {
+        statement: sql.finish(Kind::Read),
+        layout: Some(layout),
+        parameters,
+    }
 }
 
 /// Appends the columns that levels below join where the program shows only their text.
-pub(super) fn raw_keys(schema: &Schema, program: &Program<'_>, sql: &mut SqlWriter) {
+pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for child in &program.children {
         for expression in &program.expressions[child.key.clone()] {
             if let Some((table, known)) = as_text(schema, program, expression) {
@@ -146,7 +166,7 @@ pub(super) fn raw_keys(schema: &Schema, program: &Program<'_>, sql: &mut SqlWrit
 /// The table and column of a key that is shown as text.
 fn as_text<'s>(
     schema: &'s Schema,
-    program: &Program<'_>,
+    program: &Program,
     expression: &Expression,
 ) -> Option<(usize, &'s Column)> {
     let Expression::Column { table, column, .. } = *expression else {
@@ -157,13 +177,13 @@ fn as_text<'s>(
 }
 
 /// The columns that lead to a child.
-fn here<'s>(schema: &'s Schema, child: &Child<'_>) -> impl Iterator<Item = &'s Column> {
+fn here<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
     let relation = schema.relation(child.from);
-    let columns = child.relationship.columns.iter();
+    let columns = child.relationship(schema).columns.iter();
     columns.map(|column| relation.column(*column))
 }
 
-impl Part<'_, '_> {
+impl Part<'_> {
     /// The columns of the level: the key of its parents, and what its program takes.
     fn items(&self, schema: &Schema) -> Vec<Item> {
         let mut items = Vec::new();
@@ -196,8 +216,14 @@ impl Part<'_, '_> {
         }
     }
 
-    /// Appends the select of the level's rows.
-    fn rows(&self, schema: &Schema, sql: &mut SqlWriter) {
+    /// Appends the select of the level's rows; tells which parameters it has.
+    fn rows(&self, schema: &Schema, sql: &mut SqlWriter) -> Range<usize> {
+        let before = sql.parameters();
+        self.select(schema, sql);
+        before..sql.parameters()
+    }
+
+    fn select(&self, schema: &Schema, sql: &mut SqlWriter) {
         let Some(child) = self.child() else {
             if let Some(wanted) = self.list {
                 let page = (wanted, &self.page);
@@ -234,7 +260,7 @@ impl Part<'_, '_> {
     }
 
     /// Appends the rows of one key, with a limit of their own.
-    fn each(&self, schema: &Schema, child: &Child<'_>, sql: &mut SqlWriter) {
+    fn each(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
         let select = |sql: &mut SqlWriter| {
             sql.syntax("select");
             expressions(schema, self.program, " ", sql);
@@ -255,7 +281,7 @@ impl Part<'_, '_> {
         page::write(&self.page, sql, select, order);
     }
 
-    fn child(&self) -> Option<&Child<'_>> {
+    fn child(&self) -> Option<&Child> {
         match self.parents {
             Parents::None => None,
             Parents::Known(_, child) => Some(child),
@@ -285,7 +311,7 @@ impl Part<'_, '_> {
                     separator = "), pg_catalog.unnest(";
                 }
                 sql.syntax(")) with ordinality p(");
-                for at in 0..child.relationship.columns.len() {
+                for at in 0..child.key.len() {
                     sql.numbered("k", at).syntax(", ");
                 }
                 sql.syntax("n)");
@@ -295,9 +321,9 @@ impl Part<'_, '_> {
     }
 
     /// Appends the condition that a row belongs to a key.
-    fn matching(&self, schema: &Schema, child: &Child<'_>, sql: &mut SqlWriter) {
+    fn matching(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
         let target = schema.relation(self.relation);
-        let pairs = here(schema, child).zip(&child.relationship.target_columns);
+        let pairs = here(schema, child).zip(&child.relationship(schema).target_columns);
         for (at, (here, there)) in pairs.enumerate() {
             let there = target.column(*there);
             sql.syntax(if at > 0 { " and " } else { "" });
@@ -316,7 +342,7 @@ impl Part<'_, '_> {
     }
 }
 
-impl Above<'_, '_> {
+impl Above<'_> {
     /// The key, as the rows show it.
     fn key(&self) -> &[Expression] {
         let child = self.program.children.get(self.child);

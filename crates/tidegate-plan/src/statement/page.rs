@@ -37,17 +37,34 @@ impl Page {
 
     /// The page of a list.
     pub(crate) fn of(list: &List, relation: &Relation, limits: &Limits) -> Self {
-        let most = list.limit.unwrap_or(limits.default_rows);
+        let page = Self::new(list.limit, list.offset, limits);
+        Self {
+            single: !page.given && is_single(&list.filter, relation),
+            ..page
+        }
+    }
+
+    /// The page of a list that may have several rows.
+    pub(crate) fn new(limit: Option<u64>, offset: Option<u64>, limits: &Limits) -> Self {
+        let most = limit.unwrap_or(limits.default_rows);
         let most = most.min(limits.most_rows);
-        let cut = list.limit.is_none_or(|limit| limit > limits.most_rows);
-        let given = list.limit.is_some() || list.offset.is_some();
+        let cut = limit.is_none_or(|limit| limit > limits.most_rows);
         Self {
             most,
             fetched: most.saturating_add(cut.into()),
-            offset: list.offset.unwrap_or(0),
-            given,
-            single: !given && is_single(&list.filter, relation),
+            offset: offset.unwrap_or(0),
+            given: limit.is_some() || offset.is_some(),
+            single: false,
         }
+    }
+
+    /// Whether a list with this page has the same SQL as with another, but for the values.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let bound = |page: &Self| {
+            let limit = page.given.then(|| page.bound());
+            (limit, page.single, page.offset > 0)
+        };
+        bound(self) == bound(other) && (self.given || self.fetched == other.fetched)
     }
 
     /// As many rows as there are at most, by the text of the statement alone.
@@ -118,7 +135,7 @@ fn narrow(number: u64) -> usize {
 }
 
 /// A number as a parameter; PostgreSQL's go to 2^63 - 1.
-pub(super) fn number(number: u64) -> Parameter {
+pub(crate) fn number(number: u64) -> Parameter {
     let number = number.min(i64::MAX.unsigned_abs());
     Parameter::Text(itoa::Buffer::new().format(number).into())
 }

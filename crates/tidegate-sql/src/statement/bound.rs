@@ -32,7 +32,7 @@ pub struct BoundStatement {
     pub listed: bool,
     /// Where the values stand in the request, by placeholder, when that is not in `params`; empty
     /// where nobody said.
-    pub places: Vec<Box<str>>,
+    pub places: Vec<Arc<str>>,
 }
 
 /// The name of a PostgreSQL type as a caller writes it.

@@ -14,7 +14,7 @@ use super::{BoundStatement, Kind, Statement, Trust};
 pub struct SqlWriter {
     text: String,
     values: Vec<Parameter>,
-    places: Vec<Box<str>>,
+    places: Vec<Arc<str>>,
 }
 
 impl SqlWriter {
@@ -63,8 +63,8 @@ impl SqlWriter {
 
     /// Appends `$n`, keeps its value, and where the value stands in the request, such as
     /// `where.price.gt`: errors of the value name that place.
-    pub fn placed(&mut self, value: Parameter, place: impl Into<Box<str>>) -> &mut Self {
-        self.places.resize_with(self.values.len(), Box::default);
+    pub fn placed(&mut self, value: Parameter, place: impl Into<Arc<str>>) -> &mut Self {
+        self.places.resize_with(self.values.len(), Arc::default);
         self.places.push(place.into());
         self.parameter(value)
     }

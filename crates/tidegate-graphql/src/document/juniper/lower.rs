@@ -80,6 +80,19 @@ pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Ve
                 unique!(parsed.directives, errors);
                 let variables = parsed.variables_definition.iter();
                 let variables = variables.flat_map(|variables| variables.item.iter());
+                let variables: Vec<_> = variables
+                    .map(|(name, variable)| {
+                        unique!(variable.directives, errors);
+                        let default = variable.default_value.as_ref();
+                        VariableDefinition {
+                            name: name.item.into(),
+                            r#type: input_type(&variable.var_type.item.to_string()),
+                            default: default.map(|value| literal::value(&value.item)),
+                            location: location(name.span.start),
+                        }
+                    })
+                    .collect();
+                let numbers = variables.iter().enumerate();
                 document.operations.push(Operation {
                     kind: match parsed.operation_type {
                         OperationType::Query => OperationKind::Query,
@@ -87,18 +100,10 @@ pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Ve
                         OperationType::Subscription => OperationKind::Subscription,
                     },
                     name: parsed.name.map(|name| name.item.into()),
-                    variables: variables
-                        .map(|(name, variable)| {
-                            unique!(variable.directives, errors);
-                            let default = variable.default_value.as_ref();
-                            VariableDefinition {
-                                name: name.item.into(),
-                                r#type: input_type(&variable.var_type.item.to_string()),
-                                default: default.map(|value| literal::value(&value.item)),
-                                location: location(name.span.start),
-                            }
-                        })
+                    numbers: numbers
+                        .map(|(number, variable)| (variable.name.clone(), number))
                         .collect(),
+                    variables,
                     selection: selection(&parsed.selection_set, &names, &mut errors),
                     location: location(operation.span.start),
                 });

@@ -1,0 +1,103 @@
+//! Planning an operation, with what other requests left.
+
+use tidegate_plan::{Limits, Plan};
+
+use super::{Failure, FieldErrors, Request};
+use crate::document::OperationKind;
+use crate::lower::{self, Lowered, Lowerer, Trace};
+use crate::templates::Shape;
+use crate::unwritten::Unwritten;
+
+/// A plan of an operation.
+pub(super) struct Planned<'a> {
+    pub(super) plan: Plan<'a>,
+    pub(super) introspections: Vec<Unwritten>,
+    /// What a template that is made of it requires, if one is to be made.
+    pub(super) shape: Option<Shape>,
+}
+
+impl<'a> From<Plan<'a>> for Planned<'a> {
+    fn from(plan: Plan<'a>) -> Self {
+        Self {
+            plan,
+            introspections: Vec::new(),
+            shape: None,
+        }
+    }
+}
+
+impl<'r> Request<'r> {
+    /// Plans the operation, from a template if one fits.
+    pub(super) fn plan(
+        &self,
+        errors: &mut FieldErrors,
+        together: bool,
+        limits: &Limits,
+    ) -> Result<Planned<'r>, Failure> {
+        let templates = self.templates;
+        let schema = self.api.schema();
+        let variables = self.collect.variables;
+        let share_plans =
+            together && errors.is_empty() && self.operation.kind == OperationKind::Query;
+        if share_plans {
+            for kept in templates.fitting(self.operation, variables) {
+                let plan = kept
+                    .template
+                    .plan(schema, limits, &|number| variables.at(number));
+                if let Some(plan) = plan {
+                    templates.used(&kept);
+                    return Ok(plan.into());
+                }
+            }
+        }
+        let trace = (share_plans && templates.wants_one()).then_some(self.trace);
+        let lowered = self.lower(errors, trace)?;
+        let new = if together { Plan::new } else { Plan::separate };
+        let plan = new(schema, lowered.planned, limits);
+        let plan = plan.map_err(|error| self.of_plan(error))?;
+        let shape = trace.and_then(|trace| {
+            trace.finish(self.collect.document, self.operation);
+            let is_whole = errors.is_empty() && lowered.introspections.is_empty();
+            let shape = || Shape::of(self.operation, variables, trace);
+            is_whole.then(shape).flatten()
+        });
+        Ok(Planned {
+            plan,
+            introspections: lowered.introspections,
+            shape,
+        })
+    }
+
+    /// Keeps what other requests can use of a plan whose statements have run.
+    pub(super) fn share(&self, shape: Option<Shape>, plan: &Plan<'_>) {
+        if let Some(shape) = shape
+            && let Some(template) = plan.template()
+        {
+            let budget = self.api.templates();
+            self.templates.keep(shape, template, budget);
+        }
+    }
+
+    fn lower(
+        &self,
+        errors: &mut FieldErrors,
+        trace: Option<&'r Trace>,
+    ) -> Result<Lowered<'r>, Failure> {
+        let lowerer = Lowerer {
+            schema: self.api.schema(),
+            roots: self.api.roots(),
+            collect: self.collect,
+            variables: self.collect.variables,
+            introspect: self.api,
+            trace,
+        };
+        let made = lower::lower(lowerer, self.operation, self.api.limits(), errors);
+        made.map_err(|error| {
+            if error.path.is_empty() {
+                Failure::Invalid(vec![error])
+            } else {
+                Failure::Operation(error)
+            }
+        })
+    }
+}
