@@ -61,13 +61,17 @@ const NESTED: &str = "query ($first: Int) {\n  getArtists(where: {id: {gt: $firs
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
+    roots().await;
+    lists().await;
+}
+
+/// Root fields alone.
+async fn roots() {
     let flat = || {
         let types = [Type::INT4, Type::TEXT, Type::NUMERIC, Type::TIMESTAMPTZ];
         columns(&types)
     };
-    let shared = [Type::INT4, Type::INT4, Type::TEXT, Type::INT4, Type::TEXT];
-    let deeper = [&shared[..], &[Type::INT4]].concat();
-    let (all, first) = ([0, 1, 2, 3], [0, 1, 2, 3]);
+    let all = [0, 1, 2, 3];
     let one = Rows::new(flat(), &[(1, 1, &all[..])]);
     let five = [
         Type::INT4,
@@ -78,6 +82,23 @@ async fn main() {
     ];
     let five = Rows::new(columns(&five), &[(1, 1, &[0, 1, 2, 3, 4][..]); 5]);
     let page = Rows::new(flat(), &[(25, 1, &all[..])]);
+    measure("by key", 100_000, BY_KEY, r#"{"id":7}"#, &one).await;
+    measure(
+        "five roots by key",
+        20_000,
+        FIVE_ROOTS,
+        r#"{"id":7}"#,
+        &five,
+    )
+    .await;
+    measure("25 rows", 20_000, PAGE, r#"{"first":7}"#, &page).await;
+}
+
+/// Root fields with lists and rows below them.
+async fn lists() {
+    let first = [0, 1, 2, 3];
+    let shared = [Type::INT4, Type::INT4, Type::TEXT, Type::INT4, Type::TEXT];
+    let deeper = [&shared[..], &[Type::INT4]].concat();
     let list = Rows::new(
         columns(&shared),
         &[(1, 1, &first[..]), (10, 10, &[0, 1, 3, 4])],
@@ -98,16 +119,6 @@ async fn main() {
         (2_000, 10, &[0, 1, 3, 4, 5]),
     ];
     let nested = Rows::new(columns(&deeper), &nested);
-    measure("by key", 100_000, BY_KEY, r#"{"id":7}"#, &one).await;
-    measure(
-        "five roots by key",
-        20_000,
-        FIVE_ROOTS,
-        r#"{"id":7}"#,
-        &five,
-    )
-    .await;
-    measure("25 rows", 20_000, PAGE, r#"{"first":7}"#, &page).await;
     measure("1 x list of 10", 50_000, LIST, r#"{"id":7}"#, &list).await;
     measure(
         "25 rows with a to-one",
