@@ -403,8 +403,8 @@ async fn a_catalog_that_cannot_be_loaded_is_kept_and_told() {
     assert_eq!(ask("{ getOrders { more again } }").await, new);
     let log = node.stop();
     for told in [
-        "the catalog cannot be loaded; what is there is kept",
-        "the catalog is fresh again",
+        "cannot load the catalog; keeping the previous one",
+        "catalog reloaded after a failure",
     ] {
         assert!(log.contains(told), "{told}: {log}");
     }

@@ -176,7 +176,7 @@ fn its_banner_can_be_pasted_and_its_data_stays_until_told_otherwise() {
     std::fs::remove_file(path.join("master.key")).unwrap();
     let (code, message) = refusal(&[&data[..], &["--listen", "127.0.0.1:0"]].concat());
     assert_eq!(code, 1, "{message}");
-    assert!(message.contains("begin anew with --fresh"), "{message}");
+    assert!(message.contains("start again with --fresh"), "{message}");
     let (child, _) = start(&[&data[..], &["--fresh"]].concat());
     assert!(pasted_playlists(&path).contains("[{\"count\":0}]"));
     stop(child, "-TERM");

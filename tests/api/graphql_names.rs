@@ -386,7 +386,7 @@ async fn a_name_that_was_taken_is_in_the_log() {
     let log = node.stop();
     let warnings: Vec<_> = log
         .lines()
-        .filter(|line| line.contains("the name of a type was taken"))
+        .filter(|line| line.contains("GraphQL type name already taken; using a numbered name"))
         .collect();
     for (relation, taken, name) in [
         ("my_table", "MyTable", "MyTable2"),

@@ -89,7 +89,7 @@ impl Said {
 
     /// Waits until a node logs that it serves, and returns the port that the system chose for it.
     pub(crate) async fn port(&self) -> u16 {
-        let serves = || self.up_to(&["serves", "addresses"]);
+        let serves = || self.up_to(&["listening", "addresses"]);
         crate::service::eventually("the node serves", || async { serves().is_some() }).await;
         let text = serves().unwrap();
         let (_, addresses) = text.rsplit_once("addresses").unwrap();

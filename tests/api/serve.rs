@@ -332,7 +332,7 @@ async fn a_node_that_starts_before_postgresql_waits_for_it() {
     let log = Said::of(process.0.stderr.take().unwrap());
     let line = log.wait_for("\n");
     assert!(
-        line.contains("WARN") && line.contains("again_in") && line.contains("refused"),
+        line.contains("WARN") && line.contains("retry_in") && line.contains("refused"),
         "{line}"
     );
 

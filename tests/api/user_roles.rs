@@ -215,7 +215,7 @@ async fn a_role_that_is_somebody_elses_is_not_taken_over() {
     let refused = owner("POST", "/api/v4/users", body.clone()).await;
     let (status, code, message) = refused.error();
     assert_eq!((status, code), (409, "ALREADY_EXISTS"), "{message}");
-    assert!(message.contains("Tidegate did not make"), "{message}");
+    assert!(message.contains("Tidegate did not create"), "{message}");
     let shown = owner("GET", "/api/v4/users/lea", Value::Null).await;
     assert_eq!(shown.status, 404, "no record is left behind");
     assert_eq!(sign_in(demo(), "lea", "password-1").await.status, 400);

@@ -122,7 +122,7 @@ impl CatalogWatch {
                 Some((database, event)) = self.told.recv() => self.hear(database, &event),
                 Some(done) = self.looking.join_next() => match done {
                     Ok(database) => self.looked(&database),
-                    Err(error) => tracing::error!(%error, "watching a catalog went wrong"),
+                    Err(error) => tracing::error!(%error, "catalog watch failed"),
                 },
             }
         }

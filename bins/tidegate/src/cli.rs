@@ -54,7 +54,7 @@ pub(crate) enum Command {
 /// `tidegate demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Throw the demonstration's data away and begin anew
+    /// Delete the demonstration's data and start again
     #[arg(long)]
     pub(crate) fresh: bool,
 }

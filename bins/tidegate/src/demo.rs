@@ -65,7 +65,7 @@ async fn keep_running(cluster: &Cluster) -> Infallible {
         if cluster.is_running() {
             continue;
         }
-        tracing::warn!("PostgreSQL has ended by itself and is started again");
+        tracing::warn!("PostgreSQL exited; restarting it");
         if let Err(error) = cluster.resume().await {
             tracing::error!(%error, "PostgreSQL cannot be started");
         }
@@ -91,7 +91,7 @@ fn lost_key(failure: Failure) -> Failure {
     match failure {
         Failure::Store(tidegate_store::Error::OtherMasterKey) => Failure::Refused(
             "the master.key of this demo is another one than it was made with; put that back, or \
-             begin anew with --fresh"
+             start again with --fresh"
                 .to_owned(),
         ),
         other => other,

@@ -24,7 +24,7 @@ pub(crate) async fn open(
     let reader = service::replication_config(settings)?;
     let source = source(settings, &reader);
     if let Some(reason) = service.admin.why_no_changes(source).await? {
-        tracing::warn!(reason, "feeds no changes");
+        tracing::warn!(reason, "change events are not available");
         return Ok(None);
     }
     let log: Arc<dyn ChangeLog> = match settings.feed_source {

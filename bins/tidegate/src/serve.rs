@@ -67,7 +67,7 @@ impl Sockets {
         };
         if let Some(socket) = &operations {
             let address = socket.local_addr()?;
-            tracing::info!(%address, "serves metrics");
+            tracing::info!(%address, "listening for metrics");
         }
         Ok(Self {
             bound,
@@ -150,7 +150,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         }
         opened => (opened?, sockets),
     };
-    tell_what_is_missing(&service, settings).await?;
+    log_missing(&service, settings).await?;
     let issuer = match &settings.public_url {
         Some(url) => url.0.clone(),
         None => sockets.url(),
@@ -159,16 +159,16 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let addresses: Vec<_> = sockets.addresses.iter().map(ToString::to_string).collect();
     let addresses = addresses.join(", ");
     let version = env!("CARGO_PKG_VERSION");
-    tracing::info!(addresses, issuer, version, "serves");
+    tracing::info!(addresses, issuer, version, "listening");
     node.serve(sockets, stop).await
 }
 
-/// Tries until PostgreSQL is there: after a boot it may come later than this service.
+/// Retries until PostgreSQL is reachable: after a boot it may start later than this service.
 async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result<Service> {
     let mut backoff = Backoff::new(ports::jitter());
     loop {
         let delay = backoff.fail();
-        tracing::warn!(again_in = ?delay, "{}", outage.text());
+        tracing::warn!(error = outage.text(), retry_in = ?delay, "cannot reach PostgreSQL; retrying");
         tokio::time::sleep(delay).await;
         match Service::open(settings).await {
             Err(still) if still.is_outage() => outage = still,
@@ -177,8 +177,8 @@ async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result
     }
 }
 
-/// Logs what `tidegate doctor` would call missing: the node serves what it can without it.
-async fn tell_what_is_missing(service: &Service, settings: &Settings) -> Result {
+/// Logs what `tidegate doctor` reports as missing: the node serves what it can without it.
+async fn log_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     for finding in service
         .admin
@@ -186,7 +186,11 @@ async fn tell_what_is_missing(service: &Service, settings: &Settings) -> Result 
         .await?
     {
         if finding.verdict == Verdict::Missing {
-            tracing::warn!(sql = finding.sql, "{}", finding.text);
+            tracing::warn!(
+                problem = finding.text,
+                sql = finding.sql,
+                "tidegate doctor found a problem"
+            );
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
             let file = PidFile::path(&data);
             return fs::remove_file(&file).context("remove", &file);
         }
-        Some(_) => tracing::info!(pid, "stopping the PostgreSQL that a killed process left"),
+        Some(_) => tracing::info!(pid, "stopping an orphaned PostgreSQL"),
     }
     for signal in [Signal::Fast, Signal::Immediate, Signal::Kill] {
         user.signal(signal, pid)?;

@@ -114,6 +114,6 @@ fn internal_errors_reveal_nothing() {
         .filter(|error| error.kind() == ErrorKind::Internal)
     {
         assert_eq!(error.code(), "server_error");
-        assert_eq!(error.description(), "the server failed to answer");
+        assert_eq!(error.description(), "internal server error");
     }
 }

@@ -81,11 +81,11 @@ pub(crate) async fn nobody(app: &App, named: Option<&str>) -> Result<Caller, Fai
     let Some(database) = named.or_else(|| app.anonymous_database().map(DatabaseName::as_str))
     else {
         return Err(Failure::missing_token(
-            "a token is needed here; a request without one runs as the default user of the \
+            "a token is required; a request without one runs as the default user of the \
              database that the header `Tidegate-Database` names",
         ));
     };
-    let text = "a token is needed here: the database has no default user; the header \
+    let text = "a token is required: the database has no default user; the header \
                 `Tidegate-Database` names another database";
     default_user(app, database)
         .await?
@@ -128,7 +128,7 @@ impl From<User> for Caller {
 ///
 /// 401 without a token, and for one that is not accepted.
 pub(crate) fn user(app: &App, headers: &HeaderMap) -> Result<User, Failure> {
-    let token = bearer(headers)?.ok_or_else(|| Failure::missing_token("a token is needed here"))?;
+    let token = bearer(headers)?.ok_or_else(|| Failure::missing_token("a token is required"))?;
     by_token(app, token)
 }
 

@@ -114,7 +114,7 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, "INVALID_JSON", message)
     }
 
-    /// 401: a token is needed here.
+    /// 401: a token is required.
     pub(crate) fn missing_token(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "MISSING_TOKEN", message).challenging(Challenge::Bearer)
     }
@@ -220,7 +220,7 @@ impl Failure {
 
     /// 500: our fault; the cause goes to the log only.
     pub(crate) fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        let text = "the server failed to answer";
+        let text = "internal server error";
         let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", text);
         failure.caused_by(Some(cause.into()))
     }
@@ -273,7 +273,7 @@ impl Failure {
             code = self.code,
             sqlstate = rejection.map(|rejection| &*rejection.sqlstate),
             cause = cause.map(|cause| tracing::field::display(Chain(cause))),
-            "answer broken off"
+            "response aborted"
         );
     }
 

@@ -179,7 +179,7 @@ impl Sender {
         let body = encode::encode(&batch, &self.service, self.clock.now());
         let sent = tokio::time::timeout(PATIENCE, self.collector.post(body)).await;
         if let Err(error) = sent.unwrap_or(Err(OtlpError::Silent)) {
-            tracing::warn!(%error, spans = batch.len(), "spans are lost");
+            tracing::warn!(%error, spans = batch.len(), "cannot export spans; dropped");
         }
         true
     }

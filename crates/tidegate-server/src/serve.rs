@@ -95,7 +95,7 @@ pub async fn serve(
     }
     shutdown.await;
     app.drain();
-    tracing::info!("stops accepting and lets requests in flight end");
+    tracing::info!("shutting down; waiting for requests in progress");
     stop.send_replace(true);
     while accepting.join_next().await.is_some() {}
     Ok(())

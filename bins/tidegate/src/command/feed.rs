@@ -178,7 +178,7 @@ async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool
         Removal::Done { removed, slots } => print(dropped(&removed, &slots)),
         Removal::Streaming(servers) => Err(Failure::Refused(still_streaming(database, &servers))),
         Removal::CameBack => Err(Failure::Refused(format!(
-            "a server that runs reads the changes of {database} again, and has made anew what was \
+            "a server that runs reads the changes of {database} again, and has created again what was \
              dropped; stop it first"
         ))),
         Removal::Left(left) => Err(Failure::Refused(what_is_left(database, &left))),

@@ -37,7 +37,7 @@ pub(crate) enum Error {
         source: std::io::Error,
     },
     /// The file is no TOML.
-    #[error("{place}: this is no TOML: {problem}")]
+    #[error("{place}: invalid TOML: {problem}")]
     NotToml {
         /// File and line.
         place: String,

@@ -118,7 +118,7 @@ fn an_ill_typed_setting_names_its_place_and_what_was_expected() {
 
 #[test]
 fn what_is_no_toml_names_its_line() {
-    assert!(error("nodes = 1\nlisten =\n", &[], &[]).starts_with("FILE:2: this is no TOML"));
+    assert!(error("nodes = 1\nlisten =\n", &[], &[]).starts_with("FILE:2: invalid TOML"));
 }
 
 #[test]

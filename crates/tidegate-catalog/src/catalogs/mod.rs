@@ -165,7 +165,7 @@ impl Catalogs {
             Err(error) => tell_failure(database, &tenant, error),
             Ok(_) => {
                 if tenant.succeed() {
-                    info!(%database, "the catalog is fresh again");
+                    info!(%database, "catalog reloaded after a failure");
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Catalogs {
 fn tell_failure(database: &DatabaseName, tenant: &Tenant, error: &Error) {
     let cause = std::error::Error::source(error).map(ToString::to_string);
     if tenant.fail() {
-        warn!(%database, %error, cause, "the catalog cannot be loaded; what is there is kept");
+        warn!(%database, %error, cause, "cannot load the catalog; keeping the previous one");
     }
 }
 
@@ -290,7 +290,7 @@ fn tell_renamed(database: &DatabaseName, schema: &Schema) {
             relation = &*renamed.relation,
             taken = &*renamed.taken,
             type_name = &*renamed.type_name,
-            "the name of a type was taken"
+            "GraphQL type name already taken; using a numbered name"
         );
     }
 }

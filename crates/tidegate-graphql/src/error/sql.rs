@@ -79,7 +79,7 @@ impl Error {
     /// A statement that failed for want of something behind the database: memory, a disk, a server
     /// of a foreign table. The words may name hosts and files, so only the log has them.
     fn withheld(rejection: &Rejection) -> Self {
-        tracing::warn!(cause = %rejection, "PostgreSQL could not run a statement");
+        tracing::warn!(cause = %rejection, "statement failed in PostgreSQL");
         let code = Rejection {
             sqlstate: rejection.sqlstate.clone(),
             ..Rejection::default()

@@ -99,7 +99,7 @@ impl Error {
             Self::DefaultUserTaken => "another user of the database is its default user",
             Self::KeyTooYoung { .. } => "the next key has not been published for long enough",
             Self::Store(StoreError::Unavailable(_)) => "the service is temporarily unavailable",
-            _ => "the server failed to answer",
+            _ => "internal server error",
         }
     }
 }

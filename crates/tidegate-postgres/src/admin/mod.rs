@@ -283,7 +283,7 @@ impl Admin {
     /// The same for a new tenant, which works without.
     async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
-            tracing::warn!(%database, %error, "the tenant has no authenticator until the next start");
+            tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");
         }
     }
 

@@ -190,7 +190,7 @@ pub(super) async fn owner_of_public(session: &Session) -> Result<Option<String>>
 /// Takes back what a creation that failed has made. What cannot be taken back is logged.
 pub(super) async fn abandon(session: &Session, database: &str, made: &Made) {
     if let Err(error) = take_back(session, database, made).await {
-        tracing::warn!(database, %error, "could not clean up after a failed creation");
+        tracing::warn!(database, %error, "could not remove a tenant after a failed creation");
     }
 }
 

@@ -56,7 +56,7 @@ impl Admin {
             only: Some(role),
         };
         if let Err(error) = authenticator::seat(self, &users).await {
-            tracing::warn!(role, %error, "the user has no authenticator until the next start");
+            tracing::warn!(role, %error, "could not create an authenticator for the user; retrying within an hour");
         }
     }
 

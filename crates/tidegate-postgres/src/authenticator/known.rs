@@ -194,9 +194,9 @@ fn tell(database: &DatabaseName, before: Option<&Known>, known: &Known) {
             %database,
             reason = objection.reason,
             sql = objection.remedy,
-            "users do not share connections; each logs in on its own, which is slower with many users"
+            "shared connections are off for this tenant; each user logs in on its own, which is slower with many users"
         ),
-        (Some(_), None) => tracing::info!(%database, "users share connections again"),
+        (Some(_), None) => tracing::info!(%database, "shared connections are on again"),
         _ => {}
     }
     if let Some(before) = before.filter(|before| before.shares() && known.shares()) {

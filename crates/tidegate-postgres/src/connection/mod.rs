@@ -94,7 +94,7 @@ impl Connection {
     /// Cancels what the connection runs, without waiting for its end.
     pub(crate) async fn cancel_running(&self) {
         if let Err(error) = self.canceller.cancel().await {
-            tracing::warn!(%error, "a command could not be cancelled");
+            tracing::warn!(%error, "cancel request failed");
         }
     }
 

@@ -53,7 +53,7 @@ impl Connection {
         tokio::select! {
             () = self.close() => {}
             () = end(&backend, terminator) => {
-                tracing::info!(?backend, "gave up the connection of a backend that is gone");
+                tracing::info!(?backend, "backend no longer exists; closed its connection");
             }
         }
     }
@@ -75,10 +75,7 @@ impl Connection {
         let (outcome, drained) =
             tokio::join!(cancel, self.drain(Instant::now() + GRACE, Errors::Expected));
         if !matches!(outcome, Ok(Ok(()))) {
-            tracing::warn!(
-                backend = self.backend().process_id,
-                "a cancel request failed"
-            );
+            tracing::warn!(backend = self.backend().process_id, "cancel request failed");
         }
         // A stream that has failed leaves nothing to terminate.
         let runs_on = !drained && !self.session.is_lost();
@@ -88,7 +85,7 @@ impl Connection {
         if runs_on {
             tracing::info!(
                 backend = self.backend().process_id,
-                "a statement did not stop when it was cancelled; its backend is terminated"
+                "statement ignored the cancel request; terminating its backend"
             );
             terminator.terminate(self.backend().clone()).await;
         }
@@ -102,7 +99,7 @@ impl Connection {
         } else {
             tracing::warn!(
                 backend = self.backend().process_id,
-                "a session could not be reset"
+                "session reset failed; connection closed"
             );
             self.give_up();
         }

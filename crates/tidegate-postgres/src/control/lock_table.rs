@@ -188,7 +188,7 @@ async fn look_in_time(client: &Client, guard: &mut Guard) -> bool {
     let looked = timeout(LOOK, look(client, guard)).await;
     let is_ready = matches!(looked, Ok(Ok(())));
     if !is_ready {
-        warn!(?looked, "could not make room in PostgreSQL's lock table");
+        warn!(?looked, "lock table check failed");
     }
     is_ready
 }

@@ -351,7 +351,10 @@ impl Terminator for Control {
                 Fate::Unknown
             });
             if fate == Fate::Told {
-                warn!(?backend, "terminated a backend that did not stop");
+                warn!(
+                    ?backend,
+                    "terminated a backend that ignored a cancel request"
+                );
             }
             fate
         })

@@ -52,7 +52,7 @@ pub(super) async fn listen(
             Err(error) => Err(error),
         };
         if let Err(error) = outcome {
-            warn!(%error, cause = ?std::error::Error::source(&error), "not listening for notices");
+            warn!(%error, cause = ?std::error::Error::source(&error), "cannot LISTEN for notifications; retrying");
         }
         tokio::time::sleep(backoff.fail().min(LONGEST_PAUSE)).await;
     }

@@ -107,7 +107,7 @@ impl LoginStates {
             }
         }
         for key in self.changed(held, &states, pool) {
-            tracing::info!(%key, "the login has changed; its connections are closed");
+            tracing::info!(%key, "role changed or locked out; closing its connections");
             pool.close_role(&key.database, &key.role);
         }
         Ok(snapshot)

@@ -21,8 +21,7 @@ pub(super) async fn retain(
     schema::settle(&admin).await?;
     schema::renew(shared, &admin).await?;
     if admin.rows(INSPECT, &[]).await?.iter().any(|row| row.get(0)) {
-        warn!(%database, "triggers of a captured table were dropped or disabled: subscribers are \
-                          told of a gap");
+        warn!(%database, "outbox triggers were dropped or disabled; reporting a gap");
     }
     let rows = admin.rows(NOW, &[]).await?;
     let row = rows.first().ok_or_else(|| unreadable("a position"))?;

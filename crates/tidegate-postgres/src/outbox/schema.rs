@@ -35,7 +35,7 @@ pub(super) async fn renew(shared: &Shared, admin: &Actor) -> LogResult<bool> {
     let row = rows.first().ok_or_else(|| unreadable("a lease"))?;
     let had_stopped = row.get(0);
     if had_stopped {
-        info!("writers fill the outbox again");
+        info!("outbox triggers are writing again");
     }
     Ok(had_stopped)
 }
@@ -74,7 +74,7 @@ async fn make(shared: &Shared, database: &DatabaseName, admin: &Actor) -> LogRes
     if exists(admin).await? {
         admin.run(COMPLETE).await?;
         if !is_here(admin).await? {
-            info!(%database, "the outbox begins anew: the database is another than it was");
+            info!(%database, "outbox restarted: the database is a copy or was restored");
             admin.run("SELECT tidegate_outbox.restart()").await?;
         }
         return Ok(());

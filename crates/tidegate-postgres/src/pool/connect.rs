@@ -61,7 +61,7 @@ impl<K: Connector> Inner<K> {
         let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
         let closing = self.runtime.spawn(closing);
         if timeout(CLOSE, closing).await.is_err() {
-            warn!(key = %entry.key, "an idle connection takes long to close");
+            warn!(key = %entry.key, "closing an idle connection is slow");
         }
     }
 
@@ -117,7 +117,7 @@ impl<K: Connector> Inner<K> {
             // It refused this role or this database, so it is up.
             Err(_) => self.change(|state, _| state.circuit_breaker.close()),
         }
-        info!("PostgreSQL is up again");
+        info!("PostgreSQL is reachable again");
         true
     }
 
@@ -170,7 +170,7 @@ fn report(key: &Key, failure: &OpenError) {
         return;
     }
     let cause = std::error::Error::source(failure).map_or_else(String::new, ToString::to_string);
-    warn!(%key, error = %failure, cause, "no connection to PostgreSQL");
+    warn!(%key, error = %failure, cause, "cannot connect to PostgreSQL");
 }
 
 impl<K: Connector> State<K> {
@@ -227,8 +227,7 @@ impl<K: Connector> State<K> {
         if self.server_limit.refused(held, cause.clone(), now) {
             warn!(
                 held,
-                "PostgreSQL has no connection left (max_connections); requests wait for those \
-                that the pool holds"
+                "max_connections reached; requests wait for pooled connections"
             );
         }
     }

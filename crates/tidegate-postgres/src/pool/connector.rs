@@ -122,7 +122,7 @@ pub enum OpenError {
     /// PostgreSQL cannot be reached, or is starting or stopping (class 08, 57P01 to 57P03).
     #[error("PostgreSQL cannot be reached")]
     Unreachable(#[source] Cause),
-    /// PostgreSQL has no connection left for anybody (53300, `max_connections`).
+    /// PostgreSQL accepts no more connections (53300, `max_connections`).
     #[error("PostgreSQL has no connection left")]
     Full(#[source] Cause),
     /// The role or its database has used up its own `CONNECTION LIMIT` (53300 too).

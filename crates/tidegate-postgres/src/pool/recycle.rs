@@ -58,7 +58,7 @@ impl<K: Connector> Inner<K> {
         self.connector.see_off(connection).await;
         let now = Instant::now();
         if now.duration_since(began) > STUBBORN {
-            info!(%key, after = ?now.duration_since(began), "a statement that did not stop has ended");
+            info!(%key, after = ?now.duration_since(began), "statement that ignored a cancel request has ended");
         }
         self.change(|state, actions| {
             state.end(&key, Phase::Leaving);

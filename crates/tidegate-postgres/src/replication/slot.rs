@@ -166,7 +166,10 @@ async fn anchor(
         if !anchor.lost && !fresh {
             return Ok(Some(anchor.confirmed));
         }
-        info!(slot = place.anchor_name, "the retention window starts over");
+        info!(
+            slot = place.anchor_name,
+            "retention slot was lost; creating a new one"
+        );
         drop_slot(session, &place.anchor_name).await?;
     }
     let made = create(shared, session, &place.anchor_name, false).await?;

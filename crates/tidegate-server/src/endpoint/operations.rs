@@ -84,7 +84,7 @@ pub(crate) fn metrics<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> 
     } = call;
     if let Some(token) = app.metrics_token() {
         let shown = authenticate::bearer(&head.headers)?;
-        let shown = shown.ok_or_else(|| Failure::missing_token("metrics_token is needed here"))?;
+        let shown = shown.ok_or_else(|| Failure::missing_token("metrics_token is required"))?;
         if Secret::new(shown) != *token {
             return Err(Failure::invalid_token("this is not metrics_token"));
         }

@@ -22,7 +22,7 @@ impl ErrorCounts {
         const NAME: &str = "tidegate_errors_total";
         writeln!(
             text,
-            "# HELP {NAME} Errors that callers were told, by protocol and error code; one answer can hold several."
+            "# HELP {NAME} Errors in responses, by protocol and error code; one answer can hold several."
         )?;
         writeln!(text, "# TYPE {NAME} counter")?;
         for ((protocol, code), count) in &*self.lock() {

@@ -77,7 +77,7 @@ impl Door {
         if tokio::time::timeout(drain, drained).await.is_err() {
             tracing::warn!(
                 connections = self.connections.len(),
-                "cancels what is still in flight"
+                "drain_timeout passed; cancelling remaining requests"
             );
             self.connections.shutdown().await;
         }

@@ -124,7 +124,7 @@ fn answer(app: &App, (status, message): (StatusCode, &'static str), fields: &str
         request_id = id,
         status = status.as_u16(),
         error = failure.code,
-        "no request"
+        "malformed HTTP request"
     );
     let body = failure.rest_body();
     let mut answer = format!("HTTP/1.1 {status}\r\nx-request-id: {id}\r\n");

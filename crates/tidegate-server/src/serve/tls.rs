@@ -99,8 +99,10 @@ impl Certificate {
                 continue;
             }
             match self.reload() {
-                Ok(()) => tracing::info!("read the certificate again"),
-                Err(error) => tracing::error!(%error, "keeps the certificate in use"),
+                Ok(()) => tracing::info!("certificate reloaded"),
+                Err(error) => {
+                    tracing::error!(%error, "cannot read the new certificate; keeping the old one")
+                }
             }
         }
     }

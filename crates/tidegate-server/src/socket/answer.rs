@@ -156,6 +156,10 @@ pub(crate) fn ended(ended: &Ended) -> (&'static str, String, Option<Cursor>) {
             "events came faster than they were read; subscribe again with `after`".to_owned(),
             *cursor,
         ),
-        Ended::Stopped => ("stopped", "the node stops; connect again".to_owned(), None),
+        Ended::Stopped => (
+            "stopped",
+            "server shutting down; reconnect".to_owned(),
+            None,
+        ),
     }
 }

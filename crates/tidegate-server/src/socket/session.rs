@@ -220,7 +220,7 @@ impl Session {
                 return end;
             }
             if self.draining && self.operations.is_empty() {
-                return End::new(1001, "the node stops; connect again");
+                return End::new(1001, "server shutting down; reconnect");
             }
         }
     }
@@ -244,7 +244,7 @@ impl Session {
             Some(Ok(Message::Text(text))) => self.hear(&text).await,
             Some(Ok(Message::Binary(_))) => {
                 self.report("invalid_message");
-                let text = "messages are text; binary ones mean nothing here";
+                let text = "binary messages are not supported";
                 if self.dialect == Dialect::Transport {
                     return Err(End::new(4400, text));
                 }

@@ -225,12 +225,12 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
         E::Filter(_) => "unsupported_filter",
         E::CaptureNotAllowed { .. } => "capture_not_allowed",
         E::Timeout { .. } => {
-            tracing::warn!(cause = %error, "a subscription was not made in time");
+            tracing::warn!(cause = %error, "subscribe timed out");
             "subscribe_timeout"
         }
         E::Unavailable(_) => "feed_unavailable",
         E::Privileges(_) => {
-            tracing::warn!(cause = %error, "rights of a subscription could not be asked for");
+            tracing::warn!(cause = %error, "could not check privileges for a subscription");
             "database_unavailable"
         }
         E::Closed => "closed",

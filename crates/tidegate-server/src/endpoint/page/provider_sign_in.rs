@@ -106,7 +106,7 @@ pub(super) fn callback(context: &PageContext<'_>, provider: &str) -> String {
 }
 
 pub(super) fn unknown_provider() -> Failure {
-    Failure::not_found("there is no such way to sign in")
+    Failure::not_found("unknown sign-in provider")
 }
 
 pub(super) fn provider_error(error: Error) -> Failure {
