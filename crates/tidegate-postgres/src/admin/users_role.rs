@@ -173,7 +173,8 @@ async fn revoke_own(
 
 /// The users of the tenant `$1` who have CONNECT by a grant of their own, as the role `$3` has it,
 /// and USAGE on the schema `public` exactly if the role has it. Grants that may be passed on are not
-/// the service's. `IS TRUE` keeps PostgreSQL from a join, which takes minutes with 10,000 users.
+/// the service's. Before PostgreSQL 16 a role with NOINHERIT would get nothing from its membership,
+/// so it keeps its grants. `IS TRUE` keeps PostgreSQL from a join, which takes minutes with 10,000 users.
 pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
         SELECT DISTINCT a.grantee FROM pg_catalog.pg_database d \
         CROSS JOIN LATERAL pg_catalog.aclexplode( \
@@ -193,5 +194,6 @@ pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
       AND pg_catalog.substr(r.rolname::text, pg_catalog.length($1) + 2) !~ '[/$]' \
       AND (r.oid IN (SELECT c.grantee FROM connect c)) IS TRUE \
       AND (r.oid IN (SELECT u.grantee FROM usage u)) = g.uses \
+      AND (r.rolinherit OR pg_catalog.current_setting('server_version_num')::int >= 160000) \
       AND pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), $2) \
     ORDER BY 1";

@@ -78,8 +78,26 @@ async fn users_are_made_in_one_session_that_is_kept() {
     user("one_session", "one_session/last").await.unwrap();
 }
 
+/// Before PostgreSQL 16 the membership of such a role gives it nothing.
 #[tokio::test]
-async fn users_of_an_older_release_become_members_and_nobody_gets_more() {
+async fn a_user_of_an_older_release_without_inherit_can_still_connect() {
+    let admin = admin(superuser());
+    let (tenant, ann) = (database("noinherit"), role("noinherit/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &ann).await.unwrap();
+    let as_before = "DROP OWNED BY \"noinherit/$users\"; DROP ROLE \"noinherit/$users\"; \
+        GRANT CONNECT ON DATABASE noinherit TO \"noinherit/ann\"; \
+        GRANT USAGE ON SCHEMA public TO \"noinherit/ann\"; \
+        ALTER ROLE \"noinherit/ann\" NOINHERIT";
+    let root = root("noinherit").await;
+    root.batch_execute(as_before).await.unwrap();
+    let provided = admin.provide_roles(&tenant, &role("noinherit"), &[]);
+    provided.await.unwrap();
+    user("noinherit", "noinherit/ann").await.unwrap();
+}
+
+#[tokio::test]
+async fn users_of_an_older_release_become_members_without_more_rights() {
     let admin = admin(superuser());
     let tenant = database("older");
     admin.create_tenant(&tenant).await.unwrap();
