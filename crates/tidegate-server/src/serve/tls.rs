@@ -101,7 +101,7 @@ impl Certificate {
             match self.reload() {
                 Ok(()) => tracing::info!("certificate reloaded"),
                 Err(error) => {
-                    tracing::error!(%error, "cannot read the new certificate; keeping the old one")
+                    tracing::error!(%error, "cannot read the new certificate; keeping the old one");
                 }
             }
         }
