@@ -165,10 +165,7 @@ impl Connection {
     pub(crate) fn withdraw(&mut self) {
         self.channel.outbound.clear();
         self.session.withdraw_pipeline();
-        if self.session.prefix.is_pending() {
-            self.session.prefix.end();
-            self.session.statements.forget_own();
-        }
+        self.session.prefix.end();
     }
 
     /// Queues statements of our own by the simple protocol.
@@ -187,7 +184,10 @@ impl Connection {
             _ => return Err(self.breach("a transaction status that does not exist")),
         };
         self.session.answered(transaction);
-        self.session.prefix.end();
+        if self.session.prefix.end() {
+            // Whether the error came of its Parse is not known.
+            self.session.statements.forget_own();
+        }
         self.channel.inbound.shrink();
         Ok(())
     }

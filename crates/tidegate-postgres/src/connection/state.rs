@@ -111,6 +111,7 @@ impl SessionState {
     /// Messages are queued without a Sync behind them.
     pub(super) fn open_pipeline(&mut self) {
         self.leave(Residue::Reads);
+        self.statements.begin_pipeline();
         if !self.is_lost() {
             self.phase = Phase::Open {
                 outstanding: self.outstanding(),
@@ -120,6 +121,7 @@ impl SessionState {
 
     /// The messages of an open pipeline were taken back before they were sent.
     pub(super) fn withdraw_pipeline(&mut self) {
+        self.statements.withdraw_pipeline();
         if let Phase::Open { outstanding } = self.phase {
             self.phase = match outstanding {
                 0 => Phase::Quiet,

@@ -64,6 +64,10 @@ pub(crate) struct StatementCache {
     dropped: Vec<String>,
     /// The names of our own commands by their text, once they are prepared.
     own: HashMap<&'static str, String>,
+    /// Those of them that the last pipeline prepares.
+    preparing: Vec<&'static str>,
+    /// The names that it closes in front of them.
+    closing: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -84,6 +88,8 @@ impl StatementCache {
             clock: 0,
             dropped: Vec::new(),
             own: HashMap::new(),
+            preparing: Vec::new(),
+            closing: Vec::new(),
         }
     }
 
@@ -170,7 +176,22 @@ impl StatementCache {
         }
         let name = self.name();
         self.own.insert(text, name.clone());
+        self.preparing.push(text);
         (name, true)
+    }
+
+    /// What was queued before stays queued.
+    pub(crate) fn begin_pipeline(&mut self) {
+        self.preparing.clear();
+        self.closing.clear();
+    }
+
+    /// The last pipeline prepares and closes nothing of ours, because it is not sent.
+    pub(crate) fn withdraw_pipeline(&mut self) {
+        for text in self.preparing.drain(..) {
+            self.own.remove(text);
+        }
+        self.dropped.append(&mut self.closing);
     }
 
     /// The name of a command of our own that is prepared.
@@ -262,6 +283,13 @@ impl StatementCache {
     /// The names to be closed.
     pub(crate) fn take_dropped(&mut self) -> Vec<String> {
         std::mem::take(&mut self.dropped)
+    }
+
+    /// The names to be closed in front of a command of our own.
+    pub(crate) fn close_dropped(&mut self) -> &[String] {
+        let known = self.closing.len();
+        self.closing.append(&mut self.dropped);
+        &self.closing[known..]
     }
 
     fn remove(&mut self, key: u64) {

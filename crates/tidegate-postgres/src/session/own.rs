@@ -32,12 +32,17 @@ impl Connection {
         push_command(&name, Some(value), &mut self.channel.outbound)
     }
 
-    /// The name of a command, whose Parse is queued if it is not prepared.
+    /// The name of a command, whose Parse is queued if it is not prepared, behind a Close for each
+    /// statement that nobody needs.
     fn prepared_own(&mut self, text: &'static str) -> Result<String, Error> {
         let (name, is_new) = self.session.statements.own(text);
         if is_new {
-            let parsed = frontend::parse(&name, text, [], &mut self.channel.outbound);
-            parsed.map_err(Error::internal)?;
+            let out = &mut self.channel.outbound;
+            let mut closed = self.session.statements.close_dropped().iter();
+            closed
+                .try_for_each(|name| frontend::close(b'S', name, out))
+                .and_then(|()| frontend::parse(&name, text, [], out))
+                .map_err(Error::internal)?;
         }
         Ok(name)
     }

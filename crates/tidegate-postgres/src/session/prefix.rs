@@ -31,6 +31,8 @@ pub(crate) struct Prefix {
     pending: u8,
     /// Whether the last of them is a switch.
     switches: bool,
+    /// Whether an error came of it.
+    failed: bool,
     /// Why PostgreSQL refused the switch.
     refusal: Option<ServerError>,
 }
@@ -46,9 +48,11 @@ impl Prefix {
         self.refusal.is_some()
     }
 
-    /// Expects no more answers, because the pipeline has ended or was never sent.
-    pub(crate) fn end(&mut self) {
+    /// Expects no more answers, because the pipeline has ended or was never sent; whether an error
+    /// came of it.
+    pub(crate) fn end(&mut self) -> bool {
         self.pending = 0;
+        std::mem::take(&mut self.failed)
     }
 }
 
@@ -106,10 +110,11 @@ impl Connection {
             }
             tag::ERROR_RESPONSE => {
                 let at_switch = self.session.prefix.switches && self.session.prefix.pending == 1;
-                self.session.prefix.end();
+                self.session.prefix.pending = 0;
+                // Our commands are forgotten at the end of the pipeline: PostgreSQL would skip a
+                // Parse that is queued in front of it.
+                self.session.prefix.failed = true;
                 let error = ServerError::read(self.channel.inbound.body());
-                // Whether the error came of its Parse is not known.
-                self.session.statements.forget_own();
                 let refused = at_switch && is_refusal(&error);
                 if refused {
                     self.session.prefix.refusal = Some(error);

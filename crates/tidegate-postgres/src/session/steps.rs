@@ -226,7 +226,6 @@ impl Connection {
                         steps.syncs = 1;
                     } else {
                         self.withdraw();
-                        self.session.statements.forget_own();
                     }
                 }
             }

@@ -85,6 +85,25 @@ async fn a_value_that_does_not_fit_is_found_before_anything_runs() {
 }
 
 #[tokio::test]
+async fn values_that_do_not_fit_leave_nothing_prepared_behind() {
+    let stage = stage("pipeline_misfits").await;
+    let owner = stage.owner();
+    let wrong = || Sql::new("select name from item where id = :id").set([r#"{"no":"number"}"#]);
+    let prepared = || Sql::new("select count(*) from pg_prepared_statements");
+    let mut counts = Vec::new();
+    for _ in 0..20 {
+        let plan = Plan::new([by_key(1), wrong()]).snapshot();
+        let error = plan.run(&stage, &owner).await.unwrap_err();
+        assert_eq!(error.step, Some(1));
+        let good = Plan::new([by_key(1), by_key(2), prepared()]).snapshot();
+        let rows = good.run(&stage, &owner).await.unwrap();
+        counts.push(rows[2].values[0][0].parse::<u32>().unwrap());
+        stage.rest().await;
+    }
+    assert!(counts.iter().all(|count| *count < 10), "{counts:?}");
+}
+
+#[tokio::test]
 async fn a_refused_row_undoes_all_where_the_commit_waits() {
     let stage = stage("pipeline_refused").await;
     let owner = stage.owner();

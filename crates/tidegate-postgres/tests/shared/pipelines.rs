@@ -155,3 +155,33 @@ async fn deadlines_departures_and_deaths_in_a_pipeline_leave_no_role_and_no_row(
     }
     assert_eq!(open.distrusted(), 0);
 }
+
+#[tokio::test]
+async fn a_role_refused_in_front_of_a_long_snapshot_spoils_no_other_snapshot() {
+    let (stage, open) = tenant("shared_pipeline_long", 2).await;
+    let (first, second) = (user(&stage, 1), user(&stage, 2));
+    // More than the sockets hold, so that the error comes before COMMIT is queued.
+    let long = format!("\"{}\"", "x".repeat(100_000));
+    let length = |text: &str| ours("select length(:text)").set([text]);
+    let short = || Plan::new([length("\"a\""), length("\"bc\"")]).snapshot();
+    short().ours().run(&stage, &second).await.unwrap();
+    let revoke = format!(
+        "REVOKE \"{}\" FROM \"{}/$authenticator1\"",
+        first.role, stage.name
+    );
+    stage.admin.batch_execute(&revoke).await.unwrap();
+    for refused in 1..=10 {
+        let plan = Plan::new((0..100).map(|_| length(&long))).snapshot();
+        let rows = plan.ours().run(&stage, &first).await.unwrap();
+        assert_eq!(rows[99].values, [["100000"]]);
+        assert_eq!(open.distrusted(), refused);
+        stage.rest().await;
+        let rows = short().ours().run(&stage, &second).await.unwrap();
+        assert_eq!(rows[1].values, [["2"]]);
+        stage.rest().await;
+    }
+    let authenticator = format!("{}/$authenticator1", stage.name);
+    assert_eq!(super::backends(&stage, &authenticator).await, "1");
+    let count = ours("select count(*) < 15 from pg_prepared_statements");
+    assert_eq!(count.value(&stage, &second).await, "true");
+}
