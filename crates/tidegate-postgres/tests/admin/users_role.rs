@@ -91,8 +91,8 @@ async fn a_user_of_an_older_release_without_inherit_can_still_connect() {
         ALTER ROLE \"noinherit/ann\" NOINHERIT";
     let root = root("noinherit").await;
     root.batch_execute(as_before).await.unwrap();
-    let provided = admin.provide_roles(&tenant, &role("noinherit"), &[]);
-    provided.await.unwrap();
+    let owner = role("noinherit");
+    admin.provide_roles(&tenant, &owner, &[]).await.unwrap();
     user("noinherit", "noinherit/ann").await.unwrap();
 }
 
