@@ -1362,18 +1362,121 @@ var Mark = () => /* @__PURE__ */ a4("svg", { class: "mark", viewBox: "0 0 32 32"
   /* @__PURE__ */ a4("path", { d: "M6 12c3.3-3 6.7-3 10 0s6.7 3 10 0M6 17.5c3.3-3 6.7-3 10 0s6.7 3 10 0M6 23c3.3-3 6.7-3 10 0s6.7 3 10 0" })
 ] });
 
+// src/query/store.ts
+var LENGTH = 100;
+var LONGEST = 2e4;
+var owner = O(() => session.value?.claims.sub ?? null);
+var draftKey = (mode2) => `tidegate.console.draft.${mode2}:${owner.value}`;
+var historyKey = () => `tidegate.console.history:${owner.value}`;
+var draft = (mode2) => (owner.value && localStorage.getItem(draftKey(mode2))) ?? "";
+function saveDraft(mode2, text) {
+  if (owner.value && text.length <= LONGEST) localStorage.setItem(draftKey(mode2), text);
+}
+function readPast() {
+  if (!owner.value) return [];
+  try {
+    return JSON.parse(localStorage.getItem(historyKey()) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+var past = y3([]);
+x2(() => {
+  past.value = readPast();
+});
+function remember(mode2, text) {
+  if (!owner.value || text.trim() === "" || text.length > LONGEST) return;
+  past.value = [{ mode: mode2, text, at: Date.now() }, ...past.value.filter((entry) => entry.text !== text)].slice(0, LENGTH);
+  localStorage.setItem(historyKey(), JSON.stringify(past.value));
+}
+function forget() {
+  past.value = [];
+  localStorage.removeItem(historyKey());
+  for (const mode2 of ["sql", "graphql", "methods"]) localStorage.removeItem(draftKey(mode2));
+}
+
+// src/tables/condition.ts
+var OPERATORS = [
+  ["=", "equals"],
+  ["<>", "is not"],
+  ["<", "less than"],
+  ["<=", "at most"],
+  [">", "greater than"],
+  [">=", "at least"],
+  ["contains", "contains"],
+  ["starts", "starts with"],
+  ["null", "is empty (NULL)"],
+  ["not null", "is not empty"]
+];
+function isFilter(value) {
+  if (typeof value !== "object" || value === null) return false;
+  const { column: column3, operator, value: text } = value;
+  return typeof column3 === "string" && typeof text === "string" && OPERATORS.some(([known]) => known === operator);
+}
+function operatorSql(operator) {
+  const known = OPERATORS.find(([name]) => name === operator);
+  if (!known) throw new Error(`The filter has an unknown operator: ${operator}.`);
+  return known[0];
+}
+var needsValue = (operator) => operator !== "null" && operator !== "not null";
+var escapeLike = (text) => text.replace(/[\\%_]/g, "\\$&");
+var castTo = (parameter, column3) => `cast(:${parameter} as ${column3.cast})`;
+function condition(filter, column3, name, params) {
+  const target = ident(column3.name);
+  switch (filter.operator) {
+    case "null":
+      return `${target} is null`;
+    case "not null":
+      return `${target} is not null`;
+    case "contains":
+      params[name] = `%${escapeLike(filter.value)}%`;
+      return `${target}::text ilike :${name}`;
+    case "starts":
+      params[name] = `${escapeLike(filter.value)}%`;
+      return `${target}::text ilike :${name}`;
+    default:
+      params[name] = filter.value;
+      return `${target} ${operatorSql(filter.operator)} ${castTo(name, column3)}`;
+  }
+}
+function conditions(table2, filters, params) {
+  return filters.flatMap((filter, index) => {
+    const column3 = table2.columns.find(({ name }) => name === filter.column);
+    return column3 ? [condition(filter, column3, `f${index}`, params)] : [];
+  });
+}
+var where = (parts) => parts.length > 0 ? ` where ${parts.join(" and ")}` : "";
+function orderTerms(table2, order) {
+  const chosen = order.filter(({ column: column3 }) => table2.columns.some(({ name }) => name === column3));
+  const rest = table2.key.filter(({ name }) => !chosen.some(({ column: column3 }) => column3 === name));
+  return [...chosen, ...rest.map(({ name }) => ({ column: name, descending: false }))];
+}
+function orderBy(terms, backwards = false) {
+  if (terms.length === 0) return "";
+  const parts = terms.map(({ column: column3, descending }) => `${ident(column3)} ${descending !== backwards ? "desc nulls first" : "asc nulls last"}`);
+  return ` order by ${parts.join(", ")}`;
+}
+
 // src/route.ts
 var route = y3(read());
 function read() {
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [area, first, second] = path.split("/").map((part) => decodeURIComponent(part));
+  const [area, first, second] = path.split("/").map(decoded);
   if (area === "query") return { area };
   if (area === "people") return { area, part: first ?? "users" };
   return { area: "tables", schema: first, table: second, filters: filtersOf(search) };
 }
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
 function filtersOf(search) {
   try {
-    return JSON.parse(new URLSearchParams(search).get("filters") ?? "[]");
+    const filters = JSON.parse(new URLSearchParams(search).get("filters") ?? "[]");
+    return Array.isArray(filters) && filters.every(isFilter) ? filters : [];
   } catch {
     return [];
   }
@@ -1498,6 +1601,10 @@ var AREAS = [
   ["Query", { area: "query" }],
   ["People", { area: "people", part: "users" }]
 ];
+function leave() {
+  forget();
+  void signOut();
+}
 function Header() {
   const own = session.value?.claims;
   return /* @__PURE__ */ a4("header", { class: "top", children: [
@@ -1520,7 +1627,7 @@ function Header() {
         /* @__PURE__ */ a4("option", { value: "dark", children: "Dark" })
       ] })
     ] }),
-    /* @__PURE__ */ a4("button", { type: "button", class: "quiet", onClick: () => void signOut(), children: "Sign out" })
+    /* @__PURE__ */ a4("button", { type: "button", class: "quiet", onClick: leave, children: "Sign out" })
   ] });
 }
 
@@ -1789,7 +1896,7 @@ var cellKey = (table2, role) => `${table2}\0${role}`;
 var HOLDERS = `
 select rolname as role from pg_roles
 where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%'
-  and rolname not like '%/$authenticator%' order by 1 limit 60`;
+  and strpos(rolname::text, '/$') = 0 order by 1 limit 60`;
 var WORDS = `
 select c.relname as "table", r.rolname as role,
   case
@@ -2094,58 +2201,6 @@ function PeoplePage() {
   ] });
 }
 
-// src/tables/condition.ts
-var OPERATORS = [
-  ["=", "equals"],
-  ["<>", "is not"],
-  ["<", "less than"],
-  ["<=", "at most"],
-  [">", "greater than"],
-  [">=", "at least"],
-  ["contains", "contains"],
-  ["starts", "starts with"],
-  ["null", "is empty (NULL)"],
-  ["not null", "is not empty"]
-];
-var needsValue = (operator) => operator !== "null" && operator !== "not null";
-var escapeLike = (text) => text.replace(/[\\%_]/g, "\\$&");
-var castTo = (parameter, column3) => `cast(:${parameter} as ${column3.cast})`;
-function condition(filter, column3, name, params) {
-  const target = ident(column3.name);
-  switch (filter.operator) {
-    case "null":
-      return `${target} is null`;
-    case "not null":
-      return `${target} is not null`;
-    case "contains":
-      params[name] = `%${escapeLike(filter.value)}%`;
-      return `${target}::text ilike :${name}`;
-    case "starts":
-      params[name] = `${escapeLike(filter.value)}%`;
-      return `${target}::text ilike :${name}`;
-    default:
-      params[name] = filter.value;
-      return `${target} ${filter.operator} ${castTo(name, column3)}`;
-  }
-}
-function conditions(table2, filters, params) {
-  return filters.flatMap((filter, index) => {
-    const column3 = table2.columns.find(({ name }) => name === filter.column);
-    return column3 ? [condition(filter, column3, `f${index}`, params)] : [];
-  });
-}
-var where = (parts) => parts.length > 0 ? ` where ${parts.join(" and ")}` : "";
-function orderTerms(table2, order) {
-  const chosen = order.filter(({ column: column3 }) => table2.columns.some(({ name }) => name === column3));
-  const rest = table2.key.filter(({ name }) => !chosen.some(({ column: column3 }) => column3 === name));
-  return [...chosen, ...rest.map(({ name }) => ({ column: name, descending: false }))];
-}
-function orderBy(terms, backwards = false) {
-  if (terms.length === 0) return "";
-  const parts = terms.map(({ column: column3, descending }) => `${ident(column3)} ${descending !== backwards ? "desc nulls first" : "asc nulls last"}`);
-  return ` order by ${parts.join(", ")}`;
-}
-
 // src/tables/export.ts
 async function exportCsv(view) {
   const { table: table2 } = view;
@@ -2219,34 +2274,6 @@ with urllib.request.urlopen(request) as answer:
 `;
 }
 var SNIPPETS = [["curl", curl], ["TypeScript", typescript], ["Python", python]];
-
-// src/query/store.ts
-var DRAFT = "tidegate.console.draft.";
-var HISTORY = "tidegate.console.history";
-var LENGTH = 100;
-var LONGEST = 2e4;
-var draft = (mode2) => localStorage.getItem(DRAFT + mode2) ?? "";
-function saveDraft(mode2, text) {
-  if (text.length <= LONGEST) localStorage.setItem(DRAFT + mode2, text);
-}
-function readPast() {
-  try {
-    return JSON.parse(localStorage.getItem(HISTORY) ?? "[]");
-  } catch {
-    return [];
-  }
-}
-var past = y3(readPast());
-function remember(mode2, text) {
-  if (text.trim() === "" || text.length > LONGEST) return;
-  past.value = [{ mode: mode2, text, at: Date.now() }, ...past.value.filter((entry) => entry.text !== text)].slice(0, LENGTH);
-  localStorage.setItem(HISTORY, JSON.stringify(past.value));
-}
-function forget() {
-  past.value = [];
-  localStorage.removeItem(HISTORY);
-  for (const mode2 of ["sql", "graphql", "methods"]) localStorage.removeItem(DRAFT + mode2);
-}
 
 // src/query/run.ts
 var ROW_LIMIT = 5e3;
@@ -2324,7 +2351,7 @@ var explainPrefix = (measure) => (measure ? "explain (format json, analyze, buff
 
 // src/query/state.ts
 var mode = y3("sql");
-var texts = { sql: y3(draft("sql")), graphql: y3(draft("graphql")), methods: y3("") };
+var texts = { sql: y3(""), graphql: y3(""), methods: y3("") };
 var variables = y3("");
 var values = y3({});
 var graphqlSchema = y3("public");
@@ -2337,6 +2364,12 @@ function replace(of, text) {
   write(of, text);
   replaced.value += 1;
 }
+x2(() => {
+  texts.sql.value = draft("sql");
+  texts.graphql.value = draft("graphql");
+  texts.methods.value = "";
+  replaced.value = replaced.peek() + 1;
+});
 function write(of, text) {
   texts[of].value = text;
   if (of !== "methods") saveDraft(of, text);
@@ -2468,7 +2501,7 @@ function History({ onClose }) {
     onClose();
   };
   return /* @__PURE__ */ a4(Dialog, { title: "History", onClose, wide: true, children: [
-    /* @__PURE__ */ a4("p", { class: "hint", children: "Statements that were run in this browser, without values and answers. They stay here until they are cleared." }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "Statements that were run in this browser, without values and answers. They stay here until you clear them or sign out." }),
     past.value.length === 0 && /* @__PURE__ */ a4("p", { children: "Nothing was run yet." }),
     /* @__PURE__ */ a4("ul", { class: "history", tabIndex: 0, "aria-label": "Statements, newest first", children: past.value.map((entry) => /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => choose(entry.text, entry.mode), children: [
       /* @__PURE__ */ a4("small", { children: [

@@ -1,5 +1,6 @@
 import { claims, session, signOut, userName } from "./api/session.ts";
 import { Mark } from "./parts/mark.tsx";
+import { forget } from "./query/store.ts";
 import { type Route, hrefOf, route } from "./route.ts";
 import { ViewAs } from "./view_as.tsx";
 import { type Theme, theme } from "./theme.ts";
@@ -9,6 +10,12 @@ const AREAS: [string, Route][] = [
   ["Query", { area: "query" }],
   ["People", { area: "people", part: "users" }],
 ];
+
+/** Signs out and removes the statements that this browser has kept for the user. */
+function leave(): void {
+  forget();
+  void signOut();
+}
 
 export function Header() {
   const own = session.value?.claims;
@@ -30,7 +37,7 @@ export function Header() {
           <option value="dark">Dark</option>
         </select>
       </label>
-      <button type="button" class="quiet" onClick={() => void signOut()}>Sign out</button>
+      <button type="button" class="quiet" onClick={leave}>Sign out</button>
     </header>
   );
 }

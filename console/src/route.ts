@@ -1,6 +1,6 @@
 // The address of what is shown, behind the `#`, so that every page of the console works at `/` too.
 import { signal } from "@preact/signals";
-import type { Filter } from "./tables/condition.ts";
+import { type Filter, isFilter } from "./tables/condition.ts";
 
 export type Route =
   | { area: "tables"; schema?: string; table?: string; filters?: Filter[] }
@@ -11,15 +11,26 @@ export const route = signal<Route>(read());
 
 function read(): Route {
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [area, first, second] = path.split("/").map((part) => decodeURIComponent(part));
+  const [area, first, second] = path.split("/").map(decoded);
   if (area === "query") return { area };
   if (area === "people") return { area, part: first ?? "users" };
   return { area: "tables", schema: first, table: second, filters: filtersOf(search) };
 }
 
+/** A part of the path; one with malformed percent-encoding is taken as it is. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** The filters in an address. Anyone can write a link, so anything unexpected gives no filters. */
 function filtersOf(search: string): Filter[] {
   try {
-    return JSON.parse(new URLSearchParams(search).get("filters") ?? "[]") as Filter[];
+    const filters: unknown = JSON.parse(new URLSearchParams(search).get("filters") ?? "[]");
+    return Array.isArray(filters) && filters.every(isFilter) ? filters : [];
   } catch {
     return [];
   }

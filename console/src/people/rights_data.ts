@@ -9,10 +9,11 @@ export type Rights = { tables: string[]; holders: Holder[]; words: Map<string, W
 
 export const cellKey = (table: string, role: string): string => `${table}\u0000${role}`;
 
+// Roles with `/$` in their names are internal, such as `database/$users`.
 const HOLDERS = `
 select rolname as role from pg_roles
 where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%'
-  and rolname not like '%/$authenticator%' order by 1 limit 60`;
+  and strpos(rolname::text, '/$') = 0 order by 1 limit 60`;
 
 const WORDS = `
 select c.relname as "table", r.rolname as role,

@@ -69,7 +69,7 @@ export function History({ onClose }: Closing) {
   };
   return (
     <Dialog title="History" onClose={onClose} wide>
-      <p class="hint">Statements that were run in this browser, without values and answers. They stay here until they are cleared.</p>
+      <p class="hint">Statements that were run in this browser, without values and answers. They stay here until you clear them or sign out.</p>
       {past.value.length === 0 && <p>Nothing was run yet.</p>}
       <ul class="history" tabIndex={0} aria-label="Statements, newest first">
         {past.value.map((entry) => (

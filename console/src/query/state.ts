@@ -1,8 +1,8 @@
 // The Query area: what is written, what runs and what came of it. It outlives the page, so that
 // going to a table and back loses nothing.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { ApiError, isAbort, sentence } from "../api/errors.ts";
-import { type Mode, remember, saveDraft, draft } from "./store.ts";
+import { draft, type Mode, remember, saveDraft } from "./store.ts";
 import { type Explained, explain, explainPrefix, type GraphqlAnswer, listOf, type Result, runGraphql, runMethod, runSql, sqlBody } from "./run.ts";
 import type { Call } from "./snippets.ts";
 
@@ -16,7 +16,7 @@ export type Running = { abort: AbortController; started: number; rows: number };
 
 
 export const mode = signal<Mode>("sql");
-export const texts = { sql: signal(draft("sql")), graphql: signal(draft("graphql")), methods: signal("") };
+export const texts = { sql: signal(""), graphql: signal(""), methods: signal("") };
 /** The variables of a GraphQL document, as JSON. */
 export const variables = signal("");
 /** The values of placeholders, by name; null is NULL. They stay when a statement no longer names them. */
@@ -35,6 +35,14 @@ export function replace(of: Mode, text: string): void {
   write(of, text);
   replaced.value += 1;
 }
+
+// `draft` reads who is signed in: another user gets their own drafts.
+effect(() => {
+  texts.sql.value = draft("sql");
+  texts.graphql.value = draft("graphql");
+  texts.methods.value = "";
+  replaced.value = replaced.peek() + 1;
+});
 
 /** What the editor says was written. */
 export function write(of: Mode, text: string): void {

@@ -19,6 +19,20 @@ export const OPERATORS: [Operator, string][] = [
   ["not null", "is not empty"],
 ];
 
+/** Whether a value of unknown origin is a filter with a known operator. */
+export function isFilter(value: unknown): value is Filter {
+  if (typeof value !== "object" || value === null) return false;
+  const { column, operator, value: text } = value as Record<string, unknown>;
+  return typeof column === "string" && typeof text === "string" && OPERATORS.some(([known]) => known === operator);
+}
+
+/** The operator as SQL text, from `OPERATORS` and never from the filter. */
+function operatorSql(operator: Operator): string {
+  const known = OPERATORS.find(([name]) => name === operator);
+  if (!known) throw new Error(`The filter has an unknown operator: ${operator}.`);
+  return known[0];
+}
+
 export const needsValue = (operator: Operator): boolean => operator !== "null" && operator !== "not null";
 
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, "\\$&");
@@ -42,7 +56,7 @@ function condition(filter: Filter, column: Column, name: string, params: Params)
       return `${target}::text ilike :${name}`;
     default:
       params[name] = filter.value;
-      return `${target} ${filter.operator} ${castTo(name, column)}`;
+      return `${target} ${operatorSql(filter.operator)} ${castTo(name, column)}`;
   }
 }
 

@@ -79,6 +79,8 @@ const may = async (role, right, table = "notes") =>
   (await sql(`select has_table_privilege(:role, :table, '${right}') as may`, { role, table }))[0].may;
 await part("Rights");
 await page.getByLabel("mara on venues").waitFor();
+assert.ok((await sql("select rolname from pg_roles where strpos(rolname::text, 'demo/$') = 1")).length > 0);
+assert.equal(await page.getByRole("columnheader").filter({ hasText: "$" }).count(), 0, "internal roles are not shown");
 await accessible(page, "rights");
 await picture(page, "rights");
 await page.getByLabel("mara on venues").selectOption("write");

@@ -142,7 +142,19 @@ await editor().filter({ hasText: "pg_sleep" }).waitFor();
 await press("History");
 await press("Clear history");
 await page.getByText("Nothing was run yet.").waitFor();
-assert.equal(await page.evaluate(() => localStorage.getItem("tidegate.console.history")), null);
+const kept = () => page.evaluate(() => Object.keys(localStorage).filter((key) => /draft|history/.test(key)).sort());
+assert.deepEqual(await kept(), []);
+await page.getByRole("dialog").getByRole("button", { name: "Close" }).first().click();
+
+// Drafts and history are stored for one user; Sign out removes that user's and no others.
+await write("select 'only for the owner'");
+await press("Run");
+await said(/^1 row/);
+assert.deepEqual(await kept(), ["tidegate.console.draft.sql:demo", "tidegate.console.history:demo"]);
+await page.evaluate(() => localStorage.setItem("tidegate.console.draft.sql:demo/alice", "select 'for alice'"));
+await press("Sign out");
+await page.waitForURL(/\/signout/);
+assert.deepEqual(await kept(), ["tidegate.console.draft.sql:demo/alice"]);
 
 await ada.leave();
 await scene.end();

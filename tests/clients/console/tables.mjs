@@ -128,6 +128,38 @@ for (const [part, text] of [["Structure", "Constraints"], ["Indexes", "artists_p
   await accessible(page, part);
 }
 
+// A link with filters that the console does not write shows the table without filters.
+const sent = [];
+page.on("request", (asked) => sent.push(asked.postData() ?? ""));
+const albums = (await sql("select count(*)::int as n from albums"))[0].n;
+const open = async (hash) => {
+  await page.evaluate((to) => (location.hash = to), "#/tables");
+  await page.getByRole("grid").waitFor({ state: "detached" });
+  await page.evaluate((to) => (location.hash = to), hash);
+};
+const injected = '= 1 or true or "id" =';
+const good = { column: "id", operator: "=", value: "1" };
+for (const filters of [
+  [{ ...good, operator: injected }], [good, { ...good, operator: injected }], [{ ...good, operator: "constructor" }],
+  [{ ...good, value: 1 }], [{ ...good, column: null }], [null], ["id"], {}, null, 7, "no JSON",
+]) {
+  const text = filters === "no JSON" ? "[" : JSON.stringify(filters);
+  await open(`#/tables/public/albums?${new URLSearchParams({ filters: text })}`);
+  await page.getByText(`${albums} rows`, { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Filter", exact: true }).waitFor();
+}
+assert.ok(sent.some((body) => body.includes("albums")));
+assert.deepEqual(sent.filter((body) => body.includes("or true")), []);
+await open(`#/tables/public/albums?${new URLSearchParams({ filters: JSON.stringify([good]) })}`);
+await page.getByText("1 row", { exact: true }).waitFor();
+
+// Malformed percent-encoding, while the page is open and when it loads.
+await open("#/tables/public/%E0%A4");
+await page.getByText("There is no table public.%E0%A4 that you may see.").waitFor();
+await page.reload();
+await page.getByText("There is no table public.%E0%A4 that you may see.").waitFor();
+await openTable(page, "albums");
+
 await ada.leave();
 await scene.end();
 console.log("Chromium: the console signs in, filters, edits, inserts, deletes, follows, and sees each change live");
