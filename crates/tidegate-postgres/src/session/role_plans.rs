@@ -2,11 +2,12 @@
 //!
 //! PostgreSQL analyses and plans a prepared statement under row level security again whenever
 //! another role runs it than the last time ("Row Security Policies"; `RevalidateCachedQuery` in
-//! `plancache.c`). For 300 roles at random that is 30 of the 80 to 110 us that a read by key takes.
+//! `plancache.c`). With 300 roles at random a read by key took 64 to 69 us of CPU before, and 41 with
+//! plans by role.
 //! With a statement for each role PostgreSQL keeps the plans of all of them, at 18 KB each.
 //!
-//! The first use of a statement by a role only leaves a mark: among ten thousand users who rarely
-//! come back, preparing would cost more than it saves.
+//! The first use of a statement by a role only leaves a mark: among ten thousand users who rarely ask
+//! twice on a connection, preparing would cost more than it saves.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
