@@ -128,7 +128,7 @@ async fn a_failed_request_is_logged_with_its_reason_and_counted() {
     );
     let serves = log
         .lines()
-        .find(|line| line.contains("\"serves\""))
+        .find(|line| line.contains("\"listening\""))
         .unwrap();
     let serves: Value = serde_json::from_str(serves).unwrap();
     assert_eq!(serves["version"], env!("CARGO_PKG_VERSION"));
