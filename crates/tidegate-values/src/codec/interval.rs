@@ -36,7 +36,7 @@ impl Interval {
     /// Reads the binary form (`interval_send`).
     ///
     /// # Errors
-    /// [`MalformedValue`] when the bytes are none.
+    /// [`MalformedValue`](crate::MalformedValue) when the bytes are none.
     pub fn binary(raw: &[u8]) -> Result<Self> {
         let mut reader = BinaryReader::new(raw);
         let micros = reader.i64()?;

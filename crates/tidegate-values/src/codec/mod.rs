@@ -107,7 +107,7 @@ impl ValueWriter {
     /// Appends a value as JSON.
     ///
     /// # Errors
-    /// [`MalformedValue`] when the bytes are no value of the column's type in its wire format;
+    /// [`MalformedValue`](crate::MalformedValue) when the bytes are no value of the column's type in its wire format;
     /// then `out` may hold part of the value.
     #[inline]
     pub fn json(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
