@@ -186,10 +186,12 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Whether roles or memberships have changed other than by new roles: they belong to no database,
-    /// so no event trigger reports them. Reading thousands of them takes milliseconds, so they are
-    /// read only when a transaction has ended since the last time. Also closes
-    /// connections of roles that may not log in any more.
+    /// Returns whether roles or memberships have changed, other than by new roles. Also closes
+    /// connections of roles that can no longer log in.
+    ///
+    /// Roles belong to the cluster, so the event trigger of a database does not report them. They are
+    /// polled, and only if a transaction has ended since the last poll, because reading thousands of
+    /// roles takes milliseconds.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         let mut places = self.places.values();

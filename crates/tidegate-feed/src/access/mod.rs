@@ -1,4 +1,4 @@
-//! What a role may read: privileges, and row level security.
+//! Access control of events: table and column privileges, and row level security.
 
 pub(crate) mod fingerprint;
 pub(crate) mod old_rows;

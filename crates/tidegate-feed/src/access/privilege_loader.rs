@@ -34,7 +34,7 @@ pub(crate) struct PrivilegeLoader {
     subscribe_timeout: Duration,
 }
 
-/// Who waits for the privileges of a role on a table.
+/// The callers that wait for a query, by role and table.
 type PendingReplies = HashMap<RoleTable, Vec<oneshot::Sender<PrivilegeOutcome>>>;
 
 impl PrivilegeLoader {
@@ -47,7 +47,7 @@ impl PrivilegeLoader {
         }
     }
 
-    /// What a role may read of a table, by a query that begins after this call.
+    /// Loads the privileges of a role on a table, with a query that begins after this call.
     ///
     /// # Errors
     /// [`Error::NoTable`], [`Error::NoRole`], [`Error::Timeout`], [`Error::Privileges`].

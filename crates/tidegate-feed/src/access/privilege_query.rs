@@ -211,9 +211,9 @@ async fn query_batch(
 }
 
 /// Runs the queries once. The roles are values in them, so the service's own privileges are enough.
-/// A table that is changed meanwhile is unstable: the snapshot has a column, or the table, that no
-/// longer exists, and PostgreSQL's privilege functions, which do not use the snapshot, return NULL
-/// for it.
+/// If a table is altered or dropped while the query runs, the result for it is unstable: the query's
+/// snapshot still contains the old columns, but PostgreSQL's privilege functions do not use that
+/// snapshot and return NULL for a column or table that no longer exists.
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],
@@ -277,7 +277,7 @@ fn pairs_json(pairs: &[RoleTable]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// What was read about a table.
+/// The rows of the query that concern one table.
 struct TableFacts<'a> {
     columns: &'a [TextRow],
     policies: Vec<&'a TextRow>,

@@ -1,4 +1,4 @@
-//! What a role may read of a table.
+//! The SELECT privileges of a role on a table and its columns.
 
 use std::sync::Arc;
 

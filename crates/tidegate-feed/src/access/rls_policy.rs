@@ -6,7 +6,7 @@ use crate::catalog_query::quoted;
 use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 
-/// What row level security requires of a row that a role reads.
+/// The row level security policies that apply when a role reads a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RlsPolicy {
     /// Returns the numbers of the rows of a JSON document that pass.

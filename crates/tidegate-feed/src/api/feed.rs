@@ -86,7 +86,8 @@ impl Feed {
         }
     }
 
-    /// `None` if a table definition has come through the log meanwhile.
+    /// Returns `None` if the log reported a new table definition during the attempt; the caller then
+    /// retries.
     async fn try_subscribe(
         &self,
         sender: &EventSender,

@@ -1,4 +1,4 @@
-//! What has to be true before a subscription is acknowledged.
+//! The steps before a subscription is acknowledged: privileges, capture of the table, start position.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -67,8 +67,8 @@ impl CheckedRequest {
     }
 }
 
-/// Makes a subscription. `None` if a table definition has come through the log since there were
-/// `definition_count` of them: the privileges may have been read before it, and have to be read again.
+/// Makes a subscription. Returns `None` if the log has reported more than `definition_count` table
+/// definitions: the privileges may be older than the last one and must be read again.
 ///
 /// # Errors
 /// Why the subscription is not possible.
@@ -145,7 +145,7 @@ fn attach(
     Ok(Some(Subscription::new(hub, subscriber)))
 }
 
-/// Where a subscription starts.
+/// Returns the position from which a subscription gets events.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,

@@ -13,7 +13,7 @@ use crate::event::cursor::Cursor;
 use crate::event::operation::Operations;
 use crate::event::selection::Selection;
 
-/// What a connection subscribes to.
+/// A request to subscribe to the changes of a table.
 #[derive(Clone, Debug)]
 pub struct SubscribeRequest {
     /// The role whose privileges and policies apply, and its database.

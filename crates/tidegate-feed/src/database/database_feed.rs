@@ -97,8 +97,8 @@ impl DatabaseFeed {
         self.stream.advance(position);
     }
 
-    /// Adds and acknowledges a subscription. `None` if a table definition has come through the log
-    /// since there were `definition_count` of them.
+    /// Adds and acknowledges a subscription. Returns `None` if the log has reported more than
+    /// `definition_count` table definitions.
     pub(crate) fn attach(
         &self,
         subscriber: &Arc<Subscriber>,

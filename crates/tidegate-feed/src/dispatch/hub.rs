@@ -45,7 +45,7 @@ pub(crate) struct LaggingConnection {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// Where a subscription starts.
+/// The position from which a subscription gets events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StartAt {
     /// With the next commit.
