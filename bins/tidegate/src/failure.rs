@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     Statement(#[from] tidegate_sql::Error),
     /// The log of changes, or what is kept for it, cannot be had.
     #[error(transparent)]
-    Log(#[from] tidegate_sql::log::LogError),
+    Log(#[from] tidegate_changelog::LogError),
     /// The demo's PostgreSQL failed.
     #[error(transparent)]
     Embedded(#[from] tidegate_embedded::Error),

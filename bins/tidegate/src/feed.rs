@@ -3,12 +3,12 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use tidegate_changelog::ChangeLog;
 use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::admin::doctor::FeedLogin;
 use tidegate_postgres::{Config, Outbox, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_server::{MetricsSource, Probe};
-use tidegate_sql::log::ChangeLog;
 use tidegate_sql::{BoxFuture, Executor};
 
 use crate::failure::Result;

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidegate_catalog::{Catalogs, Schemas};
+use tidegate_changelog::ChangeLog;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_feed::{
     Cursor, Delivery, Error, EventReceiver, EventSender, Feed, FeedSettings, Item, Operation,
@@ -18,7 +19,6 @@ use tidegate_postgres::{
     Config, Credential, Credentials, Outbox as OutboxLog, OutboxSettings, Postgres, Replication,
     ReplicationSettings, RoleConnector, Roles, Secret, StartupPins, role_password, scram_verifier,
 };
-use tidegate_sql::log::ChangeLog;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
 use tokio_postgres::{Client, NoTls};
 

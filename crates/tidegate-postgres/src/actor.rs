@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_sql::log::LogResult;
+use tidegate_changelog::LogResult;
 use tidegate_sql::{DatabaseName, RoleName};
 use tokio::sync::OnceCell;
 use tokio_postgres::Client;

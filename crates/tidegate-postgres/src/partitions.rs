@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::future::Future;
 
-use tidegate_sql::log::{LogPosition, LogResult};
+use tidegate_changelog::{LogPosition, LogResult};
 
 use crate::actor::Actor;
 
@@ -90,7 +90,7 @@ pub(crate) trait Book: Sync {
 
 impl Actor {
     /// Looks at the partitions of a captured table; see
-    /// [`tidegate_sql::log::ChangeLog::partitions`].
+    /// [`tidegate_changelog::ChangeLog::partitions`].
     pub(crate) async fn look(
         &self,
         book: &impl Book,

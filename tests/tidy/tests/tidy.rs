@@ -49,6 +49,7 @@ const HOMES: &[(&str, &[&str])] = &[
 const WITHOUT_TOKIO: &[&str] = &[
     "tidegate-values",
     "tidegate-sql",
+    "tidegate-changelog",
     "tidegate-catalog",
     "tidegate-methods",
     "tidegate-filter",

@@ -4,12 +4,12 @@ mod outbox;
 
 use std::fmt::Write as _;
 
+use tidegate_changelog::LogError;
 use tidegate_postgres::Replication;
 use tidegate_postgres::replication::{
     ClusterCapture, DatabaseCapture, Removal, SlotStatus, StreamingServer,
 };
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::LogError;
 
 use super::{print, print_table};
 use crate::cli::Feed;

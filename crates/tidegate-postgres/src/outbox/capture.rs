@@ -1,7 +1,7 @@
 //! Putting triggers on a table, and making sure that nothing of it can be missed.
 
+use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{Captured, Demand, LogError, LogPosition, LogResult};
 use tokio::time::Instant;
 
 use super::retry::Work;
@@ -10,7 +10,7 @@ use crate::actor::Actor;
 use crate::replication::survey::check_kind;
 use crate::replication::writers;
 
-/// See [`tidegate_sql::log::ChangeLog::capture`].
+/// See [`tidegate_changelog::ChangeLog::capture`].
 pub(super) async fn capture(
     shared: &Shared,
     database: &DatabaseName,

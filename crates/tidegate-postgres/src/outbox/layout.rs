@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate_sql::log::LogResult;
+use tidegate_changelog::LogResult;
 
 use super::reader::Reader;
 

@@ -2,7 +2,7 @@
 //! Formats").
 
 use bytes::{BufMut, Bytes, BytesMut};
-use tidegate_sql::log::LogPosition;
+use tidegate_changelog::LogPosition;
 
 use super::image::Value;
 use super::layout::Layout;

@@ -28,7 +28,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_sql::log::{
+use tidegate_changelog::{
     Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
 };
 use tidegate_sql::{BoxFuture, DatabaseName};

@@ -1,8 +1,8 @@
 //! Opening a stream.
 
 use sha2::{Digest as _, Sha256};
+use tidegate_changelog::{LogError, LogIdentity, LogResult, LogStart};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogIdentity, LogResult, LogStart};
 
 use super::reader::{Course, Reader};
 use super::stream::{Pace, Stream};

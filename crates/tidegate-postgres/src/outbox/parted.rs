@@ -1,6 +1,6 @@
 //! What the outbox holds of the partitions of a captured table.
 
-use tidegate_sql::log::{LogPosition, LogResult};
+use tidegate_changelog::{LogPosition, LogResult};
 
 use super::{number, position};
 use crate::actor::Actor;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogResult};
+use tidegate_changelog::{LogError, LogMessage, LogPosition, LogResult};
 use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, Row};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::LogResult;
 use tokio::time::Instant;
 
 use super::readers::readers;
@@ -14,7 +14,7 @@ use crate::actor::Actor;
 /// How long locks may be tried for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See [`tidegate_sql::log::ChangeLog::release`]. Does nothing while another stream is read: its
+/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream is read: its
 /// subscribers may need what this one does not.
 pub(super) async fn release(
     shared: &Shared,

@@ -1,13 +1,13 @@
 //! Looking after the outbox: it is filled as long as somebody does, and emptied behind the window.
 
+use tidegate_changelog::{LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogPosition, LogResult};
 use tracing::warn;
 
 use super::{Shared, number, position, schema, unreadable};
 use crate::actor::Actor;
 
-/// See [`tidegate_sql::log::ChangeLog::retain`]. What a stream of this node has not read yet stays
+/// See [`tidegate_changelog::ChangeLog::retain`]. What a stream of this node has not read yet stays
 /// in any case.
 pub(super) async fn retain(
     shared: &Shared,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::log::{LogError, LogResult};
+use tidegate_changelog::{LogError, LogResult};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

@@ -1,8 +1,8 @@
 //! The schema of the outbox in a database: made where it is missing, begun anew where the database
 //! is another than it was.
 
+use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogResult};
 use tracing::info;
 
 use super::reader::STATEMENT;

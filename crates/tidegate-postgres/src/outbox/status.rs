@@ -1,7 +1,7 @@
 //! What of the outbox stands in a database, for an operator who looks.
 
+use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::LogResult;
 
 use super::readers::readers;
 use super::{Outbox, schema};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{Captured, Demand, LogError, LogPosition, LogResult};
 use tokio::time::Instant;
 
 use super::ledger::{Entry, Identity};
@@ -12,7 +12,7 @@ use super::survey::{Leaf, Survey};
 use super::{EVERYTHING, INSERTS, Shared, rest, spare, tables, unreadable, writers};
 use crate::actor::Actor;
 
-/// See [`tidegate_sql::log::ChangeLog::capture`].
+/// See [`tidegate_changelog::ChangeLog::capture`].
 pub(super) async fn capture(
     shared: &Shared,
     database: &DatabaseName,

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use tidegate_sql::log::LogPosition;
+use tidegate_changelog::LogPosition;
 
 use crate::partitions::Partitions;
 

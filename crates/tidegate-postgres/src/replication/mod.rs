@@ -28,7 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_sql::log::{
+use tidegate_changelog::{
     Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
 };
 use tidegate_sql::{BoxFuture, DatabaseName};

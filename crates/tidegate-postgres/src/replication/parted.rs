@@ -1,7 +1,7 @@
 //! What the log's ledger holds of the partitions of a captured table.
 
+use tidegate_changelog::{LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogPosition, LogResult};
 
 use super::ledger::Ledger;
 use super::{EVERYTHING, Shared};

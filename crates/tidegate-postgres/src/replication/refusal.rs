@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_changelog::LogError;
 use tidegate_sql::Rejection;
-use tidegate_sql::log::LogError;
 
 use crate::connection::{ConnectError, ConnectFault, is_outage};
 

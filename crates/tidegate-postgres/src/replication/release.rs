@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogResult};
 use tokio::time::sleep;
 
 use super::ledger::{Entry, Identity, Ledger};
@@ -13,7 +13,7 @@ use crate::actor::Actor;
 /// How often the locks of tables are tried for.
 const ATTEMPTS: usize = 10;
 
-/// See [`tidegate_sql::log::ChangeLog::release`]. Does nothing while another node reads: its
+/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node reads: its
 /// subscribers may need what this one does not.
 pub(super) async fn release(
     shared: &Shared,

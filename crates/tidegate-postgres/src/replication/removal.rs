@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogResult};
 use tokio::time::{Instant, sleep};
 
 use super::status::{DatabaseCapture, captured};

@@ -6,7 +6,7 @@
 //! left out without a word (PostgreSQL 17.5, "Release Notes": invalidations for transactions that
 //! are in progress).
 
-use tidegate_sql::log::{Demand, LogResult};
+use tidegate_changelog::{Demand, LogResult};
 
 use super::survey::Survey;
 use super::{EVERYTHING, INSERTS};

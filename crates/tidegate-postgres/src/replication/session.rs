@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use postgres_protocol::message::frontend;
-use tidegate_sql::log::{LogError, LogResult};
+use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::{DatabaseName, RawRow};
 use tokio::time::Instant;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use tidegate_changelog::{LogError, LogIdentity, LogPosition, LogResult, LogStart};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogIdentity, LogPosition, LogResult, LogStart};
 use tokio_postgres::error::SqlState;
 use tracing::{info, warn};
 

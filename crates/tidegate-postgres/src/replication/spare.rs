@@ -2,8 +2,8 @@
 //! whose replica identity is gone, because its primary key or its index was dropped, or its owner
 //! wants none.
 
+use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::LogResult;
 use tracing::warn;
 
 use super::capture::comment;
@@ -67,7 +67,7 @@ impl Actor {
 
     /// What a table is like; nothing where it cannot be captured at all.
     async fn survey(&self, relation: u32) -> LogResult<Option<Survey>> {
-        use tidegate_sql::log::LogError::{Gone, NoTable, Unsupported};
+        use tidegate_changelog::LogError::{Gone, NoTable, Unsupported};
         match Survey::of(self, relation).await {
             Ok(survey) => Ok(Some(survey)),
             Err(Gone | NoTable | Unsupported(_)) => Ok(None),

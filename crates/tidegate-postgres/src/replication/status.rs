@@ -1,7 +1,7 @@
 //! What of the feed stands in a cluster and in its databases, for an operator who looks.
 
+use tidegate_changelog::{LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogPosition, LogResult};
 
 use super::ledger::Ledger;
 use super::{Replication, Shared};

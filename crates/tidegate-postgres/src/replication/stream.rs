@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes};
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
 use tidegate_sql::BoxFuture;
-use tidegate_sql::log::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
 use tokio::time::Instant;
 
 use super::refusal;

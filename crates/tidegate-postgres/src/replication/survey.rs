@@ -1,6 +1,6 @@
 //! What a table is like, as far as capturing it goes.
 
-use tidegate_sql::log::{Demand, LogError, LogResult};
+use tidegate_changelog::{Demand, LogError, LogResult};
 
 use super::ledger::{Identity, Ledger};
 use crate::actor::Actor;

@@ -1,7 +1,7 @@
 //! The publications.
 
+use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogResult};
 
 use super::{EVERYTHING, INSERTS, Shared};
 use crate::actor::Actor;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::log::{LogError, LogResult};
+use tidegate_changelog::{LogError, LogResult};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Client;
 

@@ -3,13 +3,13 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use tidegate_changelog::{
+    Captured, ChangeLog as _, Demand, LogError, LogPosition, LogResult, LogStart,
+};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::outbox::OutboxRemoval;
 use tidegate_postgres::{Config, Outbox, OutboxSettings, Secret};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{
-    Captured, ChangeLog as _, Demand, LogError, LogPosition, LogResult, LogStart,
-};
 use tokio_postgres::Client;
 
 use crate::replication::scene::Reader;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_changelog::{ChangeLog as _, Demand, LogError, LogStart};
 use tidegate_postgres::{Replication, ReplicationSettings, Secret};
-use tidegate_sql::log::{ChangeLog as _, Demand, LogError, LogStart};
 
 use super::scene::{Reader, Scene, config};
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use tidegate_changelog::{ChangeLog as _, LogError, LogStart};
 use tidegate_embedded::testing;
 use tidegate_postgres::replication::{DatabaseCapture, Removal};
 use tidegate_postgres::{Replication, ReplicationSettings, Secret};
-use tidegate_sql::log::{ChangeLog as _, LogError, LogStart};
 
 use super::scene::{Reader, Scene, config};
 

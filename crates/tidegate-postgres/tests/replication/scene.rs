@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use tidegate_changelog::{
+    Captured, ChangeLog as _, Demand, LogMessage, LogPosition, LogResult, LogStart, LogStream,
+};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::{Config, Replication, ReplicationSettings};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{
-    Captured, ChangeLog as _, Demand, LogMessage, LogPosition, LogResult, LogStart, LogStream,
-};
 use tokio_postgres::Client;
 
 use crate::stage::connect;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use tidegate_changelog::{ChangeLog as _, LogError, LogPosition, LogStart};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 use tidegate_postgres::{Replication, ReplicationSettings};
-use tidegate_sql::log::{ChangeLog as _, LogError, LogPosition, LogStart};
 
 use super::scene::{Reader, Scene, config};
 use crate::stage::connect;

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use tidegate_sql::log::LogError;
+use tidegate_changelog::LogError;
 use tidegate_sql::{DatabaseName, RoleName};
 use tokio_postgres::types::ToSql;
 
