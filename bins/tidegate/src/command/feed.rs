@@ -4,11 +4,10 @@ mod outbox;
 
 use std::fmt::Write as _;
 
-use tidegate_changelog::LogError;
-use tidegate_postgres::Replication;
-use tidegate_postgres::replication::{
-    ClusterCapture, DatabaseCapture, Removal, SlotStatus, StreamingServer,
+use tidegate_capture::{
+    ClusterCapture, DatabaseCapture, Removal, Replication, SlotStatus, StreamingServer,
 };
+use tidegate_changelog::LogError;
 use tidegate_sql::DatabaseName;
 
 use super::{print, print_table};
