@@ -7,11 +7,11 @@ use tidegate_oauth::{
     Issuer, MasterKey, Parameters, PasswordCost, PasswordHasher, Ports, Settings, SystemRandom,
     TokenRequest,
 };
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_service::Control;
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::PgOauthStore;
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 
 use crate::service::demo;
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use tidegate_admin::Admin;
 use tidegate_oauth::Directory;
-use tidegate_postgres::admin::Admin;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::{Tenant, Tenants};
 use tokio::time::{MissedTickBehavior, interval};

@@ -8,7 +8,8 @@ mod tenant;
 mod user;
 
 use std::io::Write as _;
-use tidegate_postgres::admin::is_unprintable;
+
+use tidegate_admin::is_unprintable;
 
 use crate::failure::Result;
 

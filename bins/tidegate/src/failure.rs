@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tidegate_postgres::ConnectFault;
-use tidegate_postgres::admin::Error as AdminError;
+use tidegate_admin::Error as AdminError;
+use tidegate_wire::ConnectFault;
 
 use crate::settings;
 
@@ -26,15 +26,15 @@ pub(crate) enum Failure {
     Refused(String),
     /// The address of PostgreSQL is wrong.
     #[error("the setting admin_url or replication_url cannot be used: {0}")]
-    Url(#[from] tidegate_postgres::ConfigError),
+    Url(#[from] tidegate_wire::ConfigError),
     /// The service's own connections cannot be set up.
     #[error("cannot connect to PostgreSQL: {0}")]
-    Connect(#[from] tidegate_postgres::ConnectError),
+    Connect(#[from] tidegate_wire::ConnectError),
     /// Administration failed.
     #[error("{error}{}", reason(.error))]
     Admin {
         /// What failed.
-        error: tidegate_postgres::admin::Error,
+        error: tidegate_admin::Error,
     },
     /// A record was refused.
     #[error(transparent)]
@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     Statement(#[from] tidegate_sql::Error),
     /// The log of changes, or what is kept for it, cannot be had.
     #[error(transparent)]
-    Log(#[from] tidegate_sql::log::LogError),
+    Log(#[from] tidegate_changelog::LogError),
     /// The demo's PostgreSQL failed.
     #[error(transparent)]
     Embedded(#[from] tidegate_embedded::Error),
@@ -75,8 +75,8 @@ pub(crate) enum Failure {
     Output(#[from] std::io::Error),
 }
 
-impl From<tidegate_postgres::admin::Error> for Failure {
-    fn from(error: tidegate_postgres::admin::Error) -> Self {
+impl From<tidegate_admin::Error> for Failure {
+    fn from(error: tidegate_admin::Error) -> Self {
         Self::Admin { error }
     }
 }
@@ -107,7 +107,7 @@ impl From<tidegate_oauth::Error> for Failure {
 }
 
 /// The cause behind an error of administration, where its text does not say it.
-fn reason(error: &tidegate_postgres::admin::Error) -> String {
+fn reason(error: &tidegate_admin::Error) -> String {
     if error.source().is_none() {
         String::new()
     } else {

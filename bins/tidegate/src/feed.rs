@@ -3,13 +3,14 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use tidegate_admin::RoleCredentials;
+use tidegate_admin::doctor::FeedLogin;
+use tidegate_capture::{Outbox, OutboxSettings, Replication, ReplicationSettings};
+use tidegate_changelog::ChangeLog;
 use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
-use tidegate_postgres::admin::RoleCredentials;
-use tidegate_postgres::admin::doctor::FeedLogin;
-use tidegate_postgres::{Config, Outbox, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_server::{MetricsSource, Probe};
-use tidegate_sql::log::ChangeLog;
 use tidegate_sql::{BoxFuture, Executor};
+use tidegate_wire::Config;
 
 use crate::failure::Result;
 use crate::service::{self, Service};

@@ -3,12 +3,12 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use tidegate_admin::RoleCredentials;
 use tidegate_catalog::{Definitions, Telling};
-use tidegate_postgres::admin::RoleCredentials;
-use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Counters, Pool, WAIT_BOUNDS};
+use tidegate_pool::{Counters, Pool, WAIT_BOUNDS};
 use tidegate_postgres::{Authenticators, Postgres, RoleConnector, Roles};
 use tidegate_server::{MetricsSource, Probe};
+use tidegate_service::Control;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
 use crate::failure::Result;
@@ -120,7 +120,7 @@ impl Definitions for UserPool {
 impl MetricsSource for UserPool {
     fn write(&self, text: &mut String) -> fmt::Result {
         let stats = self.postgres.roles().pool().stats();
-        let of = |count: fn(&tidegate_postgres::pool::RoleStats) -> usize| {
+        let of = |count: fn(&tidegate_pool::RoleStats) -> usize| {
             stats.roles.iter().map(count).sum::<usize>()
         };
         gauge(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tidegate_oauth::{Clock, SecureRandom, SystemRandom};
-use tidegate_postgres::backoff::Jitter;
+use tidegate_wire::backoff::Jitter;
 
 /// The system's clock.
 #[expect(

@@ -1,9 +1,9 @@
 //! PostgreSQL roles of users, managed by the cluster administrator.
 
+use tidegate_admin::{Admin, Error};
 use tidegate_oauth::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group_role};
-use tidegate_postgres::ConnectFault;
-use tidegate_postgres::admin::{Admin, Error};
 use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_wire::ConnectFault;
 
 /// Implements the port [`RoleAdmin`] with the cluster administrator.
 pub(crate) struct PgRoles(pub(crate) Admin);

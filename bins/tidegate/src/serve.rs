@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_admin::doctor::Verdict;
 use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, Mailer, Secret};
-use tidegate_postgres::admin::doctor::Verdict;
-use tidegate_postgres::backoff::Backoff;
 use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits};
 use tidegate_sql::DatabaseName;
+use tidegate_wire::backoff::Backoff;
 use tokio::net::TcpListener;
 
 use crate::authenticators::AuthenticatorUpkeep;

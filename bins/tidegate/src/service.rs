@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use tidegate_admin::{Admin, RolePasswords, Server};
 use tidegate_methods::MethodStore;
 use tidegate_oauth::{Accounts, Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
-use tidegate_postgres::admin::{Admin, RolePasswords, Server};
-use tidegate_postgres::control::{Control, Limits};
-use tidegate_postgres::pool::Settings as PoolSettings;
-use tidegate_postgres::{Config, TlsMode};
+use tidegate_pool::Settings as PoolSettings;
+use tidegate_service::{Control, Limits};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, Tenants};
+use tidegate_wire::{Config, TlsMode};
 
 use crate::failure::{Failure, Result};
 use crate::roles::PgRoles;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use tidegate_catalog::Catalogs;
 use tidegate_embedded::{Cluster, Settings};
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_service::Control;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

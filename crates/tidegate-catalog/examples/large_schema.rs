@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use tidegate_catalog::Catalogs;
 use tidegate_embedded::{Cluster, Settings};
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_service::Control;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 
 const TABLES: usize = 10_000;
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate_catalog::{Catalogs, Definitions, Schema, Telling};
 use tidegate_embedded::Cluster;
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_service::Control;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 
 /// Counts what a test says.
 #[derive(Default)]

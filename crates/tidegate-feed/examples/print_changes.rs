@@ -8,18 +8,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_feed::{
     EventReceiver, Feed, FeedSettings, Item, Operations, QueueLimits, Selection, SubscribeRequest,
     event_queue,
 };
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{self, Key, OpenError, Pool};
-use tidegate_postgres::{
-    Config, Credential, Credentials, Postgres, Replication, ReplicationSettings, RoleConnector,
-    Roles, StartupPins,
-};
+use tidegate_pool::{Key, OpenError, Pool};
+use tidegate_postgres::{Credential, Credentials, Postgres, RoleConnector, Roles};
+use tidegate_service::Control;
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Config, StartupPins};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -39,7 +38,7 @@ fn feed(config: Config) -> Fallible<Feed> {
     let control = Arc::new(Control::new(shared.clone(), Jitter::none())?);
     let credentials = Arc::new(OnlyAdmin(config.clone()));
     let connector = RoleConnector::new(shared, credentials, control.clone());
-    let settings = pool::Settings::default();
+    let settings = tidegate_pool::Settings::default();
     let pool = Pool::new(connector, settings, Jitter::none());
     let executor = Arc::new(Postgres::new(Roles::new(pool), control));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_sql::log::LogPosition;
+use tidegate_changelog::LogPosition;
 use tokio::time::Instant;
 
 /// How many observed ends of the log are kept.

@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tidegate_capture::{Outbox as OutboxLog, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_catalog::{Catalogs, Schemas};
+use tidegate_changelog::ChangeLog;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_feed::{
     Cursor, Delivery, Error, EventReceiver, EventSender, Feed, FeedSettings, Item, Operation,
@@ -11,15 +13,14 @@ use tidegate_feed::{
     event_queue,
 };
 use tidegate_filter::{Filter, Json};
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{self, Key, OpenError, Pool};
+use tidegate_pool::{Key, OpenError, Pool};
 use tidegate_postgres::{
-    Config, Credential, Credentials, Outbox as OutboxLog, OutboxSettings, Postgres, Replication,
-    ReplicationSettings, RoleConnector, Roles, Secret, StartupPins, role_password, scram_verifier,
+    Credential, Credentials, Postgres, RoleConnector, Roles, role_password, scram_verifier,
 };
-use tidegate_sql::log::ChangeLog;
+use tidegate_service::Control;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Config, Secret, StartupPins};
 use tokio_postgres::{Client, NoTls};
 
 use crate::SOURCE;
@@ -319,7 +320,11 @@ pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
     let config = Arc::new(config(setup));
     let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
     let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
-    let pool = Pool::new(connector, pool::Settings::default(), Jitter::none());
+    let pool = Pool::new(
+        connector,
+        tidegate_pool::Settings::default(),
+        Jitter::none(),
+    );
     Arc::new(Postgres::new(Roles::new(pool), control))
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_capture::OutboxSettings;
 use tidegate_feed::{Error, FeedSettings, Item, Resync};
-use tidegate_postgres::OutboxSettings;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::fixture::{Fixture, Setup, listen, node};

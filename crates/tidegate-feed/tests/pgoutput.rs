@@ -2,8 +2,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use proptest::prelude::*;
+use tidegate_changelog::LogPosition;
 use tidegate_feed::pgoutput::{ColumnValue, DecodeError, Message, OldRow, decode};
-use tidegate_sql::log::LogPosition;
 
 fn text(out: &mut BytesMut, text: &str) {
     out.put_slice(text.as_bytes());

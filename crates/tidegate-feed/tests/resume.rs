@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use tidegate_capture::ReplicationSettings;
 use tidegate_embedded::Shutdown;
 use tidegate_feed::{Cursor, Ended, FeedSettings, Item, Resync};
-use tidegate_postgres::ReplicationSettings;
 
 use crate::SOURCE;
 use crate::fixture::{Fixture, Listener, Setup, Source, listen, node, own_cluster};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tidegate_methods::{NotNull, Signature};
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_service::Control;
 use tidegate_sql::{Column, DatabaseName, Description, Statement, Terms, WireFormat};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 const TABLES: &str = "

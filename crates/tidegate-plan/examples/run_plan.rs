@@ -11,10 +11,10 @@ use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::Filter;
 use tidegate_plan::operation::{Field, List, Origins, Root, RootField, Selection, Shows};
 use tidegate_plan::{Limits, Operation, Plan};
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_service::Control;
 use tidegate_sql::{Commit, DatabaseName, Executor, Mode, Pipeline, Principal, Terms};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 
 const SETUP: &str = "create table harbours (id int primary key, name text);
     create table ships (id int primary key, name text, harbour_id int references harbours);

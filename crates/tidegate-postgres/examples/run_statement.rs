@@ -6,17 +6,15 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Key, OpenError, Pool, Settings};
-use tidegate_postgres::{
-    Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
-    Terminator,
-};
+use tidegate_pool::{Key, OpenError, Pool, Settings};
+use tidegate_postgres::{Credential, Credentials, RoleConnector, Roles};
 use tidegate_sql::codec::ValueWriter;
 use tidegate_sql::{
     BoundStatement, BoxFuture, Column, DatabaseName, Flow, Login, Parameter, RawRow, Result,
     RoleName, RowSink, Sharing, Statement, Terms,
 };
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Backend, Config, Fate, Secret, StartupPins, Terminator};
 
 /// The role `reader` has a password that we know; a service derives it by `role_password`.
 struct OneRole;

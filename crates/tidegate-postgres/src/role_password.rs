@@ -42,7 +42,7 @@ pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
 }
 
 /// Whether a verifier of [`scram_verifier`] is one for a password.
-pub(crate) fn verifies(verifier: &str, password: &str) -> bool {
+pub fn verifies(verifier: &str, password: &str) -> bool {
     let salt = verifier
         .strip_prefix("SCRAM-SHA-256$1:")
         .and_then(|rest| rest.split_once('$'))

@@ -1,27 +1,17 @@
 //! The crate's tests, in one binary.
 
 #[cfg(test)]
-mod admin;
-#[cfg(test)]
-mod authenticator;
-#[cfg(test)]
 mod cancellation;
 #[cfg(test)]
 mod client;
-#[cfg(test)]
-mod control;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod multiplex;
 #[cfg(test)]
-mod outbox;
-#[cfg(test)]
 mod pipeline;
 #[cfg(test)]
 mod pool;
-#[cfg(test)]
-mod replication;
 #[cfg(test)]
 mod session;
 #[cfg(test)]

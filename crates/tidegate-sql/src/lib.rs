@@ -3,7 +3,6 @@
 mod buffer;
 pub mod error;
 pub mod executor;
-pub mod log;
 pub mod principal;
 pub mod request;
 pub mod statement;

@@ -7,11 +7,11 @@ use std::error::Error;
 use std::sync::Arc;
 
 use tidegate_oauth::{Store as _, Timestamp, User, UserKey};
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_service::Control;
 use tidegate_sql::Executor;
 use tidegate_store::{PgOauthStore, migrate};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]

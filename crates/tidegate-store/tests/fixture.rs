@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tidegate_methods::MethodStore;
 use tidegate_oauth::Store;
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::{Control, Notice};
+use tidegate_service::{Control, Notice};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, migrate};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
 use tokio::sync::broadcast::Receiver;
 use tokio_postgres::{Client, NoTls};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_methods::store::{NewMethod, Revision, Versioned};
 use tidegate_methods::{Definition, Limits, MethodName, MethodStore, Record, Signature, Written};
 use tidegate_oauth::{Timestamp, UserKey};
-use tidegate_postgres::control::Notice;
+use tidegate_service::Notice;
 use tidegate_sql::DatabaseName;
 use tidegate_store::{Change, PgMethodStore};
 use tokio::task::JoinSet;

@@ -1,7 +1,7 @@
 //! Notifications to the other nodes.
 
 use tidegate_oauth::{Store as _, Timestamp, UserKey};
-use tidegate_postgres::control::Notice;
+use tidegate_service::Notice;
 use tidegate_store::{Change, PgOauthStore};
 
 use crate::fixture::{Fixture, listening, soon};

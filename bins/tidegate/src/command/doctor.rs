@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use tidegate_admin::doctor::{Finding, Verdict};
+use tidegate_admin::{Admin, RolePasswords};
 use tidegate_oauth::MasterKey;
-use tidegate_postgres::admin::doctor::{Finding, Verdict};
-use tidegate_postgres::admin::{Admin, RolePasswords};
 
 use super::print;
 use crate::failure::{Failure, Result};

@@ -4,12 +4,11 @@ mod outbox;
 
 use std::fmt::Write as _;
 
-use tidegate_postgres::Replication;
-use tidegate_postgres::replication::{
-    ClusterCapture, DatabaseCapture, Removal, SlotStatus, StreamingServer,
+use tidegate_capture::{
+    ClusterCapture, DatabaseCapture, Removal, Replication, SlotStatus, StreamingServer,
 };
+use tidegate_changelog::LogError;
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::LogError;
 
 use super::{print, print_table};
 use crate::cli::Feed;

@@ -3,8 +3,8 @@
 mod settings;
 
 use serde::{Deserialize, Serialize};
+use tidegate_admin::{Admin, Grantee, Right, RightsChange, RolePasswords};
 use tidegate_oauth::{AnonymousSql, NewOwner, Secret, TenantName};
-use tidegate_postgres::admin::{Admin, Grantee, Right, RightsChange, RolePasswords};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
 

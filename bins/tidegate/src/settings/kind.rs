@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tidegate_postgres::TlsMode;
+use tidegate_wire::TlsMode;
 
 /// How a value is written in a TOML file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

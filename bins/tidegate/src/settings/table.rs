@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
-use tidegate_postgres::TlsMode;
+use tidegate_wire::TlsMode;
 
 use super::kind::{
     DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, MetricsToken, Origin, PublicUrl,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_sql::log::{ChangeLog, LogStart};
+use tidegate_changelog::{ChangeLog, LogStart};
 use tidegate_sql::{DatabaseName, Executor};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use tidegate_changelog::LogPosition;
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::LogPosition;
 
 use crate::database::database_feed::DatabaseFeed;
 use crate::dispatch::queue::QueueDepth;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_sql::log::{Demand, LogPosition};
+use tidegate_changelog::{Demand, LogPosition};
 use tokio::time::Instant;
 
 use crate::access::old_rows;

@@ -1,6 +1,6 @@
 //! Has a table captured before a subscription to it is acknowledged.
 
-use tidegate_sql::log::{Captured, Demand, LogPosition};
+use tidegate_changelog::{Captured, Demand, LogPosition};
 use tokio::time::{Instant, timeout_at};
 
 use crate::capture::{health, recapture};

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_sql::log::{Demand, LogError, LogPosition};
+use tidegate_changelog::{Demand, LogError, LogPosition};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::{debug, info, warn};
@@ -70,7 +70,7 @@ struct LastHealth {
     evidence: Vec<Box<str>>,
 }
 
-/// The health of a table's capture: a row of [`tidegate_sql::log::ChangeLog::standing`].
+/// The health of a table's capture: a row of [`tidegate_changelog::ChangeLog::standing`].
 struct CaptureHealth {
     table: u32,
     /// Evidence that INSERTs are captured: as long as one of these words stays, nothing was missed.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate_sql::log::LogPosition;
+use tidegate_changelog::LogPosition;
 use tokio::time::Instant;
 use tracing::debug;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::log::{Captured, Demand, LogError, LogPosition};
+use tidegate_changelog::{Captured, Demand, LogError, LogPosition};
 use tokio::time::Instant;
 
 use crate::database::captures::TableCapture;

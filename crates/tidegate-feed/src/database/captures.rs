@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tidegate_sql::log::{Captured, Demand, LogPosition};
+use tidegate_changelog::{Captured, Demand, LogPosition};
 use tokio::sync::{Notify, RwLock};
 use tokio::time::Instant;
 

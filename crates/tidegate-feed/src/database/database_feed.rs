@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tidegate_sql::log::{Captured, ChangeLog, LogIdentity, LogPosition};
+use tidegate_changelog::{Captured, ChangeLog, LogIdentity, LogPosition};
 use tidegate_sql::{DatabaseName, Executor};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;

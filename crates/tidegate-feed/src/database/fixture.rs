@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::log::{Captured, ChangeLog, Demand, LogPosition, LogResult, LogStart, LogStream};
+use tidegate_changelog::{
+    Captured, ChangeLog, Demand, LogPosition, LogResult, LogStart, LogStream,
+};
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode, Principal,
     RowSink, Terms, Transaction,

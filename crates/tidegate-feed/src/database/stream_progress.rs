@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::log::LogPosition;
+use tidegate_changelog::LogPosition;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 

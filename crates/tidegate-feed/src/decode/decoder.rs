@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tidegate_changelog::LogPosition;
 use tidegate_sql::Type;
-use tidegate_sql::log::LogPosition;
 
 use crate::decode::change::{Change, ChangeKind};
 use crate::decode::pgoutput::{self, DecodeError, Message, OldRow, Relation, Tuple};

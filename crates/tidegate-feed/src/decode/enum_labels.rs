@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use tidegate_sql::log::LogError;
+use tidegate_changelog::LogError;
 use tidegate_sql::{Type, TypeKind};
 
 use crate::catalog_query::{CatalogReader, oid_array, text};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use tidegate_changelog::LogError;
 use tidegate_sql::Type;
-use tidegate_sql::log::LogError;
 
 use crate::catalog_query::CatalogReader;
 use crate::decode::type_lookup;

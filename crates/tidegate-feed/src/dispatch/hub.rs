@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tidegate_changelog::{LogIdentity, LogPosition};
 use tidegate_sql::RoleName;
-use tidegate_sql::log::{LogIdentity, LogPosition};
 use tokio::sync::Notify;
 
 use crate::decode::change::Change;

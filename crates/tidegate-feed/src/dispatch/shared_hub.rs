@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
+use tidegate_changelog::{LogIdentity, LogPosition};
 use tidegate_sql::RoleName;
-use tidegate_sql::log::{LogIdentity, LogPosition};
 use tokio::sync::Notify;
 
 use crate::decode::change::Change;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tidegate_changelog::LogIdentity;
 use tidegate_sql::RoleName;
-use tidegate_sql::log::LogIdentity;
 use tokio::sync::Notify;
 
 use crate::decode::change::{Change, ChangeKind, Row};

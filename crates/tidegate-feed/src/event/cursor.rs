@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
-use tidegate_sql::log::{LogIdentity, LogPosition};
+use tidegate_changelog::{LogIdentity, LogPosition};
 
 /// A position in a database's feed, after one change. It is valid on every node. Later positions of
 /// the same log compare greater, as values and as text.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::log::LogError;
+use tidegate_changelog::LogError;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 

@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_changelog::{LogError, LogMessage, LogPosition, LogStart, LogStream};
 use tidegate_sql::Type;
-use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogStart, LogStream};
 use tracing::{info, warn};
 
 use crate::capture::{health, recapture};

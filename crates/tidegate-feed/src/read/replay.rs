@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tidegate_sql::log::{LogError, LogMessage, LogStart};
+use tidegate_changelog::{LogError, LogMessage, LogStart};
 use tracing::warn;
 
 use crate::database::database_feed::DatabaseFeed;

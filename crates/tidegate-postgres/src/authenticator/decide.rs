@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use tidegate_sql::Parameter;
+use tidegate_service::ROLE_MARK;
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{DatabaseName, Error, Executor, Mode, Principal, Result, Terms, Transaction};
+use tidegate_sql::{
+    DatabaseName, Error, Executor, Mode, Parameter, Principal, Result, Terms, Transaction,
+};
 
 use super::Objection;
-use crate::control;
-use crate::role_mark::ROLE_MARK;
 use crate::suspects::{Texts, texts};
 
 /// How long a decision may take.
@@ -21,9 +21,6 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// Why nothing is shared while nothing else speaks against it.
 const UNCOMMITTED: &str = "a user's definition or grant is not committed yet";
-
-/// Why the users of a database may not share connections, of `:owner` and `:source`.
-pub(crate) const DECIDE_SQL: &str = include_str!("decide.sql");
 
 static OWNER: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement("SELECT owner_role FROM tidegate.tenants WHERE name = :database"));
@@ -55,7 +52,7 @@ static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
          VALUES (pg_catalog.pg_current_xact_id(), :reason)",
     )
 });
-static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(DECIDE_SQL));
+static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(tidegate_service::DECIDE_SQL));
 static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
 static ROLES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));
@@ -119,7 +116,10 @@ impl Source<'_> {
             };
         }
         rows(&mut *transaction, &CLEAR, &[]).await?;
-        let values = [("owner", owner.as_str()), ("source", control::source())];
+        let values = [
+            ("owner", owner.as_str()),
+            ("source", tidegate_service::source()),
+        ];
         let found = rows(&mut *transaction, &DECIDE, &values).await?;
         let mut objections: Vec<_> = found
             .iter()

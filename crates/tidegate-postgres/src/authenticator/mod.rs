@@ -20,7 +20,6 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tidegate_sql::{DatabaseName, Executor, Result, RoleName};
 
-pub(crate) use decide::DECIDE_SQL;
 use decide::Source;
 use known::Place;
 

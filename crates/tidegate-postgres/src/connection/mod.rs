@@ -1,33 +1,24 @@
 //! One connection to PostgreSQL, owned by whoever uses it: no channel, no task of its own.
 
-mod cancel;
-mod error;
-mod open;
 mod settle;
-mod startup;
 mod state;
 
 use std::io::ErrorKind;
 
 use tokio::time::Instant;
 
-pub use error::{ConnectError, ConnectFault};
-pub(crate) use error::{
-    is_lock_table_full, is_outage, is_outage_of_statement, outage, says_lock_table_full,
-};
-pub use startup::StartupPins;
 pub(crate) use state::{SessionState, TransactionStatus};
 
-use crate::session::reset::Residue;
-use crate::terminator::Backend;
-use crate::wire::channel::{Channel, Halt};
-use crate::wire::inbound::LONGEST;
-use crate::wire::tag;
-use cancel::Canceller;
 use tidegate_sql::{Error, InputError};
+use tidegate_wire::channel::{Channel, Halt};
+use tidegate_wire::inbound::LONGEST;
+use tidegate_wire::{Backend, Canceller, Config, ConnectError, StartupPins, log_in, outage, tag};
+
+use crate::session::cache::StatementCache;
+use crate::session::reset::Residue;
 
 /// The SQLSTATE of the notice by which the event trigger tells the session that ran it
-/// (`control/announce_function.sql`).
+/// (`announce_function.sql` of `tidegate-service`).
 const REDEFINED: &str = "TGDEF";
 
 /// A connection that logged in as one role.
@@ -65,6 +56,27 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// [`ConnectError::fault`] sorts them.
+    pub async fn open(
+        config: &Config,
+        database: &str,
+        role: &str,
+        password: &str,
+        pins: &StartupPins,
+    ) -> Result<Self, ConnectError> {
+        let (channel, backend) = log_in(config, database, role, password, pins).await?;
+        let statements = StatementCache::new(config.statements_per_connection);
+        Ok(Self {
+            channel,
+            session: SessionState::new(pins.search_path(), statements),
+            canceller: Canceller::new(config, backend),
+            server_version: pins.server_version,
+        })
+    }
+
     /// The server process behind the connection.
     pub fn backend(&self) -> &Backend {
         self.canceller.backend()
@@ -243,7 +255,7 @@ impl Connection {
     pub(crate) fn is_aside(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
-                if crate::wire::body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {
+                if tidegate_wire::body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {
                     self.session.note_redefinition();
                 }
                 Ok(true)
@@ -252,11 +264,11 @@ impl Connection {
             tag::PARAMETER_STATUS => {
                 let body = self.channel.inbound.body();
                 // A reset changes settings back.
-                if self.session.is_resetting() || crate::wire::body::tells_of_role(body) {
+                if self.session.is_resetting() || tidegate_wire::body::tells_of_role(body) {
                     return Ok(true);
                 }
                 self.session.leave(Residue::Session);
-                let status = crate::wire::body::parameter_status(self.channel.inbound.body());
+                let status = tidegate_wire::body::parameter_status(self.channel.inbound.body());
                 match status {
                     // Texts would be read differently from how they are written.
                     Some(("client_encoding", value)) if value != "UTF8" => {

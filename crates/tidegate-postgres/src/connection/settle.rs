@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{Backend, Fate, Terminator, tag};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Condition, Connection, TransactionStatus};
 use crate::session::reset::Residue;
-use crate::terminator::{Backend, Fate, Terminator};
-use crate::wire::rejection::ServerError;
-use crate::wire::tag;
 
 /// How long a cancelled statement may take to end before its backend is terminated.
 const GRACE: Duration = Duration::from_secs(1);

@@ -2,10 +2,11 @@
 
 use postgres_types::FromSql;
 use tidegate_sql::{BoundStatement, Error, InputError, RoleName, Type, TypeHint, TypeKind};
+use tidegate_wire::is_outage;
 use tokio::time::Instant;
 
 use super::{BELIEVED, Dictionary, make_room};
-use crate::connection::{Connection, is_outage};
+use crate::connection::Connection;
 use crate::session::lookup::Lookup;
 use crate::session::task::Task;
 

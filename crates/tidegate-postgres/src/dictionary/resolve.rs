@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use tidegate_sql::{Error, Type};
+use tidegate_wire::version;
 use tokio::time::Instant;
 
 use super::tree::{Entry, TREE_13, TREE_14, build};
 use super::{BELIEVED, Dictionary, make_room};
 use crate::connection::Connection;
 use crate::session::lookup::Lookup;
-use crate::version;
 
 impl Connection {
     /// The types with these numbers, in this order; those that are not known yet are read from

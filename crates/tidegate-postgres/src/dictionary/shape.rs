@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tidegate_sql::codec::wire_format;
 use tidegate_sql::{Column, Type, WireFormat};
+use tidegate_wire::body::Field;
 use tokio::time::Instant;
 
 use crate::multiplex::pace::Pace;
-use crate::wire::body::Field;
 
 /// How long is believed what somebody else may change without PostgreSQL telling: what a type that
 /// is not built in consists of and is called, which type a hint names, and which types PostgreSQL

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_pool::Pool;
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{Executor, Login, Sharing};
 
 use super::RoleConnector;
-use crate::pool::Pool;
 
 /// How long the answer to a statement waits for that; others look as well, in the background.
 const PATIENCE: Duration = Duration::from_secs(1);

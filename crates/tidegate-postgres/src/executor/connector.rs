@@ -3,15 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tidegate_pool::{Connector, Key, OpenError, ResetFailed};
 use tidegate_sql::BoxFuture;
+use tidegate_wire::{Config, ConnectError, Secret, StartupPins, Terminator, says_lock_table_full};
 
 use super::login_state::LoginStates;
-use crate::config::{Config, Secret};
-use crate::connection::{
-    Condition, ConnectError, ConnectFault, Connection, StartupPins, says_lock_table_full,
-};
-use crate::pool::{self, Connector, Key, OpenError, ResetFailed};
-use crate::terminator::Terminator;
+use crate::connection::{Condition, Connection};
 
 /// With what a role logs in.
 #[derive(Clone, Debug)]
@@ -115,10 +112,7 @@ impl RoleConnector {
         }
         opened.map_err(|error| match (OpenError::from(error), admission) {
             (OpenError::Login(_), Admission::NoDatabase) => OpenError::NoDatabase,
-            (OpenError::Login(cause), Admission::Barred) => OpenError::Barred {
-                said: Box::new(pool::turned_away()),
-                cause,
-            },
+            (OpenError::Login(cause), Admission::Barred) => OpenError::barred(cause),
             (error, _) => error,
         })
     }
@@ -147,12 +141,12 @@ impl Connector for RoleConnector {
         connection.is_open()
     }
 
-    fn condition(&self, connection: &mut Connection) -> pool::Condition {
+    fn condition(&self, connection: &mut Connection) -> tidegate_pool::Condition {
         match connection.condition() {
             // A reset that is under way is waited for by whoever takes the connection next.
-            Condition::Ready | Condition::Resetting => pool::Condition::Ready,
-            Condition::Unsettled => pool::Condition::ResetDue,
-            Condition::Closed => pool::Condition::Uncertain,
+            Condition::Ready | Condition::Resetting => tidegate_pool::Condition::Ready,
+            Condition::Unsettled => tidegate_pool::Condition::ResetDue,
+            Condition::Closed => tidegate_pool::Condition::Uncertain,
         }
     }
 
@@ -180,50 +174,5 @@ impl Connector for RoleConnector {
     fn see_off(&self, connection: Connection) -> BoxFuture<'static, ()> {
         let terminator = self.terminator.clone();
         Box::pin(async move { connection.see_off(&*terminator).await })
-    }
-}
-
-impl From<ConnectError> for OpenError {
-    fn from(error: ConnectError) -> Self {
-        match error.fault() {
-            ConnectFault::NoDatabase => Self::NoDatabase,
-            ConnectFault::Login => Self::Login(Arc::new(error)),
-            ConnectFault::Full if matches!(error, ConnectError::Limited(_)) => {
-                Self::Limited(Arc::new(error))
-            }
-            ConnectFault::Full => Self::Full(Arc::new(error)),
-            ConnectFault::Away => Self::Unreachable(Arc::new(error)),
-            ConnectFault::Barred => Self::Barred {
-                said: match &error {
-                    ConnectError::Barred(said) => said.clone(),
-                    _ => Box::new(pool::turned_away()),
-                },
-                cause: Arc::new(error),
-            },
-            ConnectFault::Setup => Self::Internal(Arc::new(error)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tidegate_sql::Rejection;
-
-    use super::*;
-
-    #[test]
-    fn a_role_that_pg_hba_conf_refuses_is_told_so_without_an_address() {
-        let said = Rejection {
-            sqlstate: "28000".to_owned(),
-            message: "pg_hba.conf rejects connection for host \"10.0.0.7\"".to_owned(),
-            ..Rejection::default()
-        };
-        match OpenError::from(ConnectError::Refused(Box::new(said))) {
-            OpenError::Barred { said, .. } => {
-                assert_eq!(said.sqlstate, "28000");
-                assert!(!said.message.contains("10.0.0.7"), "{}", said.message);
-            }
-            other => panic!("{other:?}"),
-        }
     }
 }

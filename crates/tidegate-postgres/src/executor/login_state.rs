@@ -10,42 +10,35 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tidegate_sql::Parameter;
+use tidegate_pool::{Key, Pool};
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{Executor, Principal, Result, Terms};
+use tidegate_sql::{Executor, Parameter, Principal, Result, Terms};
 
 use super::RoleConnector;
-use crate::pool::{Key, Pool};
 use crate::suspects::texts;
 
 /// An SQL expression over `r` of `pg_roles` and `d` of `pg_database`: a text that is different once
 /// the role may not log in to the database any more, or its sessions would begin with other
 /// settings.
-macro_rules! login_state {
-    () => {
-        "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
-             coalesce(r.rolvaliduntil <= pg_catalog.now(), false), \
-             d.oid, d.datallowconn, pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), \
-             (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', s.setdatabase, s.setrole, \
-                         s.xmin), ' ' ORDER BY s.setdatabase, s.setrole) \
-              FROM pg_catalog.pg_db_role_setting s \
-              WHERE s.setrole IN (0, r.oid) AND s.setdatabase IN (0, d.oid)))"
-    };
-}
-pub(crate) use login_state;
+pub const LOGIN_STATE: &str = "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
+    coalesce(r.rolvaliduntil <= pg_catalog.now(), false), \
+    d.oid, d.datallowconn, pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), \
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', s.setdatabase, s.setrole, \
+       s.xmin), ' ' ORDER BY s.setdatabase, s.setrole) \
+     FROM pg_catalog.pg_db_role_setting s \
+     WHERE s.setrole IN (0, r.oid) AND s.setdatabase IN (0, d.oid)))";
 
 /// The state of the logins asked for, and first which transactions have ended.
-const STATES: &str = concat!(
-    "SELECT '', '', pg_catalog.pg_current_snapshot()::text UNION ALL SELECT k.database, k.role, ",
-    login_state!(),
-    " FROM ROWS FROM (pg_catalog.unnest(:databases::text[]), pg_catalog.unnest(:roles::text[])) \
+static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    let states = format!(
+        "SELECT '', '', pg_catalog.pg_current_snapshot()::text \
+         UNION ALL SELECT k.database, k.role, {LOGIN_STATE} FROM ROWS FROM (pg_catalog.unnest(:databases::text[]), pg_catalog.unnest(:roles::text[])) \
           AS k (database, role) \
       JOIN pg_catalog.pg_database d ON d.datname = k.database \
       JOIN pg_catalog.pg_roles r ON r.rolname = k.role"
-);
-
-static STATEMENT: LazyLock<Arc<Statement>> =
-    LazyLock::new(|| Arc::new(Statement::parse(STATES).expect("the statement can be parsed")));
+    );
+    Arc::new(Statement::parse(&states).expect("the statement can be parsed"))
+});
 
 /// How long the question may take.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -19,7 +19,7 @@ use tidegate_sql::{
 };
 
 pub use connector::{Admission, Credential, Credentials, RoleConnector};
-pub(crate) use login_state::login_state;
+pub use login_state::LOGIN_STATE;
 pub use roles::Roles;
 pub(crate) use roles::told;
 pub use route::Authentication;
@@ -34,7 +34,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// `service` runs what [`Principal::Control`] and [`Principal::Catalog`] ask for, such as
-    /// [`crate::control::Control`].
+    /// [`tidegate_service::Control`].
     pub fn new(roles: Roles, service: Arc<dyn Executor>) -> Self {
         let roles = roles.with_service(service.clone());
         Self { roles, service }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use tidegate_pool::Lease;
 use tidegate_sql::{
     Author, Completion, Login, Mode, Pipeline, PipelineError, Result, RowSink, Terms,
 };
@@ -10,7 +11,6 @@ use super::RoleConnector;
 use super::roles::{Lent, Roles, check, conclude, forget_if_malformed, told};
 use super::route::Route;
 use crate::multiplex::Answer;
-use crate::pool::Lease;
 use crate::session::batch::Batch;
 use crate::session::reset::is_stateless;
 use crate::session::run_pipeline::Setback;

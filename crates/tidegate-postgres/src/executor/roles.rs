@@ -3,21 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tidegate_pool::{Lease, Pool};
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
     Author, Completion, DatabaseName, Description, Error, Executor, Login, Mode, Result, Sharing,
     Terms, Transaction,
 };
+use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
 
 use super::RoleConnector;
 use super::beginning::Beginnings;
 use super::route::{Authentication, Route, route};
 use super::transaction::RoleTransaction;
-use crate::connection::{Condition, Connection, is_lock_table_full};
+use crate::connection::{Condition, Connection};
 use crate::dictionary::{Dictionaries, Dictionary};
 use crate::multiplex::Multiplexer;
-use crate::pool::{Lease, Pool};
 use crate::session::task::{Place, RunError, Task};
 use crate::suspects::Redefinition;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate_pool::Lease;
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Login, Mode,
     Rejection, Result, RowSink, Terms, Transaction,
@@ -13,7 +14,6 @@ use super::beginning::may_resettle;
 use super::roles::{Lent, Roles, check, conclude, forget_if_malformed, redefinition, told};
 use super::route::Route;
 use crate::dictionary::Dictionary;
-use crate::pool::Lease;
 use crate::session::task::{Place, RunError, Task};
 use crate::suspects::Redefinition;
 

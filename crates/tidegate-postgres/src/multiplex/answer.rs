@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tidegate_sql::{Completion, Error, Flow, RawRow, Result, RowSink};
+use tidegate_wire::ConnectError;
 
-use crate::connection::ConnectError;
 use crate::dictionary::shape::Shape;
 
 /// The tag and the length of a message.

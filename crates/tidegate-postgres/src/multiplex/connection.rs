@@ -7,6 +7,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tidegate_pool::Lease;
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{body, tag};
 use tokio::time::Instant;
 
 use super::job::{Fault, Job};
@@ -15,10 +18,7 @@ use super::slot::State;
 use crate::connection::{Connection, TransactionStatus};
 use crate::dictionary::Dictionary;
 use crate::executor::{RoleConnector, told};
-use crate::pool::Lease;
 use crate::session::reset::Residue;
-use crate::wire::rejection::ServerError;
-use crate::wire::{body, tag};
 
 /// The largest answer that is held in memory.
 const LARGEST: usize = 1 << 20;

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 
 use parking_lot::{Mutex, RwLock};
+use tidegate_pool::{Key, Lease};
 use tidegate_sql::{Login, Result};
 use tokio::time::Instant;
 
@@ -16,7 +17,6 @@ use super::queue::Asked;
 use super::slot::{Claim, Slot};
 use crate::dictionary::Dictionary;
 use crate::executor::RoleConnector;
-use crate::pool::{Key, Lease};
 use crate::session::task::Task;
 use crate::suspects::Verdict;
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_sql::{BoundStatement, Statement};
+use tidegate_wire::tag;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::answer::Answer;
 use crate::session::cache::Prepared;
-use crate::wire::tag;
 
 /// A pipeline that was sent, or will be, and its answer as far as it has come.
 pub(super) struct Job {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tidegate_pool::Key;
 use tokio::time::Instant;
 
 use super::group::Counts;
 use super::queue::{Asked, Queue};
-use crate::pool::Key;
 use crate::session::task::Task;
 
 /// How long a slot whose connection failed stays empty.

@@ -1,13 +1,13 @@
 //! The end of a transaction, and descriptions without an end.
 
 use tidegate_sql::{Description, Error, Rejection};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{body, is_outage_of_statement, outage, tag};
 use tokio::time::Instant;
 
 use super::reset::Residue;
 use super::task::{Failure, Place, RunError, Task};
-use crate::connection::{Connection, TransactionStatus, is_outage_of_statement, outage};
-use crate::wire::rejection::ServerError;
-use crate::wire::{body, tag};
+use crate::connection::{Connection, TransactionStatus};
 
 impl Connection {
     /// Commits, and sends the reset behind it. Deferred constraints speak here.

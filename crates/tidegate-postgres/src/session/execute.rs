@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{Completion, Error, Flow, RawRow, Rejection, RowSink};
+use tidegate_wire::body::{self, Field};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{outage, tag};
 use tokio::time::Instant;
 
 use super::cache::Prepared;
@@ -11,10 +14,7 @@ use super::pipeline::Progress;
 use super::prefix::Prefix;
 use super::reset::Residue;
 use super::task::{Failure, Place, RunError, Task};
-use crate::connection::{Condition, Connection, TransactionStatus, outage};
-use crate::wire::body::{self, Field};
-use crate::wire::rejection::ServerError;
-use crate::wire::tag;
+use crate::connection::{Condition, Connection, TransactionStatus};
 
 /// One attempt to run a statement.
 pub(super) struct Run<'a> {

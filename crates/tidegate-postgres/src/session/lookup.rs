@@ -3,12 +3,12 @@
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, RawRow};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::tag;
 use tokio::time::Instant;
 
 use super::prefix::Switch;
 use crate::connection::Connection;
-use crate::wire::rejection::ServerError;
-use crate::wire::tag;
 
 /// What a lookup asks.
 pub(crate) struct Lookup<'a> {

@@ -6,10 +6,10 @@
 //! the role of its last caller.
 
 use tidegate_sql::{Error, Mode, RoleName};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::tag;
 
 use crate::connection::{Connection, TransactionStatus};
-use crate::wire::rejection::ServerError;
-use crate::wire::tag;
 
 /// What opens a snapshot.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, Type};
+use tidegate_wire::body::{self, Field};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::tag;
 
 use super::cache::{Prepared, StatementCache};
 use super::prefix::Prefix;
 use super::task::{Failure, Task};
 use crate::connection::Connection;
 use crate::dictionary::shape::Shape;
-use crate::wire::body::{self, Field};
-use crate::wire::rejection::ServerError;
-use crate::wire::tag;
 
 /// A statement that is being prepared.
 struct Unprepared<'a> {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use tidegate_sql::{Completion, Error, PipelineError, RowSink, TransactionOutcome};
+use tidegate_wire::rejection::ServerError;
 
 use super::batch::Batch;
 use super::cache::Prepared;
@@ -14,7 +15,6 @@ use super::execute::Run;
 use super::steps::Steps;
 use super::task::{Failure, Task};
 use crate::connection::{Connection, TransactionStatus};
-use crate::wire::rejection::ServerError;
 
 /// `query_canceled`.
 const CANCELLED: &str = "57014";

@@ -3,8 +3,13 @@
 use std::time::Duration;
 
 use postgres_protocol::message::frontend;
-use tidegate_sql::{Commit, Completion, Error, Flow, InputError, Mode, PipelineError, RawRow};
-use tidegate_sql::{RowSink, TransactionOutcome, Type};
+use tidegate_sql::{
+    Commit, Completion, Error, Flow, InputError, Mode, PipelineError, RawRow, RowSink,
+    TransactionOutcome, Type,
+};
+use tidegate_wire::channel::Halt;
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{body, tag};
 use tokio::time::{Instant, timeout};
 
 use super::batch::Batch;
@@ -12,10 +17,6 @@ use super::execute::Run;
 use super::pipeline::{AHEAD, Set, Wrong};
 use super::prefix::SNAPSHOT;
 use crate::connection::Connection;
-use crate::wire::body;
-use crate::wire::channel::Halt;
-use crate::wire::rejection::ServerError;
-use crate::wire::tag;
 
 /// How long a cancelled pipeline may take to end.
 const GRACE: Duration = Duration::from_secs(1);

@@ -1,14 +1,15 @@
 //! A statement with everything that decides how it is run.
 
 use tidegate_sql::{BoundStatement, Error, Login, Mode, Rejection, RoleName, Sharing, TypeHint};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{is_outage_of_statement, outage};
 use tokio::time::Instant;
 
 use super::cache::{Prepared, is_same};
 use super::prefix::Switch;
 use super::reset::is_harmless;
-use crate::connection::{Connection, is_outage_of_statement, outage};
+use crate::connection::Connection;
 use crate::dictionary::Dictionary;
-use crate::wire::rejection::ServerError;
 
 /// The longest statement, hints included, that is remembered: caches are bounded by the number
 /// of their entries.

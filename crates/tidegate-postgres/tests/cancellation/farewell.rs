@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Key, OpenError, Pool, Settings};
-use tidegate_postgres::{
-    Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
-    Terminator, TlsMode,
-};
+use tidegate_pool::{Key, OpenError, Pool, Settings};
+use tidegate_postgres::{Credential, Credentials, RoleConnector, Roles};
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Backend, Config, Fate, Secret, StartupPins, Terminator, TlsMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;

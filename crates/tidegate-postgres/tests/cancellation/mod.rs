@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown};
-use tidegate_postgres::pool::Settings;
+use tidegate_pool::Settings;
 use tidegate_sql::{Error, Login, Mode, Terms};
 use tokio::sync::watch;
 

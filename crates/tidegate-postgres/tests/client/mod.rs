@@ -5,12 +5,13 @@ mod transaction;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
-use tidegate_postgres::{Condition, ConnectFault, Connection, Postgres};
+use tidegate_postgres::{Condition, Connection, Postgres};
+use tidegate_service::Control;
 use tidegate_sql::{
     BoundStatement, DatabaseName, Error, Executor, Mode, Principal, Sharing, Terms,
 };
+use tidegate_wire::ConnectFault;
+use tidegate_wire::backoff::Jitter;
 
 use crate::stage::{Gathered, Sql, Stage, password, pins};
 
@@ -40,7 +41,7 @@ async fn a_role_logs_in_with_its_derived_password_by_tcp_and_by_socket() {
 
 #[tokio::test]
 async fn an_address_where_nothing_listens_is_an_outage() {
-    let config = tidegate_postgres::Config::from_url("postgresql://a:b@127.0.0.1:1/x").unwrap();
+    let config = tidegate_wire::Config::from_url("postgresql://a:b@127.0.0.1:1/x").unwrap();
     let error = Connection::open(&config, "x", "a", "b", &pins())
         .await
         .unwrap_err();

@@ -392,7 +392,7 @@ async fn a_role_of_one_tenant_cannot_connect_to_another_tenants_database() {
     let error = Connection::open(&config, "tenant_two", "tenant_one", &password, &pins())
         .await
         .unwrap_err();
-    assert_eq!(error.fault(), tidegate_postgres::ConnectFault::Barred);
+    assert_eq!(error.fault(), tidegate_wire::ConnectFault::Barred);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tidegate_postgres::pool::Settings;
+use tidegate_pool::Settings;
 use tidegate_sql::{Error, Login};
 
 use super::{Readers, crowded, fill, read, read_all, roomy, share};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tidegate_embedded::testing;
-use tidegate_postgres::pool::Settings;
+use tidegate_pool::Settings;
 use tidegate_sql::{Login, Sharing};
 
 use crate::stage::{Sql, Stage};

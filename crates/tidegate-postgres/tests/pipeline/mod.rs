@@ -8,13 +8,12 @@ mod unknown;
 
 use std::time::{Duration, Instant};
 
-use tidegate_postgres::Config;
-use tidegate_postgres::config::TlsMode;
-use tidegate_postgres::pool::Settings;
+use tidegate_pool::Settings;
 use tidegate_sql::{
     Author, BoundStatement, BoxFuture, Column, Commit, Completion, Error, Flow, Login, Mode,
     Pipeline, PipelineError, RawRow, RowSink, Step, Terms,
 };
+use tidegate_wire::{Config, TlsMode};
 
 use crate::stage::{Gathered, Rows, Sql, Stage};
 use proxy::Log;

@@ -1,362 +1,228 @@
-//! The pool: with connections that need no PostgreSQL, in paused time, and with those that do
-//! (`server`).
-
-mod chance;
-mod eviction;
-mod fake;
-mod full;
-mod outage;
-mod queue;
-mod server;
+//! The pool in front of PostgreSQL: logins that it saves, and a server whose connections others
+//! have.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Counters, Lease, Pool, RoleStats, Settings};
-use tidegate_sql::{DatabaseName, Login, RoleName};
-use tokio::task::JoinHandle;
+use tidegate_embedded::{Cluster, testing};
+use tidegate_pool::{Counters, Settings};
+use tidegate_postgres::scram_verifier;
+use tidegate_sql::{DatabaseName, Error, Login, RoleName, Sharing};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+use tokio_postgres::{Client, NoTls};
 
-use fake::{Fake, login, session, strangers};
+use crate::stage::{Sql, Stage, password};
 
-fn pool(capacity: usize) -> Pool<Fake> {
-    pool_with(Settings {
-        capacity,
-        ..Settings::default()
-    })
-}
+/// Numbers by a linear congruential generator (Knuth's MMIX), the same for the same seed.
+struct Chance(u64);
 
-fn pool_with(settings: Settings) -> Pool<Fake> {
-    Pool::new(Fake::default(), settings, Jitter::none())
-}
-
-/// Lets every task run until all of them wait; time stands still meanwhile.
-async fn settle() {
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
     }
 }
 
-fn later(pool: &Pool<Fake>, login: &Login) -> JoinHandle<tidegate_sql::Result<Lease<Fake>>> {
-    let (pool, login) = (pool.clone(), login.clone());
-    tokio::spawn(async move { pool.acquire(&login).await })
-}
-
-fn role(pool: &Pool<Fake>, login: &Login) -> Option<RoleStats> {
-    let mut roles = pool.stats().roles.into_iter();
-    roles.find(|role| role.key.database == login.database && role.key.role == login.role)
-}
-
-fn counters(pool: &Pool<Fake>) -> Counters {
-    pool.stats().counters
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_returned_connection_is_lent_again() {
-    let pool = pool(10);
-    let alice = login("shop", "shop/alice");
-    let first = pool.acquire(&alice).await.unwrap().number;
-    let again = pool.acquire(&alice).await.unwrap();
-    assert_eq!(again.number, first);
-    assert!(!again.session_changed());
-    assert_eq!(counters(&pool).opened, 1);
-    assert_eq!(counters(&pool).reused, 1);
-}
-
-/// A connection that was opened for one user lacks the pins of a role that strangers share.
-#[tokio::test(start_paused = true)]
-async fn a_role_that_becomes_shared_starts_with_new_connections() {
-    let pool = pool(10);
-    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
-    let (idle, busy) = (
-        pool.acquire(&one).await.unwrap(),
-        pool.acquire(&one).await.unwrap(),
-    );
-    let old = [idle.number, busy.number];
-    drop(idle);
-    let shared = pool.acquire(&all).await.unwrap();
-    assert!(!old.contains(&shared.number));
-    settle().await;
-    assert_eq!(pool.connector().closed().len(), 1, "the idle one is closed");
-    drop(busy);
-    settle().await;
-    assert_eq!(
-        pool.connector().closed().len(),
-        2,
-        "the other when it came back"
-    );
-    let number = shared.number;
-    drop(shared);
-    assert_eq!(pool.acquire(&all).await.unwrap().number, number);
-}
-
-/// A named user may have the role that strangers share.
-/// The default user of yesterday, which is busy all the time.
-#[tokio::test(start_paused = true)]
-async fn a_role_to_which_no_strangers_come_any_more_is_its_users_again() {
-    let pool = pool(40);
-    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
-    let shared = async |login| pool.acquire(login).await.unwrap().shared;
-    let runs_on = pool.acquire(&all).await.unwrap();
-    let busy = pool.acquire(&one).await.unwrap();
-    assert!(busy.shared);
-    for _ in 0..59 {
-        sleep(Duration::from_secs(1)).await;
-        assert!(shared(&one).await, "strangers may come again soon");
+/// Makes more users, and gives the logins of them.
+async fn users(stage: &Stage, count: usize) -> Vec<Login> {
+    let mut logins = Vec::new();
+    for number in 0..count {
+        let role = format!("{}/u{number}", stage.name);
+        let verifier = scram_verifier(&password(&role), &[3; 16]);
+        let make = format!(
+            "CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}';
+             GRANT CONNECT ON DATABASE \"{}\" TO \"{role}\"",
+            stage.name
+        );
+        stage.admin.batch_execute(&make).await.unwrap();
+        logins.push(Login {
+            database: DatabaseName::new(&stage.name),
+            role: RoleName::new(role),
+            sharing: Sharing::One(1),
+        });
     }
-    sleep(Duration::from_secs(1)).await;
-    assert!(!shared(&one).await);
-    drop((runs_on, busy));
-    assert!(!shared(&one).await, "what came back is closed");
-    assert!(shared(&all).await);
-    sleep(Duration::from_secs(59)).await;
-    let waits = later(&pool, &all);
-    assert!(waits.await.unwrap().unwrap().shared);
-    sleep(Duration::from_secs(2)).await;
-    assert!(shared(&one).await, "each of the strangers counts");
+    logins
 }
 
-#[tokio::test(start_paused = true)]
-async fn strangers_get_no_connection_that_was_opened_for_one_user() {
-    let pool = pool(10);
-    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
-    for logins in [[&all, &one], [&one, &all]] {
-        let waiting: Vec<_> = logins.map(|login| later(&pool, login)).into();
-        for (login, task) in logins.into_iter().zip(waiting) {
-            let lease = task.await.unwrap().unwrap();
-            assert!(lease.shared || login == &one);
+/// Sixteen callers, each with so many requests as users drawn at random. Every answer is given to
+/// `answered`.
+async fn ask(
+    stage: &Arc<Stage>,
+    logins: &[Login],
+    requests: usize,
+    answered: fn(Result<String, Error>),
+) {
+    let mut callers = JoinSet::new();
+    for caller in 0..16 {
+        let (stage, logins) = (stage.clone(), logins.to_vec());
+        callers.spawn(async move {
+            let mut chance = Chance(caller);
+            for _ in 0..requests {
+                let bound = u64::try_from(logins.len()).unwrap();
+                let login = &logins[usize::try_from(chance.below(bound)).unwrap()];
+                let rows = Sql::new("select session_user::text as who").run(&stage, login);
+                let answer = rows.await.map(|rows| rows.values[0][0].clone());
+                if let Ok(who) = &answer {
+                    assert_eq!(*who, format!("\"{}\"", login.role));
+                }
+                answered(answer);
+            }
+        });
+    }
+    while let Some(caller) = callers.join_next().await {
+        caller.unwrap();
+    }
+}
+
+fn counters(stage: &Stage) -> Counters {
+    stage.roles.pool().stats().counters
+}
+
+/// The sessions of users that PostgreSQL has seen in the database (from 14 on).
+async fn sessions(stage: &Stage) -> Option<i64> {
+    let version = testing::cluster().version().major;
+    if version < 14 {
+        return None;
+    }
+    let query = "SELECT sessions FROM pg_stat_database WHERE datname = $1";
+    let row = stage.admin.query_one(query, &[&stage.name]).await.unwrap();
+    Some(row.get(0))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_users_at_random_log_in_about_once_each() {
+    let settings = Settings::for_server(100, 3, 1);
+    let stage = Stage::on(testing::cluster(), "pool_users", settings).await;
+    let stage = Arc::new(stage);
+    let logins = users(&stage, 32).await;
+    ask(&stage, &logins, 200, |answer| drop(answer.unwrap())).await;
+    let seen = counters(&stage);
+    assert!(seen.opened < 32 * 3, "{seen:?}");
+    assert_eq!(seen.evicted, 0, "{seen:?}");
+    if let Some(sessions) = sessions(&stage).await {
+        // Those of the administrator and of the service are among them.
+        assert!(sessions < 32 * 3 + 20, "{sessions} sessions");
+    }
+}
+
+/// A pool that is smaller than the number of users has to log in, but not without end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_on_one_server_keep_thirty_two_users_warm() {
+    let settings = Settings::for_server(100, 3, 2);
+    let stage = Stage::on(testing::cluster(), "pool_half", settings).await;
+    let stage = Arc::new(stage);
+    let logins = users(&stage, 32).await;
+    ask(&stage, &logins, 200, |answer| drop(answer.unwrap())).await;
+    let seen = counters(&stage);
+    assert!(seen.opened < 32 * 4, "{seen:?}");
+}
+
+/// Connections of ordinary roles, as many as PostgreSQL gives.
+async fn take_all(cluster: &Cluster, role: &str) -> Vec<Client> {
+    let mut config: tokio_postgres::Config = cluster.url(role).parse().unwrap();
+    config.user(role).password(password(role));
+    let mut taken = Vec::new();
+    loop {
+        match config.connect(NoTls).await {
+            Ok((client, connection)) => {
+                tokio::spawn(connection);
+                taken.push(client);
+            }
+            Err(error) => {
+                let state = error.code().map(tokio_postgres::error::SqlState::code);
+                assert_eq!(state, Some("53300"), "{error}");
+                return taken;
+            }
         }
-        assert!(pool.acquire(&all).await.unwrap().shared);
-        pool.close(&one.database);
-        settle().await;
-        assert_eq!(pool.stats().held, 0);
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_connection_used_last_is_lent_first_and_the_sessions_own_before_that() {
-    let pool = pool(10);
-    let (a, b) = (
-        session("shop", "shop/alice", 1),
-        session("shop", "shop/alice", 2),
-    );
-    let (one, two) = (
-        pool.acquire(&a).await.unwrap(),
-        pool.acquire(&b).await.unwrap(),
-    );
-    let (number_a, number_b) = (one.number, two.number);
-    drop(one);
-    drop(two);
-    assert_eq!(pool.acquire(&a).await.unwrap().number, number_a);
-    assert_eq!(pool.acquire(&b).await.unwrap().number, number_b);
-    let stranger = pool
-        .acquire(&session("shop", "shop/alice", 3))
-        .await
-        .unwrap();
-    assert_eq!(stranger.number, number_b, "the connection used last");
-    assert!(stranger.session_changed(), "another session had it");
+async fn full_server(name: &str, pool: Settings) -> (Arc<Stage>, Vec<Client>) {
+    let settings = testing::settings()
+        .with("max_connections", "30")
+        .with("superuser_reserved_connections", "10");
+    let cluster = Cluster::start(settings).await.unwrap();
+    let cluster: &'static Cluster = Box::leak(Box::new(cluster));
+    let stage = Arc::new(Stage::on(cluster, name, pool).await);
+    let taken = take_all(cluster, name).await;
+    (stage, taken)
 }
 
-#[tokio::test(start_paused = true)]
-async fn connections_of_different_roles_are_never_mixed() {
-    let pool = pool(10);
-    for (database, role) in [("a", "a"), ("a", "a/x"), ("b", "a"), ("b", "b")] {
-        let lease = pool.acquire(&login(database, role)).await.unwrap();
-        assert_eq!(
-            (lease.database.as_str(), lease.role.as_str()),
-            (database, role)
-        );
-    }
-    for (database, role) in [("b", "a"), ("a", "a/x"), ("b", "b"), ("a", "a")] {
-        let lease = pool.acquire(&login(database, role)).await.unwrap();
-        assert_eq!(
-            (lease.database.as_str(), lease.role.as_str()),
-            (database, role)
-        );
-    }
-    assert_eq!(counters(&pool).opened, 4);
-}
+static SERVED: AtomicUsize = AtomicUsize::new(0);
+static UNAVAILABLE: AtomicUsize = AtomicUsize::new(0);
 
-#[tokio::test(start_paused = true)]
-async fn a_role_a_database_and_the_default_user_keep_to_their_shares() {
-    let pool = pool(40);
-    let (owner, guest) = (login("shop", "shop"), fake::strangers("shop", "shop/guest"));
-    let mut leases = Vec::new();
-    for _ in 0..8 {
-        leases.push(pool.acquire(&owner).await.unwrap());
-    }
-    let ninth = later(&pool, &owner);
-    settle().await;
-    assert_eq!(role(&pool, &owner).unwrap().lent, 8);
-    assert_eq!(role(&pool, &owner).unwrap().waiting, 1);
-    for _ in 0..10 {
-        leases.push(pool.acquire(&guest).await.unwrap());
-    }
-    let eleventh = later(&pool, &guest);
-    settle().await;
-    assert_eq!(role(&pool, &guest).unwrap().lent, 10, "a quarter of 40");
-    let (bob, carl) = (login("shop", "shop/bob"), login("shop", "shop/carl"));
-    leases.push(pool.acquire(&bob).await.unwrap());
-    leases.push(pool.acquire(&carl).await.unwrap());
-    let beyond = later(&pool, &bob);
-    settle().await;
-    assert_eq!(pool.stats().held, 20, "half of 40");
-    assert!(pool.acquire(&login("other", "other")).await.is_ok());
-    drop(leases);
-    for task in [ninth, eleventh, beyond] {
-        assert!(task.await.unwrap().is_ok());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reset_runs_behind_the_answer_and_a_waiter_takes_the_connection_as_it_ends() {
-    let pool = pool(10);
-    let alice = login("shop", "shop/alice");
-    let mut lease = pool.acquire(&alice).await.unwrap();
-    let number = lease.number;
-    lease.reset_due = Some(Duration::from_millis(10));
-    drop(lease);
-    assert_eq!(role(&pool, &alice).unwrap().resetting, 1);
-    let start = Instant::now();
-    let lease = pool.acquire(&alice).await.unwrap();
-    assert_eq!((lease.number, lease.resets), (number, 1));
-    assert_eq!(start.elapsed(), Duration::from_millis(10));
-    assert_eq!(counters(&pool).opened, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn nobody_relies_on_a_slow_reset() {
-    let pool = pool(10);
-    let alice = login("shop", "shop/alice");
-    let mut lease = pool.acquire(&alice).await.unwrap();
-    let number = lease.number;
-    lease.reset_due = Some(Duration::from_secs(2));
-    drop(lease);
-    let start = Instant::now();
-    assert_ne!(pool.acquire(&alice).await.unwrap().number, number);
-    assert!(start.elapsed() < Duration::from_millis(100));
-    sleep(Duration::from_secs(3)).await;
-    assert_eq!(
-        role(&pool, &alice).unwrap().idle,
-        2,
-        "it came back in the end"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_not_certain_is_never_lent() {
-    let pool = pool(10);
-    let alice = login("shop", "shop/alice");
-    let mut lease = pool.acquire(&alice).await.unwrap();
-    let first = lease.number;
-    lease.uncertain = true;
-    drop(lease);
-    let mut lease = pool.acquire(&alice).await.unwrap();
-    let second = lease.number;
-    assert_ne!(second, first);
-    lease.reset_due = Some(Duration::from_mins(10));
-    drop(lease);
-    sleep(Duration::from_secs(10)).await;
-    assert_eq!(counters(&pool).reset_failures, 1);
-    let lease = pool.acquire(&alice).await.unwrap();
-    assert_ne!(lease.number, second, "a reset that does not end closes");
-    let third = lease.number;
-    drop(lease);
-    pool.connector().sever(third);
-    let lease = pool.acquire(&alice).await.unwrap();
-    assert_ne!(
-        lease.number, third,
-        "the server closed it while it was idle"
-    );
-    let fourth = lease.number;
-    lease.discard();
-    assert_ne!(pool.acquire(&alice).await.unwrap().number, fourth);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_runs_on_counts_against_its_role_until_it_has_ended() {
-    let pool = pool_with(Settings {
-        capacity: 10,
-        per_role: 2,
+/// Other clients leave the pool two of its twenty connections.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_share_what_others_leave_of_max_connections() {
+    let settings = Settings {
+        capacity: 20,
         ..Settings::default()
-    });
-    let (alice, bob) = (login("shop", "shop/alice"), login("shop", "shop/bob"));
-    let ended = Arc::new(tokio::sync::Notify::new());
-    for _ in 0..2 {
-        let mut lease = pool.acquire(&alice).await.unwrap();
-        (lease.uncertain, lease.runs_on) = (true, Some(ended.clone()));
-    }
-    settle().await;
-    assert_eq!(role(&pool, &alice).unwrap().leaving, 2);
-    assert_eq!(pool.stats().busy(), 2, "a node that stops waits for them");
-    // However long that takes.
-    sleep(Duration::from_mins(10)).await;
-    let waits = later(&pool, &alice);
-    settle().await;
-    assert!(!waits.is_finished(), "a third was opened");
-    assert!(pool.acquire(&bob).await.is_ok(), "others are not concerned");
-    ended.notify_one();
-    assert!(waits.await.unwrap().is_ok());
-    assert_eq!(role(&pool, &alice).unwrap().leaving, 1);
-    ended.notify_one();
-    settle().await;
-    pool.close(&alice.database);
-    settle().await;
-    assert_eq!(pool.stats().held, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn idle_connections_and_old_ones_are_closed() {
-    let pool = pool(10);
-    let alice = login("shop", "shop/alice");
-    drop(pool.acquire(&alice).await.unwrap());
-    sleep(Duration::from_secs(58)).await;
-    assert_eq!(pool.stats().held, 1);
-    sleep(Duration::from_secs(4)).await;
-    assert_eq!(pool.stats().held, 0, "idle for a minute");
-    let lease = pool.acquire(&alice).await.unwrap();
-    sleep(Duration::from_mins(31)).await;
-    drop(lease);
-    assert_eq!(pool.stats().held, 0, "lived for half an hour");
+    };
+    let (stage, mut taken) = full_server("pool_scarce", settings).await;
+    let logins = users(&stage, 8).await;
+    taken.truncate(taken.len() - 2);
+    // PostgreSQL frees a connection some time after its client has closed it.
+    let held = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'pool_scarce'";
+    while stage.value(held).await != taken.len().to_string() {}
+    let start = Instant::now();
+    ask(&stage, &logins, 20, |answer| {
+        let count = match answer {
+            Ok(_) => &SERVED,
+            Err(Error::PoolTimeout { .. } | Error::Unavailable { .. }) => &UNAVAILABLE,
+            Err(error) => panic!("{error:?}"),
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    })
+    .await;
+    let (served, unavailable) = (
+        SERVED.load(Ordering::Relaxed),
+        UNAVAILABLE.load(Ordering::Relaxed),
+    );
+    let seen = counters(&stage);
     assert!(
-        pool.stats().roles.is_empty(),
-        "nothing is kept of roles without connections"
+        unavailable * 10 < served,
+        "{served} and {unavailable}: {seen:?}"
     );
+    // One attempt a second, and those that were under way when the limit was found.
+    let attempts = start.elapsed().as_secs() + 16;
+    assert!(seen.open_failures <= attempts, "{seen:?}");
+    // The others leave.
+    drop(taken);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while stage.roles.pool().stats().held < 6 {
+        assert!(Instant::now() < deadline, "the pool does not grow again");
+        ask(&stage, &logins, 5, |answer| drop(answer.unwrap())).await;
+    }
 }
 
-#[tokio::test(start_paused = true)]
-async fn closing_a_database_closes_what_is_idle_and_what_comes_back() {
-    let pool = pool(20);
-    let (alice, bob) = (login("shop", "shop/alice"), login("shop", "shop/bob"));
-    let other = login("other", "other");
-    drop(pool.acquire(&other).await.unwrap());
-    drop(pool.acquire(&bob).await.unwrap());
-    let lent = pool.acquire(&alice).await.unwrap();
-    assert_eq!(pool.close(&DatabaseName::new("shop")), 1);
-    assert!(role(&pool, &bob).is_none());
-    drop(lent);
-    assert_eq!(pool.stats().held, 1, "only the other database is left");
-    let (a, b) = (
-        pool.acquire(&alice).await.unwrap(),
-        pool.acquire(&bob).await.unwrap(),
-    );
-    assert_eq!(
-        pool.close_role(&DatabaseName::new("shop"), &RoleName::new("shop/bob")),
-        1
-    );
-    drop((a, b));
-    assert_eq!(
-        role(&pool, &alice).unwrap().idle,
-        1,
-        "opened after the first close"
-    );
-    assert!(role(&pool, &bob).is_none());
-}
-
-#[test]
-fn the_pool_takes_four_fifths_of_the_server_divided_by_the_nodes() {
-    assert_eq!(Settings::for_server(100, 3, 1).capacity, 77);
-    assert_eq!(Settings::for_server(100, 3, 2).capacity, 38);
-    assert_eq!(Settings::for_server(3, 3, 1).capacity, 1);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_any_connection_left_is_reported_soon_and_found_again() {
+    let settings = Settings {
+        capacity: 20,
+        ..Settings::default()
+    };
+    let (stage, taken) = full_server("pool_full", settings).await;
+    let logins = users(&stage, 8).await;
+    let start = Instant::now();
+    ask(&stage, &logins, 50, |answer| {
+        let error = answer.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+    })
+    .await;
+    let (time, seen) = (start.elapsed(), counters(&stage));
+    assert!(time < Duration::from_secs(5), "800 refusals took {time:?}");
+    assert!(seen.open_failures <= time.as_secs() + 16, "{seen:?}");
+    drop(taken);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let who = || Sql::new("select 1 as one").run(&stage, &logins[0]);
+    while let Err(error) = who().await {
+        assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+        assert!(Instant::now() < deadline, "{error:?}");
+        sleep(Duration::from_millis(100)).await;
+    }
 }

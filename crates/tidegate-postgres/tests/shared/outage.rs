@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown};
-use tidegate_postgres::pool::Settings;
+use tidegate_pool::Settings;
 use tidegate_sql::{Error, TransactionOutcome};
 
 use super::{ours, tenant_on, user};

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_embedded::Cluster;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Key, OpenError, Pool, RoleStats, Settings};
+use tidegate_pool::{Key, OpenError, Pool, RoleStats, Settings};
 use tidegate_postgres::{
-    Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
-    Terminator, role_password, scram_verifier,
+    Credential, Credentials, RoleConnector, Roles, role_password, scram_verifier,
 };
+use tidegate_service::Control;
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Backend, Config, Fate, Secret, StartupPins, Terminator};
 use tokio_postgres::{Client, NoTls};
 
 pub(crate) use rows::{Gathered, Rows, Stalled};

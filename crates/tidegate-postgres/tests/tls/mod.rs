@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_embedded::Cluster;
-use tidegate_postgres::pool::Settings;
-use tidegate_postgres::{Config, ConnectError, Connection, Target, TlsMode};
+use tidegate_pool::Settings;
+use tidegate_postgres::Connection;
 use tidegate_sql::Error;
+use tidegate_wire::{Config, ConnectError, Target, TlsMode};
 
 use crate::stage::{Sql, Stage, connect, password, pins};
 

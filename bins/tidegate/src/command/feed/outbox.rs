@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_postgres::Outbox;
-use tidegate_postgres::outbox::{OutboxReader, OutboxRemoval, OutboxStatus};
+use tidegate_capture::{Outbox, OutboxReader, OutboxRemoval, OutboxStatus};
 use tidegate_sql::DatabaseName;
 
 use super::{failure, print, size};

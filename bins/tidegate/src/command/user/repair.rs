@@ -1,8 +1,8 @@
 //! `tidegate user repair`.
 
 use tidegate_oauth::UserKey;
+use tidegate_pool::Key;
 use tidegate_postgres::RoleConnector;
-use tidegate_postgres::pool::Key;
 use tidegate_sql::{DatabaseName, RoleName};
 
 use super::tenant;

@@ -6,7 +6,7 @@ mod reader;
 mod tuple;
 
 use bytes::Bytes;
-use tidegate_sql::log::LogPosition;
+use tidegate_changelog::LogPosition;
 
 use self::reader::MessageReader;
 pub use self::tuple::{ColumnValue, Tuple};

@@ -1,0 +1,242 @@
+//! Putting the service in front of a database that exists, and taking it away again.
+
+use std::collections::BTreeSet;
+
+use Part::{Name, Qualified, Quoted, Syntax};
+use tidegate_sql::RoleName;
+
+use super::right::Right;
+use super::script::{Part, Script, comment, identifier, list};
+use super::session::Session;
+use super::survey::{Object, Survey};
+use super::{Error, Result, RolePasswords, revocation, role, tenant};
+
+/// A change of somebody else's rights, kept so that it can be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RightsChange {
+    /// Whose rights.
+    pub grantee: Grantee,
+    /// Which right.
+    pub right: Right,
+}
+
+/// Whose rights were changed: what everybody had was revoked, what a role got was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grantee {
+    /// Everybody; the right was revoked.
+    Public,
+    /// A role; the right was granted.
+    Role(String),
+}
+
+/// What adopting a database will do.
+#[derive(Clone, Debug)]
+pub struct Adoption {
+    /// The SQL, which runs in the database in one transaction.
+    pub script: Script,
+    /// What dropping the tenant must take back, beyond what its own roles got.
+    pub changes: Vec<RightsChange>,
+    /// The role of the tenant's owner.
+    pub(super) owner: RoleName,
+}
+
+/// TRIGGER and MAINTAIN are left out: a trigger runs as whoever writes to the table, so it would
+/// give the tenant the rights of the table's other users.
+const TABLE_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES";
+
+const SEQUENCE_RIGHTS: &str = "USAGE, SELECT, UPDATE";
+
+/// Plans an adoption. `session` is in the database.
+pub(super) async fn plan(
+    session: &Session,
+    database: &str,
+    owner: &str,
+    passwords: &RolePasswords,
+) -> Result<Adoption> {
+    let survey = Survey::take(session, owner).await?;
+    if survey.is_template {
+        return Err(Error::Reserved {
+            name: database.to_owned(),
+            reason: "it is a template for new databases",
+        });
+    }
+    check_rights(session, &survey).await?;
+    let mut script = Script::default();
+    script.note(format!("The tenant's owner is the role {owner}."));
+    script.append(role::make(session, owner, passwords).await?);
+    script.append(tenant::owner_rights(database, owner));
+    grant_objects(&mut script, &survey, owner);
+    default_privileges(&mut script, &survey, owner);
+    let changes = move_public_rights(&mut script, &survey, database);
+    Ok(Adoption {
+        script,
+        changes,
+        owner: RoleName::new(owner),
+    })
+}
+
+/// Only who may act for the owners can grant what is theirs; PostgreSQL would merely warn.
+async fn check_rights(session: &Session, survey: &Survey) -> Result<()> {
+    let mut sql = Vec::new();
+    for owner in survey.makers() {
+        if !session.acts_for(owner).await? {
+            let quote = identifier;
+            if session.is_superuser(owner).await? {
+                sql.push(format!(
+                    "-- {} is a superuser, and so is whoever may act for it: rather adopt as a \
+                     superuser, or give what it owns here to another role first.",
+                    comment(owner)
+                ));
+            }
+            sql.push(format!(
+                "GRANT {} TO {};",
+                quote(owner),
+                quote(&session.role)
+            ));
+        }
+    }
+    if sql.is_empty() {
+        return Ok(());
+    }
+    Err(Error::MissingRight {
+        role: session.role.clone(),
+        sql,
+    })
+}
+
+fn grant_objects(script: &mut Script, survey: &Survey, owner: &str) {
+    script.note("What exists, with the right to pass it on to the tenant's users.");
+    for schema in &survey.schemas {
+        let name = schema.name.as_str();
+        let mut grant = |rights: &'static str, kind: &'static str, objects: &[Object]| {
+            if objects.is_empty() {
+                return;
+            }
+            let names = objects.iter().map(|object| match object {
+                Object::Relation(relation) => Qualified(name, relation),
+                Object::Routine(routine) => Quoted(routine),
+            });
+            let mut parts = vec![Syntax("GRANT "), Syntax(rights), Syntax(kind)];
+            parts.extend(list(names));
+            parts.extend([Syntax(" TO "), Name(owner), Syntax(" WITH GRANT OPTION")]);
+            script.push(&parts);
+        };
+        grant(TABLE_RIGHTS, " ON TABLE ", &schema.tables);
+        grant(SEQUENCE_RIGHTS, " ON SEQUENCE ", &schema.sequences);
+        grant("EXECUTE", " ON ROUTINE ", &schema.routines);
+        if schema.owned {
+            continue;
+        }
+        script.push(&[
+            Syntax("GRANT USAGE, CREATE ON SCHEMA "),
+            Name(name),
+            Syntax(" TO "),
+            Name(owner),
+            Syntax(" WITH GRANT OPTION"),
+        ]);
+    }
+}
+
+fn default_privileges(script: &mut Script, survey: &Survey, owner: &str) {
+    script.note("What those who own something here make later.");
+    for maker in survey.makers() {
+        for (rights, objects) in [
+            (TABLE_RIGHTS, " ON TABLES TO "),
+            (SEQUENCE_RIGHTS, " ON SEQUENCES TO "),
+            ("EXECUTE", " ON ROUTINES TO "),
+            ("USAGE, CREATE", " ON SCHEMAS TO "),
+        ] {
+            script.push(&[
+                Syntax("ALTER DEFAULT PRIVILEGES FOR ROLE "),
+                Name(maker),
+                Syntax(" GRANT "),
+                Syntax(rights),
+                Syntax(objects),
+                Name(owner),
+                Syntax(" WITH GRANT OPTION"),
+            ]);
+        }
+    }
+}
+
+/// Takes from everybody what new users of the tenant must not have, after each login role that is
+/// there has got it for itself.
+fn move_public_rights(script: &mut Script, survey: &Survey, database: &str) -> Vec<RightsChange> {
+    let mut changes = Vec::new();
+    if survey.public_rights.is_empty() {
+        return changes;
+    }
+    script.note("What everybody may do here now, only those may who are there now.");
+    for right in &survey.public_rights {
+        for role in survey.logins_without(*right) {
+            let [what, on] = right.parts(database);
+            script.push(&[Syntax("GRANT "), what, on, Syntax(" TO "), Name(role)]);
+            let grantee = Grantee::Role(role.to_owned());
+            changes.push(RightsChange {
+                grantee,
+                right: *right,
+            });
+        }
+    }
+    for right in &survey.public_rights {
+        let [what, on] = right.parts(database);
+        script.push(&[Syntax("REVOKE "), what, on, Syntax(" FROM PUBLIC")]);
+        changes.push(RightsChange {
+            grantee: Grantee::Public,
+            right: *right,
+        });
+    }
+    changes
+}
+
+/// Takes the service away from a database: its users' roles go, what they own goes to the
+/// database's owner, and `changes` are taken back. `session` is in the database, `home` in the
+/// administrator's.
+pub(super) async fn release(
+    (home, session): (&Session, &Session),
+    database: &str,
+    roles: &[String],
+    changes: &[RightsChange],
+) -> Result<()> {
+    let mut ours = Vec::new();
+    for name in roles {
+        if role::existing(session, name).await? == role::Existing::Ours {
+            role::end_sessions(home, name).await?;
+            ours.push(name.as_str());
+        }
+    }
+    let heir = Survey::database_owner(session).await?;
+    let restored = restore(database, changes, &Survey::logins(session).await?);
+    session.begin().await?;
+    let mut done = revocation::drop_roles(session, &ours, &heir, true).await;
+    if done.is_ok() {
+        done = restored.run_each(session).await;
+    }
+    if done.is_ok() {
+        done = session
+            .client
+            .batch_execute(FORGET)
+            .await
+            .map_err(Into::into);
+    }
+    session.end(done).await
+}
+
+/// Takes out what tells of changes.
+const FORGET: &str = include_str!("forget.sql");
+
+/// Writes the statements that take changes back. A role that is gone has taken its rights along.
+fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
+    let mut script = Script::default();
+    for RightsChange { grantee, right } in changes {
+        let [what, on] = right.parts(database);
+        match grantee {
+            Grantee::Public => script.push(&[Syntax("GRANT "), what, on, Syntax(" TO PUBLIC")]),
+            Grantee::Role(role) if logins.contains(role) => {
+                script.push(&[Syntax("REVOKE "), what, on, Syntax(" FROM "), Name(role)]);
+            }
+            Grantee::Role(_) => {}
+        }
+    }
+    script
+}

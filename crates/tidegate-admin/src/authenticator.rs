@@ -1,0 +1,307 @@
+//! Authenticators: roles as which the connections log in that a tenant's users share.
+//!
+//! One has no rights but CONNECT and to read whether there are objections to sharing, and is a
+//! member of the tenant's users, never of its owner and never of the default user, whose callers have
+//! shared connections of their own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use Part::{Name, Syntax};
+use tidegate_wire::version;
+
+use super::role::{self, MARK};
+use super::script::{Part, Script, list};
+use super::session::{self, Session, Turn};
+use super::{Admin, Result, RolePasswords};
+
+/// What follows the tenant's name in the name of an authenticator. No user's role has it, because no
+/// user's name has a `$`.
+pub(super) const INFIX: &str = "/$authenticator";
+
+/// The users of one authenticator. PostgreSQL forgets its list of memberships with every change of
+/// any role, and the next switch on each connection builds it again, in a time that grows with the
+/// square of this (PostgreSQL 15: 0.4 ms at 250, 1.2 ms at 500, 4.2 ms at 1,000).
+pub(super) const MOST_MEMBERS: usize = 500;
+
+/// What an authenticator is like, behind `ALTER ROLE` and its name.
+pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
+
+/// The longest name of a role, in bytes.
+const LONGEST_NAME: usize = 63;
+
+/// As long as the administrator waits for any lock.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A tenant whose users get authenticators.
+pub(super) struct Users<'a> {
+    pub(super) database: &'a str,
+    /// A user that can become one of these roles gets no authenticator.
+    pub(super) owner: Option<&'a str>,
+    /// The roles that anonymous callers share.
+    pub(super) shared: &'a [String],
+    /// Only this user, if one is named.
+    pub(super) only: Option<&'a str>,
+}
+
+/// Users without an authenticator that can become no role with more rights than a user has.
+pub(super) const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
+        SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
+        WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
+          AND pg_catalog.substr(r.rolname::text, pg_catalog.length($1) + 2) !~ '[/$]' \
+          AND pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), $2) \
+          AND r.rolname::text <> ALL ($4::text[]) AND coalesce(r.rolname::text = $6, true) \
+    ), up (usr, role) AS ( \
+        SELECT u.oid, u.oid FROM usr u \
+        UNION \
+        SELECT up.usr, m.roleid FROM up JOIN pg_catalog.pg_auth_members m ON m.member = up.role \
+    ) \
+    SELECT u.rolname::text FROM usr u WHERE NOT EXISTS ( \
+        SELECT FROM up JOIN pg_catalog.pg_roles r ON r.oid = up.role \
+        WHERE up.usr = u.oid AND (r.rolsuper OR r.rolcreaterole OR r.rolcreatedb \
+            OR r.rolreplication OR r.rolbypassrls OR r.rolname LIKE 'pg\\_%' \
+            OR r.rolname::text = $5 OR r.oid IN (SELECT d.datdba FROM pg_catalog.pg_database d))) \
+    AND NOT EXISTS ( \
+        SELECT FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles a ON a.oid = m.member \
+        WHERE m.roleid = u.oid AND pg_catalog.starts_with(a.rolname::text, $3)) \
+    ORDER BY 1";
+
+/// A tenant's authenticators that are ours: how many users each has, and whether it has the rights
+/// that it needs.
+pub(super) const FOUND: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
+        a.rolcanlogin AND NOT a.rolinherit AND a.rolconnlimit <> 0 \
+        AND coalesce(a.rolvaliduntil, 'infinity') = 'infinity' \
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_db_role_setting s \
+            JOIN pg_catalog.pg_database d ON s.setdatabase IN (0, d.oid) \
+            WHERE s.setrole = a.oid AND d.datname = pg_catalog.current_database()) \
+        AND pg_catalog.has_database_privilege(a.oid, pg_catalog.current_database(), 'CONNECT') \
+        AND pg_catalog.has_schema_privilege(a.oid, 'tidegate_catalog', 'USAGE') \
+        AND pg_catalog.has_table_privilege(a.oid, 'tidegate_catalog.objections', 'SELECT') \
+    FROM pg_catalog.pg_roles a LEFT JOIN pg_catalog.pg_auth_members m ON m.member = a.oid \
+    WHERE pg_catalog.starts_with(a.rolname::text, $1) \
+      AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $2) \
+    GROUP BY a.oid, a.rolname, a.rolcanlogin, a.rolinherit, a.rolconnlimit, a.rolvaliduntil";
+
+/// The names of a tenant's authenticators.
+pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<String>> {
+    let rows = session
+        .client
+        .query(
+            "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
+             WHERE pg_catalog.starts_with(r.rolname::text, $1) \
+               AND pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), $2) \
+             ORDER BY 1",
+            &[&prefix(database), &MARK],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+pub(super) fn prefix(database: &str) -> String {
+    format!("{database}{INFIX}")
+}
+
+/// Where a new user of a tenant fits.
+pub(super) enum Room {
+    /// In this authenticator.
+    In(String),
+    /// In none of those that exist.
+    Full,
+    /// The tenant has no authenticators.
+    None,
+}
+
+/// Looks for an authenticator with room for a new user. Only a superuser seats users.
+pub(super) async fn room(session: &Session, database: &str) -> Result<Room> {
+    if !session.superuser {
+        return Ok(Room::None);
+    }
+    let prefix = prefix(database);
+    // The next name in order that does not begin with the prefix ends the range of the index.
+    let end = format!("{database}{}", INFIX.replace("tor", "tos"));
+    let rows = session.client.query(LEAST, &[&prefix, &end, &MARK]).await?;
+    let most = i64::try_from(MOST_MEMBERS).unwrap_or(i64::MAX);
+    Ok(match rows.first() {
+        None => Room::None,
+        Some(row) if row.get::<_, i64>(1) < most => Room::In(row.get(0)),
+        Some(_) => Room::Full,
+    })
+}
+
+/// The authenticator with the fewest members, of those whose names are between `$1` and `$2`.
+const LEAST: &str = "SELECT a.rolname::text, \
+        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m WHERE m.member = a.oid) \
+    FROM pg_catalog.pg_roles a \
+    WHERE a.rolname >= $1::text::name AND a.rolname < $2::text::name \
+      AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $3) \
+    ORDER BY 2 LIMIT 1";
+
+/// Makes what a tenant's users need to share connections, and puts every user who may into an
+/// authenticator with room. Does nothing where connections can never be shared, because there can be
+/// no event trigger. `session` is in the tenant's database.
+pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
+    if !session.superuser || !tidegate_service::install(&session.client).await? {
+        return Ok(());
+    }
+    seat_in(admin, session, users).await
+}
+
+/// Puts every user who may into an authenticator with room, where there is what sharing needs.
+pub(super) async fn seat(admin: &Admin, users: &Users<'_>) -> Result<()> {
+    let session = admin.open(users.database).await?;
+    seat_in(admin, &session, users).await
+}
+
+async fn seat_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
+    if !session.superuser || !is_prepared(session).await? {
+        return Ok(());
+    }
+    let turn = Turn {
+        key: &format!("tidegate authenticators of {}", users.database),
+        others: "others change authenticators of this tenant",
+        patience: PATIENCE,
+    };
+    // Not in the tenant's database, where users could hold the lock for as long as they like.
+    let home = admin.open_home().await?;
+    home.wait_for_turn(&turn).await?;
+    session::alone(|| seat_all(session, users, &admin.passwords)).await
+}
+
+async fn is_prepared(session: &Session) -> Result<bool> {
+    let query = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
+    Ok(session.client.query_one(query, &[]).await?.get(0))
+}
+
+async fn seat_all(session: &Session, users: &Users<'_>, passwords: &RolePasswords) -> Result<()> {
+    let prefix = prefix(users.database);
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+        &users.database,
+        &MARK,
+        &prefix,
+        &users.shared,
+        &users.owner,
+        &users.only,
+    ];
+    let rows = session.client.query(UNSEATED, &values).await?;
+    let mut waiting: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let found = session.client.query(FOUND, &[&prefix, &MARK]).await?;
+    let mut script = quiet();
+    let mut rooms = BTreeMap::new();
+    for row in &found {
+        let (name, members, fit): (String, i64, bool) = (row.get(0), row.get(1), row.get(2));
+        if !fit {
+            script.append(rights(users.database, &name));
+        }
+        rooms.insert(name, usize::try_from(members).unwrap_or(MOST_MEMBERS));
+    }
+    let changes = found.iter().any(|row| !row.get::<_, bool>(2));
+    if waiting.is_empty() && !rooms.is_empty() && !changes {
+        return Ok(());
+    }
+    for (name, members) in &rooms {
+        let room = MOST_MEMBERS.saturating_sub(*members).min(waiting.len());
+        let rest = waiting.split_off(room);
+        script.append(join(session, name, &waiting));
+        waiting = rest;
+    }
+    let mut number = 0;
+    while !waiting.is_empty() || rooms.is_empty() {
+        let Some(name) = next(session, &prefix, &mut number).await? else {
+            // The database's name leaves no room for one.
+            break;
+        };
+        script.append(role::make(session, &name, passwords).await?);
+        script.append(rights(users.database, &name));
+        let rest = waiting.split_off(MOST_MEMBERS.min(waiting.len()));
+        script.append(join(session, &name, &waiting));
+        waiting = rest;
+        rooms.insert(name, 0);
+    }
+    script.run(session).await
+}
+
+/// The next name that no role has.
+async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Option<String>> {
+    loop {
+        *number += 1;
+        let name = format!("{prefix}{number}");
+        if name.len() > LONGEST_NAME {
+            return Ok(None);
+        }
+        if role::existing(session, &name).await? == role::Existing::Nothing {
+            return Ok(Some(name));
+        }
+    }
+}
+
+/// A script whose grants are no objection to sharing: the event trigger takes a superuser's word.
+pub(super) fn quiet() -> Script {
+    let mut script = Script::default();
+    script.push(&[Syntax("SET LOCAL tidegate.provisioning = 'on'")]);
+    script
+}
+
+/// Writes the statements that give an authenticator what it needs.
+fn rights(database: &str, name: &str) -> Script {
+    let mut script = Script::default();
+    for what in [ATTRIBUTES, " RESET ALL"] {
+        script.push(&[Syntax("ALTER ROLE "), Name(name), Syntax(what)]);
+    }
+    script.push(&[
+        Syntax("ALTER ROLE "),
+        Name(name),
+        Syntax(" IN DATABASE "),
+        Name(database),
+        Syntax(" RESET ALL"),
+    ]);
+    for (what, on) in [
+        ("GRANT CONNECT ON DATABASE ", Some(database)),
+        ("GRANT USAGE ON SCHEMA tidegate_catalog", None),
+        ("GRANT SELECT ON TABLE tidegate_catalog.objections", None),
+    ] {
+        let mut parts = vec![Syntax(what)];
+        parts.extend(on.map(Name));
+        parts.extend([Syntax(" TO "), Name(name)]);
+        script.push(&parts);
+    }
+    script
+}
+
+/// Writes the statement that makes an authenticator a member of users.
+pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> Script {
+    let mut script = Script::default();
+    if users.is_empty() {
+        return script;
+    }
+    let mut parts = vec![Syntax("GRANT ")];
+    parts.extend(list(users.iter().map(|user| Name(user))));
+    parts.extend([Syntax(" TO "), Name(authenticator)]);
+    parts.push(Syntax(version::switch_membership(session.version)));
+    script.push(&parts);
+    script
+}
+
+/// Takes a role out of all authenticators of its tenant.
+pub(super) async fn unseat(session: &Session, (database, role): (&str, &str)) -> Result<()> {
+    let rows = session
+        .client
+        .query(
+            "SELECT DISTINCT a.rolname::text FROM pg_catalog.pg_auth_members m \
+             JOIN pg_catalog.pg_roles a ON a.oid = m.member \
+             JOIN pg_catalog.pg_roles u ON u.oid = m.roleid \
+             WHERE u.rolname = $1 AND pg_catalog.starts_with(a.rolname::text, $2)",
+            &[&role, &prefix(database)],
+        )
+        .await?;
+    let mut script = Script::default();
+    for row in &rows {
+        let parts = [
+            Syntax("REVOKE "),
+            Name(role),
+            Syntax(" FROM "),
+            Name(row.get(0)),
+        ];
+        script.push(&parts);
+    }
+    script.run(session).await
+}

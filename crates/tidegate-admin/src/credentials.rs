@@ -1,0 +1,216 @@
+//! With what the roles of users log in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_pool::{Key, OpenError};
+use tidegate_postgres::{Admission, Credential, Credentials, LOGIN_STATE};
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, Result,
+    RowSink, Statement, Terms,
+};
+use tidegate_wire::{Secret, StartupPins};
+
+use super::RolePasswords;
+
+/// The `search_path` that is configured for a role in a database, by the precedence of PostgreSQL
+/// ("ALTER ROLE": settings for role and database, then role, then database).
+const SEARCH_PATH: &str = "\
+    (SELECT 'search_path', pg_catalog.substr(c.setting, 13) \
+    FROM pg_catalog.pg_db_role_setting s \
+    CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
+    LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
+    LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
+    WHERE (s.setrole = 0 OR r.rolname = :role) AND (s.setdatabase = 0 OR d.datname = :database) \
+      AND pg_catalog.starts_with(c.setting, 'search_path=') \
+    ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
+
+/// Behind either of the others, under names that no setting has: the state of the login, and
+/// whether the role may log in.
+fn login() -> String {
+    format!(
+        " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
+      WHERE r.rolname = :role AND d.datname = :database \
+     UNION ALL SELECT 'admission', CASE \
+        WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.datname = :database) \
+             THEN 'no database' \
+        WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_roles r \
+                         WHERE r.rolname = :role AND r.rolcanlogin \
+                           AND coalesce(r.rolvaliduntil >= pg_catalog.now(), true)) \
+             THEN 'barred' \
+        ELSE 'admitted' END"
+    )
+}
+
+/// What sessions have without the settings of the role, which any stranger could make for the
+/// next (`ALTER ROLE … SET`): the database's settings, else the server's. It holds all settings
+/// that a role may change, because those that it has changed may be others a moment later; and of
+/// the settings of extensions, the first that it has changed. A login with a value that PostgreSQL
+/// finds wrong is refused: a setting that no library has declared is empty, one that a library has
+/// declared has its own default, and what the role cannot have changed itself is left alone.
+/// `statement_timeout` is left to PostgreSQL: setting it for the role is how operators bound
+/// anonymous callers, who may not run `ALTER ROLE` (`Statement::check_for_shared_role`).
+const DEFAULTS: &str = "\
+    WITH given AS ( \
+        SELECT pg_catalog.split_part(c.setting, '=', 1) AS name, \
+               pg_catalog.substr(c.setting, pg_catalog.strpos(c.setting, '=') + 1) AS value, \
+               s.setrole <> 0 AS own, s.setdatabase <> 0 AS here \
+        FROM pg_catalog.pg_db_role_setting s \
+        CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
+        LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
+        LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
+        WHERE (s.setrole = 0 OR r.rolname = :role) AND (s.setdatabase = 0 OR d.datname = :database) \
+    ), known AS ( \
+        SELECT p.name, p.context IN ('user', 'backend') AS free, \
+               CASE WHEN p.source IN ('client', 'session', 'user', 'database', 'database user') \
+                    THEN p.boot_val ELSE p.reset_val END AS value \
+        FROM pg_catalog.pg_settings p \
+    ), free AS ( \
+        SELECT k.name, k.value FROM known k \
+        WHERE k.free AND pg_catalog.strpos(k.name, '.') = 0 AND k.name NOT IN \
+              ('statement_timeout', 'transaction_isolation', 'transaction_read_only', \
+               'transaction_deferrable') \
+        UNION ALL ( \
+            SELECT DISTINCT g.name, k.value FROM given g \
+            LEFT JOIN known k ON pg_catalog.lower(k.name) = pg_catalog.lower(g.name) \
+            WHERE g.own AND pg_catalog.strpos(g.name, '.') > 0 AND pg_catalog.length(g.name) < 64 \
+              AND coalesce(k.free, NOT EXISTS (SELECT FROM known p WHERE pg_catalog.starts_with( \
+                  p.name, pg_catalog.split_part(g.name, '.', 1) || '.'))) \
+            ORDER BY 1 LIMIT 32) \
+    ) \
+    SELECT f.name, coalesce((SELECT g.value FROM given g WHERE g.name = f.name AND NOT g.own \
+                             ORDER BY NOT g.here LIMIT 1), f.value, '') \
+    FROM free f";
+
+/// Derives passwords from the master secret, and pins the `search_path` that PostgreSQL has
+/// configured for the role; where strangers share the role, all that the role could set itself.
+pub struct RoleCredentials {
+    control: Arc<dyn Executor>,
+    passwords: RolePasswords,
+    server_version: u32,
+    search_path: Arc<Statement>,
+    defaults: Arc<Statement>,
+}
+
+impl RoleCredentials {
+    /// `control` runs statements as the service; `server_version` is `server_version_num`.
+    pub fn new(
+        control: Arc<dyn Executor>,
+        passwords: RolePasswords,
+        server_version: u32,
+    ) -> Result<Self> {
+        let login = login();
+        let search_path = Arc::new(Statement::parse(&format!("{SEARCH_PATH}{login}"))?);
+        let defaults = Arc::new(Statement::parse(&format!("{DEFAULTS}{login}"))?);
+        Ok(Self {
+            control,
+            passwords,
+            server_version,
+            search_path,
+            defaults,
+        })
+    }
+
+    async fn credential(&self, key: &Key, shared: bool) -> Result<Credential, OpenError> {
+        let bound = bind(
+            if shared {
+                &self.defaults
+            } else {
+                &self.search_path
+            },
+            key,
+        );
+        let mut settings = Settings(Vec::new());
+        let asked = self
+            .control
+            .query(
+                &Principal::Control,
+                &bound,
+                &Terms::default(),
+                &mut settings,
+            )
+            .await;
+        asked.map_err(|error| match error {
+            error @ (tidegate_sql::Error::Unavailable { .. }
+            | tidegate_sql::Error::PoolTimeout { .. }) => OpenError::Unreachable(Arc::new(error)),
+            error => OpenError::Internal(Arc::new(error)),
+        })?;
+        let mut defaults = settings.0;
+        let mut take = |wanted: &str| {
+            let place = defaults.iter().position(|(name, _)| name == wanted);
+            place.map(|place| defaults.swap_remove(place).1)
+        };
+        let state = take("login state");
+        let admission = match take("admission").as_deref() {
+            Some("no database") => Admission::NoDatabase,
+            Some("barred") => Admission::Barred,
+            _ => Admission::Admitted,
+        };
+        let search_path = take("search_path");
+        Ok(Credential {
+            password: Secret::new(self.passwords.password(key.role.as_str())),
+            pins: StartupPins {
+                search_path,
+                defaults,
+                server_version: self.server_version,
+            },
+            state,
+            admission,
+        })
+    }
+}
+
+fn bind(statement: &Arc<Statement>, key: &Key) -> BoundStatement {
+    let value = |name: &str| match name {
+        "role" => key.role.as_str(),
+        _ => key.database.as_str(),
+    };
+    let names = statement.placeholders();
+    let set = names.iter().map(|name| Parameter::Text(value(name).into()));
+    BoundStatement {
+        statement: statement.clone(),
+        hints: vec![None; names.len()],
+        formats: vec![None; names.len()],
+        sets: vec![set.collect()],
+        listed: false,
+        places: Vec::new(),
+    }
+}
+
+impl Credentials for RoleCredentials {
+    fn of<'a>(
+        &'a self,
+        key: &'a Key,
+        shared: bool,
+    ) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        Box::pin(self.credential(key, shared))
+    }
+}
+
+impl fmt::Debug for RoleCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoleCredentials").finish_non_exhaustive()
+    }
+}
+
+/// Keeps rows of a name and a value, both text.
+struct Settings(Vec<(String, String)>);
+
+impl RowSink for Settings {
+    fn columns(&mut self, _columns: &[Column]) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut values = row.values().map(|value| value.map(text));
+        if let (Some(Some(name)), Some(Some(value))) = (values.next(), values.next()) {
+            self.0.push((name, value));
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,100 @@
+//! Whether the users of a tenant share connections, and what keeps them from it.
+
+use super::super::authenticator::{ATTRIBUTES, FOUND, MOST_MEMBERS, UNSEATED, prefix};
+use super::super::script::{identifier, printable};
+use super::super::session::Session;
+use super::super::{Result, role};
+use super::Finding;
+use super::kept::KeptTenant;
+
+/// Looks into a tenant's database. Where event triggers cannot be made, connections are never
+/// shared, and there is nothing to say.
+pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<Finding>> {
+    if !session.superuser {
+        return Ok(Vec::new());
+    }
+    let prefix = prefix(&kept.name);
+    let there = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
+    if !session
+        .client
+        .query_one(there, &[])
+        .await?
+        .get::<_, bool>(0)
+    {
+        return Ok(vec![advice(
+            kept,
+            "nothing is prepared for it; a node that starts does so",
+            None,
+        )]);
+    }
+    let mut findings = Vec::new();
+    let decide = tidegate_service::DECIDE_SQL
+        .replace(":owner::", "$1::")
+        .replace(":source::", "$2::");
+    let rows = session
+        .client
+        .query(&decide, &[&kept.owner_role, &tidegate_service::source()])
+        .await?;
+    let connect = format!("\\connect {}\n", identifier(&kept.name));
+    for row in &rows {
+        let remedy: Option<&str> = row.get(1);
+        let sql = remedy.map(|remedy| format!("{connect}{remedy}"));
+        findings.push(advice(kept, row.get(0), sql.as_deref()));
+    }
+    let found = session.client.query(FOUND, &[&prefix, &role::MARK]).await?;
+    for row in found.iter().filter(|row| !row.get::<_, bool>(2)) {
+        let name: &str = row.get(0);
+        let text = format!(
+            "the authenticator {name} is locked or limited, inherits, has settings of its own, or \
+             lacks CONNECT or the right to read tidegate_catalog.objections"
+        );
+        let (quoted, database) = (identifier(name), identifier(&kept.name));
+        let sql = format!(
+            "{connect}ALTER ROLE {quoted}{ATTRIBUTES};\n\
+             ALTER ROLE {quoted} RESET ALL;\n\
+             ALTER ROLE {quoted} IN DATABASE {database} RESET ALL;\n\
+             GRANT CONNECT ON DATABASE {database} TO {quoted};\n\
+             GRANT USAGE ON SCHEMA tidegate_catalog TO {quoted};\n\
+             GRANT SELECT ON tidegate_catalog.objections TO {quoted};"
+        );
+        findings.push(advice(kept, &text, Some(&sql)));
+    }
+    findings.extend(unseated(session, kept, (&prefix, found.len())).await?);
+    Ok(findings)
+}
+
+/// Users without an authenticator, or none at all.
+async fn unseated(
+    session: &Session,
+    kept: &KeptTenant,
+    (prefix, authenticators): (&str, usize),
+) -> Result<Option<Finding>> {
+    let nobody: Option<&str> = None;
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+        &kept.name,
+        &role::MARK,
+        &prefix,
+        &kept.shared,
+        &kept.owner_role,
+        &nobody,
+    ];
+    let waiting = session.client.query(UNSEATED, &values).await?.len();
+    if waiting == 0 && authenticators > 0 {
+        return Ok(None);
+    }
+    let text = format!(
+        "{authenticators} authenticator(s) with at most {MOST_MEMBERS} users each are there, and \
+         {waiting} user(s) have none; a node that starts, and each node once an hour, makes them"
+    );
+    Ok(Some(advice(kept, &text, None)))
+}
+
+fn advice(kept: &KeptTenant, reason: &str, sql: Option<&str>) -> Finding {
+    let text = format!(
+        "users of the tenant {} do not all share connections, so that each logs in on its own, \
+         which is slow with many users: {reason}",
+        kept.name
+    );
+    // The database has quoted the names in it.
+    Finding::advice(text, sql.map(printable))
+}

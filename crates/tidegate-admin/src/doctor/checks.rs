@@ -1,0 +1,246 @@
+//! What the catalog and the server's settings say.
+
+use tidegate_wire::{Config, TlsMode, version};
+
+use super::super::script::identifier;
+use super::super::session::Session;
+use super::super::{Result, role};
+use super::Finding;
+
+/// The administrator's rights.
+pub(super) async fn rights(session: &Session) -> Result<Vec<Finding>> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT rolcreaterole OR rolsuper, rolcreatedb OR rolsuper, \
+                    pg_catalog.pg_has_role(current_user, 'pg_signal_backend', 'USAGE'), \
+                    pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') \
+             FROM pg_catalog.pg_roles WHERE rolname = current_user",
+            &[],
+        )
+        .await?;
+    let admin = identifier(&session.role);
+    let mut findings = vec![
+        version_of(session),
+        Finding::require(
+            row.get(0),
+            "the administrator may make roles",
+            "the administrator may not make roles: every user is one",
+            format!("ALTER ROLE {admin} CREATEROLE;"),
+        ),
+        Finding::require(
+            row.get(1),
+            "the administrator may make databases",
+            "the administrator may not make databases: `tenant create` needs it",
+            format!("ALTER ROLE {admin} CREATEDB;"),
+        ),
+        Finding::require(
+            row.get(2),
+            "the administrator may end the sessions of users",
+            "the administrator may not end sessions: a statement that ignores its cancellation \
+             would run on",
+            format!("GRANT pg_signal_backend TO {admin};"),
+        ),
+        Finding::require(
+            row.get(3),
+            "the administrator sees the sessions of users",
+            "the administrator does not see the sessions of users",
+            format!("GRANT pg_read_all_stats TO {admin};"),
+        ),
+    ];
+    findings.extend(administered_roles(session).await?);
+    Ok(findings)
+}
+
+fn version_of(session: &Session) -> Finding {
+    let major = session.version / 10_000;
+    match major {
+        version::OLDEST..=version::NEWEST => Finding::good(format!("PostgreSQL {major}")),
+        0..version::OLDEST => Finding::missing(
+            format!("PostgreSQL {major} is older than {}", version::OLDEST),
+            None,
+        ),
+        _ => Finding::advice(
+            format!(
+                "PostgreSQL {major} is newer than {}, the newest tested",
+                version::NEWEST
+            ),
+            None,
+        ),
+    }
+}
+
+/// Since PostgreSQL 16 CREATEROLE alone gives no power over a role that somebody else made, such
+/// as one that came with a restored backup.
+async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
+    if session.superuser || !version::roles_need_admin_option(session.version) {
+        return Ok(None);
+    }
+    let rows = session
+        .client
+        .query(
+            "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
+             WHERE pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%') \
+               AND NOT pg_catalog.pg_has_role(current_user, r.oid, 'USAGE WITH ADMIN OPTION') \
+             ORDER BY 1",
+            &[&role::MARK],
+        )
+        .await?;
+    let admin = identifier(&session.role);
+    let grant = |row: &tokio_postgres::Row| {
+        let role = identifier(row.get(0));
+        format!("GRANT {role} TO {admin} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;")
+    };
+    let sql: Vec<String> = rows.iter().map(grant).collect();
+    Ok(Some(Finding::require(
+        sql.is_empty(),
+        "the administrator administers every user's role",
+        "the administrator has no ADMIN OPTION on some users' roles",
+        sql.join("\n"),
+    )))
+}
+
+/// The server's settings.
+pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Finding>> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.current_setting('max_connections')::int4 \
+                    - pg_catalog.current_setting('superuser_reserved_connections')::int4 \
+                    - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int4, \
+                    pg_catalog.current_setting('password_encryption'), \
+                    pg_catalog.current_setting('max_prepared_transactions')::int4",
+            &[],
+        )
+        .await?;
+    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
+    let connections: i32 = row.get(0);
+    let share = connections.saturating_mul(4) / 5 / nodes;
+    Ok(vec![
+        Finding::require(
+            share >= 8,
+            &format!("each of {nodes} node(s) may hold {share} connections"),
+            &format!(
+                "each of {nodes} node(s) may hold {share} connections only, 8 are the least \
+                      (restart PostgreSQL after this)"
+            ),
+            format!(
+                "ALTER SYSTEM SET max_connections = {};",
+                nodes.saturating_mul(20) + 20
+            ),
+        ),
+        kept_passwords(row.get(1)),
+        prepared_transactions(row.get(2)),
+    ])
+}
+
+/// What reading the log needs of the server.
+pub(super) async fn logical_decoding(session: &Session, nodes: u32) -> Result<[Finding; 2]> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.current_setting('wal_level'), \
+                    pg_catalog.current_setting('max_replication_slots')::int4, \
+                    (SELECT pg_catalog.count(*)::int4 FROM pg_catalog.pg_replication_slots)",
+            &[],
+        )
+        .await?;
+    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
+    let (slots, used): (i32, i32) = (row.get(1), row.get(2));
+    Ok([
+        Finding::recommend(
+            row.get::<_, &str>(0) == "logical",
+            "wal_level is logical",
+            "wal_level is not logical: change events need it (restart PostgreSQL after this)",
+            "ALTER SYSTEM SET wal_level = 'logical';".to_owned(),
+        ),
+        Finding::recommend(
+            slots - used >= nodes,
+            "there are replication slots for change events",
+            "too few replication slots are free: each node needs one for change events (restart \
+             PostgreSQL after this)",
+            format!(
+                "ALTER SYSTEM SET max_replication_slots = {};",
+                used + nodes.max(10)
+            ),
+        ),
+    ])
+}
+
+fn kept_passwords(encryption: &str) -> Finding {
+    Finding::recommend(
+        encryption == "scram-sha-256",
+        "password_encryption is scram-sha-256",
+        "password_encryption is not scram-sha-256: passwords that others set are weakly kept",
+        "ALTER SYSTEM SET password_encryption = 'scram-sha-256'; SELECT pg_reload_conf();"
+            .to_owned(),
+    )
+}
+
+fn prepared_transactions(most: i32) -> Finding {
+    Finding::recommend(
+        most == 0,
+        "max_prepared_transactions is 0",
+        "max_prepared_transactions is not 0: a user could leave a transaction with its locks \
+         behind (restart PostgreSQL after this)",
+        "ALTER SYSTEM SET max_prepared_transactions = 0;".to_owned(),
+    )
+}
+
+/// What new databases are made from.
+pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.pg_encoding_to_char(encoding)::text, \
+                    datcollate IN ('C', 'POSIX') AND datctype IN ('C', 'POSIX') \
+             FROM pg_catalog.pg_database WHERE datname = 'template0'",
+            &[],
+        )
+        .await?;
+    let (encoding, any): (String, bool) = (row.get(0), row.get(1));
+    let mut findings = Vec::new();
+    // Only a locale that goes with every encoding lets a copy have another one.
+    if encoding != "UTF8" && !any {
+        findings.push(Finding::missing(
+            format!("template0 has the encoding {encoding}: new databases must have UTF8"),
+            "-- make the cluster anew with initdb --encoding=UTF8".to_owned(),
+        ));
+    }
+    if !session.superuser && !version::database_owner_owns_public(session.version) {
+        findings.push(Finding::advice(
+            "on PostgreSQL 13 and 14 an administrator that is no superuser can make tenants only \
+             when it owns the schema public of template1",
+            format!(
+                "\\connect template1\nALTER SCHEMA public OWNER TO {};",
+                identifier(&session.role)
+            ),
+        ));
+    }
+    Ok(findings)
+}
+
+/// The way to PostgreSQL.
+pub(super) async fn encryption(session: &Session, config: &Config) -> Result<Finding> {
+    let row = session
+        .client
+        .query_opt(
+            "SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid = pg_catalog.pg_backend_pid()",
+            &[],
+        )
+        .await?;
+    let encrypted = row.is_some_and(|row| row.get(0));
+    Ok(match (encrypted, config.tls) {
+        _ if config.target.is_local() => Finding::good("PostgreSQL is on this machine"),
+        (true, TlsMode::VerifyFull) => Finding::good("the way to PostgreSQL is encrypted"),
+        (true, _) => Finding::advice(
+            "the way to PostgreSQL is encrypted, but its certificate is not checked in full; set \
+             sslmode to verify-full",
+            None,
+        ),
+        (false, _) => Finding::missing(
+            "the way to PostgreSQL is not encrypted; set sslmode to verify-full",
+            None,
+        ),
+    })
+}

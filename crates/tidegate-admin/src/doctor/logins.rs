@@ -1,0 +1,254 @@
+//! Whether those who must can log in, and those who must not cannot.
+
+use std::error::Error as _;
+
+use tidegate_changelog::LogError;
+use tidegate_pool::Key;
+use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_wire::{Config, ConnectFault, Secret};
+use tokio_postgres::types::ToSql;
+
+use super::super::script::{Part, Script, comment, identifier};
+use super::super::session::Session;
+use super::super::{Admin, Error, Result, authenticator, role};
+use super::Finding;
+use super::kept::{self, KeptTenant};
+use super::present::names;
+
+/// What the names of roles that are made for the length of a check begin with.
+const PROBE: &str = "tidegate_doctor_";
+
+/// Makes a role as users have them and logs in as it: with its password, and with a wrong one to
+/// the databases of tenants too, because a line of `pg_hba.conf` may be for one database.
+pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
+    // Several nodes may look at once.
+    let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
+    let probe = probe.as_str();
+    let script = match role::make(session, probe, &admin.passwords).await {
+        Ok(script) => script,
+        Err(error @ Error::ForeignRole(_)) => {
+            return Ok(vec![Finding::missing(error.to_string(), None)]);
+        }
+        Err(error) => return Err(error),
+    };
+    if let Err(error) = script.run_each(session).await {
+        return Ok(vec![Finding::missing(
+            format!(
+                "a role for the check could not be made ({})",
+                error.reason()
+            ),
+            None,
+        )]);
+    }
+    let password = admin.passwords.password(probe);
+    let home = admin.config.admin_database.as_str();
+    let right = try_login(&admin.config, home, (probe, &password)).await;
+    let trusting = trusting(admin, session, probe).await;
+    let mut drop = Script::default();
+    drop.push(&[Part::Syntax("DROP ROLE "), Part::Name(probe)]);
+    drop.run_each(session).await?;
+    Ok(vec![admission(right), refusal(&trusting?)])
+}
+
+/// The databases that take a wrong password.
+async fn trusting(admin: &Admin, session: &Session, probe: &str) -> Result<Vec<String>> {
+    let kept = kept::tenants(admin, session).await?;
+    let mut databases = vec![admin.config.admin_database.to_string()];
+    databases.extend(kept::databases(session, &kept).await?);
+    let mut trusting = Vec::new();
+    for database in databases {
+        let login = try_login(&admin.config, &database, (probe, "wrong")).await;
+        if login.is_ok() {
+            trusting.push(database);
+        }
+    }
+    Ok(trusting)
+}
+
+fn admission(login: Result<(), String>) -> Finding {
+    match login {
+        Ok(()) => Finding::good("roles of users can log in"),
+        Err(problem) => Finding::missing(
+            format!("roles of users cannot log in ({problem}); pg_hba.conf needs such a line"),
+            "-- host all all <address of this service> scram-sha-256".to_owned(),
+        ),
+    }
+}
+
+fn refusal(trusting: &[String]) -> Finding {
+    if trusting.is_empty() {
+        return Finding::good("a wrong password is refused");
+    }
+    Finding::missing(
+        format!(
+            "roles log in with any password to {}: from inside SQL a user could become another; \
+             replace `trust` in pg_hba.conf by `scram-sha-256`",
+            trusting.join(", ")
+        ),
+        None,
+    )
+}
+
+/// Lines of `pg_hba.conf` that ask for no password, where the administrator may read it: they may
+/// be for addresses that no check comes from, such as the server's own.
+pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>> {
+    let may = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_hba_file_rules()', 'EXECUTE') \
+               AND pg_catalog.has_table_privilege('pg_catalog.pg_hba_file_rules', 'SELECT')";
+    if !session.client.query_one(may, &[]).await?.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let rows = session.client.query(TRUSTING_LINES, &[&role::MARK]).await?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let lines: Vec<String> = rows.iter().map(|row| comment(row.get(0))).collect();
+    Ok(Some(Finding::advice(
+        "pg_hba.conf asks no password of users who connect from where these lines fit: who gets \
+         there, such as by a function of the server's, becomes any of them; replace `trust` by \
+         `scram-sha-256`",
+        lines.join("\n"),
+    )))
+}
+
+const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
+        '-- line ' || h.line_number || ':', h.type, \
+        pg_catalog.array_to_string(h.database, ','), \
+        pg_catalog.array_to_string(h.user_name, ','), h.address, h.netmask, h.auth_method) \
+    FROM pg_catalog.pg_hba_file_rules h \
+    WHERE h.auth_method = 'trust' AND h.database <> '{replication}' AND EXISTS ( \
+        SELECT FROM pg_catalog.unnest(h.user_name) u \
+        LEFT JOIN pg_catalog.pg_roles r ON r.rolname = u \
+        WHERE u = 'all' OR u ~ '^[+/]' \
+           OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
+    ORDER BY h.line_number";
+
+/// The roles of a tenant whose database and roles are there that PostgreSQL lets not in: those with
+/// another password, where the administrator may read `pg_authid`, and of the others those that are
+/// tried ([`tried`]).
+pub(super) async fn refused(
+    admin: &Admin,
+    home: &Session,
+    tenant: &KeptTenant,
+) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut wrong = wrong_passwords(admin, home, tenant).await?;
+    for role in tried(home, tenant).await? {
+        if wrong.contains(&role) {
+            continue;
+        }
+        let password = Secret::new(admin.passwords.password(&role));
+        let login = admin.config.clone().with_login(&role, password);
+        match Session::open(&login, &tenant.name).await {
+            Ok(_) => {}
+            Err(error) if error.sqlstate() == Some(WRONG_PASSWORD) => wrong.push(role),
+            Err(error) => findings.push(cannot_log_in(tenant, &role, &error)),
+        }
+    }
+    if !wrong.is_empty() {
+        let text = format!(
+            "roles of the tenant {} have another password than the one of this master key, as \
+             after a restore without passwords: {}",
+            tenant.name,
+            names(wrong.iter().map(String::as_str))
+        );
+        let command = format!("-- tidegate user repair {} --all", tenant.name);
+        findings.push(Finding::missing(text, command));
+    }
+    Ok(findings)
+}
+
+fn cannot_log_in(tenant: &KeptTenant, role: &str, error: &Error) -> Finding {
+    let key = Key {
+        database: DatabaseName::new(&tenant.name),
+        role: RoleName::new(role),
+        trusted: false,
+    };
+    let text = format!(
+        "the role {role} of the tenant {} cannot log in ({})",
+        tenant.name,
+        error.reason()
+    );
+    let spoilt = matches!(error, Error::Connect { source, .. }
+        if source.fault() == ConnectFault::Login || source.fault() == ConnectFault::Setup);
+    Finding::missing(text, spoilt.then(|| format!("-- {}", key.repair_command())))
+}
+
+/// The roles of a tenant with a verifier of another password. PostgreSQL shows verifiers to
+/// superusers only.
+async fn wrong_passwords(
+    admin: &Admin,
+    home: &Session,
+    tenant: &KeptTenant,
+) -> Result<Vec<String>> {
+    if !home.superuser {
+        return Ok(Vec::new());
+    }
+    let mut roles = tenant.logins().to_vec();
+    roles.extend(authenticator::of_tenant(home, &tenant.name).await?);
+    let query = "SELECT rolname::text, rolpassword FROM pg_catalog.pg_authid \
+                 WHERE rolname = ANY ($1) ORDER BY 1";
+    let rows = home.client.query(query, &[&roles]).await?;
+    let wrong = rows.iter().filter_map(|row| {
+        let (role, verifier): (String, Option<&str>) = (row.get(0), row.get(1));
+        let right = verifier.is_some_and(|verifier| admin.passwords.verifies(&role, verifier));
+        (!right).then_some(role)
+    });
+    Ok(wrong.collect())
+}
+
+/// The roles that the check logs in as: the owner; roles with settings of their own, which may
+/// refuse every session; and the first users, where only a login can check their passwords.
+async fn tried(home: &Session, tenant: &KeptTenant) -> Result<Vec<String>> {
+    let limit = if home.superuser { 0 } else { MOST_TRIED };
+    let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
+                 WHERE r.rolname = ANY ($1) AND (r.rolname = $2 OR EXISTS ( \
+                     SELECT FROM pg_catalog.pg_db_role_setting s WHERE s.setrole = r.oid)) \
+                 UNION SELECT * FROM (SELECT k FROM pg_catalog.unnest($1) k LIMIT $3) first \
+                 ORDER BY 1";
+    let values: [&(dyn ToSql + Sync); 3] = [&tenant.logins(), &tenant.owner_role, &limit];
+    let rows = home.client.query(query, &values).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// As how many users of a tenant the check logs in at most, beside those that it has a reason for.
+const MOST_TRIED: i64 = 100;
+
+/// `invalid_password`.
+const WRONG_PASSWORD: &str = "28P01";
+
+/// Logs in as the role of the check. That the role may not use the database comes after its
+/// password was found right.
+async fn try_login(
+    config: &Config,
+    database: &str,
+    (role, password): (&str, &str),
+) -> Result<(), String> {
+    let config = config.clone().with_login(role, Secret::new(password));
+    match Session::open(&config, database).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.sqlstate() == Some("42501") => Ok(()),
+        Err(error) => Err(error.reason()),
+    }
+}
+
+/// The login that reads changes, tried out as a stream of changes uses it.
+pub(super) async fn replication(config: &Config) -> Finding {
+    let name = &config.admin_role;
+    match tidegate_capture::identify(config).await {
+        Ok(()) => Finding::good("changes can be read"),
+        Err(LogError::NotAllowed { .. }) => {
+            let role = identifier(name);
+            Finding::advice(
+                format!("{name} may not read changes: change events need it"),
+                format!("ALTER ROLE {role} REPLICATION;"),
+            )
+        }
+        Err(error) => {
+            let cause = error
+                .source()
+                .map_or_else(|| error.to_string(), ToString::to_string);
+            let text = format!("{name} cannot log in to read changes ({cause})");
+            Finding::advice(text, None)
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Groups of users: roles that nobody logs in as, with users as their members.
+
+use std::time::Duration;
+
+use Part::{Name, Syntax};
+use tidegate_wire::version;
+
+use super::role::{self, Existing, MARK};
+use super::script::{Part, Script};
+use super::session::{Session, Turn};
+use super::{Error, Result};
+
+/// What follows the tenant's name in the name of a group's role. No user's role has it, because
+/// no user's name has a slash.
+const INFIX: &str = "/group/";
+
+/// What changes of groups take turns by, with the tenant's name behind it.
+const TURN: &str = "tidegate groups of ";
+
+/// As long as the administrator waits for any lock: somebody waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes the lock of a tenant's groups; it is held as long as the session.
+pub(super) async fn wait_for_turn(session: &Session, database: &str) -> Result<()> {
+    let turn = Turn {
+        key: &format!("{TURN}{database}"),
+        others: "others change groups of this tenant",
+        patience: PATIENCE,
+    };
+    session.wait_for_turn(&turn).await
+}
+
+/// Makes `role` a member of `groups` and of no other group of the tenant. These are names of roles,
+/// which are made if they are not there. Memberships of groups in groups stay as they are.
+///
+/// # Errors
+/// [`Error::StaysMember`], with nothing changed, where somebody else put the role into a group.
+pub(super) async fn set(
+    session: &Session,
+    (database, role): (&str, &str),
+    groups: &[&str],
+) -> Result<()> {
+    let mut script = Script::default();
+    for other in others(session, (database, role), groups).await? {
+        if other.revocable {
+            script.append(other.revoke(role));
+        }
+    }
+    for group in groups {
+        make(session, group, &mut script).await?;
+        script.append(join(session, (role, group), None));
+    }
+    session.begin().await?;
+    let mut done = script.run_each(session).await;
+    if done.is_ok() {
+        // A REVOKE that finds no membership of its own grantor's is a mere warning.
+        done = require_left(session, (database, role), groups).await;
+    }
+    session.end(done).await
+}
+
+/// Refuses a role that is in a group of the tenant other than `groups`.
+async fn require_left(
+    session: &Session,
+    (database, role): (&str, &str),
+    groups: &[&str],
+) -> Result<()> {
+    let left = others(session, (database, role), groups).await?;
+    let Some(first) = left.first() else {
+        return Ok(());
+    };
+    Err(Error::StaysMember {
+        role: role.to_owned(),
+        group: first.group.clone(),
+        sql: left
+            .iter()
+            .map(|other| other.revoke(role).to_string().trim_end().to_owned())
+            .collect(),
+    })
+}
+
+/// Writes the statements that make a group's role unless it is there.
+async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
+    match role::existing(session, group).await? {
+        Existing::Ours => {}
+        Existing::Foreign => return Err(Error::ForeignRole(group.to_owned())),
+        Existing::Nothing => script.append(create(group)),
+    }
+    Ok(())
+}
+
+/// The name of a group's role.
+pub(super) fn role_of(database: &str, group: &str) -> String {
+    format!("{database}{INFIX}{group}")
+}
+
+/// Writes the statements that make a group's role.
+pub(super) fn create(group: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("CREATE ROLE "),
+        Name(group),
+        Syntax(" NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"),
+    ]);
+    script.append(role::mark(group));
+    script
+}
+
+/// Writes the statement that makes a role a member of a group; the grantor is who runs it when none
+/// is named.
+pub(super) fn join(
+    session: &Session,
+    (role, group): (&str, &str),
+    grantor: Option<&str>,
+) -> Script {
+    let mut parts = vec![
+        Syntax("GRANT "),
+        Name(group),
+        Syntax(" TO "),
+        Name(role),
+        Syntax(version::group_membership(session.version)),
+    ];
+    if let Some(grantor) = grantor {
+        parts.extend([Syntax(" GRANTED BY "), Name(grantor)]);
+    }
+    let mut script = Script::default();
+    script.push(&parts);
+    script
+}
+
+/// The roles of a tenant's groups.
+pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<String>> {
+    let rows = session
+        .client
+        .query(
+            "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
+             WHERE pg_catalog.starts_with(r.rolname::text, $1) \
+               AND pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($2::text || '%') \
+             ORDER BY 1",
+            &[&format!("{database}{INFIX}"), &MARK],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// That a role is in a group.
+struct Membership {
+    group: String,
+    /// Who put it there, where that decides who can take it out.
+    grantor: Option<String>,
+    /// Whether the administrator can.
+    revocable: bool,
+}
+
+impl Membership {
+    /// Writes the statement that ends it.
+    fn revoke(&self, role: &str) -> Script {
+        let mut parts = vec![
+            Syntax("REVOKE "),
+            Name(&self.group),
+            Syntax(" FROM "),
+            Name(role),
+        ];
+        if let Some(grantor) = &self.grantor {
+            parts.extend([Syntax(" GRANTED BY "), Name(grantor)]);
+        }
+        let mut script = Script::default();
+        script.push(&parts);
+        script
+    }
+}
+
+/// Writes the statements that end all memberships of roles of ours, and of others in them, that the
+/// administrator can end, but for its own.
+pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Script> {
+    let by_grantor = version::roles_need_admin_option(session.version);
+    let rows = session
+        .client
+        .query(
+            "SELECT g.rolname::text, r.rolname::text, b.rolname::text \
+             FROM pg_catalog.pg_auth_members m \
+             JOIN pg_catalog.pg_roles g ON g.oid = m.roleid \
+             JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+             LEFT JOIN pg_catalog.pg_roles b ON b.oid = m.grantor \
+             WHERE (g.rolname = ANY ($1::text[]) OR r.rolname = ANY ($1::text[])) \
+               AND r.rolname NOT IN (current_user, session_user) \
+               AND ($2 OR NOT g.rolsuper) \
+               AND (NOT $3 OR pg_catalog.pg_has_role(g.oid, 'USAGE WITH ADMIN OPTION') \
+                    AND pg_catalog.pg_has_role(m.grantor, 'USAGE')) \
+             ORDER BY 1, 2, 3",
+            &[&roles, &session.superuser, &by_grantor],
+        )
+        .await?;
+    let mut script = Script::default();
+    for row in &rows {
+        let grantor: Option<&str> = row.get(2);
+        let (group, member) = (row.get(0), row.get(1));
+        let mut parts = vec![
+            Syntax("REVOKE "),
+            Name(group),
+            Syntax(" FROM "),
+            Name(member),
+        ];
+        if let Some(grantor) = grantor.filter(|_| by_grantor) {
+            parts.extend([Syntax(" GRANTED BY "), Name(grantor)]);
+        }
+        parts.push(Syntax(" CASCADE"));
+        script.push(&parts);
+    }
+    Ok(script)
+}
+
+/// The memberships of a role in groups of the tenant other than `groups`.
+async fn others(
+    session: &Session,
+    (database, role): (&str, &str),
+    groups: &[&str],
+) -> Result<Vec<Membership>> {
+    let by_grantor = version::roles_need_admin_option(session.version);
+    let rows = session
+        .client
+        .query(
+            "SELECT g.rolname::text, b.rolname::text, \
+                    pg_catalog.pg_has_role(g.oid, 'USAGE WITH ADMIN OPTION') \
+                    AND pg_catalog.pg_has_role(m.grantor, 'USAGE') \
+             FROM pg_catalog.pg_auth_members m \
+             JOIN pg_catalog.pg_roles g ON g.oid = m.roleid \
+             JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+             LEFT JOIN pg_catalog.pg_roles b ON b.oid = m.grantor \
+             WHERE r.rolname = $1 AND pg_catalog.starts_with(g.rolname::text, $2) \
+               AND g.rolname::text <> ALL ($3::text[]) ORDER BY 1, 2",
+            &[&role, &format!("{database}{INFIX}"), &groups],
+        )
+        .await?;
+    let membership = |row: &tokio_postgres::Row| Membership {
+        group: row.get(0),
+        grantor: by_grantor.then(|| row.get(1)).flatten(),
+        revocable: !by_grantor || row.get(2),
+    };
+    Ok(rows.iter().map(membership).collect())
+}

@@ -1,0 +1,389 @@
+#![doc = include_str!("../README.md")]
+
+mod adoption;
+mod authenticator;
+mod credentials;
+pub mod doctor;
+mod error;
+mod grants;
+mod group;
+mod handover;
+mod repair;
+mod restricted;
+mod revocation;
+mod right;
+mod role;
+mod script;
+mod session;
+mod session_cache;
+mod shared;
+mod survey;
+mod tenant;
+mod user_role;
+mod users;
+mod users_role;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::{DatabaseName, RoleName};
+use tokio::runtime::Handle;
+
+pub use adoption::{Adoption, Grantee, RightsChange};
+pub use credentials::RoleCredentials;
+pub use error::{Error, Result};
+pub use right::Right;
+pub use script::{Script, is_unprintable};
+
+use tidegate_postgres::{role_password, scram_verifier, verifies};
+use tidegate_wire::Config;
+
+use session::{Session, Turn};
+use session_cache::SessionCache;
+
+/// Makes the verifiers of login roles from the master secret.
+#[derive(Clone)]
+pub struct RolePasswords {
+    secret: [u8; 32],
+    salt: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,
+}
+
+impl RolePasswords {
+    /// `secret` is what passwords derive from; `salt` returns random bytes.
+    pub fn new(secret: [u8; 32], salt: impl Fn() -> [u8; 16] + Send + Sync + 'static) -> Self {
+        Self {
+            secret,
+            salt: Arc::new(salt),
+        }
+    }
+
+    /// The password of a role.
+    pub fn password(&self, role: &str) -> String {
+        role_password(&self.secret, role, GENERATION)
+    }
+
+    /// Whether a verifier is one for the password of a role, as Tidegate makes them.
+    fn verifies(&self, role: &str, verifier: &str) -> bool {
+        verifies(verifier, &self.password(role))
+    }
+
+    fn random_number(&self) -> u32 {
+        let [a, b, c, d, ..] = (self.salt)();
+        u32::from_be_bytes([a, b, c, d])
+    }
+
+    /// A verifier for the password of a role.
+    fn verifier(&self, role: &str) -> String {
+        scram_verifier(&self.password(role), &(self.salt)())
+    }
+}
+
+impl fmt::Debug for RolePasswords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RolePasswords([redacted])")
+    }
+}
+
+/// The generation of role passwords.
+const GENERATION: u32 = 1;
+
+/// A cluster's server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// `server_version_num`.
+    pub version: u32,
+    /// How many connections it takes.
+    pub max_connections: usize,
+    /// How many of them are not for ordinary roles.
+    pub reserved_connections: usize,
+}
+
+/// No other node changes members of a tenant's groups while this exists.
+pub struct GroupTurn {
+    /// Holds the lock.
+    session: Option<Session>,
+    sessions: SessionCache,
+}
+
+impl Drop for GroupTurn {
+    /// Releases the lock in the background; without a runtime the session's end does.
+    fn drop(&mut self) {
+        let (Some(session), Ok(runtime)) = (self.session.take(), Handle::try_current()) else {
+            return;
+        };
+        let sessions = self.sessions.clone();
+        runtime.spawn(async move {
+            let unlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
+            if session.client.batch_execute(unlock).await.is_ok() {
+                sessions.put(session);
+            }
+        });
+    }
+}
+
+impl fmt::Debug for GroupTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GroupTurn")
+    }
+}
+
+/// The administrator of a cluster.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    config: Config,
+    passwords: RolePasswords,
+    /// Changes of the users of one database take turns here: PostgreSQL lets no two sessions change
+    /// the rights on one database at once. A tenant whose locks delay its own changes does
+    /// not delay those of others.
+    users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+    /// In the administrator's own database.
+    sessions: SessionCache,
+}
+
+/// The making and dropping of databases, one of which may take as long as a statement of the
+/// administrator may, and several nodes may wait.
+const MAKING_DATABASES: Turn<'_> = Turn {
+    key: "tidegate makes a database",
+    others: "others make or drop databases",
+    patience: Duration::from_mins(5),
+};
+
+impl Admin {
+    /// The administrator that `config` names. Connects when something is to be done.
+    pub fn new(config: Config, passwords: RolePasswords) -> Self {
+        Self {
+            config,
+            passwords,
+            users: Arc::default(),
+            sessions: SessionCache::default(),
+        }
+    }
+
+    async fn open(&self, database: &str) -> Result<Session> {
+        Session::open(&self.config, database).await
+    }
+
+    /// A session in the database that `admin_url` names.
+    async fn open_home(&self) -> Result<Session> {
+        self.open(self.config.admin_database.as_str()).await
+    }
+
+    /// What the server can do: decides how many connections there may be.
+    pub async fn server(&self) -> Result<Server> {
+        let session = self.open_home().await?;
+        let row = session
+            .client
+            .query_one(
+                "SELECT pg_catalog.current_setting('max_connections')::int4, \
+                        pg_catalog.current_setting('superuser_reserved_connections')::int4 \
+                        + coalesce(pg_catalog.current_setting('reserved_connections', true), '0')\
+                          ::int4",
+                &[],
+            )
+            .await?;
+        let count = |column: usize| usize::try_from(row.get::<_, i32>(column)).unwrap_or(0);
+        Ok(Server {
+            version: session.version,
+            max_connections: count(0),
+            reserved_connections: count(1),
+        })
+    }
+
+    /// Makes the control database unless it is there, closed to everybody else.
+    ///
+    /// # Errors
+    /// [`Error::MissingRight`] with the SQL to run when the administrator may not make it, and
+    /// [`Error::Occupied`] when it is the cluster's own or somebody else's.
+    pub async fn prepare_control_database(&self) -> Result<()> {
+        let name = self.config.control_database.as_str();
+        tenant::require_free(name)?;
+        let session = self.open_home().await?;
+        if tenant::database_exists(&session, name).await? {
+            return tenant::require_control(&self.open(name).await?, name).await;
+        }
+        let script = doctor::control_database(name, &session.role);
+        if !doctor::may_create_databases(&session).await? {
+            let sql = script.to_string().lines().map(str::to_owned).collect();
+            return Err(Error::MissingRight {
+                role: session.role.clone(),
+                sql,
+            });
+        }
+        session.wait_for_turn(&MAKING_DATABASES).await?;
+        // Another node may have made it meanwhile.
+        if tenant::database_exists(&session, name).await? {
+            return Ok(());
+        }
+        script.run_each(&session).await
+    }
+
+    /// Closes the databases `postgres` and `template1` to everybody but superusers and roles that
+    /// are granted CONNECT. For a cluster that is the service's alone.
+    pub async fn close_maintenance_databases(&self) -> Result<()> {
+        let mut script = Script::default();
+        script.push(&[script::Part::Syntax(
+            "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC",
+        )]);
+        script.run(&self.open_home().await?).await
+    }
+
+    /// Makes a tenant: the owner's role and a database with the schema `public` for it.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::ForeignRole`]; after any error
+    /// nothing is left behind.
+    pub async fn create_tenant(&self, database: &DatabaseName) -> Result<()> {
+        self.refuse_reserved(database)?;
+        let name = database.as_str();
+        let session = self.open_home().await?;
+        session.wait_for_turn(&MAKING_DATABASES).await?;
+        let mut made = tenant::Made::default();
+        let created = tenant::create(&session, name, &self.passwords, &mut made).await;
+        let done = match created {
+            Ok(()) => self.hand_over(name).await,
+            Err(error) => Err(error),
+        };
+        if done.is_err() {
+            tenant::abandon(&session, name, &made).await;
+            return done;
+        }
+        self.try_to_share(database, &RoleName::new(name)).await;
+        Ok(())
+    }
+
+    /// Makes the role that lets a tenant's users connect, with all of them as its members, and the
+    /// tenant's authenticators where users may share connections at all: for tenants of an older
+    /// release, and for users that an older node made. What is there already stays. `owner` is the
+    /// role of the tenant's owner, and `shared` are those that anonymous callers share. Nodes may do
+    /// this side by side.
+    ///
+    /// # Errors
+    /// Those of the connection, [`Error::Busy`] and [`Error::ForeignRole`].
+    pub async fn provide_roles(
+        &self,
+        database: &DatabaseName,
+        owner: &RoleName,
+        shared: &[String],
+    ) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        users_role::provide(self, &session, database.as_str()).await?;
+        let users = authenticator::Users {
+            database: database.as_str(),
+            owner: Some(owner.as_str()),
+            shared,
+            only: None,
+        };
+        authenticator::provide(self, &session, &users).await
+    }
+
+    /// The same for a new tenant, which works without.
+    async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
+        if let Err(error) = self.provide_roles(database, owner, &[]).await {
+            tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");
+        }
+    }
+
+    async fn hand_over(&self, database: &str) -> Result<()> {
+        let session = self.open(database).await?;
+        tenant::hand_over(&session, database).await
+    }
+
+    /// A database that belongs to the cluster or to the service is no tenant.
+    fn refuse_reserved(&self, database: &DatabaseName) -> Result<()> {
+        let name = database.as_str();
+        let ours = *database == self.config.control_database;
+        let ours = ours.then_some("the service keeps its own data there");
+        match tenant::reserved(name).or(ours) {
+            None => Ok(()),
+            Some(reason) => Err(Error::Reserved {
+                name: name.to_owned(),
+                reason,
+            }),
+        }
+    }
+
+    /// Plans the adoption of a database whose owner will be the role `owner`. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`], [`Error::NoDatabase`], [`Error::ForeignRole`],
+    /// [`Error::MissingRight`].
+    pub async fn plan_adoption(
+        &self,
+        database: &DatabaseName,
+        owner: &RoleName,
+    ) -> Result<Adoption> {
+        let name = database.as_str();
+        self.refuse_reserved(database)?;
+        if !tenant::database_exists(&self.open_home().await?, name).await? {
+            return Err(Error::NoDatabase(name.to_owned()));
+        }
+        let session = self.open(name).await?;
+        adoption::plan(&session, name, owner.as_str(), &self.passwords).await
+    }
+
+    /// Runs a planned adoption, in one transaction.
+    pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        adoption.script.run(&session).await?;
+        self.try_to_share(database, &adoption.owner).await;
+        Ok(())
+    }
+
+    /// Takes the service away from a database: drops the tenant's roles, gives what they own to
+    /// the database's owner, and takes `changes` back.
+    ///
+    /// A database that is gone is no error. After any error all is as before, but that the roles'
+    /// sessions have ended.
+    ///
+    /// # Errors
+    /// [`Error::UsedElsewhere`], and [`Error::CarriesRights`] where code of the roles would get the
+    /// rights of the database's owner.
+    pub async fn release_tenant(
+        &self,
+        database: &DatabaseName,
+        roles: &[String],
+        changes: &[RightsChange],
+    ) -> Result<()> {
+        let name = database.as_str();
+        let home = self.open_home().await?;
+        let mut roles = roles.to_vec();
+        roles.extend(group::of_tenant(&home, name).await?);
+        roles.extend(authenticator::of_tenant(&home, name).await?);
+        roles.extend(users_role::of_tenant(&home, name).await?);
+        let names: Vec<_> = roles.iter().map(String::as_str).collect();
+        let found = tenant::database_exists(&home, name).await?;
+        // Rights on what all databases share go with DROP OWNED, for which there must be a database.
+        let elsewhere = if found {
+            role::Elsewhere::InDatabases
+        } else {
+            role::Elsewhere::Shared
+        };
+        role::require_nothing_elsewhere(&home, &names, name, elsewhere).await?;
+        if !found {
+            return tenant::drop_roles(&home, &roles).await;
+        }
+        let session = self.open(name).await?;
+        session::alone(|| adoption::release((&home, &session), name, &roles, changes)).await
+    }
+
+    /// Drops a tenant's database with all its data, and the tenant's roles.
+    ///
+    /// # Errors
+    /// [`Error::UsedElsewhere`], before anything is dropped.
+    pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
+        let session = self.open_home().await?;
+        session.wait_for_turn(&MAKING_DATABASES).await?;
+        let mut roles = roles.to_vec();
+        roles.extend(group::of_tenant(&session, database.as_str()).await?);
+        roles.extend(authenticator::of_tenant(&session, database.as_str()).await?);
+        roles.extend(users_role::of_tenant(&session, database.as_str()).await?);
+        let names: Vec<_> = roles.iter().map(String::as_str).collect();
+        let (name, elsewhere) = (database.as_str(), role::Elsewhere::Shared);
+        role::require_nothing_elsewhere(&session, &names, name, elsewhere).await?;
+        tenant::drop_database(&session, database.as_str()).await?;
+        tenant::drop_roles(&session, &roles).await
+    }
+}

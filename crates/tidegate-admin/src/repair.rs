@@ -1,0 +1,162 @@
+//! Gives roles back the login that somebody has changed: their password, or a setting with which
+//! PostgreSQL lets no session begin.
+
+use Part::{Name, Syntax};
+use tidegate_pool::{Cause, Connector as _, Key, OpenError};
+use tidegate_postgres::RoleConnector;
+use tidegate_sql::{DatabaseName, Rejection, RoleName};
+use tidegate_wire::ConnectError;
+
+use super::script::{Part, Script};
+use super::session::{self, Session};
+use super::{Admin, Error, Result, authenticator, role};
+
+impl Admin {
+    /// The authenticators of a tenant, by name.
+    pub async fn authenticators(&self, database: &DatabaseName) -> Result<Vec<RoleName>> {
+        let names = authenticator::of_tenant(&self.open_home().await?, database.as_str()).await?;
+        Ok(names.into_iter().map(RoleName::new).collect())
+    }
+
+    /// Sets the password of a role that Tidegate made, and logs in as it by `connector`. Settings of
+    /// the role that PostgreSQL's refusal names are reset, until it lets the role in; `shared` says
+    /// that anonymous callers share the role. Returns the statements that reset settings.
+    ///
+    /// # Errors
+    /// [`Error::NoRole`], [`Error::NotOurs`]; [`Error::LoginRefused`] when something else keeps
+    /// the role out.
+    pub async fn repair_login(
+        &self,
+        connector: &RoleConnector,
+        key: &Key,
+        shared: bool,
+    ) -> Result<Vec<String>> {
+        let home = self.open_home().await?;
+        let name = key.role.as_str();
+        match role::existing(&home, name).await? {
+            role::Existing::Ours => {}
+            role::Existing::Nothing => return Err(Error::NoRole(name.to_owned())),
+            role::Existing::Foreign => return Err(Error::NotOurs(name.to_owned())),
+        }
+        let password = role::password(name, &self.passwords.verifier(name));
+        session::alone(|| password.run(&home)).await?;
+        let mut done = Vec::new();
+        loop {
+            let refused = match connector.open(key, shared).await {
+                Ok(connection) => {
+                    connector.close(connection).await;
+                    return Ok(done);
+                }
+                Err(refused) => refused,
+            };
+            let resets = match settings_refused(&refused) {
+                Some(said) => resets(&home, key, said).await?,
+                None => Script::default(),
+            };
+            let statements = resets.to_string();
+            if statements.is_empty() {
+                return Err(Error::LoginRefused {
+                    role: name.to_owned(),
+                    reason: reason(refused),
+                });
+            }
+            session::alone(|| resets.run(&home)).await?;
+            done.extend(statements.lines().map(str::to_owned));
+        }
+    }
+}
+
+/// What PostgreSQL said of the settings with which a session was to begin.
+fn settings_refused(refused: &OpenError) -> Option<&Rejection> {
+    let OpenError::Login(cause) = refused else {
+        return None;
+    };
+    match cause.downcast_ref() {
+        Some(ConnectError::Spoilt(said)) => Some(said),
+        _ => None,
+    }
+}
+
+fn reason(refused: OpenError) -> Cause {
+    match refused {
+        OpenError::Unreachable(cause)
+        | OpenError::Full(cause)
+        | OpenError::Limited(cause)
+        | OpenError::Login(cause)
+        | OpenError::Barred { cause, .. }
+        | OpenError::Internal(cause) => cause,
+        OpenError::NoDatabase => std::sync::Arc::new(refused),
+    }
+}
+
+/// Writes the statements that reset those of the role's own settings that a message names. Others
+/// stay: what keeps the role out then is the database's, such as an event trigger.
+async fn resets(home: &Session, key: &Key, said: &Rejection) -> Result<Script> {
+    let (role, database) = (key.role.as_str(), key.database.as_str());
+    let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
+    let mut script = Script::default();
+    for row in &rows {
+        // PostgreSQL names no setting to us that is not in UTF-8.
+        let Ok(setting) = row.try_get::<_, &str>(1) else {
+            continue;
+        };
+        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+        if !is_named(&said.message, name, value) {
+            continue;
+        }
+        let mut parts = vec![Syntax("ALTER ROLE "), Name(role)];
+        if row.get(0) {
+            parts.extend([Syntax(" IN DATABASE "), Name(database)]);
+        }
+        parts.extend([Syntax(" RESET "), Name(name)]);
+        script.push(&parts);
+    }
+    Ok(script)
+}
+
+/// The role's own settings: whether each is for the database only, and its name and value.
+const SETTINGS: &str = "SELECT s.setdatabase <> 0, c.setting \
+     FROM pg_catalog.pg_db_role_setting s \
+     CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
+     JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
+     LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
+     WHERE r.rolname = $1 AND (s.setdatabase = 0 OR d.datname = $2)";
+
+/// Whether a message, in whatever language, names a setting or a library that the setting loads.
+fn is_named(message: &str, name: &str, value: &str) -> bool {
+    let names = |word: &str| {
+        let inside = |char: char| char.is_alphanumeric() || char == '_';
+        !word.is_empty()
+            && message.match_indices(word).any(|(at, _)| {
+                let (before, after) = (&message[..at], &message[at + word.len()..]);
+                !before.ends_with(inside) && !after.starts_with(inside)
+            })
+    };
+    let libraries = name.ends_with("_preload_libraries");
+    let mut values = value.split(',').map(|part| part.trim().trim_matches('"'));
+    names(name) || libraries && values.any(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_whole_words_in_any_language() {
+        let german = "ungültiger Wert für Parameter »work_mem«: »much«";
+        assert!(is_named(german, "work_mem", "much"));
+        assert!(!is_named(german, "mem", ""));
+        assert!(!is_named(
+            "relation \"search_paths\" does not exist",
+            "search_path",
+            "x"
+        ));
+        let library = "could not access file \"gone\": No such file or directory";
+        assert!(is_named(
+            library,
+            "session_preload_libraries",
+            "plpgsql, gone"
+        ));
+        assert!(!is_named(library, "search_path", "gone"));
+    }
+}

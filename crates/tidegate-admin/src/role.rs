@@ -1,0 +1,198 @@
+//! Login roles: one for each user.
+
+use Part::{Name, Secret, Syntax, Value};
+
+use super::script::{Part, Script};
+use super::session::Session;
+use super::{Error, Result, RolePasswords};
+
+pub(super) use tidegate_service::ROLE_MARK as MARK;
+
+/// What is there under a role's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// Nothing.
+    Nothing,
+    /// A role that Tidegate made.
+    Ours,
+    /// Somebody else's role.
+    Foreign,
+}
+
+/// Looks a role up.
+pub(super) async fn existing(session: &Session, role: &str) -> Result<Existing> {
+    let found = existing_of(session, &[role]).await?;
+    Ok(found.first().copied().unwrap_or(Existing::Nothing))
+}
+
+/// Looks roles up; the answers are in the same order.
+pub(super) async fn existing_of(session: &Session, roles: &[&str]) -> Result<Vec<Existing>> {
+    let rows = session
+        .client
+        .query(
+            "SELECT r.oid IS NOT NULL, coalesce(pg_catalog.starts_with( \
+                 pg_catalog.shobj_description(r.oid, 'pg_authid'), $2), false) \
+             FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS k (name, place) \
+             LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.name ORDER BY k.place",
+            &[&roles, &MARK],
+        )
+        .await?;
+    let existing = |row: &tokio_postgres::Row| match (row.get(0), row.get(1)) {
+        (false, _) => Existing::Nothing,
+        (true, true) => Existing::Ours,
+        (true, false) => Existing::Foreign,
+    };
+    Ok(rows.iter().map(existing).collect())
+}
+
+/// Writes the statements that make a role, or give a role of ours that an earlier attempt left
+/// behind its password.
+pub(super) async fn make(
+    session: &Session,
+    role: &str,
+    passwords: &RolePasswords,
+) -> Result<Script> {
+    let mut script = Script::default();
+    let verifier = passwords.verifier(role);
+    match existing(session, role).await? {
+        Existing::Foreign => return Err(Error::ForeignRole(role.to_owned())),
+        Existing::Ours => script.append(password(role, &verifier)),
+        Existing::Nothing => script.append(create(role, Some(&verifier))),
+    }
+    Ok(script)
+}
+
+/// Writes the statements that make a login role; one without a verifier gets its password from
+/// `tidegate user repair`.
+pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
+    let mut parts = vec![
+        Syntax("CREATE ROLE "),
+        Name(role),
+        Syntax(" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"),
+    ];
+    if let Some(verifier) = verifier {
+        parts.extend([Syntax(" PASSWORD "), Secret(verifier)]);
+    }
+    let mut script = Script::default();
+    script.push(&parts);
+    script.append(mark(role));
+    script
+}
+
+/// Writes the statement that makes a role known as one of ours.
+pub(super) fn mark(role: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("COMMENT ON ROLE "),
+        Name(role),
+        Syntax(" IS "),
+        Value(MARK),
+    ]);
+    script
+}
+
+/// Writes the statement that sets a role's verifier.
+pub(super) fn password(role: &str, verifier: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("ALTER ROLE "),
+        Name(role),
+        Syntax(" PASSWORD "),
+        Secret(verifier),
+    ]);
+    script
+}
+
+/// Ends the sessions of a role, in whatever database. `home` is in the administrator's: in a
+/// tenant's database the function may be closed to all but its owner.
+pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
+    let ended = home
+        .client
+        .execute(
+            "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+             WHERE usename = $1",
+            &[&role],
+        )
+        .await?;
+    if ended > 0 {
+        tracing::debug!(role, ended, "ended the role's sessions");
+    }
+    Ok(())
+}
+
+/// Refuses a role that owns something in the session's database.
+pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Result<()> {
+    match owned(session, role).await? {
+        None => Ok(()),
+        Some((count, example)) => Err(Error::OwnsObjects {
+            role: role.to_owned(),
+            count,
+            example,
+        }),
+    }
+}
+
+/// What a role has outside of its tenant's database that keeps it from being dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// Rights and objects in other databases, and the databases that it owns.
+    InDatabases,
+    /// Rights on what all databases share, too: those that `DROP OWNED` takes.
+    Shared,
+}
+
+/// Refuses roles of ours that have rights or objects outside of this database.
+pub(super) async fn require_nothing_elsewhere(
+    session: &Session,
+    roles: &[&str],
+    database: &str,
+    elsewhere: Elsewhere,
+) -> Result<()> {
+    let shared = elsewhere == Elsewhere::Shared;
+    let found = session
+        .client
+        .query_opt(
+            "SELECT r.rolname::text, pg_catalog.array_agg(DISTINCT coalesce(b.datname::text, \
+                 pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid))) \
+             FROM pg_catalog.pg_shdepend d \
+             JOIN pg_catalog.pg_roles r ON d.refobjid = r.oid \
+             LEFT JOIN pg_catalog.pg_database b ON b.oid = CASE \
+                 WHEN d.dbid <> 0 THEN d.dbid \
+                 WHEN d.classid = 'pg_catalog.pg_database'::pg_catalog.regclass THEN d.objid END \
+             WHERE d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass \
+               AND r.rolname = ANY ($1) AND b.datname IS DISTINCT FROM $2 \
+               AND d.classid <> 'pg_catalog.pg_auth_members'::pg_catalog.regclass \
+               AND (d.dbid <> 0 OR d.deptype = 'o' OR $4) \
+               AND pg_catalog.starts_with( \
+                   pg_catalog.shobj_description(r.oid, 'pg_authid'), $3) \
+             GROUP BY r.rolname ORDER BY r.rolname LIMIT 1",
+            &[&roles, &database, &MARK, &shared],
+        )
+        .await?;
+    match found {
+        None => Ok(()),
+        Some(row) => Err(Error::UsedElsewhere {
+            role: row.get(0),
+            places: row.get(1),
+        }),
+    }
+}
+
+/// What a role owns in the session's database: how many objects, and one of them.
+async fn owned(session: &Session, role: &str) -> Result<Option<(i64, String)>> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.count(*), \
+                    pg_catalog.min(pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid)) \
+             FROM pg_catalog.pg_shdepend d \
+             JOIN pg_catalog.pg_roles r ON d.refobjid = r.oid \
+             JOIN pg_catalog.pg_database b ON b.oid = d.dbid \
+             WHERE d.deptype = 'o' AND d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass \
+               AND r.rolname = $1 AND b.datname = pg_catalog.current_database()",
+            &[&role],
+        )
+        .await?;
+    let example: Option<String> = row.get(1);
+    Ok(example.map(|example| (row.get(0), example)))
+}

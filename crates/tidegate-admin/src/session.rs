@@ -1,0 +1,268 @@
+//! A connection of the administrator to one database.
+
+use std::time::Duration;
+
+use tidegate_sql::DatabaseName;
+use tidegate_wire::{Config, ConnectError, version};
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use super::script::{Part, Script};
+use super::{Error, Result};
+
+/// What no two nodes may do at once.
+pub(super) struct Turn<'a> {
+    /// By what the nodes agree on it.
+    pub(super) key: &'a str,
+    /// What others are doing meanwhile.
+    pub(super) others: &'static str,
+    /// How long it is waited for.
+    pub(super) patience: Duration,
+}
+
+/// A connection of the administrator, and what is known about it.
+pub(super) struct Session {
+    pub(super) client: Client,
+    /// `server_version_num`.
+    pub(super) version: u32,
+    /// Who the administrator is.
+    pub(super) role: String,
+    /// Whether the administrator is a superuser.
+    pub(super) superuser: bool,
+}
+
+impl Session {
+    /// Logs in as the administrator.
+    pub(super) async fn open(config: &Config, database: &str) -> Result<Self> {
+        let opened = tidegate_service::open(config, &DatabaseName::new(database)).await;
+        Self::of(opened.map_err(|source| refused(config, database, source))?).await
+    }
+
+    /// Logs in as a user of ours; `version` is `server_version_num`, 0 when unknown.
+    pub(super) async fn open_as_user(
+        config: &Config,
+        database: &str,
+        version: u32,
+    ) -> Result<Self> {
+        let opened =
+            tidegate_service::open_as_user(config, &DatabaseName::new(database), version).await;
+        Self::of(opened.map_err(|source| refused(config, database, source))?).await
+    }
+
+    async fn of(client: Client) -> Result<Self> {
+        let row = client
+            .query_one(
+                "SELECT pg_catalog.current_setting('server_version_num')::int4, \
+                        r.rolname::text, r.rolsuper \
+                 FROM pg_catalog.pg_roles r WHERE r.rolname = current_user",
+                &[],
+            )
+            .await?;
+        Ok(Self {
+            version: row.get::<_, i32>(0).unsigned_abs(),
+            role: row.get(1),
+            superuser: row.get(2),
+            client,
+        })
+    }
+
+    /// Waits for its turn to do something that no two nodes may do at once. The lock is held as long
+    /// as the session.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when others had it all the time.
+    pub(super) async fn wait_for_turn(&self, turn: &Turn<'_>) -> Result<()> {
+        let patience = turn.patience.as_millis();
+        let patience = format!("SET lock_timeout = {patience}; SET statement_timeout = 0");
+        self.client.batch_execute(&patience).await?;
+        let lock = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
+        let locked = self.client.execute(lock, &[&turn.key]).await;
+        locked.map_err(|error| match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => Error::Busy(turn.others),
+            _ => error.into(),
+        })?;
+        let reset = "RESET lock_timeout; RESET statement_timeout";
+        Ok(self.client.batch_execute(reset).await?)
+    }
+
+    /// Opens a transaction.
+    pub(super) async fn begin(&self) -> Result<()> {
+        Ok(self.client.batch_execute("BEGIN").await?)
+    }
+
+    /// Commits what was done, or rolls back what failed.
+    pub(super) async fn end(&self, done: Result<()>) -> Result<()> {
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = self.client.batch_execute(end).await;
+        done?;
+        Ok(ended?)
+    }
+
+    /// Whether the administrator may do what `role` may.
+    pub(super) async fn acts_for(&self, role: &str) -> Result<bool> {
+        if self.superuser {
+            return Ok(true);
+        }
+        let row = self
+            .client
+            .query_one(
+                "SELECT pg_catalog.pg_has_role(current_user, $1::text::name, 'USAGE')",
+                &[&role],
+            )
+            .await?;
+        Ok(row.get(0))
+    }
+
+    /// Whether the administrator may `SET ROLE`.
+    async fn becomes(&self, role: &str) -> Result<bool> {
+        let query = "SELECT pg_catalog.pg_has_role(current_user, $1::text::name, $2::text)";
+        let how = version::may_become(self.version);
+        let row = self.client.query_one(query, &[&role, &how]).await?;
+        Ok(row.get(0))
+    }
+
+    /// Whether a role may do everything.
+    pub(super) async fn is_superuser(&self, role: &str) -> Result<bool> {
+        let query = "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = $1::text";
+        let row = self.client.query_opt(query, &[&role]).await?;
+        Ok(row.is_some_and(|row| row.get(0)))
+    }
+
+    /// The owner of the schema `public`, if there is one.
+    pub(super) async fn owner_of_public(&self) -> Result<Option<String>> {
+        let row = self
+            .client
+            .query_opt(
+                "SELECT pg_catalog.pg_get_userbyid(nspowner)::text \
+                 FROM pg_catalog.pg_namespace WHERE nspname = 'public'",
+                &[],
+            )
+            .await?;
+        Ok(row.map(|row| row.get(0)))
+    }
+
+    /// Wraps statements that need the rights of `role`, which Tidegate made: the administrator is
+    /// a member of it while they run, and not longer.
+    pub(super) async fn acting_for(&self, role: &str, inner: Script) -> Result<Script> {
+        if self.acts_for(role).await? && self.becomes(role).await? {
+            return Ok(inner);
+        }
+        let mut script = Script::default();
+        script.push(&[
+            Part::Syntax("GRANT "),
+            Part::Name(role),
+            Part::Syntax(version::membership(self.version)),
+        ]);
+        script.append(inner);
+        script.push(&[
+            Part::Syntax("REVOKE "),
+            Part::Name(role),
+            Part::Syntax(" FROM CURRENT_USER"),
+        ]);
+        Ok(script)
+    }
+}
+
+/// Why the administrator is not let in.
+fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
+    let (database, role) = (database.to_owned(), config.admin_role.clone());
+    match source {
+        ConnectError::Refused(said)
+            if said.sqlstate == WRONG_PASSWORD && config.admin_password.reveal().is_empty() =>
+        {
+            Error::NoPassword { database, role }
+        }
+        source => Error::Connect {
+            database,
+            role,
+            source: Box::new(source),
+        },
+    }
+}
+
+/// `invalid_password`.
+const WRONG_PASSWORD: &str = "28P01";
+
+/// How often an act is tried that others are in the way of, on other nodes or by SQL of their own.
+const MOST_TRIES: u32 = 20;
+
+/// Does what changes rights, anew when somebody else changed them on the same object meanwhile:
+/// PostgreSQL says so as an internal error, and only once the other change is there. What failed is
+/// rolled back.
+pub(super) async fn alone<F, T>(act: impl Fn() -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    for _ in 1..MOST_TRIES {
+        match act().await {
+            Err(error) if error.sqlstate() == Some(MET_ANOTHER) => {}
+            done => return done,
+        }
+    }
+    act().await
+}
+
+/// `internal_error`, which is what "tuple concurrently updated" has.
+const MET_ANOTHER: &str = "XX000";
+
+impl Script {
+    /// Runs the statements in one transaction.
+    pub(super) async fn run(&self, session: &Session) -> Result<()> {
+        session.begin().await?;
+        let ran = self.run_each(session).await;
+        session.end(ran).await
+    }
+
+    /// Runs the statements one by one, for those that PostgreSQL runs in no transaction.
+    pub(super) async fn run_each(&self, session: &Session) -> Result<()> {
+        for (text, shown) in self.statements() {
+            let ran = session.client.batch_execute(text).await;
+            ran.map_err(|error| Error::of_statement(error, shown))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn session() -> Session {
+        let cluster = tidegate_embedded::testing::cluster();
+        let config = Config::from_url(&cluster.admin_url()).unwrap();
+        Session::open(&config, "postgres").await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_turn_is_waited_for_longer_than_a_lock_and_not_for_ever() {
+        let turn = |patience| Turn {
+            key: "a turn of the test",
+            others: "others test",
+            patience,
+        };
+        let (first, second) = (session().await, session().await);
+        let long = turn(Duration::from_mins(1));
+        first.wait_for_turn(&long).await.unwrap();
+        let short = session().await;
+        let missed = short.wait_for_turn(&turn(Duration::from_millis(20))).await;
+        let missed = missed.unwrap_err();
+        assert!(matches!(missed, Error::Busy("others test")), "{missed}");
+
+        let watcher = session().await;
+        // Stands for the 30 and 60 seconds of every session.
+        let brief = "SET lock_timeout = '200ms'; SET statement_timeout = '200ms'";
+        second.client.batch_execute(brief).await.unwrap();
+        let mut waiting = std::pin::pin!(second.wait_for_turn(&long));
+        let waits = async {
+            let waits = "SELECT FROM pg_catalog.pg_stat_activity \
+                         WHERE wait_event_type = 'Lock' AND wait_event = 'advisory' \
+                         AND pg_catalog.clock_timestamp() - query_start > '600ms'";
+            while watcher.client.query(waits, &[]).await.unwrap().is_empty() {}
+        };
+        tokio::select! {
+            waited = &mut waiting => panic!("it did not wait: {waited:?}"),
+            () = waits => drop(first),
+        }
+        waiting.await.unwrap();
+    }
+}

@@ -1,0 +1,86 @@
+//! Idle sessions of the administrator in its own database, reused by what happens often: a login
+//! costs PostgreSQL more than all statements of a sign-up.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tidegate_wire::Config;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::Result;
+use super::session::Session;
+
+/// How many are kept: one that changes roles, and one that holds a lock meanwhile.
+const MOST: usize = 2;
+
+/// How long one is kept.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// The idle sessions.
+#[derive(Clone, Default)]
+pub(super) struct SessionCache(Arc<Mutex<Idle>>);
+
+#[derive(Default)]
+struct Idle {
+    sessions: Vec<(Session, Instant)>,
+    /// A task closes those that were idle for long.
+    watched: bool,
+}
+
+impl SessionCache {
+    /// An idle session that answers, or a new one.
+    ///
+    /// # Errors
+    /// Those of [`Session::open`].
+    pub(super) async fn take(&self, config: &Config) -> Result<Session> {
+        while let Some(session) = self.pop() {
+            if session.client.simple_query("").await.is_ok() {
+                return Ok(session);
+            }
+        }
+        Session::open(config, config.admin_database.as_str()).await
+    }
+
+    fn pop(&self) -> Option<Session> {
+        self.0.lock().sessions.pop().map(|(session, _)| session)
+    }
+
+    /// Keeps a session that is as it was after its login: outside of a transaction, without locks or
+    /// settings.
+    pub(super) fn put(&self, session: Session) {
+        // Without a runtime nothing would close it later.
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let mut idle = self.0.lock();
+        if idle.sessions.len() >= MOST {
+            return;
+        }
+        idle.sessions.push((session, Instant::now()));
+        if !std::mem::replace(&mut idle.watched, true) {
+            runtime.spawn(close_old(self.clone()));
+        }
+    }
+}
+
+/// Closes sessions that were idle for long, until none is left.
+async fn close_old(cache: SessionCache) {
+    loop {
+        sleep(IDLE).await;
+        let mut idle = cache.0.lock();
+        idle.sessions.retain(|(_, since)| since.elapsed() < IDLE);
+        if idle.sessions.is_empty() {
+            idle.watched = false;
+            return;
+        }
+    }
+}
+
+impl fmt::Debug for SessionCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionCache")
+    }
+}

@@ -1,0 +1,67 @@
+//! Roles that anonymous callers share: the default users of tenants.
+
+use Part::{Name, Syntax, Value};
+use tidegate_wire::version;
+
+use super::Result;
+use super::script::{Part, Script};
+use super::session::Session;
+
+/// The temporary files of one session of a shared role. It sorts some ten million rows; a disk of
+/// the usual size survives all connections of the role doing so at once.
+pub(super) const TEMP_FILE_LIMIT: &str = "1GB";
+
+/// The role's own setting, if it has one, and whether the server bounds temporary files already.
+const BOUND: &str = "SELECT ( \
+        SELECT pg_catalog.split_part(c.setting, '=', 2) \
+        FROM pg_catalog.pg_db_role_setting s \
+        JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
+        CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
+        WHERE r.rolname = $1 AND s.setdatabase = 0 \
+          AND pg_catalog.starts_with(c.setting, 'temp_file_limit=')), \
+    EXISTS (SELECT FROM pg_catalog.pg_settings \
+            WHERE name = 'temp_file_limit' AND setting <> '-1')";
+
+/// Sets the bound of a role that becomes shared, and takes it from one that ceases to be.
+pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result<()> {
+    if !may_limit(session).await? {
+        return Ok(());
+    }
+    let row = session.client.query_one(BOUND, &[&role]).await?;
+    let (own, server): (Option<String>, bool) = (row.get(0), row.get(1));
+    match own.as_deref() {
+        None if shared && !server => set(role).run(session).await,
+        Some(TEMP_FILE_LIMIT) if !shared => {
+            let mut script = Script::default();
+            script.push(&[
+                Syntax("ALTER ROLE "),
+                Name(role),
+                Syntax(" RESET temp_file_limit"),
+            ]);
+            script.run(session).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the statement that bounds a role's temporary files.
+pub(super) fn set(role: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("ALTER ROLE "),
+        Name(role),
+        Syntax(" SET temp_file_limit = "),
+        Value(TEMP_FILE_LIMIT),
+    ]);
+    script
+}
+
+/// Whether the administrator may set it for roles (PostgreSQL, "Resource Consumption": only
+/// superusers and, since 15, who has SET on the parameter).
+async fn may_limit(session: &Session) -> Result<bool> {
+    if session.superuser || !version::has_parameter_privileges(session.version) {
+        return Ok(session.superuser);
+    }
+    let may = "SELECT pg_catalog.has_parameter_privilege('temp_file_limit', 'SET')";
+    Ok(session.client.query_one(may, &[]).await?.get(0))
+}

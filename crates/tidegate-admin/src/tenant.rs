@@ -1,0 +1,249 @@
+//! Databases that Tidegate makes, and the users of all tenants.
+
+use Part::{Name, Syntax};
+use tidegate_wire::version;
+
+use super::role::{self, Elsewhere, Existing};
+use super::script::{Part, Script, identifier};
+use super::session::Session;
+use super::{Error, Result, RolePasswords, handover, restricted, revocation, users_role};
+
+/// Whether a database is there.
+pub(super) async fn database_exists(session: &Session, database: &str) -> Result<bool> {
+    let found = session
+        .client
+        .query_opt(
+            "SELECT 1 FROM pg_catalog.pg_database WHERE datname = $1",
+            &[&database],
+        )
+        .await?;
+    Ok(found.is_some())
+}
+
+/// Why a database of this name can be neither a tenant nor the service's own.
+pub(super) fn reserved(database: &str) -> Option<&'static str> {
+    match database {
+        "" => Some("it has no name"),
+        "postgres" => Some("it is the cluster's own"),
+        "template0" | "template1" => Some("it is a template for new databases"),
+        _ => None,
+    }
+}
+
+/// Refuses a name that cannot be the control database's.
+pub(super) fn require_free(name: &str) -> Result<()> {
+    match reserved(name) {
+        None => Ok(()),
+        Some(reason) => Err(Error::Occupied {
+            name: name.to_owned(),
+            reason,
+        }),
+    }
+}
+
+/// Refuses a database that is a tenant's or somebody else keeps tables in. `session` is in it.
+pub(super) async fn require_control(session: &Session, name: &str) -> Result<()> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.to_regnamespace('tidegate') IS NULL AND (EXISTS (\
+                 SELECT FROM pg_catalog.pg_database d, pg_catalog.aclexplode(d.datacl) a \
+                 WHERE d.datname = pg_catalog.current_database() AND pg_catalog.starts_with(\
+                     pg_catalog.shobj_description(a.grantee, 'pg_authid'), $1)) \
+                 OR EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'p') \
+                 AND c.relnamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n \
+                     WHERE n.nspname LIKE 'pg\\_%' OR n.nspname = 'information_schema') \
+                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
+                     WHERE d.objid = c.oid AND d.deptype = 'e')))",
+            &[&role::MARK],
+        )
+        .await?;
+    if row.get(0) {
+        let (name, reason) = (
+            name.to_owned(),
+            "it is a tenant's, or others keep tables there",
+        );
+        return Err(Error::Occupied { name, reason });
+    }
+    Ok(())
+}
+
+/// What an attempt to make a tenant has made so far, which it takes back when it fails.
+#[derive(Default)]
+pub(super) struct Made {
+    role: bool,
+    users_role: bool,
+    database: bool,
+}
+
+/// Makes the owner's role and the database. `session` is in the administrator's own database.
+pub(super) async fn create(
+    session: &Session,
+    database: &str,
+    passwords: &RolePasswords,
+    made: &mut Made,
+) -> Result<()> {
+    if database_exists(session, database).await? {
+        return Err(Error::DatabaseExists(database.to_owned()));
+    }
+    let was_there = role::existing(session, database).await? != Existing::Nothing;
+    role::make(session, database, passwords)
+        .await?
+        .run(session)
+        .await?;
+    made.role = !was_there;
+    let users_role = users_role::name(database);
+    if let Some(role) = &users_role {
+        let script = users_role::make(session, role).await?;
+        script.run(session).await?;
+        made.users_role = !script.is_empty();
+    }
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("CREATE DATABASE "),
+        Name(database),
+        Syntax(template(session)),
+        Syntax(" ENCODING 'UTF8'"),
+    ]);
+    script.run_each(session).await?;
+    made.database = true;
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
+        Name(database),
+        Syntax(" FROM PUBLIC"),
+    ]);
+    script.append(owner_rights(database, database));
+    if let Some(role) = &users_role {
+        script.append(users_role::connect(database, role));
+    }
+    script.run_each(session).await
+}
+
+/// What a new database is a copy of: `template0`, into which nobody can put anything, such as large
+/// objects. Before PostgreSQL 15 the schema `public` in it is the superuser's, and an administrator
+/// without superuser could not give it to the owner.
+fn template(session: &Session) -> &'static str {
+    if session.superuser || version::database_owner_owns_public(session.version) {
+        " TEMPLATE template0"
+    } else {
+        " TEMPLATE template1"
+    }
+}
+
+/// The owner's rights on the database itself.
+pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("GRANT CONNECT, CREATE, TEMPORARY ON DATABASE "),
+        Name(database),
+        Syntax(" TO "),
+        Name(owner),
+    ]);
+    script
+}
+
+/// Gives the owner the schema `public`. `session` is in the new database.
+pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
+    let public = session.owner_of_public().await?;
+    if !session
+        .acts_for(public.as_ref().unwrap_or(&session.role))
+        .await?
+    {
+        return Err(Error::MissingRight {
+            role: session.role.clone(),
+            sql: vec![
+                "\\connect template1".to_owned(),
+                format!(
+                    "ALTER SCHEMA public OWNER TO {};",
+                    identifier(&session.role)
+                ),
+            ],
+        });
+    }
+    let mut script = Script::default();
+    script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
+    if let Some(role) = users_role::name(owner) {
+        script.append(users_role::usage(&role));
+    }
+    script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
+    session
+        .acting_for(owner, script)
+        .await?
+        .run(session)
+        .await?;
+    restricted::restrict(session, owner).await
+}
+
+/// Takes back what a creation that failed has made. What cannot be taken back is logged.
+pub(super) async fn abandon(session: &Session, database: &str, made: &Made) {
+    if let Err(error) = take_back(session, database, made).await {
+        tracing::warn!(database, %error, "could not remove a tenant after a failed creation");
+    }
+}
+
+async fn take_back(session: &Session, database: &str, made: &Made) -> Result<()> {
+    if made.database {
+        drop_database(session, database).await?;
+    }
+    if let Some(role) = users_role::name(database).filter(|_| made.users_role) {
+        drop_roles(session, &[role]).await?;
+    }
+    if made.role {
+        drop_roles(session, &[database.to_owned()]).await?;
+    }
+    Ok(())
+}
+
+/// Refuses to drop a role that owns something, which goes to `owner` with `reassign` only and never
+/// with code that would get the owner's rights, or that is used in other databases.
+pub(super) async fn may_drop_user(
+    session: &Session,
+    (database, (role, owner)): (&str, (&str, &str)),
+    reassign: bool,
+) -> Result<()> {
+    if reassign {
+        let given = (&[role][..], owner);
+        handover::require_data_only(session, given, handover::Moment::Before).await?;
+    } else {
+        role::require_nothing_owned(session, role).await?;
+    }
+    let elsewhere = Elsewhere::InDatabases;
+    role::require_nothing_elsewhere(session, &[role], database, elsewhere).await
+}
+
+/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's;
+/// with `reassign` the tenant's owner gets what the role owns there.
+pub(super) async fn drop_user(
+    (home, session): (&Session, &Session),
+    (database, (role, owner)): (&str, (&str, &str)),
+    reassign: bool,
+) -> Result<()> {
+    may_drop_user(session, (database, (role, owner)), reassign).await?;
+    role::end_sessions(home, role).await?;
+    session.begin().await?;
+    let dropped = revocation::drop_roles(session, &[role], owner, reassign).await;
+    session.end(dropped).await
+}
+
+/// Drops a database, whoever is connected to it. `session` is in another one.
+pub(super) async fn drop_database(session: &Session, database: &str) -> Result<()> {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("DROP DATABASE IF EXISTS "),
+        Name(database),
+        Syntax(" WITH (FORCE)"),
+    ]);
+    script.run_each(session).await
+}
+
+/// Drops roles that own nothing any more, all or none; those that Tidegate did not make stay.
+pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()> {
+    let mut script = Script::default();
+    for role in roles {
+        if role::existing(session, role).await? == Existing::Ours {
+            script.push(&[Syntax("DROP ROLE "), Name(role)]);
+        }
+    }
+    script.run(session).await
+}

@@ -1,0 +1,103 @@
+//! The role of a new user, with its memberships, in one transaction.
+//!
+//! The transaction changes roles and memberships only. A change of a database's or a schema's rights
+//! would make all sessions read them again and plan their statements again.
+
+use Part::{Name, Syntax};
+use tidegate_wire::version;
+
+use super::authenticator::{self, Room};
+use super::role::{self, Existing};
+use super::script::{Part, Script, list};
+use super::session::Session;
+use super::{Admin, Error, Result, group, users_role};
+
+/// A user to be made.
+pub(super) struct NewUser<'a> {
+    pub(super) database: &'a str,
+    pub(super) role: &'a str,
+    /// The roles of its groups.
+    pub(super) groups: &'a [&'a str],
+}
+
+/// Makes the role of a user. A role of ours that an earlier attempt left behind gets what it lacks.
+/// Answers whether the user still needs an authenticator. `home` is in the administrator's own
+/// database.
+///
+/// # Errors
+/// [`Error::ForeignRole`], [`Error::StaysMember`].
+pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
+    let Some(users_role) = users_role::name(new.database) else {
+        return create_with_own_grants(admin, home, new).await;
+    };
+    let mut names = vec![new.role, users_role.as_str()];
+    names.extend(new.groups);
+    let found = role::existing_of(home, &names).await?;
+    if let Some(place) = found.iter().position(|found| *found == Existing::Foreign) {
+        return Err(Error::ForeignRole(names[place].to_owned()));
+    }
+    if found[1] == Existing::Nothing {
+        let session = admin.open(new.database).await?;
+        users_role::provide(admin, &session, new.database).await?;
+    }
+    let mut script = make(admin, new.role, found[0]);
+    if found[0] == Existing::Ours {
+        script.append(users_role::join(home, &users_role, &[new.role]));
+        script.run(home).await?;
+        if !new.groups.is_empty() {
+            group::set(home, (new.database, new.role), new.groups).await?;
+        }
+        return Ok(true);
+    }
+    for (group, found) in new.groups.iter().zip(&found[2..]) {
+        if *found == Existing::Nothing {
+            script.append(group::create(group));
+        }
+    }
+    script.push(&membership(home, new.role, &names[1..]));
+    let room = authenticator::room(home, new.database).await?;
+    if let Room::In(authenticator) = &room {
+        let users = [new.role.to_owned()];
+        script.append(authenticator::join(home, authenticator, &users));
+    }
+    script.run(home).await?;
+    Ok(matches!(room, Room::Full))
+}
+
+fn make(admin: &Admin, role: &str, existing: Existing) -> Script {
+    let verifier = admin.passwords.verifier(role);
+    match existing {
+        Existing::Nothing => role::create(role, Some(&verifier)),
+        Existing::Ours | Existing::Foreign => role::password(role, &verifier),
+    }
+}
+
+/// Writes the statement that makes a role a member of others.
+fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<Part<'a>> {
+    let mut parts = vec![Syntax("GRANT ")];
+    parts.extend(list(of.iter().map(|name| Name(name))));
+    parts.extend([Syntax(" TO "), Name(role)]);
+    parts.push(Syntax(version::group_membership(session.version)));
+    parts
+}
+
+/// The same for a tenant whose name leaves no room for the role of its users.
+async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
+    let session = admin.open(new.database).await?;
+    let existing = role::existing(&session, new.role).await?;
+    if existing == Existing::Foreign {
+        return Err(Error::ForeignRole(new.role.to_owned()));
+    }
+    let mut script = authenticator::quiet();
+    script.append(make(admin, new.role, existing));
+    script.append(users_role::connect(new.database, new.role));
+    if let Some(public) = session.owner_of_public().await? {
+        let usage = users_role::usage(new.role);
+        script.append(session.acting_for(&public, usage).await?);
+    }
+    script.run(&session).await?;
+    if !new.groups.is_empty() {
+        group::set(home, (new.database, new.role), new.groups).await?;
+    }
+    Ok(true)
+}

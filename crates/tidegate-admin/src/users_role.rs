@@ -1,0 +1,200 @@
+//! The role of all users of a tenant, `database/$users`: it has CONNECT on the database and USAGE on
+//! the schema `public`, and every named user is a member.
+//!
+//! PostgreSQL reads a list of rights from its beginning for every check (`aclmask` in its `acl.c`).
+//! With an entry for each of 10,000 users every request paid for that, and every sign-up wrote both
+//! lists again and made all sessions plan their statements again. A membership costs neither.
+//!
+//! Nobody logs in as the role, and it gets no rights but these two from the service. What the
+//! tenant's owner grants to it, all users have.
+
+use std::time::Duration;
+
+use Part::{Name, Syntax};
+use tidegate_wire::version;
+
+use super::role::{self, Existing, MARK};
+use super::script::{Part, Script, list};
+use super::session::{self, Session, Turn};
+use super::{Admin, Error, Result, authenticator, group};
+
+/// What follows the tenant's name in the name of the role. No user's role has it, because no user's
+/// name has a `$`.
+const SUFFIX: &str = "/$users";
+
+/// The longest name of a role, in bytes.
+const LONGEST_NAME: usize = 63;
+
+/// As long as the administrator waits for any lock.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The users whose grants one transaction revokes. PostgreSQL reads all of an object's dependencies
+/// for each (3 ms for both grants with 10,000 users), and other changes of the database's rights
+/// wait.
+const AT_ONCE: usize = 500;
+
+/// The name of a tenant's role; `None` where the tenant's name leaves no room for it. Such a
+/// tenant's users have grants of their own.
+pub(super) fn name(database: &str) -> Option<String> {
+    let name = format!("{database}{SUFFIX}");
+    (name.len() <= LONGEST_NAME).then_some(name)
+}
+
+/// The role of a tenant, if it is there and ours.
+pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Option<String>> {
+    let Some(role) = name(database) else {
+        return Ok(None);
+    };
+    let there = role::existing(session, &role).await? == Existing::Ours;
+    Ok(there.then_some(role))
+}
+
+/// Writes the statements that make the role unless it is there.
+///
+/// # Errors
+/// [`Error::ForeignRole`].
+pub(super) async fn make(session: &Session, role: &str) -> Result<Script> {
+    match role::existing(session, role).await? {
+        Existing::Ours => Ok(Script::default()),
+        Existing::Foreign => Err(Error::ForeignRole(role.to_owned())),
+        Existing::Nothing => Ok(group::create(role)),
+    }
+}
+
+/// Writes the statement that lets the role's members connect.
+pub(super) fn connect(database: &str, role: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("GRANT CONNECT ON DATABASE "),
+        Name(database),
+        Syntax(" TO "),
+        Name(role),
+    ]);
+    script
+}
+
+/// Writes the statement that lets a role use the schema `public`.
+pub(super) fn usage(role: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
+    script
+}
+
+/// Writes the statement that makes users members of the role.
+pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
+    let mut parts = vec![Syntax("GRANT "), Name(role), Syntax(" TO ")];
+    parts.extend(list(users.iter().map(|user| Name(user))));
+    parts.push(Syntax(version::group_membership(session.version)));
+    let mut script = Script::default();
+    script.push(&parts);
+    script
+}
+
+/// Makes the role with its rights where it is missing, and makes those users members of it who have
+/// the same rights by grants of their own, as the service gave them before there was such a role;
+/// these grants are revoked. A user who has other rights, such as one from whom somebody revoked
+/// CONNECT, is left alone, and so is a role that is there. `session` is in the tenant's database.
+///
+/// # Errors
+/// [`Error::ForeignRole`], [`Error::Busy`].
+pub(super) async fn provide(admin: &Admin, session: &Session, database: &str) -> Result<()> {
+    let Some(role) = name(database) else {
+        return Ok(());
+    };
+    let turn = Turn {
+        key: &format!("tidegate users of {database}"),
+        others: "others make the role of this tenant's users",
+        patience: PATIENCE,
+    };
+    // Not in the tenant's database, where users could hold the lock for as long as they like.
+    let home = admin.open_home().await?;
+    home.wait_for_turn(&turn).await?;
+    session::alone(|| provide_once(session, database, &role)).await
+}
+
+async fn provide_once(session: &Session, database: &str, role: &str) -> Result<()> {
+    let public = session.owner_of_public().await?;
+    let new = make(session, role).await?;
+    if !new.is_empty() {
+        let mut script = authenticator::quiet();
+        script.append(new);
+        script.append(connect(database, role));
+        if let Some(public) = &public {
+            script.append(session.acting_for(public, usage(role)).await?);
+        }
+        script.run(session).await?;
+    }
+    let rows = session
+        .client
+        .query(WITH_OWN_GRANTS, &[&database, &MARK, &role])
+        .await?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let users: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+    for users in users.chunks(AT_ONCE) {
+        let mut script = authenticator::quiet();
+        script.append(join(session, role, users));
+        script.append(revoke_own(session, (database, public.as_deref()), users).await?);
+        script.run(session).await?;
+    }
+    tracing::info!(
+        database,
+        role,
+        users = users.len(),
+        "users connect as members of one role; their own grants of CONNECT and USAGE are revoked"
+    );
+    Ok(())
+}
+
+/// Writes the statements that revoke what users were granted one by one.
+async fn revoke_own(
+    session: &Session,
+    (database, owner_of_public): (&str, Option<&str>),
+    users: &[&str],
+) -> Result<Script> {
+    let names = list(users.iter().map(|user| Name(user)));
+    let mut connect = vec![
+        Syntax("REVOKE CONNECT ON DATABASE "),
+        Name(database),
+        Syntax(" FROM "),
+    ];
+    connect.extend(&names);
+    let mut script = Script::default();
+    script.push(&connect);
+    if let Some(owner) = owner_of_public {
+        let mut usage = vec![Syntax("REVOKE USAGE ON SCHEMA public FROM ")];
+        usage.extend(&names);
+        let mut inner = Script::default();
+        inner.push(&usage);
+        script.append(session.acting_for(owner, inner).await?);
+    }
+    Ok(script)
+}
+
+/// The users of the tenant `$1` who have CONNECT by a grant of their own, as the role `$3` has it,
+/// and USAGE on the schema `public` exactly if the role has it. Grants that may be passed on are not
+/// the service's. Before PostgreSQL 16 a role with NOINHERIT would get nothing from its membership,
+/// so it keeps its grants. `IS TRUE` keeps PostgreSQL from a join, which takes minutes with 10,000 users.
+pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
+        SELECT DISTINCT a.grantee FROM pg_catalog.pg_database d \
+        CROSS JOIN LATERAL pg_catalog.aclexplode( \
+            coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a \
+        WHERE d.datname = $1 AND a.privilege_type = 'CONNECT' AND NOT a.is_grantable \
+    ), usage AS MATERIALIZED ( \
+        SELECT DISTINCT a.grantee FROM pg_catalog.pg_namespace n \
+        CROSS JOIN LATERAL pg_catalog.aclexplode( \
+            coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) || '{}') a \
+        WHERE n.nspname = 'public' AND a.privilege_type = 'USAGE' AND NOT a.is_grantable \
+    ), given AS ( \
+        SELECT r.oid IN (SELECT u.grantee FROM usage u) AS uses FROM pg_catalog.pg_roles r \
+        WHERE r.rolname = $3::text::name AND r.oid IN (SELECT c.grantee FROM connect c) \
+    ) \
+    SELECT r.rolname::text FROM pg_catalog.pg_roles r CROSS JOIN given g \
+    WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
+      AND pg_catalog.substr(r.rolname::text, pg_catalog.length($1) + 2) !~ '[/$]' \
+      AND (r.oid IN (SELECT c.grantee FROM connect c)) IS TRUE \
+      AND (r.oid IN (SELECT u.grantee FROM usage u)) = g.uses \
+      AND (r.rolinherit OR pg_catalog.current_setting('server_version_num')::int >= 160000) \
+      AND pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), $2) \
+    ORDER BY 1";

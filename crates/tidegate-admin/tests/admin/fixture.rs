@@ -1,0 +1,128 @@
+//! What the tests of administration share.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tidegate_admin::{Admin, RolePasswords};
+use tidegate_embedded::testing;
+use tidegate_postgres::role_password;
+use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_wire::{Config, Secret};
+use tokio_postgres::{Client, NoTls};
+
+/// The master secret of all tests: they share a cluster, and so the roles' names are distinct.
+pub(super) const SECRET: [u8; 32] = [7; 32];
+
+/// The configuration of the cluster's superuser.
+pub(super) fn superuser() -> Config {
+    Config::from_url(&testing::cluster().admin_url()).unwrap()
+}
+
+/// An administrator with a configuration.
+pub(super) fn admin(config: Config) -> Admin {
+    // One counter for all, so that no two checks of the doctor make the same role.
+    static SALT: AtomicU32 = AtomicU32::new(1);
+    let passwords = RolePasswords::new(SECRET, || {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&SALT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        bytes
+    });
+    Admin::new(config, passwords)
+}
+
+/// An administrator that is no superuser, with the rights that OPERATIONS names.
+pub(super) async fn service_admin(name: &str) -> Config {
+    let root = root("postgres").await;
+    let sql = format!(
+        "CREATE ROLE {name} LOGIN CREATEROLE CREATEDB PASSWORD 'service';
+         GRANT pg_signal_backend, pg_read_all_stats TO {name};"
+    );
+    root.batch_execute(&sql).await.unwrap();
+    let major = testing::cluster().version().major;
+    if major < 15 {
+        lend_the_template(name).await;
+    }
+    superuser().with_login(name, Secret::new("service"))
+}
+
+/// Before 15 the schema `public` of a new database is the superuser's, and OPERATIONS says to give
+/// that of `template1` to the administrator: here to a role that all of them are members of.
+pub(super) async fn lend_the_template(name: &str) {
+    let template = root("template1").await;
+    let sql = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock(7);
+         DO $$ BEGIN
+           IF to_regrole('svc_templates') IS NULL THEN CREATE ROLE svc_templates; END IF;
+         END $$;
+         ALTER SCHEMA public OWNER TO svc_templates;
+         GRANT svc_templates TO {name}; COMMIT"
+    );
+    template.batch_execute(&sql).await.unwrap();
+}
+
+/// A connection as the cluster's superuser.
+pub(super) async fn root(database: &str) -> Client {
+    let cluster = testing::cluster();
+    connect(database, cluster.admin_user(), cluster.admin_password())
+        .await
+        .unwrap()
+}
+
+/// Makes a control database that names a tenant and one user's role with its group.
+pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>) {
+    let home = root("postgres").await;
+    let create = format!("CREATE DATABASE {control}");
+    home.batch_execute(&create).await.unwrap();
+    let sql = "CREATE SCHEMA tidegate; GRANT USAGE ON SCHEMA tidegate TO PUBLIC;
+        CREATE TABLE tidegate.tenants (name text, owner_role text, adopted bool);
+        CREATE TABLE tidegate.users (database text, role text, user_group text,
+            default_user bool);
+        GRANT SELECT ON ALL TABLES IN SCHEMA tidegate TO PUBLIC";
+    let inside = root(control).await;
+    inside.batch_execute(sql).await.unwrap();
+    let insert = "INSERT INTO tidegate.tenants VALUES ($1, $1, false)";
+    inside.execute(insert, &[&tenant]).await.unwrap();
+    if let Some((role, group)) = user {
+        let insert = "INSERT INTO tidegate.users VALUES ($1, $2, $3)";
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] = [&tenant, &role, &group];
+        inside.execute(insert, &values).await.unwrap();
+    }
+}
+
+/// A connection as a user of a tenant.
+pub(super) async fn user(database: &str, role: &str) -> Result<Client, tokio_postgres::Error> {
+    connect(database, role, &role_password(&SECRET, role, 1)).await
+}
+
+/// A connection with any login.
+pub(super) async fn connect(
+    database: &str,
+    role: &str,
+    password: &str,
+) -> Result<Client, tokio_postgres::Error> {
+    let mut config = tokio_postgres::Config::new();
+    config.host("127.0.0.1").port(testing::cluster().port());
+    config.dbname(database).user(role).password(password);
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// The SQLSTATE of a statement that must fail.
+pub(super) async fn refusal(client: &Client, sql: &str) -> String {
+    let error = client.batch_execute(sql).await.unwrap_err();
+    error.code().unwrap().code().to_owned()
+}
+
+/// One value of a query as text.
+pub(super) async fn value(client: &Client, sql: &str) -> String {
+    let row = client.query_one(sql, &[]).await.unwrap();
+    row.get::<_, Option<String>>(0).unwrap_or_default()
+}
+
+pub(super) fn database(name: &str) -> DatabaseName {
+    DatabaseName::new(name)
+}
+
+pub(super) fn role(name: &str) -> RoleName {
+    RoleName::new(name)
+}

@@ -1,0 +1,104 @@
+//! Groups of users, and memberships that the administrator did not make.
+
+use tidegate_admin::Error;
+use tidegate_admin::doctor::FeedLogin;
+use tidegate_embedded::testing;
+
+use super::fixture::{admin, database, keep, role, root, service_admin, superuser, value};
+
+const MEMBER: &str = "SELECT string_agg(DISTINCT g.rolname, ',' ORDER BY g.rolname) \
+    FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid \
+    JOIN pg_roles u ON u.oid = m.member WHERE g.rolname !~ '[$]users$' AND u.rolname = ";
+
+#[tokio::test]
+async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it_out() {
+    let admin = admin(service_admin("svc_stays").await);
+    let (tenant, ann) = (database("stays"), role("stays/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &ann).await.unwrap();
+    let (old, new) = (role("stays/group/old"), role("stays/group/new"));
+    admin
+        .set_groups(&tenant, &ann, std::slice::from_ref(&old))
+        .await
+        .unwrap();
+    let root = root("postgres").await;
+    let by_another = "GRANT \"stays/group/old\" TO \"stays/ann\"";
+    root.batch_execute(by_another).await.unwrap();
+    let groups = format!("{MEMBER}'stays/ann'");
+
+    let set = admin
+        .set_groups(&tenant, &ann, std::slice::from_ref(&new))
+        .await;
+    if testing::cluster().version().major >= 16 {
+        let Err(Error::StaysMember { role, group, sql }) = set else {
+            panic!("{set:?}");
+        };
+        assert_eq!((&*role, &*group), ("stays/ann", "stays/group/old"));
+        let grantor = "SELECT rolname::text FROM pg_roles WHERE oid = 10";
+        let grantor = value(&root, grantor).await;
+        assert_eq!(
+            sql,
+            [format!(
+                "REVOKE \"stays/group/old\" FROM \"stays/ann\" GRANTED BY \"{grantor}\";"
+            )]
+        );
+        // Neither half of it was done.
+        assert_eq!(value(&root, &groups).await, "stays/group/old");
+        root.batch_execute(&sql[0]).await.unwrap();
+        admin
+            .set_groups(&tenant, &ann, std::slice::from_ref(&new))
+            .await
+            .unwrap();
+    } else {
+        set.unwrap();
+    }
+    assert_eq!(value(&root, &groups).await, "stays/group/new");
+}
+
+#[tokio::test]
+async fn a_superuser_ends_memberships_whoever_made_them() {
+    let maker = admin(service_admin("svc_ended").await);
+    let (tenant, ann) = (database("ended"), role("ended/ann"));
+    maker.create_tenant(&tenant).await.unwrap();
+    maker.create_user(&tenant, &ann).await.unwrap();
+    let group = role("ended/group/old");
+    maker
+        .set_groups(&tenant, &ann, std::slice::from_ref(&group))
+        .await
+        .unwrap();
+    let superuser = admin(superuser());
+    superuser.set_groups(&tenant, &ann, &[]).await.unwrap();
+    let groups = format!("{MEMBER}'ended/ann'");
+    assert_eq!(value(&root("postgres").await, &groups).await, "");
+}
+
+#[tokio::test]
+async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
+    let mut config = service_admin("svc_regroup").await;
+    config.control_database = database("regroup_control");
+    let admin = admin(config);
+    let (tenant, ann) = (database("regroup"), role("regroup/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &ann).await.unwrap();
+    keep("regroup_control", "regroup", Some(("regroup/ann", "old"))).await;
+    let root = root("postgres").await;
+    let groups = format!("{MEMBER}'regroup/ann'");
+    let come_back = "CREATE ROLE \"regroup/group/old\"; \
+                     COMMENT ON ROLE \"regroup/group/old\" IS 'made by Tidegate'";
+    // Once the group is gone, once it came back from a backup as the superuser's.
+    for group_is_there in [false, true] {
+        if group_is_there {
+            root.batch_execute(come_back).await.unwrap();
+        }
+        let findings = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let mut findings = findings.into_iter();
+        let outside = findings.find(|finding| finding.text.contains("roles of their groups"));
+        let sql = outside.unwrap().sql.unwrap();
+        root.batch_execute(&sql).await.unwrap();
+        assert_eq!(value(&root, &groups).await, "regroup/group/old");
+        admin.set_groups(&tenant, &ann, &[]).await.unwrap();
+        assert_eq!(value(&root, &groups).await, "");
+        let drop = "DROP ROLE \"regroup/group/old\"";
+        root.batch_execute(drop).await.unwrap();
+    }
+}

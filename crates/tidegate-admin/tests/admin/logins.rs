@@ -1,0 +1,376 @@
+//! Roles whose login PostgreSQL refuses, their repair, and what the sessions of a shared role begin
+//! with.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_admin::{Admin, RoleCredentials, RolePasswords};
+use tidegate_embedded::Cluster;
+use tidegate_pool::{Connector as _, Key, OpenError, Pool, Settings};
+use tidegate_postgres::{Connection, Credential, Credentials as _, RoleConnector};
+use tidegate_service::Control;
+use tidegate_sql::{Error, Executor, Login, LoginRefused, Sharing};
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Config, ConnectError, ConnectFault};
+use tokio_postgres::{Client, NoTls};
+
+use super::fixture::{
+    SECRET, admin as administrator, database, role, root, service_admin, superuser, user, value,
+};
+
+/// A cluster of its own with a tenant, whose owner's role strangers share.
+struct Place {
+    cluster: Cluster,
+    admin: Admin,
+    config: Arc<Config>,
+    control: Arc<Control>,
+    credentials: Arc<RoleCredentials>,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let settings = tidegate_embedded::testing::settings();
+        let settings = settings.with("shared_preload_libraries", "plpgsql");
+        let cluster = Cluster::start(settings).await.unwrap();
+        let config = Config::from_url(&cluster.admin_url()).unwrap();
+        let passwords = RolePasswords::new(SECRET, || [5; 16]);
+        let admin = Admin::new(config.clone(), passwords.clone());
+        admin.prepare_control_database().await.unwrap();
+        admin.create_tenant(&database("shop")).await.unwrap();
+        let config = Arc::new(config);
+        let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+        let version = admin.server().await.unwrap().version;
+        let service: Arc<dyn Executor> = control.clone();
+        let credentials = RoleCredentials::new(service, passwords, version).unwrap();
+        Self {
+            cluster,
+            admin,
+            config,
+            control,
+            credentials: Arc::new(credentials),
+        }
+    }
+
+    fn key() -> Key {
+        Key {
+            database: database("shop"),
+            role: role("shop"),
+            trusted: false,
+        }
+    }
+
+    async fn root(&self) -> Client {
+        let url = self.cluster.url("shop");
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    async fn open(&self) -> Result<Connection, ConnectError> {
+        let Credential { password, pins, .. } =
+            self.credentials.of(&Self::key(), true).await.unwrap();
+        Connection::open(&self.config, "shop", "shop", password.reveal(), &pins).await
+    }
+
+    fn connector(&self) -> RoleConnector {
+        let (config, control) = (self.config.clone(), self.control.clone());
+        RoleConnector::new(config, self.credentials.clone(), control)
+    }
+
+    /// As `tidegate user repair` does for a role that anonymous callers share.
+    async fn repair(&self) -> tidegate_admin::Result<Vec<String>> {
+        let (key, connector) = (Self::key(), self.connector());
+        self.admin.repair_login(&connector, &key, true).await
+    }
+
+    /// Opens a connection as the service does for anonymous callers.
+    async fn acquire(&self) -> tidegate_sql::Result<()> {
+        self.acquire_for(Sharing::Strangers).await
+    }
+
+    async fn acquire_for(&self, sharing: Sharing) -> tidegate_sql::Result<()> {
+        let pool = Pool::new(self.connector(), Settings::default(), Jitter::none());
+        let login = Login {
+            database: database("shop"),
+            role: role("shop"),
+            sharing,
+        };
+        pool.acquire(&login).await.map(drop)
+    }
+
+    /// Lets roles log in by the MD5 hashes of their passwords, where they have one.
+    async fn allow_md5(&self) {
+        let root = self.root().await;
+        let path = PathBuf::from(value(&root, "SHOW hba_file").await);
+        let owner = std::fs::metadata(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("scram-sha-256", "md5")).unwrap();
+        chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        root.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    }
+}
+
+/// PostgreSQL refuses a login with a value that a library, loaded with the server, finds wrong.
+#[tokio::test]
+async fn settings_of_a_library_that_a_shared_role_made_let_it_in() {
+    let place = Place::new().await;
+    let root = place.root().await;
+    // The first as the role itself, the others as an operator.
+    let as_role = "SET SESSION AUTHORIZATION shop; \
+        ALTER ROLE shop SET plpgsql.print_strict_params = on; RESET SESSION AUTHORIZATION";
+    let as_operator = "ALTER ROLE shop SET plpgsql.variable_conflict = 'use_column'; \
+        ALTER ROLE shop SET unknown.setting = 'x'; \
+        ALTER ROLE ALL IN DATABASE shop SET plpgsql.extra_warnings = 'too_many_rows'; \
+        ALTER ROLE shop SET plpgsql.extra_warnings = 'all'";
+    root.batch_execute(as_role).await.unwrap();
+    root.batch_execute(as_operator).await.unwrap();
+    // What a library had once and has no more.
+    let stale = "UPDATE pg_db_role_setting SET setconfig = setconfig || '{plpgsql.gone=1}' \
+        WHERE setrole = 'shop'::regrole";
+    root.batch_execute(stale).await.unwrap();
+    let credential = place.credentials.of(&Place::key(), true).await.unwrap();
+    let pinned = |name: &str| {
+        let mut pins = credential.pins.defaults.iter();
+        pins.find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    };
+    assert_eq!(pinned("plpgsql.print_strict_params"), Some("off"));
+    assert_eq!(pinned("plpgsql.extra_warnings"), Some("too_many_rows"));
+    assert_eq!(pinned("unknown.setting"), Some(""));
+    assert_eq!(pinned("plpgsql.variable_conflict"), None);
+    assert_eq!(pinned("plpgsql.gone"), None);
+    place.open().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_repair_resets_the_settings_that_postgresql_refuses() {
+    let place = Place::new().await;
+    let root = place.root().await;
+    let library = "ALTER ROLE shop SET session_preload_libraries = 'no_such_library'";
+    root.batch_execute(library).await.unwrap();
+    let more = "ALTER ROLE shop SET temp_file_limit = '1GB'; \
+        ALTER ROLE shop IN DATABASE shop SET log_statement = 'all'; \
+        ALTER ROLE shop IN DATABASE shop SET session_preload_libraries = 'plpgsql, not_there'";
+    root.batch_execute(more).await.unwrap();
+    let refused = place.open().await.unwrap_err();
+    assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+    let told = place.acquire().await.unwrap_err();
+    assert!(matches!(told, Error::Unavailable { .. }), "{told}");
+    // PostgreSQL names one of the two at a time.
+    let reset = "ALTER ROLE \"shop\" RESET \"session_preload_libraries\";";
+    let reset_here =
+        "ALTER ROLE \"shop\" IN DATABASE \"shop\" RESET \"session_preload_libraries\";";
+    assert_eq!(place.repair().await.unwrap(), [reset_here, reset]);
+    place.acquire().await.unwrap();
+    assert_eq!(
+        settings(&root).await,
+        "log_statement=all temp_file_limit=1GB"
+    );
+
+    let Credential {
+        password, mut pins, ..
+    } = place.credentials.of(&Place::key(), true).await.unwrap();
+    for (name, value) in [("work_mem", "much"), ("no_such_setting", "1")] {
+        pins.defaults = vec![(name.to_owned(), value.to_owned())];
+        let opened =
+            Connection::open(&place.config, "shop", "shop", password.reveal(), &pins).await;
+        let refused = opened.unwrap_err();
+        assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+        assert_eq!(refused.fault(), ConnectFault::Login);
+    }
+    // Which only an operator may set: that is no fault of the role's.
+    pins.defaults = vec![("log_statement".to_owned(), "all".to_owned())];
+    let opened = Connection::open(&place.config, "shop", "shop", password.reveal(), &pins).await;
+    assert_eq!(opened.unwrap_err().fault(), ConnectFault::Barred);
+}
+
+#[tokio::test]
+async fn a_setting_that_is_too_long_to_begin_with_keeps_nobody_else_out() {
+    let place = Place::new().await;
+    let root = place.root().await;
+    let long = format!(
+        "ALTER ROLE shop SET search_path = {}; ALTER ROLE shop SET log_statement = 'all'",
+        "a".repeat(60) + &", b".repeat(4000)
+    );
+    root.batch_execute(&long).await.unwrap();
+    // PostgreSQL would close the connection without an error, as if it were away for everybody.
+    let told = place.acquire_for(Sharing::One(1)).await.unwrap_err();
+    let Error::Unavailable { source, .. } = told else {
+        panic!("{told}");
+    };
+    assert!(source.unwrap().is::<LoginRefused>());
+    let (key, connector) = (Place::key(), place.connector());
+    let repaired = place.admin.repair_login(&connector, &key, false).await;
+    assert_eq!(
+        repaired.unwrap(),
+        ["ALTER ROLE \"shop\" RESET \"search_path\";"]
+    );
+    assert_eq!(settings(&root).await, "log_statement=all");
+    place.acquire_for(Sharing::One(1)).await.unwrap();
+}
+
+/// The role's own settings, for whatever database.
+async fn settings(root: &Client) -> String {
+    let sql = "SELECT string_agg(c, ' ' ORDER BY c) FROM pg_db_role_setting, unnest(setconfig) c \
+        WHERE setrole = 'shop'::regrole";
+    value(root, sql).await
+}
+
+#[tokio::test]
+async fn a_repair_takes_nothing_from_a_role_that_the_database_keeps_out() {
+    let place = Place::new().await;
+    let root = place.root().await;
+    let spoil = "ALTER ROLE shop SET temp_file_limit = '1GB'; \
+        ALTER ROLE shop IN DATABASE shop SET log_statement = 'all'; \
+        ALTER DATABASE shop SET session_preload_libraries = 'no_such_library'";
+    root.batch_execute(spoil).await.unwrap();
+    let refused = place.open().await.unwrap_err();
+    assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+    let told = place.acquire().await.unwrap_err();
+    assert!(matches!(told, Error::Unavailable { .. }), "{told}");
+    let told = place.repair().await.unwrap_err();
+    assert!(
+        told.reason().contains("no_such_library"),
+        "{}",
+        told.reason()
+    );
+    assert_eq!(
+        settings(&root).await,
+        "log_statement=all temp_file_limit=1GB"
+    );
+    let mend = "ALTER DATABASE shop RESET session_preload_libraries";
+    root.batch_execute(mend).await.unwrap();
+    place.acquire().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_role_that_gave_itself_an_md5_password_can_be_repaired() {
+    let place = Place::new().await;
+    place.allow_md5().await;
+    let root = place.root().await;
+    let spoil = "ALTER ROLE shop PASSWORD 'md5d41d8cd98f00b204e9800998ecf8427e'";
+    root.batch_execute(spoil).await.unwrap();
+    let began = Instant::now();
+    loop {
+        match place.open().await.unwrap_err() {
+            ConnectError::Md5 => break,
+            // PostgreSQL has not read the file again.
+            ConnectError::Refused(said) if said.sqlstate == "28P01" => {}
+            other => panic!("{other}"),
+        }
+        assert!(began.elapsed() < Duration::from_secs(30));
+        tokio::task::yield_now().await;
+    }
+    assert!(place.acquire().await.is_err());
+    assert!(place.repair().await.unwrap().is_empty());
+    place.acquire().await.unwrap();
+}
+
+/// A connector of the tests' cluster.
+async fn connector(config: Config) -> RoleConnector {
+    let config = Arc::new(config);
+    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let passwords = RolePasswords::new(SECRET, || [5; 16]);
+    let version = administrator((*config).clone())
+        .server()
+        .await
+        .unwrap()
+        .version;
+    let service: Arc<dyn Executor> = control.clone();
+    let credentials = RoleCredentials::new(service, passwords, version).unwrap();
+    RoleConnector::new(config, Arc::new(credentials), control)
+}
+
+fn key(database_name: &str, role_name: &str) -> Key {
+    Key {
+        database: database(database_name),
+        role: role(role_name),
+        trusted: false,
+    }
+}
+
+#[tokio::test]
+async fn a_repair_sets_the_password_and_keeps_settings_that_keep_nobody_out() {
+    let config = service_admin("svc_repair").await;
+    let admin = administrator(config);
+    admin.create_tenant(&database("spoilt")).await.unwrap();
+    let owner = user("spoilt", "spoilt").await.unwrap();
+    owner
+        .batch_execute(
+            "ALTER ROLE spoilt PASSWORD 'mine'; ALTER ROLE spoilt SET search_path = nowhere; \
+             ALTER ROLE spoilt IN DATABASE spoilt SET work_mem = '64kB'",
+        )
+        .await
+        .unwrap();
+    assert!(user("spoilt", "spoilt").await.is_err());
+    let connector = connector(superuser()).await;
+    let key = key("spoilt", "spoilt");
+    let repaired = admin.repair_login(&connector, &key, false).await;
+    assert!(repaired.unwrap().is_empty());
+    let owner = user("spoilt", "spoilt").await.unwrap();
+    let sql = "SELECT concat_ws(' ', current_setting('search_path'), current_setting('work_mem'))";
+    assert_eq!(value(&owner, sql).await, "nowhere 64kB");
+}
+
+/// PostgreSQL says of both that the password is wrong.
+#[tokio::test]
+async fn a_role_that_may_not_log_in_is_told_apart_from_one_with_another_password() {
+    let admin = administrator(superuser());
+    let tenant = database("kept_out");
+    admin.create_tenant(&tenant).await.unwrap();
+    let connector = connector(superuser()).await;
+    let owner = key("kept_out", "kept_out");
+    let root = root("postgres").await;
+    let set = |what: &'static str| {
+        let root = &root;
+        async move {
+            let sql = format!("ALTER ROLE kept_out {what}");
+            root.batch_execute(&sql).await.unwrap();
+        }
+    };
+    set("PASSWORD 'another'").await;
+    let refused = connector.open(&owner, false).await.unwrap_err();
+    assert!(matches!(refused, OpenError::Login(_)), "{refused:?}");
+    for (keeps_out, lets_in) in [
+        ("NOLOGIN", "LOGIN"),
+        ("VALID UNTIL '2020-01-01'", "VALID UNTIL 'infinity'"),
+    ] {
+        set(keeps_out).await;
+        let refused = connector.open(&owner, false).await.unwrap_err();
+        let OpenError::Barred { said, .. } = refused else {
+            panic!("{keeps_out}: {refused:?}");
+        };
+        assert_eq!(said.sqlstate, "28000", "{keeps_out}");
+        let told = admin.repair_login(&connector, &owner, false).await;
+        assert!(
+            matches!(told, Err(tidegate_admin::Error::LoginRefused { .. })),
+            "{told:?}"
+        );
+        set(lets_in).await;
+        set("PASSWORD 'another'").await;
+    }
+    let gone = connector.open(&key("never_made", "kept_out"), false).await;
+    assert!(matches!(gone, Err(OpenError::NoDatabase)), "{gone:?}");
+    let never = connector
+        .open(&key("kept_out", "kept_out/never"), false)
+        .await;
+    assert!(matches!(never, Err(OpenError::Barred { .. })), "{never:?}");
+
+    admin.repair_login(&connector, &owner, false).await.unwrap();
+    user("kept_out", "kept_out").await.unwrap();
+    let never = key("kept_out", "kept_out/never");
+    let told = admin.repair_login(&connector, &never, false).await;
+    assert!(
+        matches!(told, Err(tidegate_admin::Error::NoRole(_))),
+        "{told:?}"
+    );
+    let foreign = key("kept_out", "postgres");
+    let told = admin.repair_login(&connector, &foreign, false).await;
+    assert!(
+        matches!(told, Err(tidegate_admin::Error::NotOurs(_))),
+        "{told:?}"
+    );
+}

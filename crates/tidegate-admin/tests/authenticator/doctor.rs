@@ -1,0 +1,85 @@
+//! What the doctor says of shared connections.
+
+use tidegate_admin::doctor::{FeedLogin, Finding};
+use tidegate_admin::is_unprintable;
+
+use super::fixture::Tenant;
+
+/// What the doctor says of a tenant's shared connections.
+async fn said(tenant: &Tenant) -> Vec<Finding> {
+    let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
+    let about = format!("users of the tenant {} do not all share", tenant.name);
+    let findings = findings.unwrap().into_iter();
+    findings
+        .filter(|finding| finding.text.starts_with(&about))
+        .collect()
+}
+
+/// What keeps users from sharing connections, and a part of what the doctor says.
+const HARMS: [(&str, &str); 10] = [
+    ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
+    (
+        "CREATE SCHEMA IF NOT EXISTS \"a\u{1b}[2J\nb\"; GRANT CREATE ON SCHEMA \"a\u{1b}[2J\nb\" TO \"@mallory\"",
+        "may make objects",
+    ),
+    ("ALTER ROLE \"@$authenticator1\" NOLOGIN", "is locked"),
+    ("ALTER ROLE \"@$authenticator1\" INHERIT", "inherits"),
+    (
+        "ALTER ROLE \"@$authenticator1\" VALID UNTIL '2001-01-01'",
+        "is locked",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" CONNECTION LIMIT 0",
+        "limited",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" SET work_mem = '1MB'; \
+         ALTER ROLE \"@$authenticator1\" IN DATABASE shared_doctor SET work_mem = '1MB'",
+        "settings of its own",
+    ),
+    (
+        "REVOKE SELECT ON tidegate_catalog.objections FROM \"@$authenticator1\"",
+        "lacks",
+    ),
+    ("ALTER ROLE \"@$authenticator1\" CREATEROLE", "CREATEROLE"),
+    ("GRANT shared_doctor TO \"@$authenticator1\"", "owner"),
+];
+
+#[tokio::test]
+async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
+    let tenant = Tenant::new("shared_doctor").await;
+    assert_eq!(said(&tenant).await, []);
+    for (harm, part) in HARMS {
+        tenant.run(harm).await;
+        let found = said(&tenant).await;
+        assert!(
+            found.iter().any(|finding| finding.text.contains(part)),
+            "{harm}: {found:?}"
+        );
+        for sql in found.iter().filter_map(|finding| finding.sql.as_deref()) {
+            let unprintable = |char| is_unprintable(char) && char != '\n';
+            assert!(!sql.contains(unprintable), "{sql:?}");
+            // The first line connects.
+            tenant.run(sql.split_once('\n').unwrap().1).await;
+        }
+        assert_eq!(said(&tenant).await, [], "{harm}");
+    }
+    for (harm, part) in [
+        (
+            "REVOKE \"@bob\" FROM \"@$authenticator1\"",
+            "1 user(s) have none",
+        ),
+        (
+            "DROP OWNED BY \"@$authenticator1\"; DROP ROLE \"@$authenticator1\"",
+            "0 authenticator(s)",
+        ),
+    ] {
+        tenant.run(harm).await;
+        let found = said(&tenant).await;
+        assert!(
+            found.iter().any(|finding| finding.text.contains(part)),
+            "{harm}: {found:?}"
+        );
+    }
+    assert_eq!(tenant.of("alice").await, None);
+}

@@ -1,0 +1,199 @@
+//! A tenant with users and nodes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tidegate_admin::{Admin, RolePasswords};
+use tidegate_embedded::testing;
+use tidegate_postgres::{Authenticators, role_password};
+use tidegate_service::Control;
+use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
+use tokio_postgres::{Client, NoTls};
+
+const SECRET: [u8; 32] = [9; 32];
+
+/// A tenant on the cluster that the tests share; its name is the test's own. Its users are alice,
+/// bob and mallory.
+pub(super) struct Tenant {
+    pub(super) name: &'static str,
+    pub(super) admin: Admin,
+    /// The superuser, in the tenant's database.
+    pub(super) root: Client,
+    pub(super) node: Authenticators,
+}
+
+impl Tenant {
+    pub(super) async fn new(name: &'static str) -> Self {
+        let config = config(name);
+        let admin = Admin::new(config.clone(), passwords());
+        let home = root("postgres").await;
+        home.batch_execute(&format!("CREATE DATABASE {name}_control"))
+            .await
+            .unwrap();
+        let control = root(&format!("{name}_control")).await;
+        let records = format!(
+            "CREATE SCHEMA tidegate; CREATE TABLE tidegate.tenants \
+             (name text, owner_role text, adopted bool); \
+             CREATE TABLE tidegate.users (database text, role text, user_group text, \
+             default_user bool); \
+             INSERT INTO tidegate.tenants VALUES ('{name}', '{name}', false)"
+        );
+        control.batch_execute(&records).await.unwrap();
+        admin.create_tenant(&DatabaseName::new(name)).await.unwrap();
+        let tenant = Self {
+            name,
+            admin,
+            root: root(name).await,
+            node: node(name),
+        };
+        let owner = tenant.login(name).await;
+        owner
+            .batch_execute("CREATE TABLE own (who text, what text); ALTER TABLE own ENABLE ROW LEVEL SECURITY; \
+                CREATE POLICY own ON own USING (who = current_user) WITH CHECK (who = current_user)")
+            .await
+            .unwrap();
+        for user in ["alice", "bob", "mallory"] {
+            tenant.user(user).await;
+            let user = tenant.role(user);
+            let sql = format!("GRANT SELECT, INSERT, UPDATE ON own TO \"{user}\"");
+            owner.batch_execute(&sql).await.unwrap();
+        }
+        tenant
+    }
+
+    pub(super) fn database(&self) -> DatabaseName {
+        DatabaseName::new(self.name)
+    }
+
+    /// The role of a user.
+    pub(super) fn role(&self, user: &str) -> RoleName {
+        RoleName::new(format!("{}/{user}", self.name))
+    }
+
+    /// Makes a user.
+    pub(super) async fn user(&self, user: &str) {
+        let made = self
+            .admin
+            .create_user(&self.database(), &self.role(user))
+            .await;
+        made.unwrap();
+    }
+
+    /// Runs SQL of the superuser's, in which `@` stands for the beginning of users' names.
+    pub(super) async fn run(&self, sql: &str) {
+        let sql = sql.replace('@', &format!("{}/", self.name));
+        self.root.batch_execute(&sql).await.unwrap();
+    }
+
+    /// One value of a query of the superuser's.
+    pub(super) async fn value(&self, sql: &str) -> String {
+        let sql = sql.replace('@', &format!("{}/", self.name));
+        let row = self.root.query_one(&sql, &[]).await.unwrap();
+        row.get::<_, Option<String>>(0).unwrap_or_default()
+    }
+
+    /// A connection that logged in as a role.
+    pub(super) async fn login(&self, role: &str) -> Client {
+        self.try_login(role).await.unwrap()
+    }
+
+    pub(super) async fn try_login(&self, role: &str) -> Result<Client, tokio_postgres::Error> {
+        let mut config = tokio_postgres::Config::new();
+        config.host("127.0.0.1").port(testing::cluster().port());
+        config
+            .dbname(self.name)
+            .user(role)
+            .password(role_password(&SECRET, role, 1));
+        let (client, connection) = config.connect(NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// A connection of the first authenticator.
+    pub(super) async fn shared(&self) -> Client {
+        self.login(&format!("{}/$authenticator1", self.name)).await
+    }
+
+    /// A user's authenticator, as this node knows it.
+    pub(super) async fn of(&self, user: &str) -> Option<RoleName> {
+        self.node.of(&self.database(), &self.role(user)).await
+    }
+
+    /// Waits until the node knows that a user shares connections, or does not.
+    pub(super) async fn settles(&self, user: &str, shares: bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            self.node.refresh().await.unwrap();
+            // As the executor does when a switch is refused, and the watch when the database tells.
+            self.node.distrust(&self.database());
+            if self.of(user).await.is_some() == shares {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{:?}", self.node.decisions());
+        }
+    }
+
+    /// Why users do not share connections, and what sets it right.
+    pub(super) async fn objection(&self) -> Option<(String, String)> {
+        self.of("alice").await;
+        let decisions = self.node.decisions();
+        let first = decisions[0].objections.first()?;
+        Some((first.reason.clone(), first.remedy.clone()))
+    }
+
+    /// Switches the role as the executor does, and reads what the user sees; else the SQLSTATE.
+    pub(super) async fn as_user(
+        &self,
+        shared: &Client,
+        user: &str,
+        sql: &str,
+    ) -> Result<String, String> {
+        let code = |error: tokio_postgres::Error| error.code().unwrap().code().to_owned();
+        shared.batch_execute("BEGIN").await.unwrap();
+        let role = self.role(user);
+        let switched = shared
+            .query(Authenticators::SWITCH, &[&role.as_str()])
+            .await;
+        let done = match switched.map_err(code) {
+            Ok(_) => shared.query_one(sql, &[]).await.map_err(code),
+            Err(code) => Err(code),
+        };
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        shared.batch_execute(end).await.unwrap();
+        done.map(|row| row.get::<_, Option<String>>(0).unwrap_or_default())
+    }
+}
+
+fn config(name: &str) -> Config {
+    let mut config = Config::from_url(&testing::cluster().admin_url()).unwrap();
+    config.control_database = DatabaseName::new(format!("{name}_control"));
+    config
+}
+
+/// Another node.
+pub(super) fn node(name: &str) -> Authenticators {
+    let control = Control::new(Arc::new(config(name)), Jitter::none()).unwrap();
+    Authenticators::new(Arc::new(control))
+}
+
+/// A connection of the superuser's.
+pub(super) async fn root(database: &str) -> Client {
+    let cluster = testing::cluster();
+    let (client, connection) = tokio_postgres::connect(&cluster.url(database), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+pub(super) fn passwords() -> RolePasswords {
+    static SALT: AtomicU32 = AtomicU32::new(1);
+    RolePasswords::new(SECRET, || {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&SALT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        bytes
+    })
+}

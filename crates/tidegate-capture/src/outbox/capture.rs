@@ -1,0 +1,222 @@
+//! Putting triggers on a table, and making sure that nothing of it can be missed.
+
+use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
+use tidegate_sql::DatabaseName;
+use tokio::time::Instant;
+
+use super::retry::Work;
+use super::{Shared, position, schema, unreadable};
+use crate::actor::Actor;
+use crate::table_kind::check_kind;
+use crate::writers;
+
+/// See [`tidegate_changelog::ChangeLog::capture`].
+pub(super) async fn capture(
+    shared: &Shared,
+    database: &DatabaseName,
+    demand: &Demand,
+) -> LogResult<Captured> {
+    let deadline = Instant::now() + demand.patience;
+    let admin = schema::ensure(shared, database).await?;
+    let table = Table::look(&admin, demand, deadline).await?;
+    if let (true, Some(since)) = (table.has_triggers, table.since) {
+        return Ok(settled(since));
+    }
+    if !table.has_triggers {
+        if table.since.is_some() {
+            // Whoever dropped or disabled them has made a gap for every node.
+            admin.rows(INSPECT, &[]).await?;
+        }
+        let attached = attach(shared, database, &admin, (demand, &table), deadline).await;
+        attached.map_err(|error| match error {
+            LogError::TimedOut { .. } => LogError::TimedOut {
+                what: format!("the end of the transactions that write to {}", table.name),
+                limit: demand.patience,
+            },
+            error => error,
+        })?;
+    }
+    // Who had found the lease run out, or no trigger, has not filled the outbox.
+    if !admin.rows(HAD_STOPPED, &[]).await?.is_empty() {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        writers::wait_for_their_end(&admin.client, rest).await?;
+    }
+    let seen = admin.partitions(demand.relation).await?;
+    let partitions = seen.map(|seen| seen.partitions.to_text());
+    let work = Work::Rows(MARK, &[&demand.relation, &partitions]);
+    let rows = admin.insist(deadline, work).await?;
+    let row = rows.first().ok_or_else(|| unreadable("a position"))?;
+    Ok(settled(position(row.get(0))))
+}
+
+fn settled(since: LogPosition) -> Captured {
+    Captured {
+        since,
+        barrier: since,
+    }
+}
+
+/// A table and its place in the capture.
+struct Table {
+    /// Qualified and quoted.
+    name: String,
+    owner: String,
+    has_triggers: bool,
+    since: Option<LogPosition>,
+    /// Triggers of ours that are there, whatever they are like.
+    old_triggers: Vec<String>,
+    /// Qualified and quoted.
+    partitions: Vec<String>,
+}
+
+impl Table {
+    async fn look(admin: &Actor, demand: &Demand, deadline: Instant) -> LogResult<Self> {
+        let work = Work::Rows(TABLE, &[&demand.relation, &demand.changes]);
+        let rows = admin.insist(deadline, work).await?;
+        let row = rows.first().ok_or(LogError::NoTable)?;
+        check_kind(row.get(0), row.get(1), row.get(2))?;
+        Ok(Self {
+            name: row.get(3),
+            owner: row.get(4),
+            has_triggers: row.get(5),
+            since: row.get::<_, Option<i64>>(6).map(position),
+            old_triggers: row.get(7),
+            partitions: row.get(8),
+        })
+    }
+}
+
+/// Puts the triggers on a table, as the owner of the database or, where that may not, as the
+/// administrator.
+async fn attach(
+    shared: &Shared,
+    database: &DatabaseName,
+    admin: &Actor,
+    (demand, table): (&Demand, &Table),
+    deadline: Instant,
+) -> LogResult<()> {
+    let commands = table.triggers(demand);
+    if let Some(owner) = owner(shared, database, admin, table, deadline).await? {
+        match owner.insist(deadline, Work::Run(&commands)).await {
+            // A partition may be somebody else's.
+            Err(LogError::NotAllowed { .. }) => {}
+            outcome => return outcome.map(drop),
+        }
+    }
+    let rows = admin.rows(MAY_CHANGE, &[&table.owner]).await?;
+    if !rows.first().is_some_and(|row| row.get(0)) {
+        let (role, owner) = (&shared.logins.admin.admin_role, &table.owner);
+        return Err(LogError::NotAllowed {
+            reason: format!("{role} may not put triggers on {} of {owner}", table.name),
+            remedy: format!("run GRANT \"{owner}\" TO \"{role}\""),
+        });
+    }
+    admin.insist(deadline, Work::Run(&commands)).await?;
+    Ok(())
+}
+
+/// The owner of the database, if it may put triggers on a table; it is let use their functions.
+async fn owner(
+    shared: &Shared,
+    database: &DatabaseName,
+    admin: &Actor,
+    table: &Table,
+    deadline: Instant,
+) -> LogResult<Option<Actor>> {
+    let Some(owner) = Actor::owner(&shared.logins, database).await? else {
+        return Ok(None);
+    };
+    let rows = owner.rows(MAY_CHANGE, &[&table.owner]).await?;
+    let Some(row) = rows.first().filter(|row| row.get(0)) else {
+        return Ok(None);
+    };
+    let (role, has_right): (&str, bool) = (row.get(1), row.get(2));
+    if !has_right {
+        let grant = format!(
+            "GRANT USAGE ON SCHEMA tidegate_outbox TO {role}; \
+             GRANT EXECUTE ON FUNCTION tidegate_outbox.note(), \
+             tidegate_outbox.note_truncate() TO {role}"
+        );
+        admin.insist(deadline, Work::Run(&grant)).await?;
+    }
+    Ok(Some(owner))
+}
+
+impl Table {
+    /// The commands that put the triggers on it. PostgreSQL waits until everybody has ended who
+    /// writes to it; who writes later sees the triggers.
+    fn triggers(&self, demand: &Demand) -> String {
+        let (name, oid) = (&self.name, demand.relation);
+        let operations = if demand.changes {
+            "INSERT OR UPDATE OR DELETE"
+        } else {
+            "INSERT"
+        };
+        let old = self.old_triggers.iter();
+        let mut commands: Vec<String> = old
+            .map(|trigger| format!("DROP TRIGGER \"{trigger}\" ON {name}"))
+            .collect();
+        // The name comes first in the alphabet, so that what other triggers of a row do comes
+        // behind the row's own change. ALWAYS fires for what a subscription of PostgreSQL's own
+        // applies, too.
+        commands.push(format!(
+            "CREATE TRIGGER \"!tidegate_outbox\" AFTER {operations} ON {name} \
+             FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('{oid}'); \
+             CREATE TRIGGER \"!tidegate_outbox_truncate\" AFTER TRUNCATE ON {name} \
+             FOR EACH STATEMENT EXECUTE FUNCTION tidegate_outbox.note_truncate(); \
+             ALTER TABLE {name} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\", \
+             ENABLE ALWAYS TRIGGER \"!tidegate_outbox_truncate\""
+        ));
+        // Before version 15 PostgreSQL does not do it by itself.
+        commands.extend(self.partitions.iter().map(|partition| {
+            format!("ALTER TABLE {partition} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\"")
+        }));
+        commands.join("; ")
+    }
+}
+
+const INSPECT: &str = "SELECT tidegate_outbox.inspect()";
+
+const HAD_STOPPED: &str = "\
+    SELECT FROM tidegate_outbox.state \
+    WHERE pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot()) < renewed";
+
+const TABLE: &str = "\
+    SELECT c.relkind::text, c.relpersistence::text, c.relispartition, \
+           pg_catalog.format('%I.%I', n.nspname, c.relname), \
+           pg_catalog.pg_get_userbyid(c.relowner)::text, \
+           EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid \
+                   AND t.tgfoid = 'tidegate_outbox.note()'::pg_catalog.regprocedure \
+                   AND t.tgenabled = 'A' AND (t.tgtype & 24 = 24 OR NOT $2) \
+                   AND t.tgargs = pg_catalog.convert_to(c.oid::text, 'UTF8') || '\\x00'::bytea) \
+           AND EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid \
+                   AND t.tgfoid = 'tidegate_outbox.note_truncate()'::pg_catalog.regprocedure \
+                   AND t.tgenabled = 'A') \
+           AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(c.oid) r \
+                   JOIN pg_catalog.pg_trigger t ON t.tgrelid = r.relid \
+                   WHERE t.tgfoid = 'tidegate_outbox.note()'::pg_catalog.regprocedure \
+                   AND t.tgenabled IN ('D', 'R')), \
+           (SELECT CASE WHEN d.since IS NOT NULL THEN greatest(d.since, d.changed) END \
+            FROM tidegate_outbox.captured d WHERE d.relation = c.oid), \
+           ARRAY(SELECT t.tgname::text FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid \
+                 AND t.tgname IN ('!tidegate_outbox', '!tidegate_outbox_truncate')), \
+           ARRAY(SELECT pg_catalog.format('%I.%I', m.nspname, p.relname) \
+                 FROM pg_catalog.pg_partition_tree(c.oid) r \
+                 JOIN pg_catalog.pg_class p ON p.oid = r.relid \
+                 JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace \
+                 WHERE p.oid <> c.oid AND p.relkind IN ('r', 'p')) \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.oid = $1";
+
+/// Whether this session may change what belongs to a role, who it is, and whether it may use the
+/// trigger functions.
+const MAY_CHANGE: &str = "\
+    SELECT pg_catalog.pg_has_role($1::text::name, 'USAGE'), pg_catalog.quote_ident(current_user), \
+           pg_catalog.has_schema_privilege('tidegate_outbox', 'USAGE') \
+    FROM pg_catalog.pg_roles r WHERE r.rolname = $1::text::name";
+
+const MARK: &str = "\
+    INSERT INTO tidegate_outbox.captured AS known (relation, since, partitions) \
+    VALUES ($1, tidegate_outbox.advance(), $2) \
+    ON CONFLICT (relation) DO UPDATE SET since = EXCLUDED.since, \
+        partitions = coalesce(known.partitions, EXCLUDED.partitions) RETURNING since";

@@ -1,0 +1,55 @@
+//! Opening a stream.
+
+use sha2::{Digest as _, Sha256};
+use tidegate_changelog::{LogError, LogIdentity, LogResult, LogStart};
+use tidegate_sql::DatabaseName;
+
+use super::reader::Course;
+use super::session::Reader;
+use super::stream::{Pace, Stream};
+use super::{Shared, position, readers, schema, unreadable};
+
+/// Opens a stream.
+pub(super) async fn open(
+    shared: &Shared,
+    database: &DatabaseName,
+    start: LogStart,
+) -> LogResult<Stream> {
+    let admin = schema::ensure(shared, database).await?;
+    schema::settle(&admin).await?;
+    let reader = Reader {
+        client: admin.client,
+    };
+    // As long as the session lasts, other nodes know that the outbox is read.
+    reader.rows(readers::MARK, &[]).await?;
+    let (now, renewed) = reader.advance().await?;
+    let rows = reader.rows(STATE, &[]).await?;
+    let row = rows.first().ok_or_else(|| unreadable("the state"))?;
+    let (log, earliest) = (row.get::<_, &str>(0), position(row.get(1)));
+    let start = match start {
+        LogStart::At(position) if position < earliest || position > now => {
+            return Err(LogError::Gone);
+        }
+        LogStart::At(position) => position,
+        LogStart::Earliest => earliest,
+        LogStart::Now => now,
+    };
+    let confirmed = shared.register(database, start);
+    let (busy, idle) = shared.settings.pace;
+    let course = Course::new(reader, start, renewed);
+    Ok(Stream::new(
+        course,
+        identity(log),
+        confirmed,
+        Pace(busy, idle),
+    ))
+}
+
+/// The log's own number in a shorter one.
+fn identity(log: &str) -> LogIdentity {
+    let digest: [u8; 32] = Sha256::digest(log.as_bytes()).into();
+    let [a, b, c, d, ..] = digest;
+    LogIdentity(u32::from_be_bytes([a, b, c, d]))
+}
+
+const STATE: &str = "SELECT log::text, earliest FROM tidegate_outbox.state";

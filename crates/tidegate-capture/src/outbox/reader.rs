@@ -1,0 +1,285 @@
+//! Reads the outbox from a position on, page by page, and has it told in the words of pgoutput.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tidegate_changelog::{LogError, LogMessage, LogPosition, LogResult};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, ToSql, Type};
+
+use super::layout::{self, Known, Layouts};
+use super::session::Reader;
+use super::{image, message, number, position, unreadable};
+
+/// How many changes are read at once at most.
+const PAGE: i64 = 1024;
+/// How many bytes of changes are read at once; one that is longer comes alone.
+const PAGE_BYTES: i64 = 4 << 20;
+
+/// A transaction that was told.
+#[derive(Debug)]
+struct Told {
+    commit: LogPosition,
+    xid: String,
+    changes: i64,
+    bytes: i64,
+}
+
+impl Told {
+    fn end(&self) -> LogPosition {
+        LogPosition(self.commit.0 + self.bytes.unsigned_abs())
+    }
+
+    fn fits_a_page(&self) -> bool {
+        self.changes <= PAGE && self.bytes <= PAGE_BYTES
+    }
+}
+
+/// The way through the outbox.
+pub(super) struct Course {
+    reader: Reader,
+    layouts: Layouts,
+    /// Another text after the definition or the policies of a table have changed.
+    definitions: String,
+    /// Since which transaction writers have not stopped; when it changes, there is a gap.
+    renewed: String,
+    /// Everything before this was given.
+    at: LogPosition,
+    waiting: VecDeque<Told>,
+    /// How much was given of the first of those that wait: how many changes, and the last one.
+    given: (i64, i64),
+}
+
+impl Course {
+    pub(super) fn new(reader: Reader, start: LogPosition, renewed: String) -> Self {
+        Self {
+            reader,
+            renewed,
+            layouts: Layouts::default(),
+            definitions: String::new(),
+            at: start,
+            waiting: VecDeque::new(),
+            given: (0, 0),
+        }
+    }
+
+    /// What comes next; nothing when there is nothing new. Gives the position that was reached
+    /// whenever all of it was given.
+    pub(super) async fn read(&mut self, asked: bool) -> LogResult<Vec<LogMessage>> {
+        if self.waiting.is_empty() {
+            let (end, renewed) = self.reader.advance().await?;
+            if renewed != self.renewed {
+                return Err(LogError::Gone);
+            }
+            if end > self.at {
+                self.look().await?;
+            }
+            if self.waiting.is_empty() {
+                let risen = end > self.at;
+                self.at = self.at.max(end);
+                let tell = risen || asked;
+                return Ok(tell
+                    .then_some(LogMessage::Reached(self.at))
+                    .into_iter()
+                    .collect());
+            }
+        }
+        let mut batch = Vec::new();
+        if self.waiting.front().is_some_and(Told::fits_a_page) {
+            self.several(&mut batch).await?;
+        } else {
+            self.page(&mut batch).await?;
+        }
+        Ok(batch)
+    }
+
+    /// Looks what was told since.
+    async fn look(&mut self) -> LogResult<()> {
+        let from = number(self.at);
+        let rows = self.reader.rows(TOLD, &[&from, &PAGE]).await?;
+        for row in &rows {
+            if row.get(4) {
+                return Err(LogError::Gone);
+            }
+            let definitions: &str = row.get(5);
+            if definitions != self.definitions {
+                definitions.clone_into(&mut self.definitions);
+                // As PostgreSQL's own log does.
+                self.layouts.describe_again();
+            }
+            if let Some(commit) = row.get::<_, Option<i64>>(0) {
+                self.waiting.push_back(Told {
+                    commit: position(commit),
+                    xid: row.get(1),
+                    changes: row.get(2),
+                    bytes: row.get(3),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads as many whole transactions as fit a page.
+    async fn several(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let (mut changes, mut bytes) = (0, 0);
+        let fits = |told: &&Told| {
+            changes += told.changes;
+            bytes += told.bytes;
+            changes <= PAGE && bytes <= PAGE_BYTES
+        };
+        let xids: Vec<String> = self
+            .waiting
+            .iter()
+            .take_while(fits)
+            .map(|told| told.xid.clone())
+            .collect();
+        let rows = self.reader.rows(SEVERAL, &[&xids]).await?;
+        let mut rows = rows.iter().peekable();
+        for _ in &xids {
+            let Some(told) = self.waiting.pop_front() else {
+                break;
+            };
+            batch.push(LogMessage::Change(begin(&told)?));
+            let mut count = 0;
+            while let Some(row) = rows.next_if(|row| row.get::<_, &str>(0) == told.xid) {
+                self.change(row, batch).await?;
+                count += 1;
+            }
+            self.close(&told, count, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a page of a transaction that is longer than one.
+    async fn page(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let Some(told) = self.waiting.pop_front() else {
+            return Ok(());
+        };
+        let (before, last) = self.given;
+        if before == 0 {
+            batch.push(LogMessage::Change(begin(&told)?));
+        }
+        let values: [&(dyn ToSql + Sync); 4] = [&told.xid, &last, &PAGE, &PAGE_BYTES];
+        let rows = self.reader.rows(ONE, &values).await?;
+        for row in &rows {
+            self.change(row, batch).await?;
+        }
+        let Some(row) = rows.last() else {
+            return self.close(&told, before, batch);
+        };
+        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        self.given = (before + count, row.get(1));
+        if self.given.0 >= told.changes {
+            return self.close(&told, self.given.0, batch);
+        }
+        self.waiting.push_front(told);
+        Ok(())
+    }
+
+    /// Ends a transaction, unless some of it was thrown away while it was read.
+    fn close(&mut self, told: &Told, count: i64, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        if count != told.changes {
+            return Err(LogError::Gone);
+        }
+        let end = told.end();
+        batch.push(LogMessage::Change(message::commit(told.commit, end)));
+        self.at = end;
+        self.given = (0, 0);
+        Ok(())
+    }
+
+    /// Tells a change, and before it what its table is like, where that is not known.
+    async fn change(&mut self, row: &Row, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let (layout, table): (i64, u32) = (row.get(2), row.get(3));
+        let operation = row.get::<_, i8>(4).unsigned_abs();
+        if matches!(operation, b'T' | b'G') {
+            let root = u32::try_from(layout).map_err(|_| unreadable("a table's number"))?;
+            return self.gap(root, batch).await;
+        }
+        let known = match self.layouts.known(table, layout) {
+            Some(known) => known,
+            None => self.layouts.learn(&self.reader, table, layout).await?,
+        };
+        let Known { layout, order } = known;
+        let text: Raw<'_> = row.get(5);
+        // A row that does not look as its table did was written while that changed.
+        let Some(values) = image::values(text.0, layout.columns.len()) else {
+            return self.gap(layout.root, batch).await;
+        };
+        let order = order.unwrap_or_else(|| {
+            batch.push(LogMessage::Change(message::relation(&layout)));
+            self.layouts.describe(&layout)
+        });
+        let told: Vec<_> = order.iter().filter_map(|at| values.get(*at)).collect();
+        let message = message::row(operation, layout.root, &told);
+        batch.push(LogMessage::Change(message));
+        Ok(())
+    }
+
+    /// Tells that changes of a table are not told.
+    async fn gap(&mut self, root: u32, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        if !self.layouts.is_described(root) {
+            // Of a table that is gone nobody needs to know.
+            let Some(layout) = layout::current(&self.reader, root).await? else {
+                return Ok(());
+            };
+            batch.push(LogMessage::Change(message::relation(&layout)));
+            self.layouts.describe(&Arc::new(layout));
+        }
+        batch.push(LogMessage::Change(message::truncate(root)));
+        Ok(())
+    }
+}
+
+fn begin(told: &Told) -> LogResult<Bytes> {
+    let number = told.xid.parse();
+    let number = number.map_err(|_| unreadable("a transaction's number"))?;
+    Ok(message::begin(told.commit, number))
+}
+
+/// The bytes of a text, whatever its encoding.
+struct Raw<'a>(&'a [u8]);
+
+impl<'a> FromSql<'a> for Raw<'a> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw))
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::TEXT
+    }
+}
+
+/// The transactions from a position on, whether that is not kept any more, and what changes with
+/// every definition of a table, of its indexes and every policy: who wrote them, and how many there are.
+const TOLD: &str = "\
+    SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
+           pg_catalog.concat_ws(' ', \
+               (SELECT pg_catalog.sum(t.xmin::text::bigint) FROM pg_catalog.pg_class t \
+                JOIN tidegate_outbox.captured d ON d.relation = t.oid), \
+               (SELECT pg_catalog.sum(a.xmin::text::bigint) FROM pg_catalog.pg_attribute a \
+                JOIN tidegate_outbox.captured d ON d.relation = a.attrelid), \
+               (SELECT pg_catalog.sum(i.xmin::text::bigint) FROM pg_catalog.pg_index i \
+                JOIN tidegate_outbox.captured d ON d.relation = i.indrelid), \
+               (SELECT pg_catalog.count(*) FROM pg_catalog.pg_policy), \
+               (SELECT pg_catalog.sum(p.xmin::text::bigint) FROM pg_catalog.pg_policy p)) \
+    FROM tidegate_outbox.state s LEFT JOIN LATERAL (\
+        SELECT * FROM tidegate_outbox.commit c WHERE c.position >= $1 \
+        ORDER BY c.position LIMIT $2) c ON true ORDER BY c.position";
+
+/// The changes of some transactions.
+const SEVERAL: &str = "\
+    SELECT h.xid::text, h.id, h.layout, h.relation, h.operation, coalesce(h.image, '') \
+    FROM pg_catalog.unnest($1::text[]::xid8[]) WITH ORDINALITY AS t(xid, place) \
+    CROSS JOIN LATERAL (SELECT * FROM tidegate_outbox.change h WHERE h.xid = t.xid) h \
+    ORDER BY t.place, h.id";
+
+/// A page of the changes of one transaction.
+const ONE: &str = "\
+    SELECT h.xid::text, h.id, h.layout, h.relation, h.operation, coalesce(h.image, '') FROM (\
+        SELECT h.*, pg_catalog.sum(coalesce(pg_catalog.octet_length(h.image), 0)) \
+               OVER (ORDER BY h.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before \
+        FROM (SELECT * FROM tidegate_outbox.change \
+              WHERE xid = $1::text::xid8 AND id > $2 ORDER BY id LIMIT $3) h) h \
+    WHERE coalesce(h.before, 0) < $4 ORDER BY h.id";

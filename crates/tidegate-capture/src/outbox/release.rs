@@ -1,0 +1,86 @@
+//! Taking triggers off tables, and giving the outbox up.
+
+use std::time::Duration;
+
+use tidegate_changelog::LogResult;
+use tidegate_sql::DatabaseName;
+use tokio::time::Instant;
+
+use super::readers::readers;
+use super::retry::Work;
+use super::{Shared, schema};
+use crate::actor::Actor;
+
+/// How long locks may be tried for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream is read: its
+/// subscribers may need what this one does not.
+pub(super) async fn release(
+    shared: &Shared,
+    database: &DatabaseName,
+    kept: &[u32],
+) -> LogResult<()> {
+    let admin = Actor::admin(&shared.logins, database).await?;
+    if !schema::exists(&admin).await? {
+        return Ok(());
+    }
+    // From now on nobody believes that these are captured.
+    let deadline = Instant::now() + PATIENCE;
+    admin.insist(deadline, Work::Rows(FORGET, &[&kept])).await?;
+    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
+        detach(&owner, kept).await?;
+    }
+    detach(&admin, kept).await
+}
+
+/// Drops the triggers that this session may drop.
+async fn detach(actor: &Actor, kept: &[u32]) -> LogResult<()> {
+    let deadline = Instant::now() + PATIENCE;
+    for row in actor.rows(TRIGGERS, &[&kept]).await? {
+        let command: &str = row.get(0);
+        actor
+            .insist(deadline, Work::RunUnlessRead(1, command))
+            .await?;
+    }
+    Ok(())
+}
+
+/// Gives up what is kept, and has writers stop, unless somebody reads.
+pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResult<()> {
+    let admin = Actor::admin(&shared.logins, database).await?;
+    if !schema::exists(&admin).await? {
+        return Ok(());
+    }
+    let deadline = Instant::now() + PATIENCE;
+    admin
+        .insist(deadline, Work::RunUnlessRead(0, EMPTY))
+        .await?;
+    Ok(())
+}
+
+const FORGET: &str = concat!(
+    "DELETE FROM tidegate_outbox.captured WHERE NOT relation = ANY ($1) \
+     AND (SELECT pg_catalog.count(*) FROM (",
+    readers!(),
+    ") r) < 2"
+);
+
+const TRIGGERS: &str = "\
+    SELECT pg_catalog.string_agg(pg_catalog.format('DROP TRIGGER IF EXISTS %I ON %I.%I', \
+           t.tgname, n.nspname, c.relname), '; ') \
+    FROM pg_catalog.pg_trigger t \
+    JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid \
+    JOIN pg_catalog.pg_namespace o ON o.oid = p.pronamespace \
+    WHERE o.nspname = 'tidegate_outbox' AND t.tgparentid = 0 \
+    AND NOT c.oid = ANY ($1) AND pg_catalog.pg_has_role(c.relowner, 'USAGE') \
+    GROUP BY c.oid";
+
+const EMPTY: &str = "\
+    SELECT pg_catalog.setval('tidegate_outbox.lease', 1); \
+    TRUNCATE tidegate_outbox.change, tidegate_outbox.commit, tidegate_outbox.layout; \
+    UPDATE tidegate_outbox.captured SET since = NULL; \
+    UPDATE tidegate_outbox.state SET earliest = position + 1, position = position + 1, \
+           seen = pg_catalog.pg_current_snapshot()";

@@ -1,0 +1,59 @@
+//! Looking after the outbox: it is filled as long as somebody does, and emptied behind the window.
+
+use tidegate_changelog::{LogPosition, LogResult};
+use tidegate_sql::DatabaseName;
+use tracing::warn;
+
+use super::{Shared, number, position, schema, unreadable};
+use crate::actor::Actor;
+
+/// See [`tidegate_changelog::ChangeLog::retain`]. What a stream of this node has not read yet stays
+/// in any case.
+pub(super) async fn retain(
+    shared: &Shared,
+    database: &DatabaseName,
+    keep: LogPosition,
+) -> LogResult<LogPosition> {
+    let admin = Actor::admin(&shared.logins, database).await?;
+    if !schema::exists(&admin).await? {
+        return Ok(LogPosition::default());
+    }
+    schema::settle(&admin).await?;
+    schema::renew(shared, &admin).await?;
+    if admin.rows(INSPECT, &[]).await?.iter().any(|row| row.get(0)) {
+        warn!(%database, "outbox triggers were dropped or disabled; reporting a gap");
+    }
+    let rows = admin.rows(NOW, &[]).await?;
+    let row = rows.first().ok_or_else(|| unreadable("a position"))?;
+    let now = position(row.get(0));
+    let most = LogPosition(now.0.saturating_sub(shared.settings.retention));
+    let read = shared.confirmed(database).unwrap_or(now);
+    purge(&admin, keep.max(most).min(read).min(now)).await?;
+    Ok(now)
+}
+
+/// Throws away what is before a position. When several nodes do it at once, they share the work.
+async fn purge(admin: &Actor, keep: LogPosition) -> LogResult<()> {
+    let keep = number(keep);
+    // Whoever wants to begin earlier is told before anything is missing.
+    if admin.rows(BEGIN_LATER, &[&keep]).await?.is_empty() {
+        return Ok(());
+    }
+    while !admin.rows(THROW_AWAY, &[&keep]).await?.is_empty() {}
+    Ok(())
+}
+
+const INSPECT: &str = "SELECT tidegate_outbox.inspect()";
+
+const NOW: &str = "SELECT tidegate_outbox.advance()";
+
+const BEGIN_LATER: &str = "\
+    UPDATE tidegate_outbox.state SET earliest = $1 WHERE earliest < $1 RETURNING earliest";
+
+/// Some transactions at a time.
+const THROW_AWAY: &str = "\
+    WITH old AS (DELETE FROM tidegate_outbox.commit WHERE position IN (\
+            SELECT position FROM tidegate_outbox.commit WHERE position < $1 \
+            ORDER BY position LIMIT 500) RETURNING xid), \
+    gone AS (DELETE FROM tidegate_outbox.change h USING old WHERE h.xid = old.xid) \
+    SELECT FROM old LIMIT 1";

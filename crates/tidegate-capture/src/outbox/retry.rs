@@ -1,0 +1,65 @@
+//! Trying for a lock again and again. Each attempt waits for it shortly, because everybody else
+//! waits behind.
+
+use std::time::Duration;
+
+use tidegate_changelog::{LogError, LogResult};
+use tokio::time::{Instant, sleep};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::readers;
+use crate::actor::Actor;
+
+/// The shortest and the longest pause between two attempts.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
+
+/// Something to do in a transaction of its own, once its locks can be had.
+#[derive(Clone, Copy)]
+pub(super) enum Work<'a> {
+    /// A query.
+    Rows(&'a str, &'a [&'a (dyn ToSql + Sync)]),
+    /// Commands.
+    Run(&'a str),
+    /// Commands, unless more streams than that are read.
+    RunUnlessRead(i64, &'a str),
+}
+
+impl Actor {
+    /// Tries until a deadline.
+    ///
+    /// # Errors
+    /// [`LogError::TimedOut`] when a lock could not be had.
+    pub(super) async fn insist(&self, deadline: Instant, work: Work<'_>) -> LogResult<Vec<Row>> {
+        let mut pause = PAUSE.0;
+        loop {
+            let outcome = match self.begin().await {
+                Ok(()) => {
+                    let done = self.attempt(work).await;
+                    self.end(done).await
+                }
+                Err(error) => self.end(Err(error)).await,
+            };
+            let in_vain = matches!(outcome, Err(LogError::TimedOut { .. }));
+            if !in_vain || Instant::now() + pause > deadline {
+                return outcome;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE.1);
+        }
+    }
+
+    async fn attempt(&self, work: Work<'_>) -> LogResult<Vec<Row>> {
+        match work {
+            Work::Rows(query, values) => return self.rows(query, values).await,
+            Work::Run(commands) => self.run(commands).await?,
+            Work::RunUnlessRead(most, commands) => {
+                let rows = self.rows(readers::COUNT, &[]).await?;
+                if rows.first().is_some_and(|row| row.get::<_, i64>(0) <= most) {
+                    self.run(commands).await?;
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,130 @@
+//! The schema of the outbox in a database: made where it is missing, begun anew where the database
+//! is another than it was.
+
+use tidegate_changelog::{LogError, LogResult};
+use tidegate_sql::DatabaseName;
+use tracing::info;
+
+use super::session::STATEMENT;
+use super::{Shared, unreadable};
+use crate::actor::Actor;
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// Sees to it that there is an outbox, and that writers fill it.
+///
+/// # Errors
+/// [`LogError::NotAllowed`] where the administrator may not make one.
+pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResult<Actor> {
+    let admin = Actor::admin(&shared.logins, database).await?;
+    if !is_current(&admin).await? {
+        admin.begin().await?;
+        let made = make(shared, database, &admin).await;
+        admin.end(made).await?;
+    }
+    renew(shared, &admin).await?;
+    Ok(admin)
+}
+
+/// Has writers fill the outbox for some time more. Says whether they may have stopped.
+pub(super) async fn renew(shared: &Shared, admin: &Actor) -> LogResult<bool> {
+    let seconds = i64::try_from(shared.settings.lease.as_secs()).unwrap_or(i64::MAX);
+    let rows = admin
+        .rows("SELECT tidegate_outbox.renew($1)", &[&seconds])
+        .await?;
+    let row = rows.first().ok_or_else(|| unreadable("a lease"))?;
+    let had_stopped = row.get(0);
+    if had_stopped {
+        info!("outbox triggers are writing again");
+    }
+    Ok(had_stopped)
+}
+
+/// Prepares a session that reads or tells transactions: its statements may take long, and what it
+/// has told a position has committed for good, with everything that it saw, also where writers do
+/// not wait for that (`synchronous_commit = off`): nobody is told what a crash takes back.
+pub(super) async fn settle(admin: &Actor) -> LogResult<()> {
+    let patience = STATEMENT.as_millis();
+    admin
+        .run(&format!(
+            "SET statement_timeout = {patience}; \
+             SELECT pg_catalog.set_config('synchronous_commit', 'local', false) \
+             WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
+        ))
+        .await
+}
+
+/// Whether there is an outbox that was made here. Once it is known to be there.
+async fn is_current(admin: &Actor) -> LogResult<bool> {
+    Ok(exists(admin).await? && is_whole(admin).await? && is_here(admin).await?)
+}
+
+async fn is_here(admin: &Actor) -> LogResult<bool> {
+    let rows = admin.rows(HERE, &[]).await?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+/// Whether it has what this release made it with.
+async fn is_whole(admin: &Actor) -> LogResult<bool> {
+    Ok(!admin.rows(WHOLE, &[]).await?.is_empty())
+}
+
+/// Makes the outbox or begins it anew; another node may have done it meanwhile.
+async fn make(shared: &Shared, database: &DatabaseName, admin: &Actor) -> LogResult<()> {
+    if exists(admin).await? {
+        admin.run(COMPLETE).await?;
+        if !is_here(admin).await? {
+            info!(%database, "outbox restarted: the database is a copy or was restored");
+            admin.run("SELECT tidegate_outbox.restart()").await?;
+        }
+        return Ok(());
+    }
+    let rows = admin.rows(MAY_CREATE, &[]).await?;
+    if !rows.first().is_some_and(|row| row.get(0)) {
+        let role = &shared.logins.admin.admin_role;
+        return Err(LogError::NotAllowed {
+            reason: format!("{role} may not make a schema in {database}"),
+            remedy: format!("run GRANT CREATE ON DATABASE \"{database}\" TO \"{role}\""),
+        });
+    }
+    admin.run(SCHEMA).await
+}
+
+/// Whether there is an outbox.
+///
+/// # Errors
+/// [`LogError::NotAllowed`] where somebody else's schema has its name.
+pub(super) async fn exists(admin: &Actor) -> LogResult<bool> {
+    let rows = admin.rows(EXISTS, &[]).await?;
+    let Some(row) = rows.first() else {
+        return Ok(false);
+    };
+    if row.get(0) {
+        return Ok(true);
+    }
+    let owner: &str = row.get(1);
+    Err(LogError::NotAllowed {
+        reason: format!("the schema tidegate_outbox belongs to {owner}"),
+        remedy: "run `tidegate feed drop` as whom it belongs to, or DROP SCHEMA tidegate_outbox \
+                 CASCADE"
+            .to_owned(),
+    })
+}
+
+const EXISTS: &str = "\
+    SELECT pg_catalog.pg_has_role(nspowner, 'USAGE'), pg_catalog.pg_get_userbyid(nspowner)::text \
+    FROM pg_catalog.pg_namespace WHERE nspname = 'tidegate_outbox'";
+
+const HERE: &str = "SELECT origin = tidegate_outbox.origin() FROM tidegate_outbox.state";
+
+const WHOLE: &str = "\
+    SELECT FROM pg_catalog.pg_attribute \
+    WHERE attrelid = 'tidegate_outbox.captured'::pg_catalog.regclass AND attname = 'partitions'";
+
+/// What an earlier release has made did not look at partitions.
+const COMPLETE: &str = "\
+    ALTER TABLE tidegate_outbox.captured ADD COLUMN IF NOT EXISTS changed bigint, \
+        ADD COLUMN IF NOT EXISTS partitions text";
+
+const MAY_CREATE: &str =
+    "SELECT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')";

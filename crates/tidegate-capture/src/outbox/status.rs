@@ -1,0 +1,88 @@
+//! What of the outbox stands in a database, for an operator who looks.
+
+use tidegate_changelog::LogResult;
+use tidegate_sql::DatabaseName;
+
+use super::readers::readers;
+use super::{Outbox, schema};
+use crate::actor::Actor;
+
+/// The outbox of a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutboxStatus {
+    /// The tables whose changes are written to it, qualified and quoted.
+    pub tables: Vec<String>,
+    /// How many transactions are kept.
+    pub transactions: i64,
+    /// How many bytes of changes these have.
+    pub bytes: i64,
+    /// How much of the disk it takes.
+    pub disk: i64,
+    /// For how many seconds more writers fill it when nobody looks after it.
+    pub lease: i64,
+    /// Who reads it.
+    pub readers: Vec<OutboxReader>,
+}
+
+/// A session that reads an outbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxReader {
+    /// The process of PostgreSQL that serves it.
+    pub process: i32,
+    /// From where it is connected; nothing over a Unix socket or where that may not be seen.
+    pub address: Option<String>,
+}
+
+impl Outbox {
+    /// The outbox of a database; nothing where there is none.
+    ///
+    /// # Errors
+    /// The database is not there, the administrator cannot log in, or the schema is somebody
+    /// else's.
+    pub async fn status(&self, database: &DatabaseName) -> LogResult<Option<OutboxStatus>> {
+        let admin = Actor::admin(&self.shared.logins, database).await?;
+        if !schema::exists(&admin).await? {
+            return Ok(None);
+        }
+        let rows = admin.rows(STATUS, &[]).await?;
+        let tables = admin.rows(TABLES, &[]).await?;
+        let readers = admin.rows(READERS, &[]).await?;
+        Ok(rows.first().map(|row| OutboxStatus {
+            tables: tables.iter().map(|row| row.get(0)).collect(),
+            transactions: row.get(0),
+            bytes: row.get(1),
+            disk: row.get(2),
+            lease: row.get(3),
+            readers: readers
+                .iter()
+                .map(|row| OutboxReader {
+                    process: row.get(0),
+                    address: row.get(1),
+                })
+                .collect(),
+        }))
+    }
+}
+
+const STATUS: &str = "\
+    SELECT (SELECT pg_catalog.count(*) FROM tidegate_outbox.commit), \
+           (SELECT coalesce(pg_catalog.sum(bytes), 0)::bigint FROM tidegate_outbox.commit), \
+           (SELECT pg_catalog.sum(pg_catalog.pg_total_relation_size(c.oid))::bigint \
+            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+            WHERE n.nspname = 'tidegate_outbox' AND c.relkind = 'r'), \
+           (SELECT greatest(0, last_value - extract(epoch FROM pg_catalog.clock_timestamp()))::bigint \
+            FROM tidegate_outbox.lease)";
+
+const TABLES: &str = "\
+    SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) \
+    FROM pg_catalog.pg_trigger t \
+    JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE t.tgfoid = 'tidegate_outbox.note()'::pg_catalog.regprocedure AND t.tgparentid = 0 \
+    ORDER BY 1";
+
+const READERS: &str = concat!(
+    "SELECT r.pid, pg_catalog.host(r.client_addr) FROM (",
+    readers!(),
+    ") r ORDER BY 1"
+);

@@ -1,0 +1,122 @@
+//! A running stream: a task that reads the outbox, and what it has read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
+use tidegate_sql::BoxFuture;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::reader::Course;
+
+/// How many pages may wait to be taken.
+const PAGES: usize = 2;
+
+/// A stream of pgoutput messages. Reading goes on while nobody waits for it, so that dropping a
+/// wait interrupts no statement.
+pub(super) struct Stream {
+    identity: LogIdentity,
+    start: LogPosition,
+    confirmed: Arc<AtomicU64>,
+    pages: mpsc::Receiver<LogResult<Vec<LogMessage>>>,
+    asked: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+/// How often it is looked whether there is something new: after something came, and after nothing
+/// has come for long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace(pub(super) Duration, pub(super) Duration);
+
+impl Stream {
+    /// Starts to read. `confirmed` is where the stream says how far it is.
+    pub(super) fn new(
+        course: Course,
+        identity: LogIdentity,
+        confirmed: Arc<AtomicU64>,
+        pace: Pace,
+    ) -> Self {
+        let start = LogPosition(confirmed.load(Ordering::Acquire));
+        let (sender, pages) = mpsc::channel(PAGES);
+        let asked = Arc::new(Notify::new());
+        let task = tokio::spawn(run(course, sender, asked.clone(), pace));
+        Self {
+            identity,
+            start,
+            confirmed,
+            pages,
+            asked,
+            task,
+        }
+    }
+}
+
+async fn run(
+    mut course: Course,
+    pages: mpsc::Sender<LogResult<Vec<LogMessage>>>,
+    asked: Arc<Notify>,
+    pace: Pace,
+) {
+    let (mut pause, mut is_asked) = (pace.0, false);
+    loop {
+        let begun = Instant::now();
+        match course.read(is_asked).await {
+            Ok(batch) if batch.is_empty() => {
+                // Looking takes no more than a tenth of the time.
+                let rest = pause.max(begun.elapsed() * 9);
+                pause = (pause * 2).min(pace.1);
+                is_asked = timeout(rest, asked.notified()).await.is_ok();
+            }
+            Ok(batch) => {
+                let found = batch.len() > 1;
+                if pages.send(Ok(batch)).await.is_err() {
+                    return;
+                }
+                is_asked = false;
+                if found {
+                    pause = pace.0;
+                }
+            }
+            Err(error) => {
+                let _ = pages.send(Err(error)).await;
+                return;
+            }
+        }
+    }
+}
+
+impl LogStream for Stream {
+    fn identity(&self) -> LogIdentity {
+        self.identity
+    }
+
+    fn start(&self) -> LogPosition {
+        self.start
+    }
+
+    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(async move {
+            let page = self.pages.recv().await;
+            let ended = || LogError::Unavailable("reading the outbox ended".into());
+            batch.append(&mut page.ok_or_else(ended)??);
+            Ok(())
+        })
+    }
+
+    fn confirm(&mut self, position: LogPosition) {
+        self.confirmed.fetch_max(position.0, Ordering::AcqRel);
+    }
+
+    fn ask(&mut self) {
+        self.asked.notify_one();
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

@@ -1,0 +1,199 @@
+//! The log of committed changes: [`ChangeLog`] by logical decoding (PostgreSQL, "Logical
+//! Replication" and "Streaming Replication Protocol").
+//!
+//! A database with subscribers has two publications, one for tables of which every operation is
+//! needed and one for tables of which INSERT is enough, a permanent slot that is nothing but the
+//! retention window (the *anchor*), and for each stream a temporary slot that is copied from the
+//! anchor. Copying does not wait for open transactions, and a node that dies leaves nothing.
+
+mod capture;
+mod ledger;
+mod parted;
+mod release;
+mod removal;
+mod republish;
+mod rest;
+mod session;
+mod slot;
+mod spare;
+mod standing;
+mod status;
+mod stream;
+mod survey;
+mod tables;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_changelog::{
+    Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
+};
+use tidegate_postgres::Credentials;
+use tidegate_sql::{BoxFuture, DatabaseName};
+use tidegate_wire::Config;
+
+use crate::actor::Logins;
+
+pub use removal::{Removal, StreamingServer};
+pub use status::{ClusterCapture, DatabaseCapture, PublicationStatus, RaisedIdentity, SlotStatus};
+
+/// The publication of tables whose every operation is needed.
+const EVERYTHING: &str = "tidegate";
+/// The publication of tables of which INSERT is enough.
+const INSERTS: &str = "tidegate_inserts";
+
+/// How the log is read and kept.
+#[derive(Clone, Debug)]
+pub struct ReplicationSettings {
+    /// How many bytes of log the anchor may keep for those that come back; `None` keeps nothing,
+    /// and a broken stream cannot be resumed.
+    pub retention: Option<u64>,
+    /// How long making a slot may take. It waits for open transactions of the whole cluster.
+    pub slot_patience: Duration,
+    /// How long a lock may be waited for behind which nobody waits who reads or writes a table.
+    pub lock_patience: Duration,
+}
+
+impl Default for ReplicationSettings {
+    fn default() -> Self {
+        Self {
+            retention: Some(256 << 20),
+            slot_patience: Duration::from_secs(20),
+            lock_patience: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Reads the logs of a cluster's databases.
+#[derive(Clone)]
+pub struct Replication {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The cluster with the login that may replicate.
+    reader: Config,
+    logins: Logins,
+    settings: ReplicationSettings,
+    rests: rest::Rests,
+}
+
+impl Replication {
+    /// `reader` is the login that replicates, `admin` the administrator's, `owners` knows the
+    /// logins of the databases' owners, who own publications and most tables.
+    pub fn new(
+        reader: Config,
+        admin: Config,
+        owners: Option<Arc<dyn Credentials>>,
+        settings: ReplicationSettings,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                reader,
+                logins: Logins {
+                    admin,
+                    owners,
+                    lock_patience: settings.lock_patience,
+                },
+                settings,
+                rests: rest::Rests::default(),
+            }),
+        }
+    }
+}
+
+/// Opens a connection in replication mode as a stream does, asks the server who it is
+/// (PostgreSQL, "Streaming Replication Protocol", `IDENTIFY_SYSTEM`), and closes it.
+///
+/// # Errors
+/// Why the login may not replicate, or why the server does not answer.
+pub async fn identify(config: &Config) -> LogResult<()> {
+    let mut session = session::Session::open(config, &config.admin_database).await?;
+    let answer = session
+        .run("IDENTIFY_SYSTEM", config.connect_timeout)
+        .await?;
+    if answer.is_empty() {
+        return Err(unreadable("the answer to IDENTIFY_SYSTEM"));
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Replication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replication")
+            .field("target", &self.shared.reader.target)
+            .field("settings", &self.shared.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ChangeLog for Replication {
+    fn open<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        start: LogStart,
+    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
+        Box::pin(async move {
+            let stream = slot::open(&self.shared, database, start).await?;
+            Ok(Box::new(stream) as Box<dyn LogStream>)
+        })
+    }
+
+    fn capture<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        demand: &'a Demand,
+    ) -> BoxFuture<'a, LogResult<Captured>> {
+        Box::pin(capture::capture(&self.shared, database, demand))
+    }
+
+    fn partitions<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        relation: u32,
+        told: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
+        Box::pin(parted::look(&self.shared, (database, relation), told))
+    }
+
+    fn standing(&self) -> &'static str {
+        standing::STANDING
+    }
+
+    fn release<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        kept: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(release::release(&self.shared, database, kept))
+    }
+
+    fn retain<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        keep: LogPosition,
+    ) -> BoxFuture<'a, LogResult<LogPosition>> {
+        Box::pin(slot::retain(&self.shared, database, keep))
+    }
+
+    fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(slot::abandon(&self.shared, database))
+    }
+}
+
+/// The error of an answer of our own that cannot be read.
+fn unreadable(what: &'static str) -> LogError {
+    LogError::Internal(what.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_of_the_contract_is_kept_where_nothing_is_set() {
+        let retention = ReplicationSettings::default().retention;
+        assert_eq!(retention, Some(256 * 1024 * 1024));
+    }
+}

@@ -1,0 +1,139 @@
+//! Taking tables out of the capture.
+
+use std::fmt::Write as _;
+
+use tidegate_changelog::{LogError, LogResult};
+use tidegate_sql::DatabaseName;
+use tokio::time::sleep;
+
+use super::ledger::{Entry, Identity, Ledger};
+use super::{EVERYTHING, INSERTS, Shared, rest};
+use crate::actor::Actor;
+
+/// How often the locks of tables are tried for.
+const ATTEMPTS: usize = 10;
+
+/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node reads: its
+/// subscribers may need what this one does not.
+pub(super) async fn release(
+    shared: &Shared,
+    database: &DatabaseName,
+    kept: &[u32],
+) -> LogResult<()> {
+    // Tables of which the owner may not dispose are the administrator's.
+    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
+        owner.release(kept).await?;
+    }
+    let admin = Actor::admin(&shared.logins, database).await?;
+    admin.release(kept).await
+}
+
+impl Actor {
+    /// Tries some times for the locks of tables that others read or write.
+    async fn release(&self, kept: &[u32]) -> LogResult<()> {
+        let mut attempts = 1..ATTEMPTS;
+        loop {
+            self.begin().await?;
+            let released = self.release_within(kept).await;
+            let released = self.end(released).await;
+            let again = matches!(released, Err(LogError::TimedOut { .. }));
+            if !again || attempts.next().is_none() {
+                return released;
+            }
+            sleep(rest::ATTEMPT.0 * rest::REST).await;
+        }
+    }
+
+    async fn release_within(&self, kept: &[u32]) -> LogResult<()> {
+        let rows = self.rows(CAPTURED, &[&kept]).await?;
+        let Some(first) = rows.first() else {
+            return Ok(());
+        };
+        let comment: Option<&str> = first.get(4);
+        let mut ledger = Ledger::parse(comment.unwrap_or_default());
+        let mut commands = String::new();
+        let patience = rest::ATTEMPT.0.as_millis();
+        let mut identities = format!("; SET LOCAL lock_timeout = {patience}; ");
+        for row in &rows {
+            let (oid, name): (u32, &str) = (row.get(0), row.get(1));
+            for (column, publication) in [(2, EVERYTHING), (3, INSERTS)] {
+                if row.get(column) {
+                    write!(
+                        commands,
+                        "ALTER PUBLICATION \"{publication}\" DROP TABLE ONLY {name}; "
+                    )
+                    .expect("a String takes everything");
+                }
+            }
+            let entry = ledger.0.remove(&oid).unwrap_or_default();
+            self.put_back(&entry, name, &mut identities).await?;
+        }
+        let comment = ledger.to_comment();
+        write!(
+            commands,
+            "COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'"
+        )
+        .expect("a String takes everything");
+        commands.push_str(&identities);
+        self.run(&commands).await
+    }
+
+    /// Adds the command that gives a table its identity back.
+    pub(super) async fn put_back(
+        &self,
+        entry: &Entry,
+        name: &str,
+        commands: &mut String,
+    ) -> LogResult<()> {
+        let identity = match entry.before {
+            None => return Ok(()),
+            Some(Identity::Default) => "DEFAULT".to_owned(),
+            Some(Identity::Nothing) => "NOTHING".to_owned(),
+            Some(Identity::Index(index)) => {
+                let rows = self.rows(INDEX, &[&index]).await?;
+                match rows.first() {
+                    Some(row) => format!("USING INDEX {}", row.get::<_, &str>(0)),
+                    None => "DEFAULT".to_owned(),
+                }
+            }
+        };
+        write!(
+            commands,
+            "ALTER TABLE ONLY {name} REPLICA IDENTITY {identity}; "
+        )
+        .expect("a String takes everything");
+        Ok(())
+    }
+}
+
+const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c \
+                     WHERE c.oid = $1 AND c.relkind = 'i'";
+
+/// The tables that the service captures or has changed and that nobody keeps, with what this
+/// session may change; nothing while more than one stream is open.
+const CAPTURED: &str = "\
+    WITH publication AS ( \
+        SELECT e.oid AS everything, i.oid AS inserts, \
+               pg_catalog.obj_description(e.oid, 'pg_publication') AS comment \
+        FROM pg_catalog.pg_publication e, pg_catalog.pg_publication i \
+        WHERE e.pubname = 'tidegate' AND i.pubname = 'tidegate_inserts' \
+        AND pg_catalog.pg_has_role(e.pubowner, 'USAGE') \
+        AND pg_catalog.pg_has_role(i.pubowner, 'USAGE') \
+        AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_replication_slots s \
+             JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
+             WHERE pg_catalog.starts_with(s.slot_name::text, 'tidegate_' || d.oid || '_')) < 2) \
+    SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), \
+           EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
+                   WHERE r.prpubid = p.everything AND r.prrelid = c.oid), \
+           EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
+                   WHERE r.prpubid = p.inserts AND r.prrelid = c.oid), \
+           p.comment \
+    FROM publication p \
+    CROSS JOIN pg_catalog.pg_class c \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_has_role(c.relowner, 'USAGE') \
+    AND (EXISTS (SELECT FROM pg_catalog.pg_publication_rel r WHERE r.prrelid = c.oid \
+                 AND r.prpubid IN (p.everything, p.inserts)) \
+         OR p.comment ~ ('(^|\\n)' || c.oid || ' ')) \
+    AND NOT c.oid = ANY ($1) \
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_ancestors(c.oid) a WHERE a.relid = ANY ($1))";

@@ -1,0 +1,205 @@
+//! Taking everything of the feed out of a database, for an operator who wants it gone.
+
+use std::time::Duration;
+
+use tidegate_changelog::{LogError, LogResult};
+use tidegate_sql::DatabaseName;
+use tokio::time::{Instant, sleep};
+
+use super::status::{DatabaseCapture, captured};
+use super::{Replication, Shared, release, slot};
+use crate::actor::Actor;
+use crate::refusal;
+
+/// How long processes that were told to end may take.
+const END: Duration = Duration::from_secs(10);
+
+/// What became of a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// Nothing of the feed is there any more.
+    Done {
+        /// What was there.
+        removed: DatabaseCapture,
+        /// The slots that were dropped.
+        slots: Vec<String>,
+    },
+    /// Servers read the log; nothing was changed.
+    Streaming(Vec<StreamingServer>),
+    /// A server came back while everything was removed, and has made some of it anew.
+    CameBack,
+    /// Neither the administrator nor the database's owner may change something, and no server
+    /// reads the log; what is left needs a superuser.
+    Left(DatabaseCapture),
+}
+
+/// Somebody who reads the log of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamingServer {
+    /// The slot that it reads.
+    pub slot: String,
+    /// The process of PostgreSQL that serves it.
+    pub process: i32,
+    /// From where it is connected; nothing over a Unix socket or where that may not be seen.
+    pub address: Option<String>,
+}
+
+impl Replication {
+    /// Takes the feed out of a database: gives tables back the replica identities that were
+    /// raised, drops the publications and the slot. `end_streams` ends the streams of servers
+    /// before; a server that runs opens a new one as soon as it can.
+    ///
+    /// # Errors
+    /// The database is not there, or a login or a statement failed.
+    pub async fn remove(&self, database: &DatabaseName, end_streams: bool) -> LogResult<Removal> {
+        let streaming = self.streaming(database).await?;
+        if !streaming.is_empty() {
+            if !end_streams {
+                return Ok(Removal::Streaming(streaming));
+            }
+            self.end(database, &streaming).await?;
+        }
+        let there = captured(&self.shared, database).await?;
+        let slots = self.cluster().await?.slots;
+        release::release(&self.shared, database, &[]).await?;
+        let left = captured(&self.shared, database).await?;
+        // The comment of the publication knows what identities were: it goes last.
+        if !left.raised.is_empty() {
+            return self.why_left(database).await;
+        }
+        match drop_publications(&self.shared, database).await? {
+            Dropped::All => {}
+            Dropped::MadeAnew => return Ok(Removal::CameBack),
+            Dropped::NotOurs => return self.why_left(database).await,
+        }
+        slot::abandon(&self.shared, database).await?;
+        if end_streams {
+            // Who has come back meanwhile reads what is not captured any more, and has to notice.
+            let again = self.streaming(database).await?;
+            self.end(database, &again).await?;
+        }
+        let slots = slots.into_iter().filter(|slot| slot.database == *database);
+        let slots = slots.map(|slot| slot.name).collect();
+        self.confirm(database, there, slots).await
+    }
+
+    /// What those who read the log may have made anew, or keep, is nobody's lack of rights.
+    async fn why_left(&self, database: &DatabaseName) -> LogResult<Removal> {
+        if !self.streaming(database).await?.is_empty() {
+            return Ok(Removal::CameBack);
+        }
+        Ok(Removal::Left(captured(&self.shared, database).await?))
+    }
+
+    /// Whether everything is gone.
+    async fn confirm(
+        &self,
+        database: &DatabaseName,
+        removed: DatabaseCapture,
+        slots: Vec<String>,
+    ) -> LogResult<Removal> {
+        let left = captured(&self.shared, database).await?;
+        let cluster = self.cluster().await?;
+        let slot_left = cluster.slots.iter().any(|slot| slot.database == *database);
+        if slot_left || !left.publications.is_empty() {
+            return Ok(Removal::CameBack);
+        }
+        Ok(Removal::Done { removed, slots })
+    }
+
+    /// Who reads the log of a database.
+    async fn streaming(&self, database: &DatabaseName) -> LogResult<Vec<StreamingServer>> {
+        let admin = Actor::admin(&self.shared.logins, database).await?;
+        let rows = admin.rows(STREAMING, &[]).await?;
+        let server = |row: &tokio_postgres::Row| StreamingServer {
+            slot: row.get(0),
+            process: row.get(1),
+            address: row.get(2),
+        };
+        Ok(rows.iter().map(server).collect())
+    }
+
+    /// Ends streams, as the login that opened them, and waits until they have ended.
+    async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
+        let reader = &self.shared.reader;
+        // In a tenant's database the function is nobody's.
+        let opened = tidegate_service::open(reader, &reader.admin_database).await;
+        let client = opened.map_err(|e| refusal::of_connection(e, &reader.admin_role))?;
+        let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();
+        let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, END);
+        client.query(TERMINATE, &[&slots]).await.map_err(failed)?;
+        let deadline = Instant::now() + END;
+        loop {
+            let left = self.streaming(database).await?;
+            let old = left.iter().find(|stream| slots.contains(&&*stream.slot));
+            let Some(old) = old else {
+                return Ok(());
+            };
+            if Instant::now() > deadline {
+                let what = format!("the end of the process {}", old.process);
+                return Err(LogError::TimedOut { what, limit: END });
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// What became of the publications.
+enum Dropped {
+    All,
+    /// One is there again that we may drop, and so have dropped: a server was faster.
+    MadeAnew,
+    /// One is left that neither the administrator nor the owner may drop.
+    NotOurs,
+}
+
+/// Drops the publications as whoever may.
+async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResult<Dropped> {
+    let owner = Actor::owner(&shared.logins, database).await?;
+    let admin = Actor::admin(&shared.logins, database).await?;
+    let actors: Vec<_> = owner.into_iter().chain([admin]).collect();
+    for actor in &actors {
+        actor.drop_publications().await?;
+    }
+    let mut dropped = Dropped::All;
+    for actor in &actors {
+        for row in actor.rows(PUBLICATIONS, &[]).await? {
+            if row.get(1) {
+                return Ok(Dropped::MadeAnew);
+            }
+            dropped = Dropped::NotOurs;
+        }
+    }
+    Ok(dropped)
+}
+
+impl Actor {
+    async fn drop_publications(&self) -> LogResult<()> {
+        for row in self.rows(PUBLICATIONS, &[]).await? {
+            let (name, may_drop): (&str, bool) = (row.get(0), row.get(1));
+            if may_drop {
+                self.run(&format!("DROP PUBLICATION IF EXISTS \"{name}\""))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const PUBLICATIONS: &str = "\
+    SELECT pubname::text, pg_catalog.pg_has_role(pubowner, 'USAGE') \
+    FROM pg_catalog.pg_publication WHERE pubname IN ('tidegate', 'tidegate_inserts') ORDER BY 1";
+
+const STREAMING: &str = "\
+    SELECT s.slot_name::text, s.active_pid, pg_catalog.host(a.client_addr) \
+    FROM pg_catalog.pg_replication_slots s \
+    JOIN pg_catalog.pg_database d ON d.datname = s.database \
+    LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid \
+    WHERE d.datname = pg_catalog.current_database() AND s.active_pid IS NOT NULL \
+    AND (s.slot_name = 'tidegate_' || d.oid \
+         OR pg_catalog.starts_with(s.slot_name::text, 'tidegate_' || d.oid || '_')) \
+    ORDER BY 1";
+
+const TERMINATE: &str = "\
+    SELECT pg_catalog.pg_terminate_backend(active_pid) FROM pg_catalog.pg_replication_slots \
+    WHERE slot_name::text = ANY ($1) AND active_pid IS NOT NULL";

@@ -1,0 +1,113 @@
+//! A connection in replication mode: commands by the simple protocol, then a stream.
+
+use std::time::Duration;
+
+use postgres_protocol::message::frontend;
+use tidegate_changelog::{LogError, LogResult};
+use tidegate_sql::{DatabaseName, RawRow};
+use tidegate_wire::channel::{Channel, Halt};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{Canceller, Config, StartupPins, log_in, tag};
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::refusal;
+
+/// A row of an answer, in text form.
+pub(super) type TextRow = Vec<Option<String>>;
+
+/// A walsender's session.
+pub(super) struct Session {
+    channel: Channel,
+    canceller: Canceller,
+}
+
+impl Session {
+    /// Logs in for the changes of a database.
+    pub(super) async fn open(config: &Config, database: &DatabaseName) -> LogResult<Self> {
+        let pins = StartupPins {
+            search_path: Some(String::new()),
+            defaults: vec![("replication".to_owned(), "database".to_owned())],
+            ..StartupPins::default()
+        };
+        let (role, password) = (&config.admin_role, config.admin_password.reveal());
+        let opened = log_in(config, database.as_str(), role, password, &pins).await;
+        let (channel, backend) = opened.map_err(|error| refusal::of_connection(error, role))?;
+        let canceller = Canceller::new(config, backend);
+        Ok(Self { channel, canceller })
+    }
+
+    /// The number of the server process, which no other has at the same time.
+    pub(super) fn process(&self) -> i32 {
+        self.canceller.backend().process_id
+    }
+
+    /// Runs a command. When it takes longer than `limit` it is cancelled, so that no process
+    /// waits on for nobody, and the session is of no use any more.
+    pub(super) async fn run(&mut self, text: &str, limit: Duration) -> LogResult<Vec<TextRow>> {
+        self.send(text)?;
+        let deadline = Instant::now() + limit;
+        let (mut rows, mut refused) = (Vec::new(), None);
+        loop {
+            match self.receive(Some(deadline)).await {
+                Ok(tag::DATA_ROW) => rows.push(self.row()?),
+                Ok(tag::ERROR_RESPONSE) => {
+                    refused = Some(ServerError::read(self.channel.inbound.body()));
+                }
+                Ok(tag::READY_FOR_QUERY) => break,
+                Ok(_) => {}
+                Err(Halt::Deadline) => {
+                    if let Err(error) = self.canceller.cancel().await {
+                        warn!(%error, "cancel request failed");
+                    }
+                    let what = format!("`{}`", text.split('(').next().unwrap_or_default());
+                    return Err(LogError::TimedOut { what, limit });
+                }
+                Err(Halt::Io(error)) => return Err(LogError::Unavailable(Box::new(error))),
+            }
+        }
+        match refused {
+            Some(error) => Err(refusal::of_command(error.rejection, limit)),
+            None => Ok(rows),
+        }
+    }
+
+    /// Runs a command that starts a stream, and returns its connection.
+    pub(super) async fn start(mut self, text: &str, limit: Duration) -> LogResult<Channel> {
+        self.send(text)?;
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.receive(Some(deadline)).await {
+                Ok(tag::COPY_BOTH_RESPONSE) => return Ok(self.channel),
+                Ok(tag::ERROR_RESPONSE) => {
+                    let error = ServerError::read(self.channel.inbound.body());
+                    return Err(refusal::of_command(error.rejection, limit));
+                }
+                Ok(_) => {}
+                Err(Halt::Deadline) => {
+                    let what = "START_REPLICATION".to_owned();
+                    return Err(LogError::TimedOut { what, limit });
+                }
+                Err(Halt::Io(error)) => return Err(LogError::Unavailable(Box::new(error))),
+            }
+        }
+    }
+
+    fn send(&mut self, text: &str) -> LogResult<()> {
+        frontend::query(text, &mut self.channel.outbound)
+            .map_err(|error| LogError::Internal(Box::new(error)))
+    }
+
+    async fn receive(&mut self, deadline: Option<Instant>) -> Result<u8, Halt> {
+        self.channel.next(deadline).await
+    }
+
+    fn row(&self) -> LogResult<TextRow> {
+        let wrong = || super::unreadable("a row of a replication command");
+        let body = self.channel.inbound.body();
+        let (count, values) = body.split_first_chunk::<2>().ok_or_else(wrong)?;
+        let row = RawRow::new(u16::from_be_bytes(*count).into(), values).ok_or_else(wrong)?;
+        let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
+        Ok(row.values().map(|value| value.map(text)).collect())
+    }
+}

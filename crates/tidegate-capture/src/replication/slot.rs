@@ -1,0 +1,296 @@
+//! Slots: the anchor, which is the retention window, and the copy that a stream reads.
+
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tidegate_changelog::{LogError, LogIdentity, LogPosition, LogResult, LogStart};
+use tidegate_sql::DatabaseName;
+use tokio_postgres::error::SqlState;
+use tracing::{info, warn};
+
+use super::session::Session;
+use super::stream::Stream;
+use super::{EVERYTHING, INSERTS, Shared, tables, unreadable};
+use crate::refusal;
+
+/// How long a command may take that waits for nobody.
+const QUICK: Duration = Duration::from_secs(15);
+/// How long moving the anchor may take: PostgreSQL reads the log that it gives up.
+const ADVANCE: Duration = Duration::from_mins(2);
+
+/// What is known of a database and its anchor.
+struct Place {
+    identity: LogIdentity,
+    anchor_name: String,
+    anchor: Option<Anchor>,
+    now: LogPosition,
+}
+
+struct Anchor {
+    confirmed: LogPosition,
+    lost: bool,
+}
+
+/// Opens a stream.
+pub(super) async fn open(
+    shared: &Shared,
+    database: &DatabaseName,
+    start: LogStart,
+) -> LogResult<Stream> {
+    let fresh = tables::prepare(shared, database).await?;
+    let mut session = Session::open(&shared.reader, database).await?;
+    let mut place = survey(&mut session).await?;
+    let Some(anchored) = anchor(shared, &mut session, &mut place, fresh).await? else {
+        return open_unanchored(shared, session, &place, start).await;
+    };
+    let start = match start {
+        LogStart::At(position) if position < anchored || position > place.now => {
+            return Err(LogError::Gone);
+        }
+        LogStart::At(position) => position,
+        LogStart::Earliest => anchored,
+        LogStart::Now => place.now.max(anchored),
+    };
+    let (anchor, slot) = (&place.anchor_name, slot_name(&place, &session));
+    let copy =
+        format!("SELECT pg_catalog.pg_copy_logical_replication_slot('{anchor}', '{slot}', true)");
+    session.run(&copy, QUICK).await?;
+    stream(session, &slot, place.identity, start).await
+}
+
+/// Without a retention window a stream begins where its slot was made, and cannot be resumed.
+async fn open_unanchored(
+    shared: &Shared,
+    mut session: Session,
+    place: &Place,
+    start: LogStart,
+) -> LogResult<Stream> {
+    if matches!(start, LogStart::At(_)) {
+        return Err(LogError::Gone);
+    }
+    let slot = slot_name(place, &session);
+    let start = create(shared, &mut session, &slot, true).await?;
+    stream(session, &slot, place.identity, start).await
+}
+
+async fn stream(
+    session: Session,
+    slot: &str,
+    identity: LogIdentity,
+    start: LogPosition,
+) -> LogResult<Stream> {
+    // The text form: the codec reads every type in it, and a stream has one form for all of them.
+    let command = format!(
+        "START_REPLICATION SLOT \"{slot}\" LOGICAL {start} (proto_version '1', \
+         publication_names '\"{EVERYTHING}\",\"{INSERTS}\"')"
+    );
+    let connection = session.start(&command, QUICK).await?;
+    Ok(Stream::new(connection, identity, start))
+}
+
+fn slot_name(place: &Place, session: &Session) -> String {
+    format!("{}_{}", place.anchor_name, session.process())
+}
+
+async fn survey(session: &mut Session) -> LogResult<Place> {
+    let wrong = || unreadable("the survey of the slots");
+    let system = session.run("IDENTIFY_SYSTEM", QUICK).await?;
+    let rows = session
+        .run(
+            "SELECT d.oid, pg_catalog.pg_current_wal_insert_lsn(), s.confirmed_flush_lsn, \
+                    s.wal_status, pg_catalog.current_setting('max_slot_wal_keep_size') \
+             FROM pg_catalog.pg_database d LEFT JOIN pg_catalog.pg_replication_slots s \
+             ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname \
+             WHERE d.datname = pg_catalog.current_database()",
+            QUICK,
+        )
+        .await?;
+    let (Some(system), Some(row)) = (system.first(), rows.first()) else {
+        return Err(wrong());
+    };
+    let [Some(oid), Some(now), confirmed, status, limit] = row.as_slice() else {
+        return Err(wrong());
+    };
+    if limit.as_deref() == Some("-1") {
+        warn_of_unlimited_log();
+    }
+    let anchor = confirmed.as_deref().map(|confirmed| Anchor {
+        confirmed: confirmed.parse().unwrap_or_default(),
+        lost: status.as_deref() == Some("lost"),
+    });
+    Ok(Place {
+        identity: identity(system, oid),
+        anchor_name: format!("tidegate_{oid}"),
+        anchor,
+        now: now.parse().map_err(|()| wrong())?,
+    })
+}
+
+/// Said once per process: it is a setting of the cluster.
+fn warn_of_unlimited_log() {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| {
+        warn!(
+            "max_slot_wal_keep_size is unlimited: if no node runs, the log that is kept for change \
+             events grows until the disk is full; run ALTER SYSTEM SET max_slot_wal_keep_size = \
+             '4GB' and reload"
+        );
+    });
+}
+
+/// The cluster, its timeline and the database in a number.
+fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
+    let mut hash = Sha256::new();
+    for part in system.iter().take(2).flatten() {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hash.update(database.as_bytes());
+    let digest: [u8; 32] = hash.finalize().into();
+    let [a, b, c, d, ..] = digest;
+    LogIdentity(u32::from_be_bytes([a, b, c, d]))
+}
+
+/// From where the anchor keeps the log, when there is to be one; made where it is missing.
+async fn anchor(
+    shared: &Shared,
+    session: &mut Session,
+    place: &mut Place,
+    fresh: bool,
+) -> LogResult<Option<LogPosition>> {
+    if shared.settings.retention.is_none() {
+        return Ok(None);
+    }
+    if let Some(anchor) = &place.anchor {
+        // A slot that is older than the publications never sees them.
+        if !anchor.lost && !fresh {
+            return Ok(Some(anchor.confirmed));
+        }
+        info!(
+            slot = place.anchor_name,
+            "retention slot was lost; creating a new one"
+        );
+        drop_slot(session, &place.anchor_name).await?;
+    }
+    let made = create(shared, session, &place.anchor_name, false).await?;
+    place.now = place.now.max(made);
+    Ok(Some(made))
+}
+
+async fn create(
+    shared: &Shared,
+    session: &mut Session,
+    name: &str,
+    temporary: bool,
+) -> LogResult<LogPosition> {
+    let limit = shared.settings.slot_patience;
+    let lock_timeout = format!("SET lock_timeout = {}", limit.as_millis());
+    session.run(&lock_timeout, QUICK).await?;
+    let create = format!(
+        "SELECT lsn FROM pg_catalog.pg_create_logical_replication_slot('{name}', 'pgoutput', \
+         {temporary})"
+    );
+    let made = session
+        .run(&create, limit)
+        .await
+        .map_err(|error| match error {
+            LogError::TimedOut { limit, .. } => LogError::TimedOut {
+                what: "making a replication slot, which waits for every open transaction of the \
+                   cluster,"
+                    .to_owned(),
+                limit,
+            },
+            error => error,
+        })?;
+    let made = made
+        .first()
+        .and_then(|row| row.first()?.as_deref()?.parse().ok());
+    made.ok_or_else(|| unreadable("the position of a new slot"))
+}
+
+async fn drop_slot(session: &mut Session, name: &str) -> LogResult<()> {
+    let command = format!(
+        "SELECT pg_catalog.pg_drop_replication_slot(slot_name) \
+         FROM pg_catalog.pg_replication_slots WHERE slot_name = '{name}' AND NOT active"
+    );
+    session.run(&command, QUICK).await?;
+    Ok(())
+}
+
+/// Moves the anchor on to `keep`, or further when it keeps more than it may. PostgreSQL lets one
+/// node at a time do that.
+pub(super) async fn retain(
+    shared: &Shared,
+    database: &DatabaseName,
+    keep: LogPosition,
+) -> LogResult<LogPosition> {
+    let opened = tidegate_service::open(&shared.reader, database).await;
+    let client = opened.map_err(|e| refusal::of_connection(e, &shared.reader.admin_role))?;
+    let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, ADVANCE);
+    let patience = ADVANCE.as_millis().to_string();
+    let row = client
+        .query_one(ANCHOR, &[&patience])
+        .await
+        .map_err(failed)?;
+    let now: LogPosition = position(row.get(0))?;
+    let (Some(slot), Some(confirmed)) = (row.get::<_, Option<&str>>(1), row.get(2)) else {
+        return Ok(now);
+    };
+    let most = shared.settings.retention.unwrap_or(0);
+    let keep = keep.max(LogPosition(now.0.saturating_sub(most))).min(now);
+    if keep > position(confirmed)? {
+        let advanced = client
+            .execute(ADVANCE_ANCHOR, &[&slot, &keep.to_string()])
+            .await;
+        match advanced {
+            // Another node is moving it, or has moved it further.
+            Err(error) if error.code().is_some_and(is_raced) => {}
+            advanced => drop(advanced.map_err(failed)?),
+        }
+    }
+    Ok(now)
+}
+
+/// Whether somebody else has the slot at this moment, or it is beyond the position by now.
+fn is_raced(code: &SqlState) -> bool {
+    [
+        SqlState::OBJECT_IN_USE,
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ]
+    .contains(code)
+}
+
+const ADVANCE_ANCHOR: &str =
+    "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn)";
+
+/// The end of the log, and the anchor where there is one that nobody uses. The statement behind it
+/// may take as long as the parameter says.
+const ANCHOR: &str = "\
+    SELECT pg_catalog.pg_current_wal_flush_lsn()::text, s.slot_name::text, \
+           s.confirmed_flush_lsn::text, \
+           pg_catalog.set_config('statement_timeout', $1::text, false) \
+    FROM pg_catalog.pg_database d LEFT JOIN pg_catalog.pg_replication_slots s \
+    ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname AND NOT s.active \
+    WHERE d.datname = pg_catalog.current_database()";
+
+fn position(text: &str) -> LogResult<LogPosition> {
+    text.parse()
+        .map_err(|()| unreadable("a position of the log"))
+}
+
+/// Drops the anchor, unless another node still reads.
+pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResult<()> {
+    let opened = tidegate_service::open(&shared.reader, database).await;
+    let client = opened.map_err(|e| refusal::of_connection(e, &shared.reader.admin_role))?;
+    client
+        .batch_execute(
+            "SELECT pg_catalog.pg_drop_replication_slot(s.slot_name) \
+             FROM pg_catalog.pg_database d JOIN pg_catalog.pg_replication_slots s \
+             ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname \
+             WHERE d.datname = pg_catalog.current_database() AND NOT s.active \
+             AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots o \
+                             WHERE pg_catalog.starts_with(o.slot_name::text, s.slot_name || '_'))",
+        )
+        .await
+        .map_err(|error| refusal::of_statement(&error, QUICK))
+}

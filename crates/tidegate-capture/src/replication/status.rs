@@ -1,0 +1,216 @@
+//! What of the feed stands in a cluster and in its databases, for an operator who looks.
+
+use tidegate_changelog::{LogPosition, LogResult};
+use tidegate_sql::DatabaseName;
+
+use super::ledger::Ledger;
+use super::{Replication, Shared};
+use crate::actor::Actor;
+
+/// The settings of the cluster that decide whether and for how long the log is kept.
+const SETTINGS: [&str; 5] = [
+    "wal_level",
+    "max_replication_slots",
+    "max_wal_senders",
+    "max_slot_wal_keep_size",
+    // PostgreSQL 18.
+    "idle_replication_slot_timeout",
+];
+
+/// What a cluster has for the feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterCapture {
+    /// The settings that matter, with their values as PostgreSQL shows them.
+    pub settings: Vec<(String, String)>,
+    /// How many slots there are, of whomever.
+    pub slots_used: i64,
+    /// How many walsenders run, of whomever.
+    pub senders_used: i64,
+    /// The slots of this service.
+    pub slots: Vec<SlotStatus>,
+}
+
+/// A replication slot (PostgreSQL, "`pg_replication_slots`").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotStatus {
+    /// The database whose changes it gives.
+    pub database: DatabaseName,
+    /// Its name: `tidegate_<oid>` is the retention window, with `_<pid>` behind it a stream.
+    pub name: String,
+    /// The process that uses it now.
+    pub active: Option<i32>,
+    /// From where on the log is kept for it.
+    pub restart: Option<LogPosition>,
+    /// Up to where its reader has dealt with everything.
+    pub confirmed: Option<LogPosition>,
+    /// How many bytes of log are kept for it.
+    pub retained: Option<i64>,
+    /// `reserved`, `extended`, `unreserved` or `lost`.
+    pub wal_status: Option<String>,
+    /// How many bytes may be written until it is in danger of being lost; nothing without a limit.
+    pub safe_size: Option<i64>,
+}
+
+/// What a database has of the feed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseCapture {
+    /// The publications of this service.
+    pub publications: Vec<PublicationStatus>,
+    /// The tables whose replica identity this service has raised to FULL.
+    pub raised: Vec<RaisedIdentity>,
+}
+
+/// A publication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicationStatus {
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: String,
+    /// Its tables, qualified and quoted.
+    pub tables: Vec<String>,
+}
+
+/// A table whose replica identity is FULL because of this service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaisedIdentity {
+    /// The table, qualified and quoted.
+    pub table: String,
+    /// What puts its identity back.
+    pub sql: String,
+}
+
+impl Replication {
+    /// What the cluster has for the feed.
+    ///
+    /// # Errors
+    /// The administrator cannot log in or read the catalog.
+    pub async fn cluster(&self) -> LogResult<ClusterCapture> {
+        let admin = Actor::admin(
+            &self.shared.logins,
+            &self.shared.logins.admin.admin_database,
+        )
+        .await?;
+        let names: &[&str] = &SETTINGS;
+        let settings = admin.rows(VALUES, &[&names]).await?;
+        let used = admin.rows(USED, &[]).await?;
+        let used = |column| used.first().map_or(0, |row| row.get(column));
+        Ok(ClusterCapture {
+            settings: settings
+                .iter()
+                .map(|row| (row.get(0), row.get(1)))
+                .collect(),
+            slots_used: used(0),
+            senders_used: used(1),
+            slots: admin.rows(SLOTS, &[]).await?.iter().map(slot).collect(),
+        })
+    }
+
+    /// What a database has of the feed.
+    ///
+    /// # Errors
+    /// The database is not there, or the administrator cannot log in or read the catalog.
+    pub async fn captured(&self, database: &DatabaseName) -> LogResult<DatabaseCapture> {
+        captured(&self.shared, database).await
+    }
+}
+
+/// See [`Replication::captured`].
+pub(super) async fn captured(
+    shared: &Shared,
+    database: &DatabaseName,
+) -> LogResult<DatabaseCapture> {
+    let admin = Actor::admin(&shared.logins, database).await?;
+    let mut capture = DatabaseCapture::default();
+    let mut ledger = Ledger::default();
+    for row in admin.rows(PUBLICATIONS, &[]).await? {
+        if let Some(comment) = row.get::<_, Option<&str>>(3) {
+            ledger = Ledger::parse(comment);
+        }
+        capture.publications.push(PublicationStatus {
+            name: row.get(0),
+            owner: row.get(1),
+            tables: row.get(2),
+        });
+    }
+    let raised: Vec<u32> = ledger
+        .0
+        .iter()
+        .filter_map(|(table, entry)| entry.before.map(|_| *table))
+        .collect();
+    for row in admin.rows(RAISED, &[&raised]).await? {
+        let (table, name): (u32, &str) = (row.get(0), row.get(1));
+        let entry = ledger.0.get(&table).cloned().unwrap_or_default();
+        let mut sql = String::new();
+        admin.put_back(&entry, name, &mut sql).await?;
+        capture.raised.push(RaisedIdentity {
+            table: name.to_owned(),
+            sql: sql.trim_end().to_owned(),
+        });
+    }
+    Ok(capture)
+}
+
+fn slot(row: &tokio_postgres::Row) -> SlotStatus {
+    let position = |column| {
+        row.get::<_, Option<&str>>(column)
+            .and_then(|text| text.parse().ok())
+    };
+    SlotStatus {
+        database: DatabaseName::new(row.get::<_, &str>(0)),
+        name: row.get(1),
+        active: row.get(2),
+        restart: position(3),
+        confirmed: position(4),
+        retained: row.get(5),
+        wal_status: row.get(6),
+        safe_size: row.get(7),
+    }
+}
+
+impl RaisedIdentity {
+    /// What the identity was before, in the words of `ALTER TABLE`.
+    pub fn before(&self) -> &str {
+        let (_, before) = self
+            .sql
+            .rsplit_once("REPLICA IDENTITY ")
+            .unwrap_or_default();
+        before.trim_end_matches(';')
+    }
+}
+
+const VALUES: &str = "\
+    SELECT s.name, pg_catalog.current_setting(s.name) FROM pg_catalog.pg_settings s \
+    WHERE s.name = ANY ($1) ORDER BY pg_catalog.array_position($1, s.name)";
+
+const USED: &str = "\
+    SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_replication_slots), \
+           (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity \
+            WHERE backend_type = 'walsender')";
+
+const SLOTS: &str = "\
+    SELECT s.database::text, s.slot_name::text, s.active_pid, s.restart_lsn::text, \
+           s.confirmed_flush_lsn::text, \
+           pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), s.restart_lsn)::int8, \
+           s.wal_status, s.safe_wal_size \
+    FROM pg_catalog.pg_replication_slots s JOIN pg_catalog.pg_database d ON d.datname = s.database \
+    WHERE s.slot_name = 'tidegate_' || d.oid \
+       OR pg_catalog.starts_with(s.slot_name::text, 'tidegate_' || d.oid || '_') \
+    ORDER BY 1, 2";
+
+const PUBLICATIONS: &str = "\
+    SELECT p.pubname::text, pg_catalog.pg_get_userbyid(p.pubowner)::text, \
+           ARRAY(SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) \
+                 FROM pg_catalog.pg_publication_rel r \
+                 JOIN pg_catalog.pg_class c ON c.oid = r.prrelid \
+                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE r.prpubid = p.oid ORDER BY 1), \
+           pg_catalog.obj_description(p.oid, 'pg_publication') \
+    FROM pg_catalog.pg_publication p \
+    WHERE p.pubname IN ('tidegate', 'tidegate_inserts') ORDER BY 1";
+
+/// Those of the tables whose identity is raised still.
+const RAISED: &str = "\
+    SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.oid = ANY ($1) AND c.relreplident = 'f' ORDER BY 2";

@@ -1,0 +1,221 @@
+//! A running stream (PostgreSQL, "Streaming Replication Protocol").
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes};
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
+use tidegate_sql::BoxFuture;
+use tidegate_wire::channel::{Channel, Halt};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::tag;
+use tokio::time::Instant;
+
+use crate::refusal;
+
+/// How often the position is reported without being asked; a sixth of PostgreSQL's default
+/// `wal_sender_timeout`.
+const REPORT: Duration = Duration::from_secs(10);
+/// While transactions come one upon the other, the stream is read this often at most. PostgreSQL
+/// sends each message apart, and each would wake us: with several thousand transactions a second
+/// that costs more than the changes themselves.
+const GATHER: Duration = Duration::from_millis(1);
+/// Transactions come one upon the other when they come this soon after those before, or so many of
+/// them at once.
+const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
+/// How many messages are given at once at most.
+const BATCH: usize = 1024;
+/// The body of a status update.
+const STATUS: u8 = 34;
+
+/// A stream of pgoutput messages.
+pub(super) struct Stream {
+    channel: Channel,
+    identity: LogIdentity,
+    start: LogPosition,
+    confirmed: LogPosition,
+    report_at: Instant,
+    /// When something came last.
+    came_at: Instant,
+    /// Until when nothing is read, because transactions come one upon the other.
+    rest_until: Option<Instant>,
+    /// PostgreSQL waits for a report. It is given when whoever reads has dealt with what came:
+    /// a server that shuts down waits until its very end is confirmed.
+    owes_report: bool,
+}
+
+impl Stream {
+    /// Takes over a connection on which `START_REPLICATION` was answered.
+    pub(super) fn new(channel: Channel, identity: LogIdentity, start: LogPosition) -> Self {
+        Self {
+            channel,
+            identity,
+            start,
+            confirmed: start,
+            report_at: Instant::now() + REPORT,
+            came_at: Instant::now(),
+            rest_until: None,
+            owes_report: false,
+        }
+    }
+
+    /// Takes what has come in whole. Returns whether the batch is full.
+    fn drain(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<bool> {
+        while batch.len() < BATCH {
+            let advanced = self.channel.inbound.advance();
+            let Some(tag) = advanced.map_err(outage)? else {
+                return Ok(false);
+            };
+            self.take(tag, batch)?;
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, tag: u8, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let body = self.channel.inbound.body();
+        match (tag, body.split_first()) {
+            (tag::COPY_DATA, Some((b'w', message))) => {
+                // The start, the end and the clock; pgoutput's own messages tell more.
+                let change = message.get(24..).ok_or_else(truncated)?;
+                batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
+            }
+            (tag::COPY_DATA, Some((b'k', message))) => {
+                let (end, rest) = message.split_first_chunk::<8>().ok_or_else(truncated)?;
+                let hurry = rest.get(8) == Some(&1);
+                batch.push(LogMessage::Reached(LogPosition(u64::from_be_bytes(*end))));
+                self.owes_report |= hurry;
+            }
+            (tag::ERROR_RESPONSE, _) => {
+                let error = ServerError::read(body);
+                return Err(refusal::of_command(error.rejection, Duration::ZERO));
+            }
+            (tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS, _) => {}
+            _ => return Err(LogError::Unavailable("the stream of changes ended".into())),
+        }
+        Ok(())
+    }
+
+    /// Queues a status update.
+    fn report(&mut self, reply: bool) {
+        let out = &mut self.channel.outbound;
+        out.put_u8(tag::COPY_DATA);
+        out.put_u32(4 + u32::from(STATUS));
+        out.put_u8(b'r');
+        for _ in ["written", "flushed", "applied"] {
+            out.put_u64(self.confirmed.0);
+        }
+        // Our clock, which PostgreSQL only shows.
+        out.put_u64(0);
+        out.put_u8(reply.into());
+        self.report_at = Instant::now() + REPORT;
+    }
+
+    async fn receive(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let before = batch.len();
+        let owed = std::mem::take(&mut self.owes_report);
+        if owed {
+            self.report(false);
+        }
+        self.channel.listen().map_err(outage)?;
+        loop {
+            self.drain(batch)?;
+            let now = Instant::now();
+            if now >= self.report_at {
+                self.report(false);
+            }
+            if batch.len() > before {
+                let is_dense = is_dense(&batch[before..], now - self.came_at);
+                self.rest_until = is_dense.then_some(now + GATHER);
+                self.came_at = now;
+                return Ok(());
+            }
+            if let Some(until) = self.rest_until.filter(|until| *until > now) {
+                self.channel.rest(until).await.map_err(outage)?;
+            }
+            self.rest_until = None;
+            match self.channel.exchange(Some(self.report_at)).await {
+                Ok(()) | Err(Halt::Deadline) => {}
+                Err(Halt::Io(error)) => return Err(outage(error)),
+            }
+        }
+    }
+}
+
+impl LogStream for Stream {
+    fn identity(&self) -> LogIdentity {
+        self.identity
+    }
+
+    fn start(&self) -> LogPosition {
+        self.start
+    }
+
+    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(self.receive(batch))
+    }
+
+    fn confirm(&mut self, position: LogPosition) {
+        self.confirmed = self.confirmed.max(position);
+    }
+
+    fn ask(&mut self) {
+        self.report(true);
+    }
+}
+
+/// Whether the next transactions will be here soon, so that it is worth while to wait for some.
+/// Not in the midst of one: PostgreSQL may wait for us.
+fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
+    let is_end = |message: &LogMessage| match message {
+        LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
+        LogMessage::Reached(_) => false,
+    };
+    let ends = messages.iter().filter(|message| is_end(message)).count();
+    let (soon, many) = DENSE;
+    messages.last().is_some_and(is_end) && (pause < soon || ends >= many)
+}
+
+fn outage(error: io::Error) -> LogError {
+    LogError::Unavailable(Box::new(error))
+}
+
+fn truncated() -> LogError {
+    super::unreadable("a message of the stream of changes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(kind: u8) -> LogMessage {
+        LogMessage::Change(Bytes::copy_from_slice(&[kind, 1, 2]))
+    }
+
+    fn transactions(count: usize) -> Vec<LogMessage> {
+        let one = || [b'B', b'I', b'C'].map(change);
+        std::iter::repeat_with(one).take(count).flatten().collect()
+    }
+
+    #[test]
+    fn transactions_that_come_soon_or_many_at_once_are_dense() {
+        let (soon, many) = DENSE;
+        let early = soon.checked_sub(Duration::from_nanos(1)).unwrap();
+        assert!(is_dense(&transactions(1), early));
+        assert!(!is_dense(&transactions(1), soon));
+        assert!(!is_dense(&transactions(many - 1), soon));
+        assert!(is_dense(&transactions(many), Duration::MAX));
+    }
+
+    #[test]
+    fn nobody_waits_in_the_midst_of_a_transaction_or_for_nothing() {
+        let (_, many) = DENSE;
+        let mut open = transactions(many);
+        open.extend([change(b'B'), change(b'I')]);
+        let mut idle = transactions(many);
+        idle.push(LogMessage::Reached(LogPosition(7)));
+        let empty = LogMessage::Change(Bytes::new());
+        for messages in [vec![], vec![empty], open, idle] {
+            assert!(!is_dense(&messages, Duration::ZERO), "{messages:?}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The outbox, on a server whose log tells nothing of rows.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tidegate_capture::{Outbox, OutboxRemoval, OutboxSettings};
+use tidegate_changelog::{
+    Captured, ChangeLog as _, Demand, LogError, LogPosition, LogResult, LogStart,
+};
+use tidegate_embedded::{Cluster, testing};
+use tidegate_sql::DatabaseName;
+use tidegate_wire::{Config, Secret};
+use tokio_postgres::Client;
+
+use crate::replication::scene::{Reader, connect};
+
+fn cluster() -> &'static Cluster {
+    static SHARED: OnceLock<Cluster> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let settings = testing::settings().with("wal_level", "replica");
+        Cluster::start_blocking(&settings).unwrap()
+    })
+}
+
+struct Scene {
+    database: DatabaseName,
+    outbox: Outbox,
+    sql: Client,
+}
+
+impl Scene {
+    async fn new(name: &str) -> Self {
+        let root = connect(&cluster().url("postgres")).await;
+        let make = format!("CREATE DATABASE {name}");
+        root.batch_execute(&make).await.unwrap();
+        Self::of(name, superuser(), OutboxSettings::default()).await
+    }
+
+    async fn of(name: &str, admin: Config, settings: OutboxSettings) -> Self {
+        Self {
+            database: DatabaseName::new(name),
+            outbox: Outbox::new(admin, None, settings),
+            sql: connect(&cluster().url(name)).await,
+        }
+    }
+
+    async fn run(&self, sql: &str) {
+        self.sql.batch_execute(sql).await.unwrap();
+    }
+
+    async fn number(&self, query: &str) -> i64 {
+        self.sql.query_one(query, &[]).await.unwrap().get(0)
+    }
+
+    async fn open(&self, start: LogStart) -> LogResult<Reader> {
+        let stream = self.outbox.open(&self.database, start).await;
+        stream.map(Reader::new)
+    }
+
+    async fn capture(&self, table: &str) -> LogResult<Captured> {
+        let query = format!("SELECT '{table}'::regclass::oid::int8");
+        let relation = u32::try_from(self.number(&query).await).unwrap();
+        let demand = Demand {
+            relation,
+            changes: true,
+            old_rows: false,
+            patience: Duration::from_secs(10),
+        };
+        self.outbox.capture(&self.database, &demand).await
+    }
+}
+
+fn superuser() -> Config {
+    let mut config = Config::from_url(&cluster().socket_url("postgres")).unwrap();
+    config.control_database = DatabaseName::new("postgres");
+    config
+}
+
+#[tokio::test]
+async fn transactions_of_any_size_come_whole_and_in_order() {
+    let scene = Scene::new("box_size").await;
+    scene.run("CREATE TABLE t (id int, pad text)").await;
+    let mut reader = scene.open(LogStart::Now).await.unwrap();
+    scene.capture("t").await.unwrap();
+    scene
+        .run(
+            "INSERT INTO t SELECT i FROM generate_series(1, 5000) i; \
+             INSERT INTO t VALUES (5001, repeat('x', 6000000)); \
+             INSERT INTO t SELECT i FROM generate_series(5002, 5010) i",
+        )
+        .await;
+    for id in 5011..=5050 {
+        scene.run(&format!("INSERT INTO t VALUES ({id})")).await;
+    }
+    // A simple query is one transaction.
+    reader.read(41).await;
+    assert_eq!(reader.rows.len(), 5050);
+    for (row, id) in reader.rows.iter().zip(1..) {
+        let is_it = match id {
+            5001 => row.len() > 6_000_000 && row.contains("5001"),
+            _ => row.ends_with(&format!("{id}n")),
+        };
+        assert!(is_it, "{id}: {:?}", row.get(..60));
+    }
+    assert!(reader.commits.is_sorted());
+}
+
+#[tokio::test]
+async fn a_stream_resumes_within_the_window_and_nowhere_else() {
+    let scene = Scene::new("box_window").await;
+    scene.run("CREATE TABLE t (id int)").await;
+    let mut reader = scene.open(LogStart::Now).await.unwrap();
+    let since = scene.capture("t").await.unwrap().since;
+    for id in 1..=5 {
+        scene.run(&format!("INSERT INTO t VALUES ({id})")).await;
+    }
+    reader.read(5).await;
+    let seen = reader.commits.clone();
+    let mut again = scene.open(LogStart::At(seen[2])).await.unwrap();
+    again.read(2).await;
+    assert_eq!(again.commits, seen[3..]);
+    assert_eq!(again.stream.identity(), reader.stream.identity());
+    // What nobody has confirmed stays, whatever is asked for.
+    let now = scene.outbox.retain(&scene.database, seen[4]).await.unwrap();
+    assert_eq!(now, seen[4]);
+    assert!(scene.open(LogStart::At(since)).await.is_ok());
+    reader.stream.confirm(seen[3]);
+    drop(again);
+    let kept = "SELECT count(*) FROM tidegate_outbox.change";
+    scene.outbox.retain(&scene.database, seen[4]).await.unwrap();
+    assert_eq!(scene.number(kept).await, 1);
+    let gone = scene.open(LogStart::At(since)).await;
+    assert!(matches!(gone.err(), Some(LogError::Gone)));
+    let later = scene.open(LogStart::At(LogPosition(now.0 + 1))).await;
+    assert!(matches!(later.err(), Some(LogError::Gone)));
+    assert!(scene.open(LogStart::Earliest).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_missing_to_an_administrator_is_named() {
+    let scene = Scene::new("box_rights").await;
+    scene
+        .run(
+            "CREATE ROLE box_admin LOGIN PASSWORD 'service'; CREATE ROLE box_owner; \
+             CREATE TABLE t (id int); ALTER TABLE t OWNER TO box_owner",
+        )
+        .await;
+    let admin = superuser().with_login("box_admin", Secret::new("service"));
+    let poor = Scene::of("box_rights", admin, OutboxSettings::default()).await;
+    for lacks in ["GRANT CREATE ON DATABASE", "GRANT \"box_owner\" TO"] {
+        let refused = match poor.open(LogStart::Now).await {
+            Ok(_) => poor.capture("t").await.map(drop),
+            Err(error) => Err(error),
+        };
+        let Err(LogError::NotAllowed { remedy, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        let sql = remedy.strip_prefix("run ").unwrap();
+        assert!(sql.starts_with(lacks), "{remedy}");
+        scene.run(sql).await;
+    }
+    let mut reader = poor.open(LogStart::Now).await.unwrap();
+    poor.capture("t").await.unwrap();
+    scene.run("INSERT INTO t VALUES (1)").await;
+    reader.read(1).await;
+    // A writer needs no right to the outbox and has none.
+    scene
+        .run(
+            "CREATE ROLE box_writer; GRANT INSERT, SELECT, UPDATE ON t TO box_writer; \
+             SET ROLE box_writer; INSERT INTO t VALUES (2); UPDATE t SET id = 3 WHERE id = 2",
+        )
+        .await;
+    for denied in [
+        "TABLE tidegate_outbox.change",
+        "SELECT tidegate_outbox.advance()",
+        "CREATE TEMP TABLE x (); CREATE TRIGGER x AFTER INSERT ON x \
+         FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('1')",
+    ] {
+        let error = scene.sql.batch_execute(denied).await.unwrap_err();
+        assert_eq!(error.code().unwrap().code(), "42501", "{denied}");
+    }
+    reader.read(2).await;
+    assert_eq!(reader.rows.len(), 3);
+}
+
+#[tokio::test]
+async fn a_copy_of_a_database_is_another_log() {
+    let scene = Scene::new("box_first").await;
+    scene.run("CREATE TABLE t (id int)").await;
+    let reader = scene.open(LogStart::Now).await.unwrap();
+    scene.capture("t").await.unwrap();
+    scene.run("INSERT INTO t VALUES (1)").await;
+    let identity = reader.stream.identity();
+    drop((reader, scene));
+    let root = connect(&cluster().url("postgres")).await;
+    let copy = "CREATE DATABASE box_second TEMPLATE box_first";
+    // The sessions of the first one end soon.
+    while root.batch_execute(copy).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let second = Scene::of("box_second", superuser(), OutboxSettings::default()).await;
+    let mut reader = second.open(LogStart::Earliest).await.unwrap();
+    assert_ne!(reader.stream.identity(), identity);
+    let since = second.capture("t").await.unwrap().since;
+    assert!(since >= reader.stream.start());
+    second.run("INSERT INTO t VALUES (2)").await;
+    reader.read(1).await;
+    assert_eq!(reader.rows.len(), 1);
+    assert!(reader.rows[0].ends_with('2'), "{:?}", reader.rows);
+}
+
+#[tokio::test]
+async fn nothing_stays_of_what_is_removed() {
+    let scene = Scene::new("box_removal").await;
+    let nothing = scene.outbox.remove(&scene.database, false).await.unwrap();
+    assert_eq!(nothing, OutboxRemoval::Done(None));
+    scene.run("CREATE TABLE t (id int)").await;
+    let mut reader = scene.open(LogStart::Now).await.unwrap();
+    scene.capture("t").await.unwrap();
+    let status = scene.outbox.status(&scene.database).await.unwrap().unwrap();
+    assert_eq!(status.tables, ["public.t"]);
+    assert_eq!(status.readers.len(), 1);
+    let refused = scene.outbox.remove(&scene.database, false).await.unwrap();
+    assert_eq!(refused, OutboxRemoval::Streaming(status.readers));
+    let removed = scene.outbox.remove(&scene.database, true).await.unwrap();
+    assert!(
+        matches!(removed, OutboxRemoval::Done(Some(_))),
+        "{removed:?}"
+    );
+    while reader.step().await.is_ok() {}
+    let left = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal";
+    assert_eq!(scene.number(left).await, 0);
+    scene.run("INSERT INTO t VALUES (1)").await;
+}
+
+#[tokio::test]
+async fn who_only_calls_itself_a_reader_does_not_count() {
+    let scene = Scene::new("box_readers").await;
+    scene
+        .run("CREATE TABLE t (id int); CREATE ROLE box_forger LOGIN PASSWORD 'x'")
+        .await;
+    let reader = scene.open(LogStart::Now).await.unwrap();
+    scene.capture("t").await.unwrap();
+    let url: tokio_postgres::Config = cluster().url("box_readers").parse().unwrap();
+    let mut forger = url;
+    forger
+        .user("box_forger")
+        .password("x")
+        .application_name("tidegate outbox reader");
+    let (forger, connection) = forger.connect(tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    forger
+        .batch_execute("SELECT pg_advisory_lock_shared(7133, 3)")
+        .await
+        .unwrap();
+    let readers = async || {
+        let status = scene.outbox.status(&scene.database).await.unwrap();
+        status.unwrap().readers.len()
+    };
+    assert_eq!(readers().await, 1);
+    drop(reader);
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while readers().await > 0 {
+        assert!(std::time::Instant::now() < deadline, "the reader stays");
+        tokio::task::yield_now().await;
+    }
+    // Nobody reads: what is kept is given up, whatever others call themselves.
+    scene.run("INSERT INTO t VALUES (1)").await;
+    scene.outbox.abandon(&scene.database).await.unwrap();
+    let kept = "SELECT count(*) FROM tidegate_outbox.change";
+    assert_eq!(scene.number(kept).await, 0);
+}

@@ -1,0 +1,222 @@
+//! Streams: order, resuming, slots.
+
+use std::time::{Duration, Instant};
+
+use tidegate_capture::{Replication, ReplicationSettings};
+use tidegate_changelog::{ChangeLog as _, LogError, LogPosition, LogStart};
+use tidegate_embedded::{Cluster, Shutdown, testing};
+
+use super::scene::connect;
+use super::scene::{Reader, Scene, config};
+
+/// A cluster of the test's own, for as long as the process lives.
+fn own_cluster() -> &'static Cluster {
+    Box::leak(Box::new(
+        Cluster::start_blocking(&testing::settings()).unwrap(),
+    ))
+}
+
+#[tokio::test]
+async fn transactions_come_in_the_order_of_their_commits_and_only_they() {
+    let scene = Scene::new("log_order").await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY, a text)")
+        .await;
+    let mut reader = Reader::new(scene.open(None).await.unwrap());
+    let captured = scene.capture("t", true, false).await.unwrap();
+    reader.reach(captured.barrier).await;
+    let (first, second) = (scene.session().await, scene.session().await);
+    first
+        .batch_execute("BEGIN; INSERT INTO t VALUES (1, 'early')")
+        .await
+        .unwrap();
+    second
+        .batch_execute("INSERT INTO t VALUES (2, 'middle')")
+        .await
+        .unwrap();
+    second
+        .batch_execute("BEGIN; INSERT INTO t VALUES (3, 'never'); ROLLBACK")
+        .await
+        .unwrap();
+    first
+        .batch_execute(
+            "SAVEPOINT s; INSERT INTO t VALUES (4, 'nor this'); ROLLBACK TO s; \
+             INSERT INTO t VALUES (5, 'late'); COMMIT",
+        )
+        .await
+        .unwrap();
+    reader.read(2).await;
+    let words: Vec<_> = ["middle", "early", "late"].into();
+    assert_eq!(reader.rows.len(), words.len(), "{:?}", reader.rows);
+    for (row, word) in reader.rows.iter().zip(words) {
+        assert!(row.ends_with(word), "{row:?} is not {word}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_resumes_exactly_behind_a_position() {
+    let scene = Scene::new("log_resume").await;
+    scene.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+    let mut reader = Reader::new(scene.open(None).await.unwrap());
+    scene.capture("t", true, false).await.unwrap();
+    for id in 1..=5 {
+        scene.run(&format!("INSERT INTO t VALUES ({id})")).await;
+    }
+    reader.read(5).await;
+    let seen = reader.commits.clone();
+    let identity = reader.stream.identity();
+    drop(reader);
+    scene.run("INSERT INTO t VALUES (6)").await;
+    let mut reader = Reader::new(scene.open(Some(seen[2])).await.unwrap());
+    reader.read(3).await;
+    assert_eq!(
+        reader.commits[..2],
+        seen[3..],
+        "what came before comes again, once"
+    );
+    assert_eq!(reader.rows.len(), 3);
+    assert_eq!(reader.stream.identity(), identity);
+}
+
+#[tokio::test]
+async fn a_position_before_the_window_or_from_the_future_is_gone() {
+    let scene = Scene::new("log_gone").await;
+    scene.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+    let reader = Reader::new(scene.open(None).await.unwrap());
+    let early = LogPosition(1);
+    assert!(matches!(scene.open(Some(early)).await, Err(LogError::Gone)));
+    let future = LogPosition(u64::MAX / 2);
+    assert!(matches!(
+        scene.open(Some(future)).await,
+        Err(LogError::Gone)
+    ));
+    let start = reader.stream.start();
+    scene
+        .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
+        .await;
+    // A lock that any user may take keeps the window from nothing.
+    let stranger = scene.session().await;
+    stranger
+        .batch_execute("SELECT pg_advisory_lock(7133, 2)")
+        .await
+        .unwrap();
+    // Moves the window beyond the start.
+    let now = scene.log.retain(&scene.database, start).await.unwrap();
+    scene.log.retain(&scene.database, now).await.unwrap();
+    assert!(now > start);
+    assert!(matches!(scene.open(Some(start)).await, Err(LogError::Gone)));
+    assert!(scene.open(Some(now)).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_window_never_grows_beyond_its_size() {
+    let settings = ReplicationSettings {
+        retention: Some(100_000),
+        ..ReplicationSettings::default()
+    };
+    let scene = Scene::on(testing::cluster(), "log_size", settings).await;
+    let start = scene.open(None).await.unwrap().start();
+    scene.run("SET synchronous_commit = on; CREATE TABLE t AS SELECT repeat('x', 100) FROM generate_series(1, 5000)").await;
+    let now = scene.log.retain(&scene.database, start).await.unwrap();
+    let kept: LogPosition = scene
+        .value(
+            "SELECT confirmed_flush_lsn::text FROM pg_replication_slots \
+             WHERE database = 'log_size' AND NOT temporary",
+        )
+        .await
+        .parse()
+        .unwrap();
+    assert!(
+        kept > start && now.0 - kept.0 <= 110_000,
+        "{start} {kept} {now}"
+    );
+}
+
+#[tokio::test]
+async fn without_a_window_nothing_is_kept_and_nothing_resumes() {
+    let settings = ReplicationSettings {
+        retention: None,
+        ..ReplicationSettings::default()
+    };
+    let scene = Scene::on(own_cluster(), "log_none", settings).await;
+    let stream = scene.open(None).await.unwrap();
+    let slots = "SELECT count(*)::text FROM pg_replication_slots WHERE NOT temporary";
+    assert_eq!(scene.value(slots).await, "0");
+    let after = Some(stream.start());
+    assert!(matches!(scene.open(after).await, Err(LogError::Gone)));
+}
+
+#[tokio::test]
+async fn a_slot_is_not_waited_for_without_end() {
+    let settings = ReplicationSettings {
+        slot_patience: Duration::from_millis(700),
+        ..ReplicationSettings::default()
+    };
+    let scene = Scene::on(own_cluster(), "log_slot", settings).await;
+    scene.run("CREATE TABLE t (id int)").await;
+    // An open transaction of another database is in the way.
+    let other = connect(&scene.cluster.url("postgres")).await;
+    other
+        .batch_execute("CREATE TABLE o (id int); BEGIN; INSERT INTO o VALUES (1)")
+        .await
+        .unwrap();
+    let started = Instant::now();
+    let refused = scene.open(None).await.err();
+    assert!(
+        matches!(refused, Some(LogError::TimedOut { .. })),
+        "{refused:?}"
+    );
+    assert!(started.elapsed() < Duration::from_secs(10));
+    let waiting = "SELECT count(*)::text FROM pg_stat_activity WHERE backend_type = 'walsender'";
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while scene.value(waiting).await != "0" {
+        assert!(Instant::now() < deadline, "a walsender waits for nobody");
+    }
+    assert_eq!(
+        scene
+            .value("SELECT count(*)::text FROM pg_replication_slots")
+            .await,
+        "0"
+    );
+    other.batch_execute("COMMIT").await.unwrap();
+    let config = config(scene.cluster);
+    let patient = Replication::new(config.clone(), config, None, ReplicationSettings::default());
+    let opened = patient.open(&scene.database, LogStart::Now).await;
+    drop(opened.unwrap());
+    // With the anchor in place, open transactions do not matter any more.
+    other
+        .batch_execute("BEGIN; INSERT INTO o VALUES (1)")
+        .await
+        .unwrap();
+    scene.open(None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_restart_of_postgresql_loses_nothing() {
+    for mode in [Shutdown::Fast, Shutdown::Immediate] {
+        let scene = Scene::on(own_cluster(), "log_restart", ReplicationSettings::default()).await;
+        scene.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+        let mut reader = Reader::new(scene.open(None).await.unwrap());
+        scene.capture("t", true, false).await.unwrap();
+        scene
+            .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
+            .await;
+        reader.read(1).await;
+        let last = reader.commits[0];
+        scene.run("INSERT INTO t VALUES (2)").await;
+        // PostgreSQL stops only when its readers have confirmed its end.
+        let (restarted, failed) = tokio::join!(scene.cluster.restart(mode), async {
+            loop {
+                if let Err(error) = reader.step().await {
+                    break error;
+                }
+            }
+        });
+        restarted.unwrap();
+        assert!(matches!(failed, LogError::Unavailable(_)), "{failed:?}");
+        let mut reader = Reader::new(scene.open(Some(last)).await.unwrap());
+        reader.read(1).await;
+        assert_eq!(reader.rows.len(), 1);
+        assert!(reader.rows[0].ends_with('2'), "{:?}", reader.rows);
+    }
+}

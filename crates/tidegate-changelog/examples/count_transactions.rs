@@ -1,0 +1,50 @@
+//! Reads a stream to its end and counts its transactions. The stream is made of fixed messages;
+//! `tidegate-capture` opens one on a database.
+
+#![expect(clippy::print_stdout, reason = "the example's output")]
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
+use tidegate_sql::BoxFuture;
+
+struct Fixed(VecDeque<LogMessage>);
+
+impl LogStream for Fixed {
+    fn identity(&self) -> LogIdentity {
+        LogIdentity(1)
+    }
+
+    fn start(&self) -> LogPosition {
+        LogPosition(0)
+    }
+
+    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
+        let message = self.0.pop_front();
+        batch.extend(message.clone());
+        Box::pin(std::future::ready(message.map(drop).ok_or(LogError::Gone)))
+    }
+
+    fn confirm(&mut self, _: LogPosition) {}
+
+    fn ask(&mut self) {}
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let change = |kind: u8| LogMessage::Change(Bytes::from(vec![kind]));
+    let transaction = [b'B', b'I', b'C'].map(change);
+    let end = LogMessage::Reached(LogPosition(0x16_B374_D848));
+    let messages = transaction.into_iter().chain([end]);
+    let mut stream = Fixed(messages.collect());
+    let (mut batch, mut commits) = (Vec::new(), 0);
+    while stream.next(&mut batch).await.is_ok() {
+        for message in batch.drain(..) {
+            match message {
+                LogMessage::Change(bytes) => commits += u32::from(bytes.first() == Some(&b'C')),
+                LogMessage::Reached(position) => println!("{commits} before {position}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+mod change_log;
+mod error;
+mod position;
+
+pub use change_log::{Captured, ChangeLog, Demand, LogMessage, LogStart, LogStream};
+pub use error::{LogError, LogResult};
+pub use position::{LogIdentity, LogPosition};

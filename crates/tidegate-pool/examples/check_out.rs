@@ -1,0 +1,46 @@
+//! Checks out connections of two roles. The connector opens nothing; that of `tidegate-postgres`
+//! logs in to PostgreSQL.
+
+#![expect(clippy::print_stdout, reason = "the example's output")]
+
+use tidegate_pool::{Condition, Connector, Key, OpenError, Pool, ResetFailed, Settings};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_wire::backoff::Jitter;
+
+struct Names;
+
+impl Connector for Names {
+    type Connection = String;
+
+    fn open<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<String, OpenError>> {
+        println!("log in: {key}");
+        Box::pin(std::future::ready(Ok(key.to_string())))
+    }
+
+    fn is_open(&self, _: &mut String) -> bool {
+        true
+    }
+
+    fn condition(&self, _: &mut String) -> Condition {
+        Condition::Ready
+    }
+
+    fn reset<'a>(&'a self, _: &'a mut String) -> BoxFuture<'a, Result<(), ResetFailed>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[tokio::main]
+async fn main() -> tidegate_sql::Result<()> {
+    let pool = Pool::new(Names, Settings::default(), Jitter::none());
+    for role in ["shop/alice", "shop/bob", "shop/alice"] {
+        let login = Login {
+            database: DatabaseName::new("shop"),
+            role: RoleName::new(role),
+            sharing: Sharing::One(1),
+        };
+        let connection = pool.acquire(&login).await?;
+        println!("checked out: {}", *connection);
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Opening connections, in tasks of their own, so that the login goes on when its request is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{info, warn};
+
+use super::Inner;
+use super::acquire_error::AcquireError;
+use super::connector::{Cause, Connector, Key, OpenError};
+use super::entry::Entry;
+use super::role::{Phase, Role};
+use super::state::{Action, State, Tenant};
+
+/// How long no connection is opened for a role after PostgreSQL refused one.
+const REFUSED: Duration = Duration::from_secs(1);
+
+/// How long a login waits for the end of the connection whose place it takes.
+const CLOSE: Duration = Duration::from_millis(250);
+
+/// PostgreSQL did not answer the attempt.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {0:?}")]
+struct NoAnswer(Duration);
+
+impl<K: Connector> Inner<K> {
+    /// Opens one connection, in the place of `evicted` if given, and puts it to use.
+    pub(super) async fn open(
+        self: Arc<Self>,
+        key: Key,
+        serial: u64,
+        evicted: Option<Box<Entry<K::Connection>>>,
+    ) {
+        if let Some(entry) = evicted {
+            self.close_first(entry).await;
+        }
+        match self.connect(&key).await {
+            Ok(connection) => self.opened(key, serial, connection),
+            Err(failure) => self.failed(&key, &failure),
+        }
+    }
+
+    async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
+        let shared = self.state.lock().is_shared(key);
+        self.connect_as(key, shared).await
+    }
+
+    async fn connect_as(&self, key: &Key, shared: bool) -> Result<K::Connection, OpenError> {
+        let limit = self.limits.open;
+        let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
+        let began = Instant::now();
+        let attempt = timeout(limit, self.connector.open(key, shared));
+        let connection = attempt.await.map_err(silence)??;
+        self.state.lock().login_time.measured(began.elapsed());
+        Ok(connection)
+    }
+
+    /// Closes a connection and waits until PostgreSQL has given its place up, since it may have no
+    /// other one. A connection that does not close in time goes on closing in the background.
+    async fn close_first(&self, entry: Box<Entry<K::Connection>>) {
+        let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
+        let closing = self.runtime.spawn(closing);
+        if timeout(CLOSE, closing).await.is_err() {
+            warn!(key = %entry.key, "closing an idle connection is slow");
+        }
+    }
+
+    fn opened(self: &Arc<Self>, key: Key, serial: u64, connection: K::Connection) {
+        let now = Instant::now();
+        let entry = Box::new(Entry {
+            connection,
+            key,
+            serial,
+            opened: now,
+            idle_since: now,
+            session: None,
+        });
+        self.change(|state, actions| {
+            state.counters.opened += 1;
+            state.circuit_breaker.close();
+            let (held, capacity) = (state.held, state.settings.capacity);
+            state.server_limit.granted(held, capacity, now);
+            state.put_back(entry, Phase::Opening, now, actions);
+        });
+    }
+
+    fn failed(self: &Arc<Self>, key: &Key, failure: &OpenError) {
+        report(key, failure);
+        let now = Instant::now();
+        let (probe, shared) = self.change(|state, actions| {
+            // Before nobody waits for the role any more and it is forgotten.
+            let shared = state.is_shared(key);
+            state.counters.open_failures += 1;
+            state.end(key, Phase::Opening);
+            let news = state.take_in(key, failure, now, actions);
+            state.forget(key);
+            state.balance(now, actions);
+            (news, shared)
+        });
+        if probe {
+            self.runtime
+                .spawn(probe_until_up(Arc::downgrade(self), key.clone(), shared));
+        }
+    }
+
+    /// One attempt to find PostgreSQL up; `true` ends the probing.
+    async fn probe(self: &Arc<Self>, key: &Key, shared: bool) -> bool {
+        match self.connect_as(key, shared).await {
+            Err(OpenError::Unreachable(cause)) => {
+                let mut state = self.state.lock();
+                if state.circuit_breaker.is_open() {
+                    state.circuit_breaker.probe_failed(cause, Instant::now());
+                }
+                return !state.circuit_breaker.is_open();
+            }
+            Ok(connection) => self.found_up(key, shared, connection),
+            // It refused this role or this database, so it is up.
+            Err(_) => self.change(|state, _| state.circuit_breaker.close()),
+        }
+        info!("PostgreSQL is reachable again");
+        true
+    }
+
+    /// Keeps the probe's connection when it fits in, and the role is as `shared` as it was.
+    fn found_up(self: &Arc<Self>, key: &Key, shared: bool, connection: K::Connection) {
+        let now = Instant::now();
+        let place = {
+            let mut state = self.state.lock();
+            state.circuit_breaker.close();
+            let alike = state
+                .role_mut(key)
+                .is_none_or(|role| role.anonymous == shared);
+            (alike && state.has_room(key, now)).then(|| {
+                let serial = state.count_opening(key);
+                if let Some(role) = state.role_mut(key) {
+                    role.anonymous = shared;
+                }
+                serial
+            })
+        };
+        match place {
+            Some(serial) => self.opened(key.clone(), serial, connection),
+            None => drop(self.runtime.spawn(self.connector.close(connection))),
+        }
+    }
+}
+
+/// Tries to connect, ever less often, until PostgreSQL answers or the pool is gone.
+async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key, shared: bool) {
+    loop {
+        let next = pool
+            .upgrade()
+            .and_then(|pool| pool.state.lock().circuit_breaker.next_probe());
+        let Some(next) = next else {
+            return;
+        };
+        sleep_until(next).await;
+        match pool.upgrade() {
+            Some(pool) if !pool.probe(&key, shared).await => {}
+            _ => return,
+        }
+    }
+}
+
+/// Logs why there is no connection.
+fn report(key: &Key, failure: &OpenError) {
+    if let OpenError::Login(cause) = failure {
+        let command = key.repair_command();
+        warn!(%key, error = %cause, "PostgreSQL refuses the login of the role; run `{command}`");
+        return;
+    }
+    let cause = std::error::Error::source(failure).map_or_else(String::new, ToString::to_string);
+    warn!(%key, error = %failure, cause, "cannot connect to PostgreSQL");
+}
+
+impl<K: Connector> State<K> {
+    /// Draws the conclusions of a failed attempt; answers whether somebody must probe now.
+    fn take_in(
+        &mut self,
+        key: &Key,
+        failure: &OpenError,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) -> bool {
+        let refused = match failure {
+            OpenError::Unreachable(cause) => return self.circuit_breaker.trip(cause.clone(), now),
+            OpenError::Full(cause) => {
+                self.server_is_full(cause, now);
+                return false;
+            }
+            OpenError::Limited(_)
+            | OpenError::Login(_)
+            | OpenError::Barred { .. }
+            | OpenError::NoDatabase
+            | OpenError::Internal(_) => AcquireError::of(failure.clone(), REFUSED),
+        };
+        if let OpenError::Limited(_) = failure
+            && self.wait_within_limit(key, now, actions)
+        {
+            return false;
+        }
+        if let OpenError::Barred { .. } = failure {
+            // Its open connections must not serve a role that may not log in.
+            self.close(&key.database, Some(&key.role), actions);
+        }
+        self.refuse(key, &refused, actions);
+        if !matches!(failure, OpenError::Internal(_)) {
+            self.remember_refusal(key, now + REFUSED, refused);
+        }
+        false
+    }
+
+    /// Until `until` the role's requests that need a new connection fail with this error.
+    fn remember_refusal(&mut self, key: &Key, until: Instant, error: AcquireError) {
+        self.refusals.insert(key.clone(), (until, error));
+    }
+
+    /// The error of the role's requests, while one is remembered.
+    pub(super) fn refusal(&self, key: &Key, now: Instant) -> Option<&AcquireError> {
+        let (until, error) = self.refusals.get(key)?;
+        (now < *until).then_some(error)
+    }
+
+    /// Keeps to the connections that the pool has; the one that failed still counts.
+    fn server_is_full(&mut self, cause: &Cause, now: Instant) {
+        let held = self.held - 1;
+        if self.server_limit.refused(held, cause.clone(), now) {
+            warn!(
+                held,
+                "max_connections reached; requests wait for pooled connections"
+            );
+        }
+    }
+
+    /// Where the role or its database has a `CONNECTION LIMIT`: whether its requests can wait for
+    /// its own connections, or for the place of another role's.
+    fn wait_within_limit(&mut self, key: &Key, now: Instant, actions: &mut Vec<Action<K>>) -> bool {
+        let in_use = self.role(key).is_some_and(|role| role.in_use() > 0);
+        let evicted = if in_use {
+            None
+        } else {
+            let victim = self.victim_in(&key.database, now);
+            victim.and_then(|victim| self.evict(&victim))
+        };
+        let may_wait = in_use || evicted.is_some();
+        actions.extend(evicted.map(Action::Close));
+        if let Some(role) = self.role_mut(key)
+            && may_wait
+        {
+            role.paused_until = Some(now + REFUSED);
+        }
+        may_wait
+    }
+
+    /// Whether anonymous callers share the role; one that the pool does not know counts as shared.
+    pub(super) fn is_shared(&self, key: &Key) -> bool {
+        self.role(key).is_none_or(|role| role.anonymous)
+    }
+
+    /// Whether one more connection of the key breaks no bound.
+    fn has_room(&self, key: &Key, now: Instant) -> bool {
+        let tenant = self.tenants.get(&key.database);
+        let limit = |role: &Role<K>| self.settings.for_role(role.is_shared());
+        self.held < self.capacity(now)
+            && tenant.map_or(0, Tenant::busy) < self.settings.per_tenant()
+            && self.role(key).is_none_or(|role| role.held() < limit(role))
+    }
+}

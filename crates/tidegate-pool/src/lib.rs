@@ -1,0 +1,296 @@
+#![doc = include_str!("../README.md")]
+
+mod acquire_error;
+mod circuit_breaker;
+mod connect;
+mod connector;
+mod counters;
+mod entry;
+mod eviction;
+mod lease;
+mod login_time;
+mod recycle;
+mod role;
+mod scheduler;
+mod server_limit;
+mod settings;
+#[cfg(test)]
+mod simulation;
+mod state;
+mod stats;
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::{DatabaseName, Error, Login, Result, RoleName};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
+
+pub use connector::{Cause, Condition, Connector, Key, OpenError, ResetFailed};
+pub use counters::{Counters, WAIT_BOUNDS};
+pub use lease::Lease;
+pub use settings::Settings;
+pub use stats::{PoolStats, RoleStats};
+
+use tidegate_wire::backoff::{Backoff, Jitter};
+
+use acquire_error::AcquireError;
+use circuit_breaker::CircuitBreaker;
+use state::{Action, State};
+
+/// How often idle connections are looked through.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// A pool; clones share it.
+pub struct Pool<K: Connector> {
+    inner: Arc<Inner<K>>,
+}
+
+struct Inner<K: Connector> {
+    connector: K,
+    limits: Settings,
+    runtime: Handle,
+    state: Mutex<State<K>>,
+}
+
+impl<K: Connector> Pool<K> {
+    /// A pool without connections yet. Must be called on a tokio runtime; its tasks run there.
+    pub fn new(connector: K, settings: Settings, jitter: Jitter) -> Self {
+        let circuit_breaker = CircuitBreaker::new(Backoff::new(jitter));
+        let inner = Arc::new(Inner {
+            connector,
+            limits: settings.clone(),
+            runtime: Handle::current(),
+            state: Mutex::new(State::new(settings, circuit_breaker)),
+        });
+        inner.runtime.spawn(sweep(Arc::downgrade(&inner)));
+        Self { inner }
+    }
+
+    /// A connection that logged in as the role of `login`: an idle one at once, else as soon as
+    /// the pool's bounds allow it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PoolTimeout`] when none became free in time or too many wait already;
+    /// [`Error::Unavailable`] when PostgreSQL cannot be reached or is full, or refuses the role's
+    /// password or settings ([`tidegate_sql::LoginRefused`]); [`Error::Rejected`] with 28000 or 42501 when the role may not log in;
+    /// [`Error::NoDatabase`] when the database is not there.
+    pub async fn acquire(&self, login: &Login) -> Result<Lease<K>> {
+        let deadline = Instant::now() + self.inner.limits.wait;
+        loop {
+            let mut lease = match self.claim(login) {
+                Some(lease) => lease,
+                None => self.inner.wait(login, deadline).await?,
+            };
+            if self.inner.connector.is_open(&mut lease) {
+                return Ok(lease);
+            }
+            lease.discard();
+        }
+    }
+
+    fn claim(&self, login: &Login) -> Option<Lease<K>> {
+        let (entry, changed) = self.inner.state.lock().claim(login, Instant::now())?;
+        Some(Lease::new(self.inner.clone(), entry, changed))
+    }
+
+    /// Closes the connections to a database: the idle ones at once, the others when they come
+    /// back. Answers how many those are; [`Pool::stats`] tells when they are gone.
+    pub fn close(&self, database: &DatabaseName) -> usize {
+        self.inner
+            .change(|state, actions| state.close(database, None, actions))
+    }
+
+    /// Closes the connections of one role, as [`Pool::close`] does for a database.
+    pub fn close_role(&self, database: &DatabaseName, role: &RoleName) -> usize {
+        self.inner
+            .change(|state, actions| state.close(database, Some(role), actions))
+    }
+
+    /// Closes the connections of a role whose sessions would begin with other settings now. Those
+    /// that anonymous callers share are pinned to the defaults, which the role cannot change.
+    pub fn renew_role(&self, database: &DatabaseName, role: &RoleName) {
+        let shares = |state: &State<K>, trusted| {
+            state.is_shared(&Key {
+                database: database.clone(),
+                role: role.clone(),
+                trusted,
+            })
+        };
+        self.inner.change(|state, actions| {
+            // A role without connections counts as shared.
+            if !(shares(state, false) && shares(state, true)) {
+                state.close(database, Some(role), actions);
+            }
+        });
+    }
+
+    /// Tells the pool that PostgreSQL answers again, as somebody else has found out; requests
+    /// open connections at once instead of waiting for the pool's next probe.
+    pub fn resume(&self) {
+        let now = Instant::now();
+        self.inner.change(|state, actions| {
+            state.circuit_breaker.close();
+            state.balance(now, actions);
+        });
+    }
+
+    /// Its bounds.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.limits
+    }
+
+    /// What the pool holds now and what happened since the start.
+    pub fn stats(&self) -> PoolStats {
+        self.inner.state.lock().stats()
+    }
+
+    /// The databases and roles that hold or await connections.
+    pub fn keys(&self) -> Vec<Key> {
+        let stats = self.stats();
+        stats.roles.into_iter().map(|role| role.key).collect()
+    }
+
+    /// The connector.
+    pub fn connector(&self) -> &K {
+        &self.inner.connector
+    }
+}
+
+impl<K: Connector> Clone for Pool<K> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+        }
+    }
+}
+
+impl<K: Connector> fmt::Debug for Pool<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Connector> Inner<K> {
+    /// Changes the state and then, without the lock, does what follows from that.
+    fn change<T>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut State<K>, &mut Vec<Action<K>>) -> T,
+    ) -> T {
+        let mut actions = Vec::new();
+        let outcome = change(&mut self.state.lock(), &mut actions);
+        for action in actions {
+            self.perform(action);
+        }
+        outcome
+    }
+
+    fn perform(self: &Arc<Self>, action: Action<K>) {
+        match action {
+            Action::Open(key, serial, evicted) => {
+                let opening = self.clone().open(key, serial, evicted);
+                self.runtime.spawn(opening);
+            }
+            Action::Close(entry) => {
+                let closing = self.connector.close(entry.connection);
+                self.runtime.spawn(timeout(self.limits.reset, closing));
+            }
+            // When nobody waits any more, dropping the lease gives the connection to the next.
+            Action::Lend(reply, entry, changed) => {
+                drop(reply.send(Ok(Lease::new(self.clone(), entry, changed))));
+            }
+            Action::Refuse(reply, error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    async fn wait(self: &Arc<Self>, login: &Login, deadline: Instant) -> Result<Lease<K>> {
+        let (reply, answer) = oneshot::channel();
+        let now = Instant::now();
+        let number = self.change(|state, actions| {
+            if let Some((entry, changed)) = state.claim(login, now) {
+                actions.push(Action::Lend(reply, entry, changed));
+                return Ok(None);
+            }
+            state.enqueue(login, reply, now, actions).map(Some)
+        })?;
+        let place = Place {
+            inner: self,
+            key: Key::from(login),
+            number,
+        };
+        let outcome = self.answer(answer, deadline).await;
+        if outcome.is_none() && place.leave() {
+            self.state.lock().counters.timeouts += 1;
+        }
+        match outcome {
+            Some(Ok(Ok(lease))) => Ok(lease),
+            Some(Ok(Err(error))) => Err(error.into()),
+            Some(Err(_)) => Err(Error::internal("the pool dropped a request")),
+            None => Err(AcquireError::Exhausted.into()),
+        }
+    }
+
+    /// Waits for the answer, until the deadline. Meanwhile it looks whether the request has waited
+    /// long enough for another connection: after the time of a login, and then with doubling
+    /// pauses.
+    async fn answer<T>(
+        self: &Arc<Self>,
+        mut answer: oneshot::Receiver<T>,
+        deadline: Instant,
+    ) -> Option<Result<T, oneshot::error::RecvError>> {
+        let mut pause = self.state.lock().login_time.get();
+        let mut next = Instant::now() + pause;
+        loop {
+            match timeout_at(next.min(deadline), &mut answer).await {
+                Ok(outcome) => return Some(outcome),
+                Err(_) if next >= deadline => return None,
+                Err(_) => {}
+            }
+            let now = Instant::now();
+            self.change(|state, actions| state.balance(now, actions));
+            next = now + pause;
+            pause *= 2;
+        }
+    }
+}
+
+/// A request's place in the queue, which it leaves when its future is dropped.
+struct Place<'a, K: Connector> {
+    inner: &'a Arc<Inner<K>>,
+    key: Key,
+    number: Option<u64>,
+}
+
+impl<K: Connector> Place<'_, K> {
+    fn leave(&self) -> bool {
+        let number = self.number;
+        number.is_some_and(|number| self.inner.state.lock().dequeue(&self.key, number))
+    }
+}
+
+impl<K: Connector> Drop for Place<'_, K> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Closes what is idle or old, and looks after requests whose pause is over.
+async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let Some(pool) = pool.upgrade() else {
+            return;
+        };
+        let now = Instant::now();
+        pool.change(|state, actions| {
+            state.expire(now, actions);
+            state.balance(now, actions);
+        });
+    }
+}

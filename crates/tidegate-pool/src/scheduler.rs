@@ -1,0 +1,315 @@
+//! Which waiting request gets a connection next, and when one more is opened.
+//!
+//! The rules are in the documentation of the module above. Each decision is taken in one place:
+//! [`State::enqueue`] when a request comes, [`State::put_back`] when a connection becomes free,
+//! [`State::balance`] when a request may be served or a login may be due.
+
+use tidegate_sql::{Login, Sharing};
+use tokio::time::Instant;
+
+use super::acquire_error::AcquireError;
+use super::connector::{Connector, Key};
+use super::entry::Entry;
+use super::role::{Phase, Reply, Role, Waiter};
+use super::server_limit;
+use super::state::{Action, State, Tenant, switch};
+
+/// The place of a waiting request: the turn of its database, then its own number.
+type Rank = (u64, u64);
+
+/// What can be done for a role whose requests wait.
+enum Step {
+    /// Lend an idle connection.
+    Lend(Key),
+    /// Open another one.
+    Open(Key),
+    /// Open another one in the place of the second role's.
+    Replace(Key, Key),
+}
+
+impl<K: Connector> State<K> {
+    /// Queues a request; its number is needed to leave the queue again.
+    pub(super) fn enqueue(
+        &mut self,
+        login: &Login,
+        reply: Reply<K>,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) -> Result<u64, AcquireError> {
+        let key = Key::from(login);
+        self.refuse_early(&key, now)?;
+        self.close_if_sharing_changes(&key, login.sharing, now, actions);
+        let number = self.next_event();
+        let tenant = self.place(&key);
+        if tenant.waiting == 0 {
+            tenant.turn = number;
+        }
+        tenant.waiting += 1;
+        if let Some(role) = tenant.roles.get_mut(&key) {
+            // For as long as the role is in use: what is opened meanwhile may go to either kind.
+            if login.sharing.has_strangers() {
+                role.anonymous = true;
+                role.anonymous_at = Some(now);
+            }
+            role.waiters.push_back(Waiter {
+                number,
+                since: now,
+                sharing: login.sharing,
+                reply,
+            });
+        }
+        self.waiting += 1;
+        self.balance(now, actions);
+        Ok(number)
+    }
+
+    /// Closes what is open where anonymous callers come to a role that was one user's, whose
+    /// sessions lack the pinned settings, or that user to a role which they no longer share.
+    fn close_if_sharing_changes(
+        &mut self,
+        key: &Key,
+        sharing: Sharing,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) {
+        let Some(role) = self.role_mut(key) else {
+            return;
+        };
+        let anonymous = sharing.has_strangers();
+        let changes = if anonymous {
+            !role.anonymous
+        } else {
+            role.has_lapsed(now)
+        };
+        if changes {
+            role.anonymous = anonymous;
+            self.close(&key.database, Some(&key.role), actions);
+        }
+    }
+
+    fn refuse_early(&mut self, key: &Key, now: Instant) -> Result<(), AcquireError> {
+        if let Some(error) = self.refusal(key, now) {
+            return Err(error.clone());
+        }
+        let tenant = self.tenants.get(&key.database).map_or(0, |t| t.waiting);
+        if self.waiting >= self.settings.queue || tenant >= self.settings.tenant_queue() {
+            self.counters.rejected += 1;
+            return Err(AcquireError::Exhausted);
+        }
+        Ok(())
+    }
+
+    /// Takes a request out of the queue; `false` when it was answered already.
+    pub(super) fn dequeue(&mut self, key: &Key, number: u64) -> bool {
+        let Some(role) = self.role_mut(key) else {
+            return false;
+        };
+        let Some(place) = role.waiters.iter().position(|w| w.number == number) else {
+            return false;
+        };
+        role.waiters.remove(place);
+        self.count_answered(key);
+        self.remove_if_empty(key);
+        true
+    }
+
+    fn count_answered(&mut self, key: &Key) {
+        self.waiting -= 1;
+        if let Some(tenant) = self.tenants.get_mut(&key.database) {
+            tenant.waiting -= 1;
+        }
+    }
+
+    /// Puts a connection that has become free to use: it serves a waiting request, is kept for
+    /// the next one, or is closed.
+    pub(super) fn put_back(
+        &mut self,
+        entry: Box<Entry<K::Connection>>,
+        from: Phase,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) {
+        self.end(&entry.key, from);
+        if self.is_retired(&entry, now) {
+            return self.discard(entry, now, actions);
+        }
+        let key = entry.key.clone();
+        self.park(entry, now);
+        if from == Phase::Opening {
+            if let Some(role) = self.role_mut(&key) {
+                role.logged_in = Some(now);
+            }
+            // A new connection serves its own role first, whoever else waits.
+            self.lend(&key, now, actions);
+        }
+        self.balance(now, actions);
+    }
+
+    /// Closes a connection whose phase has ended and gives its place away.
+    pub(super) fn discard(
+        &mut self,
+        entry: Box<Entry<K::Connection>>,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) {
+        self.forget(&entry.key);
+        actions.push(Action::Close(entry));
+        self.balance(now, actions);
+    }
+
+    /// Gives an idle connection to the request of its role that has waited longest, if any.
+    fn lend(&mut self, key: &Key, now: Instant, actions: &mut Vec<Action<K>>) {
+        let event = self.next_event();
+        let Some(role) = self.role_mut(key) else {
+            return;
+        };
+        let Some(sharing) = role.waiters.front().map(|waiter| waiter.sharing) else {
+            return;
+        };
+        let Some(mut entry) = role.take_idle(sharing) else {
+            return;
+        };
+        let Some(waiter) = role.waiters.pop_front() else {
+            return;
+        };
+        role.lent += 1;
+        self.count_idle_taken(key);
+        self.count_answered(key);
+        self.counters.waited(now.duration_since(waiter.since));
+        if let Some(tenant) = self.tenants.get_mut(&key.database) {
+            tenant.turn = event;
+        }
+        let switched = switch(&mut entry, sharing);
+        actions.push(Action::Lend(waiter.reply, entry, switched));
+    }
+
+    /// Serves waiting requests and opens connections, as long as that is possible and due.
+    pub(super) fn balance(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
+        while self.waiting > 0
+            && let Some(step) = self.next_step(now)
+        {
+            match step {
+                Step::Lend(key) => self.lend(&key, now, actions),
+                Step::Open(key) => {
+                    let serial = self.count_opening(&key);
+                    actions.push(Action::Open(key, serial, None));
+                }
+                Step::Replace(key, victim) => {
+                    let evicted = self.evict(&victim);
+                    let serial = self.count_opening(&key);
+                    actions.push(Action::Open(key, serial, evicted));
+                }
+            }
+        }
+        self.refuse_hopeless(now, actions);
+    }
+
+    /// The first request, in the order of the queue, for which something can be done now.
+    fn next_step(&self, now: Instant) -> Option<Step> {
+        let share = self.settings.per_tenant();
+        let mut queue: Vec<(Rank, &Role<K>)> = self
+            .tenants
+            .values()
+            .filter(|tenant| tenant.waiting > 0 && tenant.busy() < share)
+            .flat_map(|tenant| self.wanting(tenant, now))
+            .collect();
+        queue.sort_unstable_by_key(|(rank, _)| *rank);
+        queue.iter().find_map(|(_, role)| self.step_for(role, now))
+    }
+
+    /// The roles of a database whose requests wait and for which an idle connection could be lent
+    /// or a login is due.
+    fn wanting<'s>(
+        &'s self,
+        tenant: &'s Tenant<K>,
+        now: Instant,
+    ) -> impl Iterator<Item = (Rank, &'s Role<K>)> {
+        let price = self.login_time.get();
+        tenant.roles.values().filter_map(move |role| {
+            let first = role.waiters.front()?;
+            let limit = self.settings.for_role(role.is_shared());
+            let wants = !role.idle.is_empty() || role.deserves_another(price, limit, now);
+            wants.then_some(((tenant.turn, first.number), role))
+        })
+    }
+
+    fn step_for(&self, role: &Role<K>, now: Instant) -> Option<Step> {
+        let key = || role.key.clone();
+        if !role.idle.is_empty() {
+            return Some(Step::Lend(key()));
+        }
+        if self.circuit_breaker.is_open() {
+            return None;
+        }
+        if self.held < self.capacity(now) {
+            return Some(Step::Open(key()));
+        }
+        // The login in place of another connection may cost that role a login too.
+        let price = self.login_time.get() * 2;
+        let limit = self.settings.for_role(role.is_shared());
+        if !role.deserves_another(price, limit, now) {
+            return None;
+        }
+        let victim = self.victim(&role.key, now)?;
+        Some(Step::Replace(key(), victim))
+    }
+
+    /// How many connections the pool may hold now.
+    pub(super) fn capacity(&self, now: Instant) -> usize {
+        self.server_limit.bound(self.settings.capacity, now)
+    }
+
+    /// Whether a request of another role waits that could be served if this connection came back.
+    pub(super) fn is_wanted_elsewhere(&self, key: &Key, now: Instant) -> bool {
+        let share = self.settings.per_tenant();
+        self.tenants
+            .iter()
+            .filter(|(name, tenant)| **name == key.database || tenant.busy() < share)
+            .filter(|(_, tenant)| tenant.waiting > 0)
+            .flat_map(|(_, tenant)| self.wanting(tenant, now))
+            .any(|(_, role)| role.key != *key)
+    }
+
+    /// Answers the requests of roles to which no connection will come back, where none can be
+    /// opened either: PostgreSQL is away, or has no connection for this pool at all.
+    fn refuse_hopeless(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
+        if self.waiting == 0 {
+            return;
+        }
+        let full = || {
+            let cause = self.server_limit.cause()?;
+            let none = self.capacity(now) == 0;
+            none.then(|| AcquireError::Unavailable {
+                retry_after: server_limit::RETRY,
+                cause: cause.clone(),
+            })
+        };
+        let Some(error) = self.circuit_breaker.error(now).or_else(full) else {
+            return;
+        };
+        let hopeless: Vec<Key> = self
+            .tenants
+            .values()
+            .flat_map(|tenant| tenant.roles.values())
+            .filter(|role| role.in_use() == 0 && role.idle.is_empty())
+            .filter(|role| !role.waiters.is_empty())
+            .map(|role| role.key.clone())
+            .collect();
+        for key in hopeless {
+            self.refuse(&key, &error, actions);
+        }
+    }
+
+    /// Answers all waiting requests of a role.
+    pub(super) fn refuse(&mut self, key: &Key, error: &AcquireError, actions: &mut Vec<Action<K>>) {
+        let Some(role) = self.role_mut(key) else {
+            return;
+        };
+        let waiters = std::mem::take(&mut role.waiters);
+        for waiter in waiters {
+            self.count_answered(key);
+            actions.push(Action::Refuse(waiter.reply, error.clone()));
+        }
+        self.remove_if_empty(key);
+    }
+}

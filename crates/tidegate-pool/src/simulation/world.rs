@@ -1,0 +1,369 @@
+//! Clients and a PostgreSQL with two cores, in virtual time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_wire::backoff::{Backoff, Jitter};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::super::circuit_breaker::CircuitBreaker;
+use super::super::connector::{Condition, Connector, Key, OpenError, ResetFailed};
+use super::super::entry::Entry;
+use super::super::role::Phase;
+use super::super::settings::Settings;
+use super::super::state::{Action, State};
+
+const LOGIN: Duration = Duration::from_millis(8);
+const READ: Duration = Duration::from_micros(100);
+/// What is counted begins after this time.
+const WARM_UP: Duration = Duration::from_secs(2);
+
+/// Clients that ask alike.
+#[derive(Clone, Debug)]
+pub(super) struct Load {
+    pub(super) first_tenant: u32,
+    pub(super) tenants: u32,
+    /// Roles of each tenant.
+    pub(super) users: u32,
+    pub(super) clients: usize,
+    /// Requests of the same role at once.
+    pub(super) burst: usize,
+    /// Between two bursts of a client.
+    pub(super) pause: Duration,
+    pub(super) work: Duration,
+    /// Whether the work needs a core; otherwise it waits for something else.
+    pub(super) cores: bool,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            first_tenant: 0,
+            tenants: 1,
+            users: 1,
+            clients: 1,
+            burst: 1,
+            pause: Duration::ZERO,
+            work: READ,
+            cores: true,
+        }
+    }
+}
+
+/// What came of it; the others are the tenants but the first.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) served: u64,
+    pub(super) logins: u64,
+    pub(super) refused: u64,
+    /// Requests that waited as long as they may.
+    pub(super) timed_out: u64,
+    pub(super) longest_wait: Duration,
+    pub(super) served_others: u64,
+    pub(super) logins_of_others: u64,
+    pub(super) longest_wait_of_others: Duration,
+}
+
+impl Seen {
+    pub(super) fn logins_per_request(&self) -> f64 {
+        super::ratio(self.logins, self.served)
+    }
+}
+
+pub(super) struct Fake;
+
+impl Connector for Fake {
+    type Connection = ();
+
+    fn open<'a>(&'a self, _: &'a Key, _: bool) -> BoxFuture<'a, Result<(), OpenError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn is_open(&self, (): &mut ()) -> bool {
+        true
+    }
+
+    fn condition(&self, (): &mut ()) -> Condition {
+        Condition::Ready
+    }
+
+    fn reset<'a>(&'a self, (): &'a mut ()) -> BoxFuture<'a, Result<(), ResetFailed>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[derive(Clone)]
+struct Request {
+    number: u64,
+    client: usize,
+    since: Instant,
+    /// Its number in the queue of the pool.
+    place: u64,
+}
+
+enum Event {
+    Ask(usize),
+    LoggedIn(Key, u64),
+    Done(Box<Entry<()>>, Request),
+    Recheck(u64, Duration),
+    TimeOut(Key, u64),
+    Sweep,
+}
+
+struct Client {
+    load: Load,
+    /// Requests of its burst that are under way.
+    open: usize,
+}
+
+pub(super) struct World {
+    state: State<Fake>,
+    now: Instant,
+    begin: Instant,
+    events: BTreeMap<(Instant, u64), Event>,
+    numbers: u64,
+    /// When each core is free.
+    cores: [Instant; 2],
+    clients: Vec<Client>,
+    queues: HashMap<Key, VecDeque<Request>>,
+    waiting: HashSet<u64>,
+    random: u64,
+    seen: Seen,
+}
+
+impl World {
+    pub(super) fn new(capacity: usize) -> Self {
+        let settings = Settings {
+            capacity,
+            per_role: 16,
+            ..Settings::default()
+        };
+        let now = Instant::now();
+        let breaker = CircuitBreaker::new(Backoff::new(Jitter::none()));
+        Self {
+            state: State::new(settings, breaker),
+            now,
+            begin: now,
+            events: BTreeMap::new(),
+            numbers: 0,
+            cores: [now; 2],
+            clients: Vec::new(),
+            queues: HashMap::new(),
+            waiting: HashSet::new(),
+            random: 42,
+            seen: Seen::default(),
+        }
+    }
+
+    pub(super) fn run(mut self, loads: &[Load], time: Duration) -> Seen {
+        for load in loads {
+            for _ in 0..load.clients {
+                let load = load.clone();
+                self.clients.push(Client { load, open: 0 });
+                self.later(Duration::ZERO, Event::Ask(self.clients.len() - 1));
+            }
+        }
+        self.later(Duration::from_secs(1), Event::Sweep);
+        while let Some(((now, _), event)) = self.events.pop_first() {
+            if now > self.begin + WARM_UP + time {
+                break;
+            }
+            self.now = now;
+            self.happen(event);
+        }
+        self.seen
+    }
+
+    fn happen(&mut self, event: Event) {
+        let mut actions = Vec::new();
+        match event {
+            Event::Ask(client) => return self.ask(client),
+            Event::LoggedIn(key, serial) => self.logged_in(key, serial, &mut actions),
+            Event::Done(entry, request) => {
+                self.state
+                    .put_back(entry, Phase::Lent, self.now, &mut actions);
+                self.answered(&request);
+            }
+            Event::Recheck(number, pause) => {
+                if self.waiting.contains(&number) {
+                    self.state.balance(self.now, &mut actions);
+                    self.later(pause, Event::Recheck(number, pause * 2));
+                }
+            }
+            Event::TimeOut(key, number) => {
+                if self.waiting.contains(&number) {
+                    self.time_out(&key, number);
+                }
+            }
+            Event::Sweep => {
+                self.state.expire(self.now, &mut actions);
+                self.state.balance(self.now, &mut actions);
+                self.later(Duration::from_secs(1), Event::Sweep);
+            }
+        }
+        self.perform(actions);
+    }
+
+    fn logged_in(&mut self, key: Key, serial: u64, actions: &mut Vec<Action<Fake>>) {
+        let entry = Box::new(Entry {
+            connection: (),
+            key,
+            serial,
+            opened: self.now,
+            idle_since: self.now,
+            session: None,
+        });
+        self.state
+            .put_back(entry, Phase::Opening, self.now, actions);
+    }
+
+    fn ask(&mut self, client: usize) {
+        let load = self.clients[client].load.clone();
+        let tenant = load.first_tenant + self.below(load.tenants);
+        let database = format!("t{tenant}");
+        let role = format!("{database}/u{}", self.below(load.users));
+        let login = Login {
+            database: DatabaseName::new(database),
+            role: RoleName::new(role),
+            sharing: Sharing::One(1),
+        };
+        self.clients[client].open = load.burst;
+        for _ in 0..load.burst {
+            self.request(client, &login);
+        }
+    }
+
+    fn request(&mut self, client: usize, login: &Login) {
+        self.numbers += 1;
+        let request = Request {
+            number: self.numbers,
+            client,
+            since: self.now,
+            place: 0,
+        };
+        if let Some((entry, _)) = self.state.claim(login, self.now) {
+            return self.serve(entry, request);
+        }
+        let key = Key::from(login);
+        let number = request.number;
+        self.waiting.insert(number);
+        self.queues
+            .entry(key.clone())
+            .or_default()
+            .push_back(request);
+        let (reply, _) = oneshot::channel();
+        let mut actions = Vec::new();
+        match self.state.enqueue(login, reply, self.now, &mut actions) {
+            Ok(place) => self.queues.get_mut(&key).unwrap().back_mut().unwrap().place = place,
+            Err(_) => self.refuse(&key),
+        }
+        self.perform(actions);
+        self.later(self.state.settings.wait, Event::TimeOut(key, number));
+        let pause = self.state.login_time.get();
+        self.later(pause, Event::Recheck(number, pause));
+    }
+
+    fn perform(&mut self, actions: Vec<Action<Fake>>) {
+        for action in actions {
+            match action {
+                Action::Open(key, serial, _) => {
+                    if self.counts() {
+                        self.seen.logins += 1;
+                        self.seen.logins_of_others += u64::from(is_other(&key));
+                    }
+                    let end = self.compute(LOGIN);
+                    self.state.login_time.measured(end - self.now);
+                    self.later(end - self.now, Event::LoggedIn(key, serial));
+                }
+                Action::Lend(_, entry, _) => {
+                    let queue = self.queues.get_mut(&entry.key).unwrap();
+                    let request = queue.pop_front().unwrap();
+                    self.waiting.remove(&request.number);
+                    self.serve(entry, request);
+                }
+                Action::Close(_) => {}
+                Action::Refuse(..) => panic!("nothing is down here"),
+            }
+        }
+    }
+
+    fn refuse(&mut self, key: &Key) {
+        let request = self.queues.get_mut(key).unwrap().pop_back().unwrap();
+        self.waiting.remove(&request.number);
+        self.seen.refused += 1;
+        self.answered(&request);
+    }
+
+    fn time_out(&mut self, key: &Key, number: u64) {
+        let queue = self.queues.get_mut(key).unwrap();
+        let index = queue.iter().position(|r| r.number == number).unwrap();
+        let request = queue.remove(index).unwrap();
+        assert!(self.state.dequeue(key, request.place));
+        self.waiting.remove(&number);
+        self.seen.timed_out += 1;
+        self.answered(&request);
+    }
+
+    fn serve(&mut self, entry: Box<Entry<()>>, request: Request) {
+        let wait = self.now - request.since;
+        if self.counts() {
+            self.seen.served += 1;
+            self.seen.longest_wait = self.seen.longest_wait.max(wait);
+            if is_other(&entry.key) {
+                self.seen.served_others += 1;
+                let longest = &mut self.seen.longest_wait_of_others;
+                *longest = wait.max(*longest);
+            }
+        }
+        let load = &self.clients[request.client].load;
+        let (work, cores) = (load.work, load.cores);
+        let end = if cores {
+            self.compute(work)
+        } else {
+            self.now + work
+        };
+        self.later(end - self.now, Event::Done(entry, request));
+    }
+
+    fn answered(&mut self, request: &Request) {
+        let client = &mut self.clients[request.client];
+        client.open -= 1;
+        if client.open == 0 {
+            let pause = client.load.pause;
+            self.later(pause, Event::Ask(request.client));
+        }
+    }
+
+    /// When work that begins as soon as a core is free ends.
+    fn compute(&mut self, work: Duration) -> Instant {
+        self.cores.sort_unstable_by_key(|at| Reverse(*at));
+        let core = &mut self.cores[1];
+        *core = self.now.max(*core) + work;
+        *core
+    }
+
+    fn counts(&self) -> bool {
+        self.now >= self.begin + WARM_UP
+    }
+
+    fn later(&mut self, after: Duration, event: Event) {
+        self.numbers += 1;
+        self.events.insert((self.now + after, self.numbers), event);
+    }
+
+    /// Knuth's MMIX generator.
+    fn below(&mut self, bound: u32) -> u32 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from(self.random >> 33).unwrap() % bound
+    }
+}
+
+fn is_other(key: &Key) -> bool {
+    key.database.as_str() != "t0"
+}

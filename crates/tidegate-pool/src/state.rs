@@ -1,0 +1,284 @@
+//! The bookkeeping of the pool: values in, actions out, no waiting.
+//!
+//! The caller holds the lock while it changes the state, and carries the actions out after it has
+//! released the lock.
+
+use std::collections::HashMap;
+
+use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
+use tokio::time::Instant;
+
+use super::acquire_error::AcquireError;
+use super::circuit_breaker::CircuitBreaker;
+use super::connector::{Connector, Key};
+use super::counters::Counters;
+use super::entry::Entry;
+use super::login_time::LoginTime;
+use super::role::{Phase, Reply, Role};
+use super::server_limit::ServerLimit;
+use super::settings::Settings;
+
+/// What is to be done once the lock is free.
+pub(super) enum Action<K: Connector> {
+    /// Open a connection, once the connection given with it is closed.
+    Open(Key, u64, Option<Box<Entry<K::Connection>>>),
+    Close(Box<Entry<K::Connection>>),
+    Lend(Reply<K>, Box<Entry<K::Connection>>, bool),
+    Refuse(Reply<K>, AcquireError),
+}
+
+/// The roles of a database.
+pub(super) struct Tenant<K: Connector> {
+    pub(super) roles: HashMap<Key, Role<K>>,
+    pub(super) held: usize,
+    pub(super) idle: usize,
+    pub(super) waiting: usize,
+    /// When it began to wait or was served last; the smallest is served next.
+    pub(super) turn: u64,
+    closed_before: u64,
+}
+
+impl<K: Connector> Tenant<K> {
+    /// Connections that are not idle.
+    pub(super) fn busy(&self) -> usize {
+        self.held - self.idle
+    }
+}
+
+/// All connections and all waiting requests.
+pub(super) struct State<K: Connector> {
+    pub(super) settings: Settings,
+    pub(super) tenants: HashMap<DatabaseName, Tenant<K>>,
+    pub(super) held: usize,
+    pub(super) idle: usize,
+    pub(super) waiting: usize,
+    pub(super) circuit_breaker: CircuitBreaker,
+    pub(super) server_limit: ServerLimit,
+    pub(super) login_time: LoginTime,
+    /// The error of the requests of roles that could not log in, and until when.
+    pub(super) refusals: HashMap<Key, (Instant, AcquireError)>,
+    pub(super) counters: Counters,
+    events: u64,
+}
+
+impl<K: Connector> State<K> {
+    pub(super) fn new(settings: Settings, circuit_breaker: CircuitBreaker) -> Self {
+        Self {
+            settings,
+            circuit_breaker,
+            tenants: HashMap::new(),
+            held: 0,
+            idle: 0,
+            waiting: 0,
+            server_limit: ServerLimit::default(),
+            login_time: LoginTime::default(),
+            refusals: HashMap::new(),
+            counters: Counters::default(),
+            events: 0,
+        }
+    }
+
+    /// The number of the next event.
+    pub(super) fn next_event(&mut self) -> u64 {
+        self.events += 1;
+        self.events
+    }
+
+    /// Takes an idle connection of the login's role: the one used last by the same session, else
+    /// the one used last. The flag tells that another session used it.
+    pub(super) fn claim(
+        &mut self,
+        login: &Login,
+        now: Instant,
+    ) -> Option<(Box<Entry<K::Connection>>, bool)> {
+        let tenant = self.tenants.get_mut(&login.database)?;
+        if tenant.busy() >= self.settings.per_tenant() {
+            return None;
+        }
+        let role = tenant.roles.get_mut(&Key::from(login))?;
+        // What is open began with other settings than this one's connections do.
+        if login.sharing.has_strangers() {
+            if !role.anonymous {
+                return None;
+            }
+            role.anonymous_at = Some(now);
+        } else if role.has_lapsed(now) {
+            return None;
+        }
+        let mut entry = role.take_idle(login.sharing)?;
+        role.lent += 1;
+        self.count_idle_taken(&entry.key);
+        self.counters.reused += 1;
+        let switched = switch(&mut entry, login.sharing);
+        Some((entry, switched))
+    }
+
+    pub(super) fn role(&self, key: &Key) -> Option<&Role<K>> {
+        self.tenants.get(&key.database)?.roles.get(key)
+    }
+
+    pub(super) fn role_mut(&mut self, key: &Key) -> Option<&mut Role<K>> {
+        self.tenants.get_mut(&key.database)?.roles.get_mut(key)
+    }
+
+    /// The tenant and role of the key, made when they are not there.
+    pub(super) fn place(&mut self, key: &Key) -> &mut Tenant<K> {
+        let tenant = self
+            .tenants
+            .entry(key.database.clone())
+            .or_insert_with(|| Tenant {
+                roles: HashMap::new(),
+                held: 0,
+                idle: 0,
+                waiting: 0,
+                turn: 0,
+                closed_before: 0,
+            });
+        tenant
+            .roles
+            .entry(key.clone())
+            .or_insert_with(|| Role::new(key.clone()));
+        tenant
+    }
+
+    /// Moves a counted connection from one phase to another.
+    pub(super) fn shift(&mut self, key: &Key, from: Phase, to: Phase) {
+        if let Some(role) = self.role_mut(key) {
+            *role.phase(from) -= 1;
+            *role.phase(to) += 1;
+        }
+    }
+
+    /// Counts a connection that will be opened; there must be room.
+    pub(super) fn count_opening(&mut self, key: &Key) -> u64 {
+        let event = self.next_event();
+        self.held += 1;
+        let tenant = self.place(key);
+        tenant.held += 1;
+        tenant.turn = event;
+        if let Some(role) = tenant.roles.get_mut(key) {
+            role.opening += 1;
+        }
+        event
+    }
+
+    /// Ends the phase of a connection that stays.
+    pub(super) fn end(&mut self, key: &Key, phase: Phase) {
+        if let Some(role) = self.role_mut(key) {
+            *role.phase(phase) -= 1;
+        }
+    }
+
+    /// Stops counting a connection whose phase has ended.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.held -= 1;
+        if let Some(tenant) = self.tenants.get_mut(&key.database) {
+            tenant.held -= 1;
+        }
+        self.counters.closed += 1;
+        self.remove_if_empty(key);
+    }
+
+    /// Removes a role, and its database, that holds nothing and for which nothing waits.
+    pub(super) fn remove_if_empty(&mut self, key: &Key) {
+        let Some(tenant) = self.tenants.get_mut(&key.database) else {
+            return;
+        };
+        let empty = |role: &Role<K>| role.held() == 0 && role.waiters.is_empty();
+        if tenant.roles.get(key).is_some_and(empty) {
+            tenant.roles.remove(key);
+        }
+        if tenant.roles.is_empty() {
+            self.tenants.remove(&key.database);
+        }
+    }
+
+    /// Puts a connection to the idle ones.
+    pub(super) fn park(&mut self, mut entry: Box<Entry<K::Connection>>, now: Instant) {
+        entry.idle_since = now;
+        let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
+            return;
+        };
+        if let Some(role) = tenant.roles.get_mut(&entry.key) {
+            role.idle.push(entry);
+            tenant.idle += 1;
+            self.idle += 1;
+        }
+    }
+
+    /// Notes that an idle connection was taken from its role.
+    pub(super) fn count_idle_taken(&mut self, key: &Key) {
+        self.idle -= 1;
+        if let Some(tenant) = self.tenants.get_mut(&key.database) {
+            tenant.idle -= 1;
+        }
+    }
+
+    /// Whether a connection is too old, or its database or role was closed meanwhile.
+    pub(super) fn is_retired(&self, entry: &Entry<K::Connection>, now: Instant) -> bool {
+        let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
+            let role = tenant.roles.get(&entry.key);
+            entry.serial < tenant.closed_before
+                || role.is_some_and(|role| entry.serial < role.closed_before)
+        });
+        closed || now.duration_since(entry.opened) >= self.settings.life
+    }
+
+    /// Closes the idle connections of a database or of one role in it, and marks the others to
+    /// be closed when they come back; returns how many those are.
+    pub(super) fn close(
+        &mut self,
+        database: &DatabaseName,
+        role: Option<&RoleName>,
+        actions: &mut Vec<Action<K>>,
+    ) -> usize {
+        let event = self.next_event();
+        let Some(tenant) = self.tenants.get_mut(database) else {
+            return 0;
+        };
+        if role.is_none() {
+            tenant.closed_before = event;
+        }
+        let mut closed = Vec::new();
+        let mut outstanding = 0;
+        for (key, slot) in &mut tenant.roles {
+            if role.is_none_or(|wanted| *wanted == key.role) {
+                slot.closed_before = event;
+                outstanding += slot.in_use();
+                closed.append(&mut slot.idle);
+            }
+        }
+        self.drop_idle(closed, actions);
+        outstanding
+    }
+
+    /// Stops counting connections taken from the idle ones, and has them closed.
+    fn drop_idle(&mut self, entries: Vec<Box<Entry<K::Connection>>>, actions: &mut Vec<Action<K>>) {
+        for entry in entries {
+            self.count_idle_taken(&entry.key);
+            self.forget(&entry.key);
+            actions.push(Action::Close(entry));
+        }
+    }
+
+    /// Closes what has been idle or has lived too long.
+    pub(super) fn expire(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
+        let (idle, life) = (self.settings.idle, self.settings.life);
+        let mut expired = Vec::new();
+        for role in self.tenants.values_mut().flat_map(|t| t.roles.values_mut()) {
+            expired.extend(role.idle.extract_if(.., |entry| {
+                now.duration_since(entry.idle_since) >= idle
+                    || now.duration_since(entry.opened) >= life
+            }));
+        }
+        self.drop_idle(expired, actions);
+        self.refusals.retain(|_, (until, _)| now < *until);
+        self.server_limit.expire(now);
+    }
+}
+
+/// Notes which session uses the connection now, and tells whether another one did before.
+pub(super) fn switch<C>(entry: &mut Entry<C>, sharing: Sharing) -> bool {
+    let before = entry.session.replace(sharing);
+    before.is_some_and(|before| before != sharing)
+}

@@ -1,0 +1,4 @@
+//! The crate's tests, in one binary.
+
+#[cfg(test)]
+mod pool;

@@ -1,0 +1,234 @@
+//! Connections without PostgreSQL behind them, opened by a script.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_pool::{Condition, Connector, Key, OpenError, ResetFailed};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, Rejection, RoleName, Sharing};
+use tokio::time::sleep;
+
+/// A login of a user whose session is number 1.
+pub(crate) fn login(database: &str, role: &str) -> Login {
+    session(database, role, 1)
+}
+
+pub(crate) fn session(database: &str, role: &str, number: u128) -> Login {
+    Login {
+        database: DatabaseName::new(database),
+        role: RoleName::new(role),
+        sharing: Sharing::One(number),
+    }
+}
+
+pub(crate) fn strangers(database: &str, role: &str) -> Login {
+    Login {
+        sharing: Sharing::Strangers,
+        ..login(database, role)
+    }
+}
+
+/// How the server behaves from now on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Script {
+    Up,
+    Down,
+    Slow(Duration),
+    /// So many connections at most.
+    Limit(usize),
+    /// This role has used up its connection limit.
+    LimitOf(&'static str),
+    /// This role has another password.
+    WrongPassword(&'static str),
+    /// For good.
+    NoLogin,
+    NoDatabase,
+}
+
+#[derive(Debug)]
+struct Server {
+    script: Script,
+    attempts: usize,
+    numbers: usize,
+    open: usize,
+    most_open: usize,
+    closed: Vec<String>,
+    severed: Vec<usize>,
+}
+
+/// The connector.
+#[derive(Clone, Debug)]
+pub(crate) struct Fake(Arc<Mutex<Server>>);
+
+impl Default for Fake {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Server {
+            script: Script::Up,
+            attempts: 0,
+            numbers: 0,
+            open: 0,
+            most_open: 0,
+            closed: Vec::new(),
+            severed: Vec::new(),
+        })))
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct FakeConnection {
+    pub(crate) number: usize,
+    pub(crate) database: String,
+    pub(crate) role: String,
+    /// Opened for a role that strangers share.
+    pub(crate) shared: bool,
+    /// How long its reset will take.
+    pub(crate) reset_due: Option<Duration>,
+    pub(crate) resets: usize,
+    pub(crate) uncertain: bool,
+    /// The server goes on until the test ends that.
+    pub(crate) runs_on: Option<Arc<tokio::sync::Notify>>,
+    server: Arc<Mutex<Server>>,
+}
+
+impl Drop for FakeConnection {
+    fn drop(&mut self) {
+        let mut server = self.server.lock();
+        server.open -= 1;
+        server.closed.push(self.role.clone());
+    }
+}
+
+impl Fake {
+    pub(crate) fn script(&self, script: Script) {
+        self.0.lock().script = script;
+    }
+
+    pub(crate) fn attempts(&self) -> usize {
+        self.0.lock().attempts
+    }
+
+    /// The roles of the connections closed so far.
+    pub(crate) fn closed(&self) -> Vec<String> {
+        self.0.lock().closed.clone()
+    }
+
+    /// Connections open now.
+    pub(crate) fn open(&self) -> usize {
+        self.0.lock().open
+    }
+
+    pub(crate) fn most_open(&self) -> usize {
+        self.0.lock().most_open
+    }
+
+    /// The server closes a connection.
+    pub(crate) fn sever(&self, number: usize) {
+        self.0.lock().severed.push(number);
+    }
+
+    fn connect(&self, key: &Key, shared: bool) -> Result<FakeConnection, OpenError> {
+        let cause = || Arc::new(std::io::Error::other("scripted"));
+        let mut server = self.0.lock();
+        match server.script {
+            Script::Down => return Err(OpenError::Unreachable(cause())),
+            Script::Limit(most) if server.open >= most => return Err(OpenError::Full(cause())),
+            Script::LimitOf(role) if key.role.as_str() == role => {
+                return Err(OpenError::Limited(cause()));
+            }
+            Script::WrongPassword(role) if key.role.as_str() == role => {
+                return Err(OpenError::Login(cause()));
+            }
+            Script::NoLogin => {
+                let (said, cause) = (barred(), cause());
+                return Err(OpenError::Barred { said, cause });
+            }
+            Script::NoDatabase => return Err(OpenError::NoDatabase),
+            Script::Up
+            | Script::Slow(_)
+            | Script::Limit(_)
+            | Script::LimitOf(_)
+            | Script::WrongPassword(_) => {}
+        }
+        server.numbers += 1;
+        server.open += 1;
+        server.most_open = server.most_open.max(server.open);
+        Ok(FakeConnection {
+            number: server.numbers,
+            database: key.database.to_string(),
+            role: key.role.to_string(),
+            shared,
+            reset_due: None,
+            resets: 0,
+            uncertain: false,
+            runs_on: None,
+            server: self.0.clone(),
+        })
+    }
+}
+
+impl Connector for Fake {
+    type Connection = FakeConnection;
+
+    fn open<'a>(
+        &'a self,
+        key: &'a Key,
+        shared: bool,
+    ) -> BoxFuture<'a, Result<FakeConnection, OpenError>> {
+        Box::pin(async move {
+            let script = {
+                let mut server = self.0.lock();
+                server.attempts += 1;
+                server.script
+            };
+            if let Script::Slow(time) = script {
+                sleep(time).await;
+            }
+            tokio::task::yield_now().await;
+            self.connect(key, shared)
+        })
+    }
+
+    fn is_open(&self, connection: &mut FakeConnection) -> bool {
+        !self.0.lock().severed.contains(&connection.number)
+    }
+
+    fn condition(&self, connection: &mut FakeConnection) -> Condition {
+        match connection.reset_due {
+            _ if connection.uncertain => Condition::Uncertain,
+            Some(_) => Condition::ResetDue,
+            None => Condition::Ready,
+        }
+    }
+
+    fn may_run(&self, connection: &FakeConnection) -> bool {
+        connection.runs_on.is_some()
+    }
+
+    fn close(&self, connection: FakeConnection) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if let Some(ended) = &connection.runs_on {
+                ended.notified().await;
+            }
+        })
+    }
+
+    fn reset<'a>(
+        &'a self,
+        connection: &'a mut FakeConnection,
+    ) -> BoxFuture<'a, Result<(), ResetFailed>> {
+        Box::pin(async move {
+            sleep(connection.reset_due.unwrap_or_default()).await;
+            connection.reset_due = None;
+            connection.resets += 1;
+            Ok(())
+        })
+    }
+}
+
+fn barred() -> Box<Rejection> {
+    Box::new(Rejection {
+        sqlstate: "28000".to_owned(),
+        ..Rejection::default()
+    })
+}

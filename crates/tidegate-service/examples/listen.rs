@@ -1,0 +1,38 @@
+//! Notifies itself through the control database.
+//!
+//! `cargo run -p tidegate-service --example listen` starts a throw-away PostgreSQL;
+//! `… -- postgresql://user:password@host/database` uses the database named.
+
+#![expect(clippy::print_stdout, reason = "the example's output")]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use tidegate_service::{CHANNEL, Control, Notice};
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let url = match std::env::args().nth(1) {
+        Some(url) => url,
+        None => tidegate_embedded::testing::cluster().url("postgres"),
+    };
+    let mut config = Config::from_url(&url)?;
+    config.control_database = config.admin_database.clone();
+    let control = Control::new(Arc::new(config.clone()), Jitter::none())?;
+    let mut notices = control.notices();
+    loop {
+        match notices.recv().await? {
+            Notice::Listening => {
+                let other = tidegate_service::open(&config, &config.control_database).await?;
+                let notify = format!("NOTIFY {CHANNEL}, 'hello'");
+                other.batch_execute(&notify).await?;
+            }
+            Notice::Said(text) => {
+                println!("{text}");
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Where the service's own connections go and what their sessions start with.
+
+use std::time::Duration;
+
+use tidegate_sql::DatabaseName;
+use tidegate_wire::{Config, ConnectError, Target, TlsMode};
+use tokio_postgres::config::SslMode;
+
+use super::refusal;
+use super::tls::Tls;
+
+/// What every session of the service starts with. Nothing is found by an unqualified name, so
+/// that nobody's look-alike is; nothing runs for long; a database that is read-only by default is
+/// administered all the same.
+pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
+    -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
+    -c client_min_messages=warning -c default_transaction_read_only=off";
+
+/// As [`CONTROL`], but it writes nothing: for the catalog of somebody else's database.
+pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
+    -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
+    -c client_min_messages=warning -c default_transaction_read_only=on";
+
+/// What a role could otherwise have decided for itself (`ALTER ROLE … SET`) in sessions in which the
+/// service logs in as a user to administer, beyond whether they write: as whom they act, and whether
+/// they come about at all.
+const AS_USER: &str = " -c role=none \
+    -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
+    -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";
+
+/// What a session starts with in which the service acts as a user; `version` is
+/// `server_version_num`, 0 when unknown.
+pub(super) fn as_user(version: u32) -> String {
+    let mut options = format!("{CONTROL}{AS_USER}");
+    for (name, value) in tidegate_wire::version::startup_settings(version) {
+        options.extend([" -c ", name, "=", value]);
+    }
+    options
+}
+
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_RETRIES: u32 = 3;
+
+/// The connection settings of the service's role for one database.
+pub(super) fn settings(
+    config: &Config,
+    database: &DatabaseName,
+    options: &str,
+) -> tokio_postgres::Config {
+    let mut settings = tokio_postgres::Config::new();
+    let tls = match (&config.target, config.tls) {
+        (Target::Unix { .. }, _) | (_, TlsMode::Disable) => SslMode::Disable,
+        (_, TlsMode::Prefer) => SslMode::Prefer,
+        _ => SslMode::Require,
+    };
+    match &config.target {
+        Target::Tcp { host, port } => settings.host(host).port(*port),
+        Target::Unix { directory, port } => settings.host_path(directory).port(*port),
+    };
+    settings
+        .user(&config.admin_role)
+        .password(config.admin_password.reveal())
+        .dbname(database.as_str())
+        .application_name("tidegate")
+        .options(options)
+        .ssl_mode(tls)
+        .connect_timeout(config.connect_timeout)
+        .keepalives(true)
+        .keepalives_idle(KEEPALIVE_IDLE)
+        .keepalives_interval(KEEPALIVE_INTERVAL)
+        .keepalives_retries(KEEPALIVE_RETRIES)
+        .tcp_user_timeout(KEEPALIVE_IDLE);
+    settings
+}
+
+/// A client and what must be polled for it to work.
+pub(super) type Opened = (
+    tokio_postgres::Client,
+    tokio_postgres::Connection<tokio_postgres::Socket, super::tls::Secured>,
+);
+
+/// Opens one connection outside of any pool.
+pub(super) async fn connect(
+    config: &Config,
+    database: &DatabaseName,
+    options: &str,
+) -> Result<Opened, ConnectError> {
+    let tls = Tls::new(config)?;
+    let settings = settings(config, database, options);
+    let opening = tokio::time::timeout(config.connect_timeout, settings.connect(tls));
+    match opening.await {
+        Ok(opened) => opened.map_err(|error| refusal::of_connection(&error)),
+        Err(_) => Err(ConnectError::TimedOut(config.connect_timeout)),
+    }
+}

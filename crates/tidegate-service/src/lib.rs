@@ -1,0 +1,377 @@
+#![doc = include_str!("../README.md")]
+
+mod announcement;
+mod connect;
+mod limits;
+mod link;
+mod lock_table;
+mod notices;
+mod refusal;
+mod role_mark;
+mod session;
+mod tls;
+mod transaction;
+mod value;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
+    Flow, Mode, Principal, RawRow, Result, RowSink, Terms, Transaction,
+};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
+use tracing::warn;
+
+pub use announcement::{Announcement, DECIDE_SQL, Silence, install, source};
+pub use limits::Limits;
+pub use notices::{CHANNEL, Notice};
+pub use role_mark::ROLE_MARK;
+
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Backend, Config, ConnectError, Fate, Terminator, is_lock_table_full};
+
+use connect::{CATALOG, CONTROL};
+use limits::Permits;
+use link::{Link, Reach};
+use lock_table::LockTable;
+use transaction::ServiceTransaction;
+
+/// Connections to the control database.
+const CONTROL_CONNECTIONS: usize = 6;
+/// Connections to the catalog of one database.
+const CATALOG_CONNECTIONS: usize = 2;
+/// How long a connection to a catalog may be idle.
+const CATALOG_IDLE: Duration = Duration::from_secs(30);
+/// How long ending a backend may take.
+const TERMINATE: Duration = Duration::from_secs(5);
+/// Notices that a slow listener may be behind.
+const NOTICES: usize = 256;
+
+/// Runs what the service itself has to do in PostgreSQL: [`Principal::Control`] and
+/// [`Principal::Catalog`].
+///
+/// Control statements run as the service's role in the control database, catalog statements as
+/// the same role in a tenant's database, read only and with an empty `search_path`. All columns
+/// come in their binary form.
+pub struct Control {
+    config: Arc<Config>,
+    reach: Arc<Reach>,
+    main: Link,
+    /// Apart from `main`, so that ending a backend never waits for other work.
+    rescue: Link,
+    catalogs: Mutex<HashMap<DatabaseName, Link>>,
+    permits: Permits,
+    notices: broadcast::Sender<Notice>,
+    lock_table: LockTable,
+    tasks: [AbortHandle; 2],
+}
+
+impl Control {
+    /// Connects nowhere yet, but starts to listen for notices in the background. Must be called
+    /// on a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError::Tls`] when the certificates cannot be read.
+    pub fn new(config: Arc<Config>, jitter: Jitter) -> Result<Self, ConnectError> {
+        let reach = Arc::new(Reach::new(jitter.clone()));
+        let database = &config.control_database;
+        let link = |size| Link::new(&config, database, CONTROL, size, reach.clone());
+        let (main, rescue) = (link(CONTROL_CONNECTIONS)?, link(1)?);
+        let (notices, _) = broadcast::channel(NOTICES);
+        let lock_table = LockTable::new();
+        let guarding = lock_table.guard(config.clone(), jitter.clone());
+        let guard = tokio::spawn(guarding).abort_handle();
+        let listening = notices::listen(config.clone(), reach.clone(), jitter, notices.clone());
+        let listener = tokio::spawn(listening).abort_handle();
+        Ok(Self {
+            config,
+            reach,
+            main,
+            rescue,
+            catalogs: Mutex::default(),
+            permits: Permits::new(Limits::default()),
+            notices,
+            lock_table,
+            tasks: [listener, guard],
+        })
+    }
+
+    /// Limits the connections to the databases of tenants. There is no limit without.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.permits = Permits::new(limits);
+        self
+    }
+
+    /// What is said from now on. A receiver that lags has lost notices and must do as after
+    /// [`Notice::Listening`].
+    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+        self.notices.subscribe()
+    }
+
+    /// Whether the control database answers: for `/readyz`.
+    ///
+    /// # Errors
+    ///
+    /// Those of a statement.
+    pub async fn ping(&self) -> Result<()> {
+        let session = self.main.session().await?;
+        session.command("SELECT 1").await?;
+        session.release();
+        Ok(())
+    }
+
+    /// Closes the connections to a database's catalog, which is about to be dropped or renamed.
+    pub fn close(&self, database: &DatabaseName) {
+        if let Some(link) = self.catalogs.lock().remove(database) {
+            link.close();
+        }
+    }
+
+    async fn session(&self, who: &Principal) -> Result<session::Session> {
+        match who {
+            Principal::Control => self.main.session().await,
+            Principal::Catalog(database) => {
+                // The database's own permit first: requests that wait for one database must not
+                // take the permits of all.
+                let turn = self.catalog(database)?.turn().await?;
+                let permit = self.permits.lookup().await?;
+                let session = self.catalog(database)?.session().await?;
+                Ok(session.with_permits([turn, permit]))
+            }
+            Principal::Role(_) => Err(Error::internal(
+                "statements of users do not run on the service's connections",
+            )),
+        }
+    }
+
+    fn catalog(&self, database: &DatabaseName) -> Result<Link> {
+        let mut catalogs = self.catalogs.lock();
+        catalogs.retain(|name, link| link.expire(CATALOG_IDLE) || name == database);
+        self.permits.make_room(&catalogs, database);
+        if let Some(link) = catalogs.get(database) {
+            return Ok(link.clone());
+        }
+        let reach = self.reach.clone();
+        let link = Link::new(&self.config, database, CATALOG, CATALOG_CONNECTIONS, reach)
+            .map_err(Error::internal)?;
+        catalogs.insert(database.clone(), link.clone());
+        Ok(link)
+    }
+
+    /// Runs a statement, again when PostgreSQL's lock table was full and nothing was done.
+    async fn run(
+        &self,
+        who: &Principal,
+        statement: &BoundStatement,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let mut sink = Watched {
+            sink,
+            columns: false,
+            rows: false,
+        };
+        for _ in 1..lock_table::TRIES {
+            match self.run_once(who, statement, &mut sink).await {
+                Err(error) if is_lock_table_full(&error) && !sink.rows => {
+                    self.lock_table.relieve().await;
+                }
+                done => return done,
+            }
+        }
+        self.run_once(who, statement, &mut sink).await
+    }
+
+    async fn run_once(
+        &self,
+        who: &Principal,
+        statement: &BoundStatement,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let session = self.session(who).await?;
+        let several = statement.sets.len() > 1;
+        if several {
+            session.begin(Mode::ReadWrite).await?;
+        }
+        let outcome = session.run(statement, sink).await;
+        match outcome {
+            Ok(completion) => {
+                if several {
+                    session.command("COMMIT").await?;
+                }
+                session.release();
+                Ok(completion)
+            }
+            // Outside a transaction a refused statement leaves nothing behind.
+            Err(error)
+                if !several
+                    && (matches!(error, Error::Rejected(_)) || is_lock_table_full(&error)) =>
+            {
+                session.release();
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn end(&self, backend: &Backend) -> Result<Fate> {
+        let session = self.rescue.session().await?;
+        let told = session.terminate(backend).await?;
+        session.release();
+        Ok(if told { Fate::Told } else { Fate::Gone })
+    }
+}
+
+/// Notes whether a sink was given rows, which cannot be taken back.
+struct Watched<'a> {
+    sink: &'a mut dyn RowSink,
+    columns: bool,
+    rows: bool,
+}
+
+impl RowSink for Watched<'_> {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        // A statement that is run again announces them again.
+        if std::mem::replace(&mut self.columns, true) {
+            return Ok(());
+        }
+        self.sink.columns(columns)
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        self.rows = true;
+        self.sink.row(row)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        self.sink.ready()
+    }
+}
+
+/// Opens a connection of the service's role outside of any pool, for administration.
+pub async fn open(
+    config: &Config,
+    database: &DatabaseName,
+) -> Result<tokio_postgres::Client, ConnectError> {
+    let (client, connection) = connect::connect(config, database, CONTROL).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Opens a connection outside of any pool with the login of a user, whose own settings
+/// (`ALTER ROLE … SET`) decide nothing in it that administration depends on. `version` is
+/// `server_version_num`, 0 when unknown.
+pub async fn open_as_user(
+    config: &Config,
+    database: &DatabaseName,
+    version: u32,
+) -> Result<tokio_postgres::Client, ConnectError> {
+    let options = connect::as_user(version);
+    let (client, connection) = connect::connect(config, database, &options).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Waits no longer than until the deadline.
+async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline, work)
+            .await
+            .unwrap_or(Err(Error::Deadline)),
+        None => work.await,
+    }
+}
+
+fn deadline(terms: &Terms) -> Option<Instant> {
+    terms.deadline.map(Instant::from_std)
+}
+
+impl Executor for Control {
+    fn query<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        terms: &'a Terms,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(within(deadline(terms), self.run(who, statement, sink)))
+    }
+
+    fn begin<'a>(
+        &'a self,
+        who: &'a Principal,
+        mode: Mode,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
+        let deadline = deadline(terms);
+        Box::pin(within(deadline, async move {
+            let session = self.session(who).await?;
+            session.begin(mode).await?;
+            let transaction = ServiceTransaction::new(session, deadline);
+            Ok(Box::new(transaction) as Box<dyn Transaction>)
+        }))
+    }
+
+    fn describe<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Description>> {
+        Box::pin(within(deadline(terms), async move {
+            let session = self.session(who).await?;
+            let described = session.describe(statement).await;
+            if matches!(described, Ok(_) | Err(Error::Rejected(_))) {
+                session.release();
+            }
+            described
+        }))
+    }
+}
+
+impl Terminator for Control {
+    fn lock_table_is_full(&self) {
+        self.lock_table.request();
+    }
+
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate> {
+        Box::pin(async move {
+            let ending = within(Some(Instant::now() + TERMINATE), self.end(&backend));
+            let fate = ending.await.unwrap_or_else(|error| {
+                warn!(?backend, %error, "a backend could not be terminated");
+                Fate::Unknown
+            });
+            if fate == Fate::Told {
+                warn!(
+                    ?backend,
+                    "terminated a backend that ignored a cancel request"
+                );
+            }
+            fate
+        })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control")
+            .field("target", &self.config.target)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,269 @@
+//! What is done when PostgreSQL's lock table is full.
+//!
+//! The table is shared by all databases of the cluster (PostgreSQL, `max_locks_per_transaction`).
+//! One transaction that creates thousands of tables fills it, and then no transaction can write and
+//! no login succeeds. PostgreSQL has no limit for one session.
+//!
+//! The guard is one connection that holds the locks it needs to find that session, and a reserve.
+//! When the table is full it gives the reserve back and terminates the session. PostgreSQL cannot
+//! terminate a session while it parses a very long text: until then the service uses the reserve.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_wire::backoff::{Backoff, Jitter};
+use tidegate_wire::{Config, ConnectError};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+use tokio_postgres::{Client, SimpleQueryMessage};
+use tracing::{debug, warn};
+
+use super::connect::{CONTROL, connect};
+use crate::role_mark::ROLE_MARK;
+
+/// How often a statement is tried that finds the table full.
+pub(super) const TRIES: u32 = 5;
+/// How long a statement waits for room.
+const WAIT: Duration = Duration::from_secs(2);
+/// How long one look may take.
+const LOOK: Duration = Duration::from_secs(5);
+/// The pause between looks.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often the guard tries to take its reserve again.
+const REFILL: Duration = Duration::from_secs(1);
+/// How long one transaction of the guard stays open. Longer ones alarm those who monitor sessions
+/// that are idle in a transaction.
+const RENEWED: Duration = Duration::from_mins(1);
+/// The longest pause between attempts to connect again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The catalogs that parsing and planning a look reads where the caches of the session are empty. Other
+/// sessions can empty them by many definitions, and catalogs whose lock is not held cannot be read
+/// while the table is full. The planner locks the indexes of what it plans to read too.
+const CATALOGS: [&str; 30] = [
+    "pg_aggregate",
+    "pg_am",
+    "pg_amop",
+    "pg_amproc",
+    "pg_attrdef",
+    "pg_attribute",
+    "pg_auth_members",
+    "pg_authid",
+    "pg_cast",
+    "pg_class",
+    "pg_collation",
+    "pg_constraint",
+    "pg_conversion",
+    "pg_database",
+    "pg_db_role_setting",
+    "pg_index",
+    "pg_inherits",
+    "pg_language",
+    "pg_namespace",
+    "pg_opclass",
+    "pg_operator",
+    "pg_opfamily",
+    "pg_proc",
+    "pg_range",
+    "pg_rewrite",
+    "pg_shdescription",
+    "pg_statistic",
+    "pg_statistic_ext",
+    "pg_tablespace",
+    "pg_type",
+];
+
+/// Fails if the table is full. Its error alone is no proof: any user can raise it.
+const PROBE: &str = "SAVEPOINT probe; \
+    SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
+        pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
+/// Releases the locks of the probe.
+const END_PROBE: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
+/// Takes as many entries as four sessions may on average, 256 by default. Fails if the table lacks
+/// them.
+const RESERVE: &str = "SAVEPOINT reserve; \
+    SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
+        pg_catalog.pg_backend_pid(), 64 + entry)) FROM pg_catalog.generate_series(1, \
+        4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
+/// Releases the reserve.
+const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
+
+/// Shares the table's state with the statements that found it full.
+pub(super) struct LockTable {
+    wanted: Arc<Notify>,
+    looks: watch::Sender<u64>,
+}
+
+impl LockTable {
+    pub(super) fn new() -> Self {
+        Self {
+            wanted: Arc::default(),
+            looks: watch::Sender::new(0),
+        }
+    }
+
+    /// Asks for room without waiting for it.
+    pub(super) fn request(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Asks for room and waits until somebody has looked.
+    pub(super) async fn relieve(&self) {
+        let mut looks = self.looks.subscribe();
+        self.request();
+        // Without an answer the statement is tried all the same.
+        let _ = timeout(WAIT, looks.changed()).await;
+    }
+
+    /// Keeps a connection ready and makes room whenever it is asked to, for as long as it is polled.
+    pub(super) fn guard(
+        &self,
+        config: Arc<Config>,
+        jitter: Jitter,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (wanted, looks) = (self.wanted.clone(), self.looks.clone());
+        async move {
+            let mut backoff = Backoff::new(jitter);
+            loop {
+                if let Err(error) = stand_by(&config, &wanted, &looks).await {
+                    debug!(%error, "no connection that could make room in the lock table");
+                }
+                tokio::time::sleep(backoff.fail().min(LONGEST_PAUSE)).await;
+            }
+        }
+    }
+}
+
+/// What the guard remembers between looks.
+#[derive(Default)]
+struct Guard {
+    /// Whether the open transaction holds the reserve.
+    has_reserve: bool,
+    /// The process that was terminated last, to log it once.
+    terminated: Option<String>,
+}
+
+/// Keeps a transaction open that has looked once: it holds all locks that another look needs, so
+/// that one works when the table is full. It holds no snapshot between its statements.
+async fn stand_by(
+    config: &Config,
+    wanted: &Notify,
+    looks: &watch::Sender<u64>,
+) -> Result<(), ConnectError> {
+    let (client, connection) = connect(config, &config.control_database, CONTROL).await?;
+    let mut ended = tokio::spawn(connection);
+    let mut guard = Guard::default();
+    loop {
+        if begin(&client).await.is_err() {
+            if ended.is_finished() {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        guard.has_reserve = false;
+        let renewed = tokio::time::sleep(RENEWED);
+        tokio::pin!(renewed);
+        let mut is_ready = look_in_time(&client, &mut guard).await;
+        while is_ready {
+            tokio::select! {
+                _ = &mut ended => return Ok(()),
+                () = &mut renewed => is_ready = false,
+                () = tokio::time::sleep(REFILL), if !guard.has_reserve => {
+                    is_ready = look_in_time(&client, &mut guard).await;
+                }
+                () = wanted.notified() => {
+                    is_ready = look_in_time(&client, &mut guard).await;
+                    looks.send_modify(|looks| *looks += 1);
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// Looks. Returns whether the transaction can be used for the next look.
+async fn look_in_time(client: &Client, guard: &mut Guard) -> bool {
+    let looked = timeout(LOOK, look(client, guard)).await;
+    let is_ready = matches!(looked, Ok(Ok(())));
+    if !is_ready {
+        warn!(?looked, "lock table check failed");
+    }
+    is_ready
+}
+
+/// Begins the next transaction and takes the locks of a look.
+async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let read = |catalog| format!("SELECT FROM pg_catalog.{catalog} LIMIT 0; ");
+    let text = format!(
+        "ROLLBACK; BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {} {PROBE}; {END_PROBE}; {}",
+        CATALOGS.map(read).concat(),
+        end("NULL::pg_catalog.int4")
+    );
+    client.simple_query(&text).await.map(drop)
+}
+
+/// Releases the reserve and terminates the session with the most locks, if the table is full.
+async fn look(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::Error> {
+    if has_room(client, guard).await? {
+        return Ok(());
+    }
+    for message in &client.simple_query(&end("most.pid")).await? {
+        if let SimpleQueryMessage::Row(row) = message
+            && row.len() > 1
+            && row.get(3) != guard.terminated.as_deref()
+        {
+            guard.terminated = row.get(3).map(str::to_owned);
+            warn!(
+                role = row.get(0),
+                database = row.get(1),
+                locks = row.get(2),
+                process_id = row.get(3),
+                "PostgreSQL's lock table is full; terminating the session that holds the most locks"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether the table has room beside the reserve. The reserve is held afterwards if it has.
+async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_postgres::Error> {
+    let held = guard.has_reserve;
+    let has_room = if held {
+        let probed = client.simple_query(PROBE).await.is_ok();
+        client.simple_query(END_PROBE).await?;
+        probed
+    } else {
+        client.simple_query(RESERVE).await.is_ok()
+    };
+    if !has_room {
+        client.simple_query(END_RESERVE).await?;
+    }
+    guard.has_reserve = has_room;
+    Ok(has_room)
+}
+
+/// The text that selects the session that holds the most locks, if it is a user's and holds more
+/// than its share, and ends `pid`. The planner locks all that it may read, also where no row is
+/// found. It names no view of PostgreSQL, such as `pg_roles`, because to read a view's rule can need
+/// the lock of a TOAST table. Superusers count as members of every role.
+fn end(pid: &str) -> String {
+    format!(
+        "SELECT pg_catalog.pg_stat_clear_snapshot(); \
+         SELECT most.*, pg_catalog.pg_terminate_backend({pid}) FROM ( \
+             SELECT pg_catalog.pg_get_userbyid(a.usesysid), d.datname, held.locks, a.pid \
+             FROM ( \
+                 SELECT l.pid, pg_catalog.count(*) AS locks FROM pg_catalog.pg_lock_status() l \
+                 WHERE NOT l.fastpath GROUP BY l.pid) held \
+             JOIN pg_catalog.pg_stat_get_activity(NULL) a ON a.pid = held.pid \
+             JOIN pg_catalog.pg_database d ON d.oid = a.datid \
+             JOIN pg_catalog.pg_shdescription m ON m.objoid = a.usesysid \
+                 AND m.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass \
+             WHERE a.backend_type = 'client backend' \
+               AND NOT pg_catalog.pg_has_role(a.usesysid, 'pg_execute_server_program', 'MEMBER') \
+               AND pg_catalog.starts_with(m.description, '{ROLE_MARK}') \
+               AND held.locks > \
+                   pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4 \
+             ORDER BY held.locks DESC LIMIT 1) most"
+    )
+}

@@ -1,0 +1,184 @@
+//! A pooled connection of the service while somebody uses it.
+
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use futures_util::TryStreamExt as _;
+use tidegate_sql::statement::Kind;
+use tidegate_sql::{
+    BoundStatement, Completion, Description, Error, Flow, Mode, RawRow, Result, RowSink,
+};
+use tidegate_wire::Backend;
+use tokio::sync::OwnedSemaphorePermit;
+use tracing::debug;
+
+use super::refusal;
+use super::tls::Tls;
+use super::value::{self, Text};
+
+/// How long a cancel request may take.
+const CANCEL: Duration = Duration::from_secs(5);
+
+/// A connection. Unless it was released, dropping it cancels what runs and closes it: what is
+/// not certain is not lent again.
+pub(super) struct Session {
+    object: Option<Object>,
+    tls: Tls,
+    /// Its part of the connections that there may be.
+    permits: Option<[OwnedSemaphorePermit; 2]>,
+}
+
+impl Session {
+    pub(super) fn new(object: Object, tls: Tls) -> Self {
+        Self {
+            object: Some(object),
+            tls,
+            permits: None,
+        }
+    }
+
+    /// Holds permits for as long as the connection is in use.
+    pub(super) fn with_permits(mut self, permits: [OwnedSemaphorePermit; 2]) -> Self {
+        self.permits = Some(permits);
+        self
+    }
+
+    /// Gives the connection back to its pool; nothing may be open on it.
+    pub(super) fn release(mut self) {
+        drop(self.object.take());
+    }
+
+    fn object(&self) -> &Object {
+        self.object
+            .as_ref()
+            .expect("a session has its connection until it is dropped")
+    }
+
+    /// Runs a command of our own that takes and returns nothing.
+    pub(super) async fn command(&self, text: &str) -> Result<()> {
+        let done = self.object().batch_execute(text).await;
+        done.map_err(|error| refusal::of_statement(&error, None))
+    }
+
+    /// Ends a server process; answers whether there is one. A process id may be somebody else's by
+    /// now, so the role must be the same, or dropped meanwhile; it is never our own.
+    pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
+        const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
+            FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
+            AND (a.usename OPERATOR(pg_catalog.=) $2::pg_catalog.text::pg_catalog.name \
+            AND a.usename OPERATOR(pg_catalog.<>) current_user \
+            OR a.usename IS NULL AND a.backend_type OPERATOR(pg_catalog.=) 'client backend')";
+        let ended = self
+            .object()
+            .query(TERMINATE, &[&backend.process_id, &backend.role.as_str()])
+            .await;
+        let ended = ended.map_err(|error| refusal::of_statement(&error, None))?;
+        Ok(!ended.is_empty())
+    }
+
+    /// Opens a transaction.
+    pub(super) async fn begin(&self, mode: Mode) -> Result<()> {
+        self.command(match mode {
+            Mode::ReadWrite => "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+            Mode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        })
+        .await
+    }
+
+    /// Runs a statement with all its sets where the session stands.
+    pub(super) async fn run(
+        &self,
+        bound: &BoundStatement,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let mut statement = self.prepare(bound).await?;
+        let mut affected = 0;
+        let mut buffer = Vec::new();
+        for set in 0..bound.sets.len() {
+            let mut values = Text::of(bound, set, statement.params())?;
+            let mut started = self.object().query_raw(&statement, values).await;
+            if set == 0 {
+                if started.as_ref().is_err_and(refusal::is_stale) {
+                    self.object().statement_cache.clear();
+                    statement = self.prepare(bound).await?;
+                    values = Text::of(bound, set, statement.params())?;
+                    started = self.object().query_raw(&statement, values).await;
+                }
+                if started.is_ok() {
+                    sink.columns(&value::columns(&statement))?;
+                }
+            }
+            let rows = started.map_err(|error| refusal::of_statement(&error, Some(bound)))?;
+            affected += push(rows, bound, &mut buffer, sink).await?;
+        }
+        let writes = bound.statement.kind() != Kind::Read;
+        Ok(Completion {
+            affected_rows: writes.then_some(affected),
+        })
+    }
+
+    async fn prepare(&self, bound: &BoundStatement) -> Result<tokio_postgres::Statement> {
+        if bound.hints.iter().any(Option::is_some) {
+            return Err(Error::internal(
+                "statements of the service take no type hints",
+            ));
+        }
+        let prepared = self.object().prepare_cached(bound.statement.text()).await;
+        prepared.map_err(|error| refusal::of_statement(&error, Some(bound)))
+    }
+
+    /// Lets PostgreSQL parse and describe a statement.
+    pub(super) async fn describe(&self, bound: &BoundStatement) -> Result<Description> {
+        let statement = self.prepare(bound).await?;
+        Ok(Description {
+            parameters: statement.params().to_vec(),
+            columns: value::columns(&statement),
+        })
+    }
+}
+
+/// Pushes the rows; answers how many the statement wrote.
+async fn push(
+    rows: tokio_postgres::RowStream,
+    bound: &BoundStatement,
+    buffer: &mut Vec<u8>,
+    sink: &mut dyn RowSink,
+) -> Result<u64> {
+    let mut rows = std::pin::pin!(rows);
+    loop {
+        let next = rows.try_next().await;
+        let next = next.map_err(|error| refusal::of_statement(&error, Some(bound)))?;
+        let Some(row) = next else {
+            return Ok(rows.rows_affected().unwrap_or(0));
+        };
+        value::write_row(&row, buffer)?;
+        let unreadable = || Error::internal("a row does not add up");
+        let row = RawRow::new(row.len(), buffer).ok_or_else(unreadable)?;
+        if sink.row(row)? == Flow::Wait {
+            sink.ready().await?;
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(object) = self.object.take() else {
+            return;
+        };
+        let token = object.cancel_token();
+        let tls = self.tls.clone();
+        let client = Object::take(object);
+        let permits = self.permits.take();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        runtime.spawn(async move {
+            let cancelled = tokio::time::timeout(CANCEL, token.cancel_query(tls)).await;
+            debug!(
+                ?cancelled,
+                "closed a connection of the service in the middle of its work"
+            );
+            drop((client, permits));
+        });
+    }
+}

@@ -1,0 +1,119 @@
+//! Statements, sinks and connections for tests.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use tidegate_sql::codec::ValueWriter;
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Column, Completion, Flow, Parameter, RawRow, Result, RowSink,
+    Statement, Terms,
+};
+use tokio_postgres::{Client, NoTls};
+
+/// A statement being put together.
+#[derive(Clone)]
+pub(crate) struct Sql {
+    pub(crate) bound: BoundStatement,
+    terms: Terms,
+}
+
+impl Sql {
+    /// The statement, with one empty parameter set.
+    pub(crate) fn new(text: &str) -> Self {
+        let statement = Arc::new(Statement::parse(text).unwrap());
+        let count = statement.placeholders().len();
+        let bound = BoundStatement {
+            statement,
+            hints: vec![None; count],
+            formats: vec![None; count],
+            sets: Vec::new(),
+            listed: true,
+            places: Vec::new(),
+        };
+        Self {
+            bound,
+            terms: Terms::default(),
+        }
+    }
+
+    /// One more set of values, each in JSON.
+    pub(crate) fn set<const N: usize>(mut self, values: [&str; N]) -> Self {
+        let value = |json: &str| match json {
+            "null" => Parameter::Null,
+            json => Parameter::Json(json.into()),
+        };
+        self.bound
+            .sets
+            .push(values.iter().map(|json| value(json)).collect());
+        self
+    }
+
+    pub(crate) fn within(mut self, time: Duration) -> Self {
+        self.terms.deadline = Some(Instant::now() + time);
+        self
+    }
+
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// What came back, values as JSON.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) values: Vec<Vec<String>>,
+    pub(crate) affected: Option<u64>,
+}
+
+/// Gathers rows.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    columns: Option<Vec<Column>>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Gathered {
+    pub(crate) fn rows(self, completion: Completion) -> Rows {
+        let columns = self.columns.expect("columns come before the end");
+        Rows {
+            columns,
+            values: self.rows,
+            affected: completion.affected_rows,
+        }
+    }
+}
+
+impl RowSink for Gathered {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        assert!(self.columns.is_none(), "columns came twice");
+        self.columns = Some(columns.to_vec());
+        Ok(())
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        let columns = self.columns.as_ref().expect("columns come before rows");
+        let mut values = Vec::new();
+        for (column, value) in columns.iter().zip(row.values()) {
+            let mut json = BytesMut::new();
+            match value {
+                Some(raw) => ValueWriter::new(column).json(raw, &mut json)?,
+                None => json.extend_from_slice(b"null"),
+            }
+            values.push(String::from_utf8(json.to_vec()).unwrap());
+        }
+        self.rows.push(values);
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

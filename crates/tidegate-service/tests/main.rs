@@ -1,0 +1,6 @@
+//! The crate's tests, in one binary.
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod service;

@@ -1,0 +1,277 @@
+//! Databases that tell when a definition changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_embedded::Cluster;
+use tidegate_service::{Announcement, Control, Silence};
+use tidegate_sql::DatabaseName;
+use tidegate_wire::Config;
+use tidegate_wire::backoff::Jitter;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::fixture::connect;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn cluster() -> &'static Cluster {
+    tidegate_embedded::testing::cluster()
+}
+
+async fn database(name: &str) -> tokio_postgres::Client {
+    let root = connect(&cluster().url("postgres")).await;
+    root.batch_execute(&format!("create database {name}"))
+        .await
+        .unwrap();
+    connect(&cluster().url(name)).await
+}
+
+fn control(url: &str) -> Arc<Control> {
+    let config = Config::from_url(url).unwrap();
+    Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap())
+}
+
+/// Hears until it is dropped.
+fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<Announcement> {
+    let (tell, told) = mpsc::unbounded_channel();
+    let database = DatabaseName::new(name);
+    tokio::spawn(async move {
+        let heard = |announcement| {
+            // The test may have ended.
+            let _ = tell.send(announcement);
+        };
+        control.announcements(&database, heard).await
+    });
+    told
+}
+
+async fn next(told: &mut mpsc::UnboundedReceiver<Announcement>) -> Option<Announcement> {
+    timeout(PATIENCE, told.recv()).await.unwrap()
+}
+
+#[tokio::test]
+async fn definitions_and_grants_of_anybody_are_told() {
+    let admin = database("announced").await;
+    let sql = "create role announced_owner login; grant create, temp on database announced to announced_owner; \
+               create schema own authorization announced_owner; create table a (id int)";
+    admin.batch_execute(sql).await.unwrap();
+    let control = control(&cluster().admin_url());
+    let mut first = hear(control.clone(), "announced");
+    assert_eq!(next(&mut first).await, Some(Announcement::Listening));
+    // A second node finds what the first one made.
+    let mut second = hear(control, "announced");
+    assert_eq!(next(&mut second).await, Some(Announcement::Listening));
+    // The last two run with a path in which nothing of PostgreSQL's would be found.
+    admin
+        .batch_execute(
+            "create function own.pg_notify(text, text) returns void language sql as 'select 1/0'",
+        )
+        .await
+        .unwrap();
+    for told in [&mut first, &mut second] {
+        assert_eq!(next(told).await, Some(Announcement::Changed));
+    }
+    for sql in [
+        "alter table a add b int",
+        "grant select on a to announced_owner",
+        "revoke select on a from announced_owner",
+        "comment on table a is 'x'",
+        "alter table a enable row level security",
+        "drop table a",
+        "set role announced_owner; set search_path = own; create table t (id int)",
+        "alter table t rename to u",
+    ] {
+        admin.batch_execute(sql).await.unwrap();
+        assert_eq!(next(&mut first).await, Some(Announcement::Changed), "{sql}");
+    }
+}
+
+/// A sign-up grants something to a new role, which concerns no other user.
+#[tokio::test]
+async fn only_what_a_superuser_provisions_is_not_announced() {
+    let admin = database("announced_quiet").await;
+    admin
+        .batch_execute(
+            "create role announced_quiet_owner; create role announced_quiet_user; \
+             grant create on schema public to announced_quiet_owner",
+        )
+        .await
+        .unwrap();
+    let mut told = hear(control(&cluster().admin_url()), "announced_quiet");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let grant = "grant usage on schema public to announced_quiet_user";
+    admin
+        .batch_execute(&format!(
+            "begin; set local tidegate.provisioning = 'on'; {grant}; commit; \
+             notify tidegate_catalog, 'behind'"
+        ))
+        .await
+        .unwrap();
+    // The one that the test sent itself.
+    assert_eq!(next(&mut told).await, Some(Announcement::Changed));
+    assert!(told.try_recv().is_err());
+    let sql = "set session authorization announced_quiet_owner; \
+               set tidegate.provisioning = 'on'; create table public.own (id int)";
+    admin.batch_execute(sql).await.unwrap();
+    assert_eq!(next(&mut told).await, Some(Announcement::Changed));
+}
+
+#[tokio::test]
+async fn whoever_does_not_want_the_trigger_may_drop_it() {
+    let admin = database("announced_gone").await;
+    let mut told = hear(control(&cluster().admin_url()), "announced_gone");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let sql = "drop schema tidegate_catalog cascade";
+    admin.batch_execute(sql).await.unwrap();
+    admin
+        .batch_execute("create table b (id int)")
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_cluster_with_prepared_transactions_gets_no_trigger() {
+    // PREPARE TRANSACTION refuses what has notified somebody.
+    let settings = tidegate_embedded::testing::settings();
+    let settings = settings.with("max_prepared_transactions", "2");
+    let cluster = Cluster::start(settings).await.unwrap();
+    let silence = control(&cluster.admin_url())
+        .announcements(&DatabaseName::new("postgres"), |_| {
+            panic!("nothing is told")
+        })
+        .await;
+    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn without_the_right_to_make_a_trigger_nothing_is_told() {
+    let admin = database("announced_poor").await;
+    let sql = "create role announced_poor login createdb createrole password 'poor'; \
+               alter database announced_poor owner to announced_poor";
+    admin.batch_execute(sql).await.unwrap();
+    let url = format!(
+        "postgresql://announced_poor:poor@127.0.0.1:{}/postgres",
+        cluster().port()
+    );
+    let silence = control(&url)
+        .announcements(&DatabaseName::new("announced_poor"), |_| {
+            panic!("nothing is told")
+        })
+        .await;
+    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+}
+
+#[tokio::test]
+async fn a_schema_of_somebody_else_gets_no_trigger() {
+    let admin = database("announced_taken").await;
+    let sql = "create role announced_thief; create schema tidegate_catalog authorization announced_thief; \
+               set role announced_thief; \
+               create function tidegate_catalog.announce() returns event_trigger language plpgsql as 'begin end'; \
+               reset role";
+    admin.batch_execute(sql).await.unwrap();
+    let silence = control(&cluster().admin_url())
+        .announcements(&DatabaseName::new("announced_taken"), |_| {
+            panic!("nothing is told")
+        })
+        .await;
+    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+    let row = admin
+        .query_one("select count(*) from pg_event_trigger", &[])
+        .await;
+    assert_eq!(row.unwrap().get::<_, i64>(0), 0);
+}
+
+#[tokio::test]
+async fn default_privileges_give_nobody_a_right_on_our_schema() {
+    let admin = database("announced_default").await;
+    let sql = "create role announced_heir; \
+               alter default privileges grant all on schemas to announced_heir with grant option; \
+               alter default privileges grant all on functions to announced_heir with grant option";
+    admin.batch_execute(sql).await.unwrap();
+    let rights = async || {
+        let sql = "select has_schema_privilege('announced_heir', 'tidegate_catalog', 'create'), \
+                   has_schema_privilege('announced_heir', 'tidegate_catalog', 'usage'), \
+                   n.nspacl::text || p.proacl::text like '%announced_heir%' \
+                   from pg_namespace n join pg_proc p on p.pronamespace = n.oid \
+                   where n.nspname = 'tidegate_catalog'";
+        let row = admin.query_one(sql, &[]).await.unwrap();
+        [0, 1, 2].map(|place| row.get::<_, bool>(place))
+    };
+    let mut told = hear(control(&cluster().admin_url()), "announced_default");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(rights().await, [false; 3]);
+    // What an older release left behind is mended by the next use.
+    let sql = "grant all on schema tidegate_catalog to announced_heir with grant option";
+    admin.batch_execute(sql).await.unwrap();
+    assert_eq!(rights().await, [true; 3]);
+    let mut told = hear(control(&cluster().admin_url()), "announced_default");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(rights().await, [false; 3]);
+}
+
+/// The notice that the session of a definition gets, if any.
+async fn noticed(url: &str, options: &str, sql: &str) -> Option<String> {
+    let mut config: tokio_postgres::Config = url.parse().unwrap();
+    config.options(options);
+    let (client, mut connection) = config.connect(tokio_postgres::NoTls).await.unwrap();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let drive = async move {
+        let mut messages = std::pin::pin!(futures_util::stream::poll_fn(
+            move |cx| connection.poll_message(cx)
+        ));
+        while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
+            if let tokio_postgres::AsyncMessage::Notice(notice) = message {
+                // The test may have ended.
+                let _ = tell.send(notice.code().code().to_owned());
+            }
+        }
+    };
+    tokio::spawn(drive);
+    client.batch_execute(sql).await.unwrap();
+    told.try_recv().ok()
+}
+
+#[tokio::test]
+async fn sessions_of_the_service_are_told_at_once_and_nobody_else() {
+    let _admin = database("announced_here").await;
+    let mut told = hear(control(&cluster().admin_url()), "announced_here");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let url = cluster().url("announced_here");
+    let ours = "-c tidegate.session=on -c client_min_messages=error";
+    let told = noticed(&url, ours, "create table ours (id int)").await;
+    assert_eq!(told.as_deref(), Some("TGDEF"));
+    for tells in ["grant select on ours to public", "drop table ours"] {
+        let told = noticed(&url, ours, tells).await;
+        assert_eq!(told.as_deref(), Some("TGDEF"), "{tells}");
+    }
+    for silent in [
+        "select 1",
+        "create temp table own (id serial primary key)",
+        "create temp table own as select 1 as id; create index on own (id); alter table own add a int",
+        "select 1 as id into temp own",
+    ] {
+        assert_eq!(noticed(&url, ours, silent).await, None, "{silent}");
+    }
+    assert_eq!(
+        noticed(&url, "", "create table theirs (id int)").await,
+        None
+    );
+}
+
+#[tokio::test]
+async fn what_an_older_release_made_is_renewed() {
+    let admin = database("announced_old").await;
+    let mut told = hear(control(&cluster().admin_url()), "announced_old");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let sql = "create or replace function tidegate_catalog.announce() returns event_trigger \
+               language plpgsql as $$ begin perform pg_notify('tidegate_catalog', ''); end $$";
+    admin.batch_execute(sql).await.unwrap();
+    let mut told = hear(control(&cluster().admin_url()), "announced_old");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let url = cluster().url("announced_old");
+    let sql = "create table ours (id int)";
+    let told = noticed(&url, "-c tidegate.session=on", sql).await;
+    assert_eq!(told.as_deref(), Some("TGDEF"));
+}

@@ -1,0 +1,177 @@
+//! A lock table that is full.
+
+use tidegate_embedded::{Cluster, testing};
+use tokio_postgres::Client;
+
+use super::{Place, soon};
+use crate::fixture::connect;
+
+/// Takes whatever room there is in the lock table and keeps it in an open transaction.
+const FILL: &str = "BEGIN; DO $$ BEGIN
+    FOR chunk IN REVERSE 8..0 LOOP
+        LOOP
+            BEGIN
+                PERFORM pg_advisory_xact_lock((random() * 1e15)::bigint)
+                FROM generate_series(1, (2 ^ chunk)::int);
+            EXCEPTION WHEN out_of_memory THEN EXIT;
+            END;
+        END LOOP;
+    END LOOP;
+END $$";
+
+/// A cluster whose lock table has some three hundred entries, with a control database.
+async fn small() -> (Cluster, Place) {
+    let settings = testing::settings()
+        .with("max_locks_per_transaction", "10")
+        .with("max_connections", "20")
+        .with("max_wal_senders", "2");
+    let cluster = Cluster::start(settings).await.unwrap();
+    let root = connect(&cluster.url("postgres")).await;
+    let made = "CREATE TABLE notes (note text); \
+                CREATE ROLE hog LOGIN PASSWORD 'hog'; COMMENT ON ROLE hog IS 'made by Tidegate'; \
+                CREATE ROLE other LOGIN PASSWORD 'other'";
+    for sql in ["CREATE DATABASE locked", "CREATE DATABASE elsewhere"] {
+        root.batch_execute(sql).await.unwrap();
+    }
+    let place = Place::on(&cluster, "locked").await;
+    place.beside.batch_execute(made).await.unwrap();
+    let guard = "SELECT count(*) FROM pg_stat_activity \
+                 WHERE datname = 'locked' AND state = 'idle in transaction'";
+    let ready = async {
+        while place
+            .beside
+            .query_one(guard, &[])
+            .await
+            .unwrap()
+            .get::<_, i64>(0)
+            == 0
+        {}
+    };
+    soon(ready).await;
+    (cluster, place)
+}
+
+async fn fill(cluster: &Cluster, role: &str) -> Client {
+    let url = cluster.url("elsewhere");
+    let url = url.replace(
+        &format!("{}:{}", cluster.admin_user(), cluster.admin_password()),
+        &format!("{role}:{role}"),
+    );
+    let hog = connect(&url).await;
+    hog.batch_execute(FILL).await.unwrap();
+    hog
+}
+
+#[tokio::test]
+async fn a_users_session_that_fills_the_lock_table_gives_way_to_the_service() {
+    let (cluster, place) = small().await;
+    let hog = fill(&cluster, "hog").await;
+    let full = place
+        .beside
+        .batch_execute("INSERT INTO notes VALUES ('beside')");
+    assert_eq!(full.await.unwrap_err().code().unwrap().code(), "53200");
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    written.unwrap();
+    assert!(hog.batch_execute("SELECT 1").await.is_err());
+    let notes = place
+        .beside
+        .query_one("SELECT string_agg(note, ' ') FROM notes", &[]);
+    assert_eq!(notes.await.unwrap().get::<_, String>(0), "control");
+}
+
+/// More definitions in one transaction than PostgreSQL keeps messages for (4,096), so that every
+/// session forgets what it has read of the catalogs.
+fn storm() -> String {
+    let columns: Vec<String> = (0..1400).map(|column| format!("c{column} int")).collect();
+    let table = |number: u32| format!("CREATE TABLE storm{number} ({});", columns.join(", "));
+    format!("BEGIN; {} COMMIT", (0..8).map(table).collect::<String>())
+}
+
+#[tokio::test]
+async fn a_guard_whose_caches_were_emptied_still_makes_room() {
+    let (cluster, place) = small().await;
+    place.beside.batch_execute(&storm()).await.unwrap();
+    let hog = fill(&cluster, "hog").await;
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    written.unwrap();
+    assert!(hog.batch_execute("SELECT 1").await.is_err());
+}
+
+#[tokio::test]
+async fn a_session_of_a_role_that_is_not_ours_is_left_alone() {
+    let (cluster, place) = small().await;
+    let other = fill(&cluster, "other").await;
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    // The reserve is used; the session of the other role goes on.
+    written.unwrap();
+    other
+        .batch_execute("SAVEPOINT alive; COMMIT")
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_forged_error_ends_nobodys_session() {
+    let (cluster, place) = small().await;
+    let url = cluster.url("elsewhere");
+    let admin = format!("{}:{}", cluster.admin_user(), cluster.admin_password());
+    let busy = connect(&url.replace(&admin, "hog:hog")).await;
+    let many = "BEGIN; SELECT pg_advisory_xact_lock(n) FROM generate_series(1, 80) n";
+    busy.batch_execute(many).await.unwrap();
+    let forge = "CREATE FUNCTION public.forge() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'full' \
+                 USING ERRCODE = '53200', HINT = 'see max_locks_per_transaction'; END $$";
+    place.beside.batch_execute(forge).await.unwrap();
+    let forged = "INSERT INTO public.notes VALUES (public.forge())";
+    assert!(place.control(forged).await.is_err());
+    busy.batch_execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_taking_locks_is_ended() {
+    let (cluster, place) = small().await;
+    let hog = fill(&cluster, "hog").await;
+    let greedy = "DO $$ BEGIN LOOP
+            BEGIN PERFORM pg_advisory_xact_lock((random() * 1e15)::bigint);
+            EXCEPTION WHEN out_of_memory THEN NULL; END;
+        END LOOP; END $$";
+    let greedy = tokio::spawn(async move { hog.batch_execute(greedy).await });
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    written.unwrap();
+    assert!(soon(greedy).await.unwrap().is_err());
+}
+
+/// PostgreSQL cannot terminate a session while it parses a name of an operator: that takes a time
+/// quadratic in its length.
+#[tokio::test]
+async fn the_service_works_beside_a_session_that_cannot_be_terminated() {
+    let (cluster, place) = small().await;
+    // Asked once before the table is full, so that it needs no lock later.
+    let parses = "SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) \
+                  WHERE application_name = 'parsing')";
+    let parses = place.beside.prepare(parses).await.unwrap();
+    let is_parsing = async || -> bool {
+        let row = place.beside.query_one(&parses, &[]).await;
+        row.unwrap().get(0)
+    };
+    assert!(!is_parsing().await);
+    let hog = fill(&cluster, "hog").await;
+    let endless = "DO $$ DECLARE parsed text := 'SELECT ' || repeat('+', 3000000) || '1'; BEGIN \
+                   PERFORM set_config('application_name', 'parsing', false); EXECUTE parsed; END $$";
+    let parsing = tokio::spawn(async move { hog.batch_execute(endless).await });
+    soon(async { while !is_parsing().await {} }).await;
+    for _ in 0..50 {
+        let written = place
+            .control("INSERT INTO public.notes VALUES ('control')")
+            .await;
+        written.unwrap();
+    }
+    assert!(!parsing.is_finished());
+}

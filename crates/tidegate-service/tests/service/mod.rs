@@ -1,0 +1,443 @@
+//! The service's own connections.
+
+mod announcement;
+mod limits;
+mod lock_table;
+mod outage;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_embedded::Cluster;
+use tidegate_service::{Control, Notice};
+use tidegate_sql::{
+    DatabaseName, Error, Executor as _, Login, Mode, Principal, Result, RoleName, Sharing, Terms,
+    WireFormat,
+};
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Backend, Config, Fate, Terminator as _};
+use tokio_postgres::Client;
+
+use crate::fixture::{Gathered, Rows, Sql, connect};
+
+/// A control database of a test's own.
+struct Place {
+    control: Arc<Control>,
+    database: DatabaseName,
+    beside: Client,
+}
+
+impl Place {
+    async fn new(name: &str) -> Self {
+        let cluster = tidegate_embedded::testing::cluster();
+        let root = connect(&cluster.url("postgres")).await;
+        root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
+            .await
+            .unwrap();
+        Self::on(cluster, name).await
+    }
+
+    async fn on(cluster: &Cluster, name: &str) -> Self {
+        let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
+        config.control_database = DatabaseName::new(name);
+        Self {
+            control: Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap()),
+            database: DatabaseName::new(name),
+            beside: connect(&cluster.url(name)).await,
+        }
+    }
+
+    async fn run(&self, who: &Principal, sql: Sql) -> Result<Rows> {
+        let mut sql = sql;
+        if sql.bound.sets.is_empty() {
+            sql = sql.set([]);
+        }
+        let mut gathered = Gathered::default();
+        let done = self
+            .control
+            .query(who, &sql.bound, sql.terms(), &mut gathered)
+            .await?;
+        Ok(gathered.rows(done))
+    }
+
+    async fn control(&self, text: &str) -> Result<Rows> {
+        self.run(&Principal::Control, Sql::new(text)).await
+    }
+
+    fn catalog(&self) -> Principal {
+        Principal::Catalog(self.database.clone())
+    }
+
+    /// How many statements with this mark run here.
+    async fn running(&self, mark: &str) -> i64 {
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
+            AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
+        let row = self
+            .beside
+            .query_one(query, &[&self.database.as_str(), &mark])
+            .await;
+        row.unwrap().get(0)
+    }
+
+    async fn wait_for_running(&self, mark: &str, count: i64) {
+        soon(async {
+            while self.running(mark).await != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+}
+
+/// Waits for something that must happen soon.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let limit = Duration::from_secs(20);
+    tokio::time::timeout(limit, what)
+        .await
+        .expect("it happens within twenty seconds")
+}
+
+#[tokio::test]
+async fn rows_come_as_postgresql_sends_them() {
+    let place = Place::new("control_rows").await;
+    place
+        .control("CREATE TABLE public.things (id int PRIMARY KEY, tags text[])")
+        .await
+        .unwrap();
+    let insert = Sql::new("INSERT INTO public.things VALUES (:id, :tags)")
+        .set(["1", r#"["a","ü \" b"]"#])
+        .set(["2", "null"]);
+    let inserted = place.run(&Principal::Control, insert).await.unwrap();
+    assert_eq!(inserted.affected, Some(2));
+    let rows = place
+        .control("SELECT * FROM public.things ORDER BY id")
+        .await
+        .unwrap();
+    assert_eq!(rows.values, [["1", r#"["a","ü \" b"]"#], ["2", "null"]]);
+    assert_eq!(rows.affected, None);
+    let names: Vec<_> = rows
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    assert_eq!(names, ["id", "tags"]);
+    assert!(
+        rows.columns
+            .iter()
+            .all(|column| column.format == WireFormat::Binary)
+    );
+    assert_eq!(rows.columns[1].origin.map(|(_, number)| number), Some(2));
+}
+
+#[tokio::test]
+async fn all_sets_of_a_statement_count_or_none() {
+    let place = Place::new("control_sets").await;
+    place
+        .control("CREATE TABLE public.things (id int PRIMARY KEY)")
+        .await
+        .unwrap();
+    let insert = Sql::new("INSERT INTO public.things VALUES (:id)")
+        .set(["1"])
+        .set(["1"]);
+    let error = place.run(&Principal::Control, insert).await.unwrap_err();
+    assert_eq!(error.sqlstate(), Some("23505"));
+    let rows = place
+        .control("SELECT count(*)::int FROM public.things")
+        .await
+        .unwrap();
+    assert_eq!(rows.values, [["0"]]);
+}
+
+#[tokio::test]
+async fn a_refusal_tells_what_postgresql_said_and_where() {
+    let place = Place::new("control_refusal").await;
+    let error = place.control("SELECT 1, nothing").await.unwrap_err();
+    let Error::Rejected(rejection) = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(
+        (rejection.sqlstate.as_str(), rejection.position),
+        ("42703", Some(11))
+    );
+    place
+        .control("CREATE TABLE public.things (id int CONSTRAINT small CHECK (id < 9))")
+        .await
+        .unwrap();
+    let error = place
+        .control("INSERT INTO public.things VALUES (10)")
+        .await
+        .unwrap_err();
+    let Error::Rejected(rejection) = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(rejection.constraint.as_deref(), Some("small"));
+    assert_eq!(rejection.table.as_deref(), Some("things"));
+}
+
+#[tokio::test]
+async fn a_changed_table_is_read_anew() {
+    let place = Place::new("control_stale").await;
+    place
+        .control("CREATE TABLE public.things AS SELECT 1 AS id")
+        .await
+        .unwrap();
+    let read = "SELECT * FROM public.things";
+    for _ in 0..8 {
+        assert_eq!(place.control(read).await.unwrap().values, [["1"]]);
+    }
+    place
+        .beside
+        .batch_execute("ALTER TABLE public.things ADD COLUMN more text DEFAULT 'x'")
+        .await
+        .unwrap();
+    for _ in 0..8 {
+        assert_eq!(place.control(read).await.unwrap().values, [["1", "\"x\""]]);
+    }
+}
+
+#[tokio::test]
+async fn a_catalog_is_read_only_and_finds_nothing_by_a_short_name() {
+    let place = Place::new("control_catalog").await;
+    place
+        .beside
+        .batch_execute("CREATE TABLE public.things (id int)")
+        .await
+        .unwrap();
+    let catalog = place.catalog();
+    let path = place
+        .run(&catalog, Sql::new("SHOW search_path"))
+        .await
+        .unwrap();
+    assert_eq!(path.values, [["\"\""]]);
+    let error = place
+        .run(&catalog, Sql::new("SELECT * FROM things"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.sqlstate(), Some("42P01"));
+    let write = Sql::new("INSERT INTO public.things VALUES (1)");
+    let error = place.run(&catalog, write).await.unwrap_err();
+    assert_eq!(error.sqlstate(), Some("25006"));
+    let classes = "SELECT count(*)::int FROM pg_class WHERE relname = :name";
+    let rows = place
+        .run(&catalog, Sql::new(classes).set(["\"things\""]))
+        .await
+        .unwrap();
+    assert_eq!(rows.values, [["1"]]);
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_named_so_and_a_dropped_one_can_go() {
+    let place = Place::new("control_databases").await;
+    let nowhere = Principal::Catalog(DatabaseName::new("no such database"));
+    let error = place.run(&nowhere, Sql::new("SELECT 1")).await.unwrap_err();
+    assert!(matches!(error, Error::NoDatabase), "{error:?}");
+    place
+        .beside
+        .batch_execute("CREATE DATABASE control_dropped")
+        .await
+        .unwrap();
+    let gone = DatabaseName::new("control_dropped");
+    let catalog = Principal::Catalog(gone.clone());
+    place.run(&catalog, Sql::new("SELECT 1")).await.unwrap();
+    place.control.close(&gone);
+    soon(async {
+        // The server takes a moment to see that the connection is closed.
+        while place
+            .beside
+            .batch_execute("DROP DATABASE control_dropped")
+            .await
+            .is_err()
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn statements_of_users_are_refused() {
+    let place = Place::new("control_users").await;
+    let who = Principal::Role(Login {
+        database: place.database.clone(),
+        role: RoleName::new("anybody"),
+        sharing: Sharing::One(1),
+    });
+    let error = place.run(&who, Sql::new("SELECT 1")).await.unwrap_err();
+    assert!(matches!(error, Error::Internal(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_transaction_is_committed_or_was_never_there() {
+    let place = Place::new("control_transaction").await;
+    place
+        .control("CREATE TABLE public.things (id int PRIMARY KEY)")
+        .await
+        .unwrap();
+    for (id, commit) in [("1", true), ("2", false)] {
+        let terms = Terms::default();
+        let begun = place
+            .control
+            .begin(&Principal::Control, Mode::ReadWrite, &terms)
+            .await;
+        let mut transaction = begun.unwrap();
+        let insert = Sql::new("INSERT INTO public.things VALUES (:id)").set([id]);
+        transaction
+            .query(&insert.bound, &mut Gathered::default())
+            .await
+            .unwrap();
+        if commit {
+            transaction.commit().await.unwrap();
+        }
+    }
+    let read = "SELECT array_agg(id) FROM public.things";
+    assert_eq!(place.control(read).await.unwrap().values, [["[1]"]]);
+    let begun = place
+        .control
+        .begin(&Principal::Control, Mode::Snapshot, &Terms::default())
+        .await;
+    let mut transaction = begun.unwrap();
+    let insert = Sql::new("INSERT INTO public.things VALUES (3)").set([]);
+    let error = transaction
+        .query(&insert.bound, &mut Gathered::default())
+        .await
+        .unwrap_err();
+    assert_eq!(error.sqlstate(), Some("25006"));
+    assert!(transaction.commit().await.is_err(), "it has failed");
+}
+
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_is_cancelled() {
+    let place = Place::new("control_cancel").await;
+    let control = place.control.clone();
+    let task = tokio::spawn(async move {
+        let sql = Sql::new("SELECT 'nobody waits', pg_sleep(600)").set([]);
+        let mut rows = Gathered::default();
+        control
+            .query(&Principal::Control, &sql.bound, sql.terms(), &mut rows)
+            .await
+    });
+    place.wait_for_running("nobody waits", 1).await;
+    task.abort();
+    place.wait_for_running("nobody waits", 0).await;
+    assert_eq!(place.control("SELECT 1").await.unwrap().values, [["1"]]);
+}
+
+#[tokio::test]
+async fn a_deadline_ends_a_statement_and_a_transaction() {
+    let place = Place::new("control_deadline").await;
+    let soon = Duration::from_secs(2);
+    let sql = Sql::new("SELECT 'too late', pg_sleep(600)").within(soon);
+    let error = place.run(&Principal::Control, sql).await.unwrap_err();
+    assert!(matches!(error, Error::Deadline), "{error:?}");
+    let sql = Sql::new("SELECT 'too late', pg_sleep(600)")
+        .set([])
+        .within(soon);
+    let begun = place
+        .control
+        .begin(&Principal::Control, Mode::ReadWrite, sql.terms())
+        .await;
+    let mut transaction = begun.unwrap();
+    let error = transaction
+        .query(&sql.bound, &mut Gathered::default())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Deadline), "{error:?}");
+    drop(transaction);
+    place.wait_for_running("too late", 0).await;
+}
+
+#[tokio::test]
+async fn more_work_than_connections_waits_its_turn() {
+    let place = Place::new("control_turns").await;
+    let tasks: Vec<_> = (0..60)
+        .map(|_| {
+            let control = place.control.clone();
+            tokio::spawn(async move {
+                let sql = Sql::new("SELECT pg_sleep(0.01)::text").set([]);
+                let mut rows = Gathered::default();
+                control
+                    .query(&Principal::Control, &sql.bound, sql.terms(), &mut rows)
+                    .await
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_backend_that_does_not_stop_is_terminated() {
+    let place = Place::new("control_terminate").await;
+    place
+        .beside
+        .batch_execute("CREATE ROLE control_stubborn LOGIN PASSWORD 'x'")
+        .await
+        .unwrap();
+    let cluster = tidegate_embedded::testing::cluster();
+    let mut config: tokio_postgres::Config = cluster.url("control_terminate").parse().unwrap();
+    config.user("control_stubborn").password("x");
+    let (client, connection) = config.connect(tokio_postgres::NoTls).await.unwrap();
+    let ended = tokio::spawn(connection);
+    let query = "SELECT pg_backend_pid()";
+    let process_id: i32 = client.query_one(query, &[]).await.unwrap().get(0);
+    let sleep = tokio::spawn(async move { client.batch_execute("SELECT pg_sleep(600)").await });
+    place.wait_for_running("pg_sleep(600)", 1).await;
+    let terminate = async |role: &str, process_id| {
+        let role = RoleName::new(role);
+        let backend = Backend {
+            role,
+            process_id,
+            secret_key: 0,
+        };
+        place.control.terminate(backend).await
+    };
+    assert_eq!(terminate("control_other", process_id).await, Fate::Gone);
+    assert_eq!(terminate("control_stubborn", i32::MAX).await, Fate::Gone);
+    assert!(!sleep.is_finished(), "the number may be another backend's");
+    assert_eq!(terminate("control_stubborn", process_id).await, Fate::Told);
+    assert!(soon(sleep).await.unwrap().is_err());
+    drop(soon(ended).await);
+}
+
+#[tokio::test]
+async fn notices_are_heard_and_a_lost_listener_says_so_when_it_is_back() {
+    let place = Place::new("control_notices").await;
+    let mut notices = place.control.notices();
+    soon(async {
+        // It may have begun to listen before we did.
+        while !matches!(
+            tokio::time::timeout(Duration::from_millis(50), notices.recv()).await,
+            Ok(Ok(Notice::Said(text))) if &*text == "probe"
+        ) {
+            place
+                .beside
+                .batch_execute("NOTIFY tidegate, 'probe'")
+                .await
+                .unwrap();
+        }
+    })
+    .await;
+    place
+        .control("SELECT pg_notify('tidegate', 'users shop')::text")
+        .await
+        .unwrap();
+    let next = async |notices: &mut tokio::sync::broadcast::Receiver<Notice>| loop {
+        match soon(notices.recv()).await.unwrap() {
+            Notice::Said(text) if &*text == "probe" => {}
+            notice => return notice,
+        }
+    };
+    assert_eq!(next(&mut notices).await, Notice::Said("users shop".into()));
+    let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE datname = 'control_notices' AND query = 'LISTEN tidegate'";
+    let killed = place.beside.query(kill, &[]).await.unwrap();
+    assert_eq!(killed.len(), 1);
+    assert_eq!(next(&mut notices).await, Notice::Listening);
+    place
+        .beside
+        .batch_execute("NOTIFY tidegate, 'again'")
+        .await
+        .unwrap();
+    assert_eq!(next(&mut notices).await, Notice::Said("again".into()));
+}

@@ -1,0 +1,132 @@
+//! The bodies of backend messages that are not read field by field on the spot.
+
+/// A column as `RowDescription` describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The name in the result.
+    pub name: String,
+    /// The OID of the table that the column is from; 0 for an expression.
+    pub table: u32,
+    /// The number of the column in that table; 0 for an expression.
+    pub attribute: i16,
+    /// The OID of its type.
+    pub type_oid: u32,
+}
+
+/// Reads big-endian numbers and zero-terminated text from the front of a body.
+#[derive(Clone, Copy)]
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.0.split_first_chunk::<N>()?;
+        self.0 = tail;
+        Some(*head)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// Up to a zero, which it leaves behind.
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let end = self.0.iter().position(|byte| *byte == 0)?;
+        let (bytes, tail) = self.0.split_at(end);
+        self.0 = tail.get(1..)?;
+        Some(bytes)
+    }
+}
+
+/// Reads a `RowDescription`.
+pub fn row_description(body: &[u8]) -> Option<Vec<Field>> {
+    let mut reader = Reader(body);
+    let count = u16::from_be_bytes(reader.take()?);
+    let mut fields = Vec::with_capacity(count.into());
+    for _ in 0..count {
+        let name = reader.text()?.to_owned();
+        let table = u32::from_be_bytes(reader.take()?);
+        let attribute = i16::from_be_bytes(reader.take()?);
+        let type_oid = u32::from_be_bytes(reader.take()?);
+        // The type's size, its modifier and the format, which is not known yet.
+        reader.take::<8>()?;
+        fields.push(Field {
+            name,
+            table,
+            attribute,
+            type_oid,
+        });
+    }
+    Some(fields)
+}
+
+/// Reads a `ParameterDescription`: the type of each parameter.
+pub fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
+    let mut reader = Reader(body);
+    let count = u16::from_be_bytes(reader.take()?);
+    (0..count)
+        .map(|_| Some(u32::from_be_bytes(reader.take()?)))
+        .collect()
+}
+
+/// Whether a `ParameterStatus` tells of a role: before PostgreSQL 14 every switch of the role sends it,
+/// whatever the value.
+pub fn tells_of_role(body: &[u8]) -> bool {
+    parameter_status(body).is_some_and(|(name, _)| name == "is_superuser")
+}
+
+/// Reads a `ParameterStatus`: the name and the value of a setting.
+pub fn parameter_status(body: &[u8]) -> Option<(&str, &str)> {
+    let mut reader = Reader(body);
+    Some((reader.text()?, reader.text()?))
+}
+
+/// Whether an `ErrorResponse` or a `NoticeResponse` has this SQLSTATE.
+pub fn has_sqlstate(body: &[u8], sqlstate: &str) -> bool {
+    let mut reader = Reader(body);
+    while let Some([field]) = reader.take()
+        && field != 0
+    {
+        let Some(value) = reader.bytes() else {
+            return false;
+        };
+        if field == b'C' {
+            return value == sqlstate.as_bytes();
+        }
+    }
+    false
+}
+
+/// Reads a `CommandComplete`: the command and, where it counts rows, how many.
+pub fn command_tag(body: &[u8]) -> (&str, Option<u64>) {
+    let tag = Reader(body).text().unwrap_or_default();
+    let command = tag.split(' ').next().unwrap_or_default();
+    (
+        command,
+        tag.rsplit(' ').next().and_then(|count| count.parse().ok()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_description_gives_names_and_types() {
+        let body = b"\0\x01id\0\0\0\x40\0\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
+        let field = Field {
+            name: "id".to_owned(),
+            table: 0x4000,
+            attribute: 2,
+            type_oid: 23,
+        };
+        assert_eq!(row_description(body), Some(vec![field]));
+        assert_eq!(row_description(&body[..10]), None);
+    }
+
+    #[test]
+    fn a_command_tag_ends_in_the_count_of_rows() {
+        assert_eq!(command_tag(b"INSERT 0 5\0"), ("INSERT", Some(5)));
+        assert_eq!(command_tag(b"SELECT 12\0"), ("SELECT", Some(12)));
+        assert_eq!(command_tag(b"CREATE TABLE\0"), ("CREATE", None));
+    }
+}

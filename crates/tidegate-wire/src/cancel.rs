@@ -1,0 +1,48 @@
+//! Cancel requests (PostgreSQL, "Canceling Requests in Progress").
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+
+use crate::channel::Channel;
+use crate::config::Config;
+use crate::connect_error::ConnectError;
+use crate::stream::Stream;
+use crate::terminator::Backend;
+
+/// What is needed to cancel what a connection runs.
+#[derive(Clone, Debug)]
+pub struct Canceller {
+    config: Arc<Config>,
+    backend: Backend,
+}
+
+impl Canceller {
+    /// Cancels what `backend` runs, over connections to the server of `config`.
+    pub fn new(config: &Config, backend: Backend) -> Self {
+        Self {
+            config: Arc::new(config.clone()),
+            backend,
+        }
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// Cancels what the backend runs now. When this returns PostgreSQL has sent the signal, so
+    /// that it cannot hit a statement that is sent later.
+    pub async fn cancel(&self) -> Result<(), ConnectError> {
+        let mut channel = Channel::new(Stream::connect(&self.config).await?);
+        let mut request = BytesMut::with_capacity(16);
+        frontend::cancel_request(
+            self.backend.process_id,
+            self.backend.secret_key,
+            &mut request,
+        );
+        channel.outbound.unsplit(request);
+        channel.close().await.map_err(ConnectError::Unreachable)
+    }
+}

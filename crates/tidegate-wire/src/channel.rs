@@ -1,0 +1,233 @@
+//! A stream with its two buffers.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::time::Instant;
+
+use super::inbound::Inbound;
+use super::stream::Stream;
+
+/// A send buffer that grew beyond this is given back when it is empty.
+const KEPT: usize = 256 << 10;
+/// So many bytes of a stream that is abandoned are read, which is more than buffers hold.
+const ENOUGH: usize = 16 << 20;
+
+/// Why nothing came.
+#[derive(Debug)]
+pub enum Halt {
+    /// The stream failed or ended, or a message makes no sense.
+    Io(io::Error),
+    /// The deadline passed.
+    Deadline,
+}
+
+impl From<io::Error> for Halt {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A stream, what is to be sent, and what has come.
+#[derive(Debug)]
+pub struct Channel {
+    stream: Stream,
+    /// What is to be sent. Whoever writes messages appends them here.
+    pub outbound: BytesMut,
+    /// What has come.
+    pub inbound: Inbound,
+    unflushed: bool,
+}
+
+impl Channel {
+    /// A channel with empty buffers.
+    pub fn new(stream: Stream) -> Self {
+        let (outbound, inbound) = (BytesMut::with_capacity(1024), Inbound::default());
+        Self {
+            stream,
+            outbound,
+            inbound,
+            unflushed: false,
+        }
+    }
+
+    /// The stream below.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The tag of the next message, whose body [`Inbound::body`] then gives.
+    ///
+    /// Sends the outbound buffer meanwhile: both directions go on at once, so that neither
+    /// side's buffers can block the other.
+    pub async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Halt> {
+        loop {
+            if let Some(tag) = self.inbound.advance()? {
+                return Ok(tag);
+            }
+            self.exchange(deadline).await?;
+        }
+    }
+
+    /// Sends and receives until something has come, or everything has been sent.
+    pub async fn exchange(&mut self, deadline: Option<Instant>) -> Result<(), Halt> {
+        let progress = poll_fn(|cx| self.poll_exchange(cx));
+        match deadline {
+            None => Ok(progress.await?),
+            Some(deadline) => match tokio::time::timeout_at(deadline, progress).await {
+                Ok(progress) => Ok(progress?),
+                Err(_) => Err(Halt::Deadline),
+            },
+        }
+    }
+
+    /// Listens to nothing until then: what comes meanwhile wakes nobody, and is read at once. May
+    /// be dropped; whoever goes on calls it again, or [`Channel::listen`].
+    pub async fn rest(&mut self, until: Instant) -> io::Result<()> {
+        self.stream.hush()?;
+        tokio::time::sleep_until(until).await;
+        self.listen()
+    }
+
+    /// Ends a rest that was dropped.
+    pub fn listen(&mut self) -> io::Result<()> {
+        self.stream.listen()
+    }
+
+    /// Closes the stream and waits until the other side has closed it too.
+    pub async fn close(mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_send(cx)).await?;
+        let mut rest = [0; 64];
+        while self.stream.read(&mut rest).await? > 0 {}
+        Ok(())
+    }
+
+    /// Gives up what was to be sent, and waits until the other side has closed the stream. What
+    /// comes meanwhile is thrown away; who sends very much notices by itself that nobody reads.
+    pub async fn abandon(mut self) -> io::Result<()> {
+        self.stream.listen()?;
+        self.stream.end()?;
+        let (mut thrown_away, mut rest) = (0, [0; 4096]);
+        while thrown_away < ENOUGH {
+            match self.stream.read(&mut rest).await? {
+                0 => break,
+                some => thrown_away += some,
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Channel::exchange`], polled.
+    pub fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let sending = self.is_sending();
+        let sent = self.poll_send(cx)?.is_ready();
+        if self.poll_receive(cx)?.is_ready() || (sending && sent) {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Pending
+    }
+
+    fn is_sending(&self) -> bool {
+        self.unflushed || !self.outbound.is_empty()
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.outbound.is_empty() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.outbound))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.outbound.advance(written);
+            self.unflushed = true;
+        }
+        if self.unflushed {
+            ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+            self.unflushed = false;
+            if self.outbound.capacity() > KEPT {
+                self.outbound = BytesMut::with_capacity(1024);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // `read_buf` keeps nothing between polls, so a future for one poll is enough.
+        let read = pin!(self.stream.read_buf(self.inbound.spare()));
+        match ready!(read.poll(cx))? {
+            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Whether PostgreSQL has closed the stream, or said something nobody asked for, since the
+    /// last answer. Never blocks.
+    pub fn has_stirred(&mut self) -> bool {
+        let mut nobody = Context::from_waker(Waker::noop());
+        self.inbound.has_more() || self.poll_receive(&mut nobody).is_ready()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::timeout;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+    use crate::config::{Config, TlsMode};
+
+    fn acceptor() -> TlsAcceptor {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let server = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        TlsAcceptor::from(Arc::new(server))
+    }
+
+    /// Sends as long as somebody takes it, and reads nothing.
+    async fn talk(mut tcp: TcpStream) -> io::Result<()> {
+        let mut request = [0; 8];
+        tcp.read_exact(&mut request).await?;
+        tcp.write_all(b"S").await?;
+        let mut tls = acceptor().accept(tcp).await?;
+        loop {
+            tls.write_all(&[0; 4096]).await?;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_abandoned_whose_other_side_only_talks() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgres://u:p@{}/d", listener.local_addr().unwrap());
+        let config = Config::from_url(&url)
+            .unwrap()
+            .with_tls(TlsMode::Require, None);
+        let server = tokio::spawn(async move { talk(listener.accept().await?.0).await });
+        let mut channel = Channel::new(Stream::connect(&config).await.unwrap());
+        // More than buffers hold; sent until nothing moves any more.
+        channel.outbound.resize(64 << 20, 0);
+        let mut left = 0;
+        while left != channel.outbound.len() {
+            left = channel.outbound.len();
+            let sent = poll_fn(|cx| channel.poll_send(cx));
+            assert!(timeout(Duration::from_millis(300), sent).await.is_err());
+        }
+        let abandoned = timeout(Duration::from_secs(30), channel.abandon()).await;
+        abandoned.expect("it waits for ever").unwrap();
+        assert!(server.await.unwrap().is_err(), "it was told by the stream");
+    }
+}

@@ -1,0 +1,122 @@
+//! Received bytes, cut into messages in place.
+
+use std::io;
+
+use bytes::{Buf, BytesMut};
+
+/// The tag and the length of a message.
+const HEADER: usize = 5;
+/// How much room a read gets at least.
+const READ: usize = 32 << 10;
+/// A buffer that grew beyond this for one long row is given back when it is empty.
+const KEPT: usize = 256 << 10;
+/// The longest message that is taken: a value beyond it cannot be answered anyhow.
+pub const LONGEST: usize = 256 << 20;
+
+/// The receive buffer with the message that is looked at now.
+#[derive(Debug, Default)]
+pub struct Inbound {
+    buffer: BytesMut,
+    /// The length of the current message, header included; 0 when there is none.
+    current: usize,
+}
+
+impl Inbound {
+    /// Goes on to the next message, if it is here in whole, and returns its tag.
+    #[inline]
+    pub fn advance(&mut self) -> io::Result<Option<u8>> {
+        self.buffer.advance(std::mem::take(&mut self.current));
+        let Some((&[tag, a, b, c, d], _)) = self.buffer.split_first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let length = usize::try_from(i32::from_be_bytes([a, b, c, d])).unwrap_or(0);
+        if !(4..=LONGEST).contains(&length) {
+            let kind = if length > LONGEST {
+                io::ErrorKind::FileTooLarge
+            } else {
+                io::ErrorKind::InvalidData
+            };
+            return Err(io::Error::new(
+                kind,
+                format!(
+                    "a message `{}` of {length} bytes",
+                    char::from(tag).escape_default()
+                ),
+            ));
+        }
+        if self.buffer.len() <= length {
+            self.buffer.reserve(length + 1 + READ - self.buffer.len());
+            return Ok(None);
+        }
+        self.current = length + 1;
+        Ok(Some(tag))
+    }
+
+    /// The body of the current message.
+    #[inline]
+    pub fn body(&self) -> &[u8] {
+        self.buffer.get(HEADER..self.current).unwrap_or_default()
+    }
+
+    /// The current message with its tag and length.
+    #[inline]
+    pub fn message(&self) -> &[u8] {
+        self.buffer.get(..self.current).unwrap_or_default()
+    }
+
+    /// The buffer with room for a read.
+    pub fn spare(&mut self) -> &mut BytesMut {
+        if self.buffer.capacity() - self.buffer.len() < READ / 4 {
+            self.buffer.reserve(READ);
+        }
+        &mut self.buffer
+    }
+
+    /// Whether bytes have come that nobody has looked at.
+    pub fn has_more(&self) -> bool {
+        self.buffer.len() > self.current
+    }
+
+    /// Gives a large buffer back. Call between statements.
+    pub fn shrink(&mut self) {
+        if self.buffer.capacity() > KEPT && !self.has_more() {
+            *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_one_by_one_however_the_bytes_arrive() {
+        let bytes = b"C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
+        for cut in 0..bytes.len() {
+            let (mut inbound, mut seen) = (Inbound::default(), Vec::new());
+            for part in [&bytes[..cut], &bytes[cut..]] {
+                inbound.spare().extend_from_slice(part);
+                while let Some(tag) = inbound.advance().unwrap() {
+                    seen.push((tag, inbound.body().to_vec()));
+                }
+            }
+            assert_eq!(
+                seen,
+                [(b'C', b"SELECT 1\0".to_vec()), (b'Z', b"I".to_vec())],
+                "{cut}"
+            );
+            assert!(!inbound.has_more());
+        }
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_is_an_error() {
+        for length in [[0, 0, 0, 3], [0xff; 4], [0x7f, 0, 0, 0]] {
+            let mut inbound = Inbound::default();
+            inbound
+                .spare()
+                .extend_from_slice(&[b'D', length[0], length[1], length[2], length[3]]);
+            assert!(inbound.advance().is_err(), "{length:?}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+
+pub mod backoff;
+pub mod body;
+mod cancel;
+pub mod channel;
+pub mod config;
+mod connect_error;
+pub mod inbound;
+mod login;
+mod paths;
+pub mod rejection;
+mod startup;
+pub mod stream;
+pub mod tag;
+mod terminator;
+pub mod tls;
+pub mod version;
+
+pub use cancel::Canceller;
+pub use config::{Config, ConfigError, Secret, Target, TlsMode};
+pub use connect_error::{
+    ConnectError, ConnectFault, RETRY_AFTER, is_lock_table_full, is_outage, is_outage_of_statement,
+    outage, says_lock_table_full,
+};
+pub use login::log_in;
+pub use startup::StartupPins;
+pub use terminator::{Backend, Fate, Terminator};

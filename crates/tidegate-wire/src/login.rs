@@ -1,0 +1,195 @@
+//! Connecting and logging in (PostgreSQL, "Start-up" and "SASL Authentication").
+
+use postgres_protocol::authentication::sasl::{self, ChannelBinding, ScramSha256};
+use postgres_protocol::message::frontend;
+use tidegate_sql::{Rejection, RoleName};
+use tokio::time::timeout;
+
+use crate::channel::{Channel, Halt};
+use crate::config::Config;
+use crate::connect_error::ConnectError;
+use crate::rejection::ServerError;
+use crate::startup::StartupPins;
+use crate::stream::Stream;
+use crate::tag;
+use crate::terminator::Backend;
+
+/// The longest packet to start with that PostgreSQL reads (`MAX_STARTUP_PACKET_LENGTH`).
+const LONGEST_START: usize = 10_000;
+
+/// Connects and logs in, within [`Config::connect_timeout`].
+///
+/// # Errors
+/// [`ConnectError::fault`] sorts them.
+pub async fn log_in(
+    config: &Config,
+    database: &str,
+    role: &str,
+    password: &str,
+    pins: &StartupPins,
+) -> Result<(Channel, Backend), ConnectError> {
+    let log_in = async {
+        let mut channel = Channel::new(Stream::connect(config).await?);
+        start(&mut channel, database, role, pins)?;
+        authenticate(&mut channel, password).await?;
+        let ready = wait_until_ready(&mut channel, role).await;
+        let backend = ready.map_err(ConnectError::behind_authentication)?;
+        Ok((channel, backend))
+    };
+    timeout(config.connect_timeout, log_in)
+        .await
+        .unwrap_or(Err(ConnectError::TimedOut(config.connect_timeout)))
+}
+
+fn start(
+    channel: &mut Channel,
+    database: &str,
+    role: &str,
+    pins: &StartupPins,
+) -> Result<(), ConnectError> {
+    let login = [("user", role), ("database", database)];
+    let parameters = login.into_iter().chain(pins.settings());
+    let before = channel.outbound.len();
+    frontend::startup_message(parameters, &mut channel.outbound)
+        .map_err(|_| ConnectError::Protocol("a name or a setting holds a zero byte".to_owned()))?;
+    if channel.outbound.len() - before > LONGEST_START {
+        return Err(too_long(pins));
+    }
+    Ok(())
+}
+
+/// PostgreSQL hangs up on a longer one without a word, as a server does that is away.
+fn too_long(pins: &StartupPins) -> ConnectError {
+    let settings = pins.settings();
+    let longest = settings.iter().max_by_key(|(_, value)| value.len());
+    let name = longest.map_or("a setting", |(name, _)| name);
+    ConnectError::Spoilt(Box::new(Rejection {
+        sqlstate: "22023".to_owned(),
+        message: format!("\"{name}\" is too long for a session to begin with"),
+        ..Rejection::default()
+    }))
+}
+
+async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), ConnectError> {
+    loop {
+        let body = expect(channel, tag::AUTHENTICATION).await?;
+        let (code, rest) = match body.split_first_chunk::<4>() {
+            Some((code, rest)) => (u32::from_be_bytes(*code), rest.to_vec()),
+            None => {
+                return Err(ConnectError::Protocol(
+                    "an empty request to log in".to_owned(),
+                ));
+            }
+        };
+        match code {
+            0 => return Ok(()),
+            3 if channel.stream().is_private() => {
+                frontend::password_message(password.as_bytes(), &mut channel.outbound)
+                    .map_err(|error| ConnectError::Protocol(error.to_string()))?;
+            }
+            3 => return Err(ConnectError::Unsupported("a password in the clear")),
+            5 => return Err(ConnectError::Md5),
+            10 => prove(channel, password, &rest).await?,
+            7..=9 => return Err(ConnectError::Unsupported("GSSAPI or SSPI")),
+            _ => return Err(ConnectError::Unsupported("an unknown way to log in")),
+        }
+    }
+}
+
+/// SCRAM-SHA-256 (RFC 7677), bound to the TLS channel where there is one.
+async fn prove(
+    channel: &mut Channel,
+    password: &str,
+    mechanisms: &[u8],
+) -> Result<(), ConnectError> {
+    let offers = |name: &str| {
+        mechanisms
+            .split(|byte| *byte == 0)
+            .any(|m| m == name.as_bytes())
+    };
+    let (mechanism, binding) = match channel.stream().end_point() {
+        Some(end_point) if offers(sasl::SCRAM_SHA_256_PLUS) => (
+            sasl::SCRAM_SHA_256_PLUS,
+            ChannelBinding::tls_server_end_point(end_point),
+        ),
+        // Says that we could, so that the server notices when somebody hid its offer.
+        Some(_) => (sasl::SCRAM_SHA_256, ChannelBinding::unrequested()),
+        None => (sasl::SCRAM_SHA_256, ChannelBinding::unsupported()),
+    };
+    if !offers(mechanism) {
+        return Err(ConnectError::Unsupported(
+            "a SASL mechanism other than SCRAM-SHA-256",
+        ));
+    }
+    let wrong = |error: std::io::Error| ConnectError::Protocol(error.to_string());
+    let mut scram = ScramSha256::new(password.as_bytes(), binding);
+    frontend::sasl_initial_response(mechanism, scram.message(), &mut channel.outbound)
+        .map_err(wrong)?;
+    scram.update(step(channel, 11).await?).map_err(wrong)?;
+    frontend::sasl_response(scram.message(), &mut channel.outbound).map_err(wrong)?;
+    // The server's proof: without it nobody knows who answered.
+    scram.finish(step(channel, 12).await?).map_err(wrong)
+}
+
+/// The data of the authentication request with this code.
+async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
+    let body = expect(channel, tag::AUTHENTICATION).await?;
+    body.strip_prefix(&code.to_be_bytes())
+        .ok_or_else(|| ConnectError::Protocol("a step of SCRAM is missing".to_owned()))
+}
+
+/// Reads settings and the backend's key up to the first `ReadyForQuery`.
+async fn wait_until_ready(channel: &mut Channel, role: &str) -> Result<Backend, ConnectError> {
+    let mut backend = Backend {
+        role: RoleName::new(role),
+        process_id: 0,
+        secret_key: 0,
+    };
+    loop {
+        let tag = receive(channel).await?;
+        match (tag, channel.inbound.body()) {
+            (tag::READY_FOR_QUERY, _) => return Ok(backend),
+            (tag::BACKEND_KEY_DATA, body) => {
+                if let Some((&[a, b, c, d, e, f, g, h], [])) = body.split_first_chunk::<8>() {
+                    backend.process_id = i32::from_be_bytes([a, b, c, d]);
+                    backend.secret_key = i32::from_be_bytes([e, f, g, h]);
+                }
+            }
+            (tag::PARAMETER_STATUS | tag::NEGOTIATE_PROTOCOL_VERSION, _) => {}
+            (tag, _) => return Err(unexpected(tag)),
+        }
+    }
+}
+
+async fn expect(channel: &mut Channel, wanted: u8) -> Result<&[u8], ConnectError> {
+    let tag = receive(channel).await?;
+    if tag == wanted {
+        Ok(channel.inbound.body())
+    } else {
+        Err(unexpected(tag))
+    }
+}
+
+/// The tag of the next message; notices are skipped, an error is the answer.
+async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
+    loop {
+        match channel.next(None).await {
+            Ok(tag::NOTICE_RESPONSE) => {}
+            Ok(tag::ERROR_RESPONSE) => {
+                let error = ServerError::read(channel.inbound.body());
+                return Err(ConnectError::refused(error.rejection, &error.routine));
+            }
+            Ok(tag) => return Ok(tag),
+            Err(Halt::Io(error)) => return Err(ConnectError::Unreachable(error)),
+            // There is no deadline here; the whole of it has one.
+            Err(Halt::Deadline) => return Err(ConnectError::TimedOut(std::time::Duration::ZERO)),
+        }
+    }
+}
+
+fn unexpected(tag: u8) -> ConnectError {
+    ConnectError::Protocol(format!(
+        "an unexpected message `{}`",
+        char::from(tag).escape_default()
+    ))
+}

@@ -1,0 +1,81 @@
+//! Where the server's files lie is nobody's business who sends statements.
+
+use tidegate_sql::Rejection;
+
+/// Leaves of each path that PostgreSQL names the file's name alone. In errors of other kinds the
+/// quotes hold what the caller wrote.
+pub(crate) fn hide(rejection: &mut Rejection) {
+    if !is_about_files(&rejection.sqlstate) {
+        return;
+    }
+    shorten(&mut rejection.message);
+    for text in [&mut rejection.detail, &mut rejection.hint] {
+        text.as_mut().map(shorten);
+    }
+}
+
+/// The codes that come of a file: of PostgreSQL's own classes for the system, its configuration and
+/// its insides, and those that it makes of a system call's error (`errcode_for_file_access`).
+/// CREATE EXTENSION uses 0A000.
+fn is_about_files(sqlstate: &str) -> bool {
+    matches!(sqlstate, "0A000" | "42501" | "42809" | "53100")
+        || ["58", "F0", "XX"].contains(&sqlstate.get(..2).unwrap_or_default())
+}
+
+fn shorten(text: &mut String) {
+    // Every second part stands in quotes.
+    let parts = text.split('"').enumerate().map(|(at, part)| {
+        let is_path = at % 2 == 1
+            && (part.starts_with('/')
+                || ["base/", "global/", "pg_"]
+                    .iter()
+                    .any(|folder| part.starts_with(folder) && part.contains('/')));
+        match part.rsplit_once('/') {
+            Some((_, name)) if is_path => name,
+            _ => part,
+        }
+    });
+    *text = parts.collect::<Vec<_>>().join("\"");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_path_its_last_part_is_left() {
+        for (sqlstate, said, told) in [
+            (
+                "0A000",
+                "Could not open extension control file \"/usr/share/extension/x.control\": gone.",
+                "Could not open extension control file \"x.control\": gone.",
+            ),
+            (
+                "53100",
+                "could not extend file \"base/16384/2619\": no space",
+                "could not extend file \"2619\": no space",
+            ),
+            ("58P01", "\"pg_wal/1\" and \"/a/b", "\"1\" and \"b"),
+            (
+                "42501",
+                "permission denied for schema \"a/b\"",
+                "permission denied for schema \"a/b\"",
+            ),
+            (
+                "22P02",
+                "invalid input syntax for type integer: \"/usr/share/x\"",
+                "invalid input syntax for type integer: \"/usr/share/x\"",
+            ),
+        ] {
+            let mut rejection = Rejection {
+                sqlstate: sqlstate.to_owned(),
+                message: said.to_owned(),
+                detail: Some(said.to_owned()),
+                ..Rejection::default()
+            };
+            hide(&mut rejection);
+            assert_eq!(rejection.message, told);
+            assert_eq!(rejection.detail.as_deref(), Some(told));
+        }
+    }
+}

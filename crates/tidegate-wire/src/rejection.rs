@@ -1,0 +1,132 @@
+//! What PostgreSQL says in an `ErrorResponse`.
+
+use tidegate_sql::Rejection;
+
+use super::paths;
+
+/// An error as PostgreSQL sent it.
+#[derive(Clone, Debug, Default)]
+pub struct ServerError {
+    /// What a caller may see; its position counts in the text that PostgreSQL got.
+    pub rejection: Rejection,
+    /// The function of PostgreSQL that raised it. Unlike the message it is not translated.
+    pub routine: String,
+    /// The number, from 1, of the parameter whose text was being read when it was raised.
+    pub parameter: Option<usize>,
+}
+
+impl ServerError {
+    /// Reads the fields (PostgreSQL, "Error and Notice Message Fields"); unknown ones are skipped.
+    pub fn read(body: &[u8]) -> Self {
+        let mut error = Self::default();
+        let rejection = &mut error.rejection;
+        for field in body.split(|byte| *byte == 0) {
+            let Some((kind, value)) = field.split_first() else {
+                continue;
+            };
+            let value = String::from_utf8_lossy(value).into_owned();
+            match kind {
+                b'C' => rejection.sqlstate = value,
+                // The severity that is not translated: FATAL and PANIC end the session.
+                b'V' => rejection.fatal = value != "ERROR",
+                b'M' => rejection.message = value,
+                b'D' => rejection.detail = Some(value),
+                b'H' => rejection.hint = Some(value),
+                b'P' => rejection.position = value.parse().ok(),
+                b's' => rejection.schema = Some(value),
+                b't' => rejection.table = Some(value),
+                b'c' => rejection.column = Some(value),
+                b'n' => rejection.constraint = Some(value),
+                b'R' => error.routine = value,
+                b'W' => error.parameter = parameter(&value),
+                _ => {}
+            }
+        }
+        paths::hide(&mut error.rejection);
+        error
+    }
+
+    /// What stands for a description that has changed.
+    pub fn stale() -> Self {
+        let mut error = Self::default();
+        "26000".clone_into(&mut error.rejection.sqlstate);
+        error
+    }
+
+    /// Whether a statement may have failed because its description was out of date. A missing
+    /// privilege (42501) is missing whatever the description says.
+    pub fn is_bad_guess(&self) -> bool {
+        let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
+        is_of_names || self.is("08P01") || self.is("XX000")
+    }
+
+    /// Whether a type that was asked for by its number is gone.
+    pub fn is_lost_type(&self) -> bool {
+        self.is("42704") || self.is("XX000")
+    }
+
+    /// Whether the error has this SQLSTATE.
+    pub fn is(&self, sqlstate: &str) -> bool {
+        self.rejection.sqlstate == sqlstate
+    }
+
+    /// Whether a prepared statement does not fit any more: it is gone, or a definition that it
+    /// uses has changed. Nothing of the statement has run then.
+    pub fn is_stale_statement(&self) -> bool {
+        self.is("26000") || (self.is("0A000") && self.routine == "RevalidateCachedQuery")
+    }
+}
+
+/// The number in `unnamed portal parameter $1`, which is the outermost context, and so the last
+/// line, of what an input function raises while PostgreSQL binds. The words may be translated;
+/// ` = …` may follow. The list of all parameters of a portal begins behind a colon.
+fn parameter(context: &str) -> Option<usize> {
+    let (words, number) = context.lines().next_back()?.split_once(" $")?;
+    let number = number
+        .split_once(" = ")
+        .map_or(number, |(number, _)| number);
+    number.parse().ok().filter(|_| !words.ends_with(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_context_of_binding_names_a_parameter() {
+        let cases = [
+            ("unnamed portal parameter $2", Some(2)),
+            ("unnamed portal parameter $12 = 'x $1'", Some(12)),
+            (
+                "PL/pgSQL function f(integer) line 1\nunnamed portal parameter $1",
+                Some(1),
+            ),
+            ("unnamed portal with parameters: $1 = 'x', $2 = 'y'", None),
+            (
+                "unnamed portal parameter $1\nPL/pgSQL function f() line 1",
+                None,
+            ),
+            ("SQL statement \"select $1\"", None),
+            ("", None),
+        ];
+        for (context, number) in cases {
+            assert_eq!(parameter(context), number, "{context}");
+        }
+    }
+
+    #[test]
+    fn the_fields_that_a_caller_may_see_are_kept() {
+        let error = ServerError::read(
+            b"SERROR\0VERROR\0C23505\0Mduplicate key\0DKey (id)=(1)\0spublic\0tartists\0\
+              nartists_pkey\0P7\0Fnbtinsert.c\0L670\0R_bt_check_unique\0\0",
+        );
+        let rejection = &error.rejection;
+        assert_eq!(rejection.sqlstate, "23505");
+        assert_eq!(rejection.message, "duplicate key");
+        assert_eq!(rejection.detail.as_deref(), Some("Key (id)=(1)"));
+        assert_eq!(rejection.constraint.as_deref(), Some("artists_pkey"));
+        assert_eq!(rejection.position, Some(7));
+        assert_eq!(error.routine, "_bt_check_unique");
+        assert!(!error.is_stale_statement());
+    }
+}

@@ -1,0 +1,211 @@
+//! The byte stream below the protocol.
+
+use std::io;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+
+use super::tls;
+use crate::config::{Config, Target, TlsMode};
+use crate::connect_error::ConnectError;
+
+/// How a server is missed that has gone without a word.
+const ALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_mins(1))
+    .with_interval(Duration::from_secs(15));
+
+/// A connected stream.
+pub enum Stream {
+    /// Plain TCP.
+    Tcp(TcpStream),
+    /// A Unix socket.
+    Unix(UnixStream),
+    /// TLS over TCP.
+    Tls(Box<TlsStream<TcpStream>>),
+    /// Nobody is told when something comes; see [`Stream::hush`].
+    Hushed(Hushed),
+}
+
+/// A stream whose readiness is not watched.
+#[derive(Debug)]
+pub enum Hushed {
+    /// Plain TCP.
+    Tcp(std::net::TcpStream),
+    /// A Unix socket.
+    Unix(std::os::unix::net::UnixStream),
+    /// It could not be registered again.
+    Lost,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Tcp(_) => "Tcp",
+            Self::Unix(_) => "Unix",
+            Self::Tls(_) => "Tls",
+            Self::Hushed(_) => "Hushed",
+        })
+    }
+}
+
+impl Stream {
+    /// Connects, with as much TLS as the configuration asks for.
+    pub async fn connect(config: &Config) -> Result<Self, ConnectError> {
+        let (host, tcp) = match &config.target {
+            Target::Unix { directory, port } => {
+                let path = directory.join(format!(".s.PGSQL.{port}"));
+                let stream = UnixStream::connect(path)
+                    .await
+                    .map_err(ConnectError::Unreachable)?;
+                return Ok(Self::Unix(stream));
+            }
+            Target::Tcp { host, port } => (host, open_tcp(host, *port).await?),
+        };
+        if config.tls == TlsMode::Disable {
+            return Ok(Self::Tcp(tcp));
+        }
+        match Self::encrypt(config, host, tcp).await {
+            Err(ConnectError::Tls(reason)) if config.tls == TlsMode::Prefer => {
+                tracing::debug!(reason, "no TLS to PostgreSQL, going on without");
+                let Target::Tcp { host, port } = &config.target else {
+                    return Err(ConnectError::Tls(reason));
+                };
+                Ok(Self::Tcp(open_tcp(host, *port).await?))
+            }
+            other => other,
+        }
+    }
+
+    /// Asks for TLS (PostgreSQL, "SSL Session Encryption").
+    async fn encrypt(
+        config: &Config,
+        host: &str,
+        mut tcp: TcpStream,
+    ) -> Result<Self, ConnectError> {
+        let mut request = BytesMut::with_capacity(8);
+        postgres_protocol::message::frontend::ssl_request(&mut request);
+        tcp.write_all(&request)
+            .await
+            .map_err(ConnectError::Unreachable)?;
+        // Exactly one byte: whatever came with it would have been sent by somebody in between.
+        match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
+            b'S' => {}
+            _ if config.tls == TlsMode::Prefer => return Ok(Self::Tcp(tcp)),
+            _ => return Err(ConnectError::Tls("the server has none".to_owned())),
+        }
+        let connector = tls::connector(config)?;
+        let name = tls::server_name(host)?;
+        let stream = connector
+            .connect(name, tcp)
+            .await
+            .map_err(|error| ConnectError::Tls(error.to_string()))?;
+        Ok(Self::Tls(Box::new(stream)))
+    }
+
+    /// What SCRAM binds to when the stream is encrypted (RFC 5929, `tls-server-end-point`).
+    pub fn end_point(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Tls(stream) => {
+                let certificate = stream.get_ref().1.peer_certificates()?.first()?;
+                tls::end_point(certificate)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nobody can listen in.
+    pub fn is_private(&self) -> bool {
+        !matches!(self, Self::Tcp(_) | Self::Hushed(Hushed::Tcp(_)))
+    }
+
+    /// From now on what comes wakes nobody: each wake costs both processes, the sender too. An
+    /// encrypted stream stays as it is. Reading and writing fail until [`Stream::listen`].
+    pub fn hush(&mut self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Self::Hushed(Hushed::Lost)) {
+            Self::Tcp(stream) => Self::Hushed(Hushed::Tcp(stream.into_std()?)),
+            Self::Unix(stream) => Self::Hushed(Hushed::Unix(stream.into_std()?)),
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Ends the way out below TLS, whose goodbye would wait behind what the other side does not
+    /// take before we read. Never waits.
+    pub fn end(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
+            Self::Unix(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
+            Self::Tls(stream) => SockRef::from(stream.get_ref().0).shutdown(Shutdown::Write),
+            Self::Hushed(_) => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Ends what [`Stream::hush`] began.
+    pub fn listen(&mut self) -> io::Result<()> {
+        if !matches!(self, Self::Hushed(_)) {
+            return Ok(());
+        }
+        *self = match std::mem::replace(self, Self::Hushed(Hushed::Lost)) {
+            Self::Hushed(Hushed::Tcp(stream)) => Self::Tcp(TcpStream::from_std(stream)?),
+            Self::Hushed(Hushed::Unix(stream)) => Self::Unix(UnixStream::from_std(stream)?),
+            other => other,
+        };
+        Ok(())
+    }
+}
+
+async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+    let stream = TcpStream::connect((host, port))
+        .await
+        .map_err(ConnectError::Unreachable)?;
+    let set = stream.set_nodelay(true);
+    set.and_then(|()| SockRef::from(&stream).set_tcp_keepalive(&ALIVE))
+        .map_err(ConnectError::Unreachable)?;
+    Ok(stream)
+}
+
+macro_rules! each {
+    ($self:ident, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Stream::Tcp($stream) => $call,
+            Stream::Unix($stream) => $call,
+            Stream::Tls($stream) => $call,
+            Stream::Hushed(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        each!(self, stream => Pin::new(stream).poll_write(cx, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}

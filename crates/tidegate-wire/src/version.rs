@@ -1,0 +1,122 @@
+//! What differs between the versions of PostgreSQL, 13 to 18.
+
+/// PostgreSQL 14, as `server_version_num`.
+const V14: u32 = 140_000;
+/// PostgreSQL 15.
+const V15: u32 = 150_000;
+/// PostgreSQL 16.
+const V16: u32 = 160_000;
+/// PostgreSQL 17.
+const V17: u32 = 170_000;
+
+/// Settings that the startup packet may name on this version; an unknown one refuses the
+/// connection.
+pub fn startup_settings(
+    version: u32,
+) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+    let since = |introduced, name, value| (version >= introduced).then_some((name, value));
+    [
+        // A backend whose client is gone aborts by itself, also when this process was killed.
+        since(V14, "client_connection_check_interval", "2s"),
+        since(V14, "idle_session_timeout", "0"),
+        since(V17, "transaction_timeout", "0"),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Whether the version has multiranges.
+pub fn has_multiranges(version: u32) -> bool {
+    version >= V14
+}
+
+/// The oldest major version that works.
+pub const OLDEST: u32 = 13;
+/// The newest major version that is tested.
+pub const NEWEST: u32 = 18;
+
+/// The rest of `GRANT role` that lets the administrator act for a role that it made. Since 16 a
+/// membership alone may neither inherit nor own.
+pub fn membership(version: u32) -> &'static str {
+    if version >= V16 {
+        " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"
+    } else {
+        " TO CURRENT_USER"
+    }
+}
+
+/// What `pg_has_role` calls the right to become a role.
+pub fn may_become(version: u32) -> &'static str {
+    if version >= V16 { "SET" } else { "MEMBER" }
+}
+
+/// The rest of `GRANT group TO user`: the user has the group's rights and cannot become it. Before
+/// 16 every member may `SET ROLE`, which changes nothing that outlives a request.
+pub fn group_membership(version: u32) -> &'static str {
+    if version >= V16 {
+        " WITH INHERIT TRUE, SET FALSE"
+    } else {
+        ""
+    }
+}
+
+/// The rest of `GRANT user TO authenticator`: it can become the user and has none of its rights.
+/// Before 16 a role without INHERIT is that.
+pub fn switch_membership(version: u32) -> &'static str {
+    if version >= V16 {
+        " WITH INHERIT FALSE, SET TRUE"
+    } else {
+        ""
+    }
+}
+
+/// Whether CREATEROLE reaches only roles that it has the ADMIN OPTION of.
+pub fn roles_need_admin_option(version: u32) -> bool {
+    version >= V16
+}
+
+/// Whether the schema `public` of a new database belongs to the database's owner.
+pub fn database_owner_owns_public(version: u32) -> bool {
+    version >= V15
+}
+
+/// Whether the right to set a parameter can be granted.
+pub fn has_parameter_privileges(version: u32) -> bool {
+    version >= V15
+}
+
+/// Whether decoding goes on with what a publication was like, behind a transaction that was open
+/// while it changed.
+pub fn keeps_old_publications(version: u32) -> bool {
+    let mended = match version / 10_000 {
+        13 => 21,
+        14 => 18,
+        15 => 13,
+        16 => 9,
+        17 => 5,
+        _ => 0,
+    };
+    version % 10_000 < mended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publications_are_kept_by_minor_versions_before_the_mend() {
+        for (version, keeps) in [
+            (130_020, true),
+            (130_021, false),
+            (140_017, true),
+            (150_012, true),
+            (150_013, false),
+            (160_008, true),
+            (170_004, true),
+            (170_005, false),
+            (180_000, false),
+        ] {
+            assert_eq!(keeps_old_publications(version), keeps, "{version}");
+        }
+    }
+}
