@@ -3,19 +3,15 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use http::Response;
 use http::header::ETAG;
-use http::{HeaderValue, Response};
 use serde_json::Value;
 use tidegate_oauth::Endpoints;
 
-use super::json;
-use crate::app::App;
-use crate::body::Body;
-use crate::error::Failure;
-use crate::stack::etag;
-
-/// Keys are published an hour before they sign, so a few minutes do no harm.
-pub(super) const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::{MINUTES, etag, json};
+use tidegate_http::error::Failure;
 
 const ENDPOINTS: Endpoints<'static> = Endpoints {
     authorization: "/auth",
