@@ -7,6 +7,7 @@ mod documents;
 mod graphql;
 mod methods;
 mod oauth;
+mod openapi;
 mod operations;
 mod privileges;
 mod rest;
@@ -33,6 +34,7 @@ use tower::Service;
 
 use crate::route::{Miss, Route};
 use graphql::Media;
+pub use openapi::openapi;
 
 /// The innermost service.
 #[derive(Clone, Debug)]
@@ -168,7 +170,7 @@ where
         Route::Introspect => oauth::introspect(call).await,
         Route::Metadata => Ok(documents::metadata(call.app)),
         Route::Keys => documents::keys(call.app),
-        Route::OpenApi => Ok(documents::openapi()),
+        Route::OpenApi => Ok(openapi::serve()),
         Route::GraphQl(schema) if socket::is_handshake(&call.head.headers) => {
             socket::upgrade(call.app, call.head, Some(schema))
         }

@@ -8,6 +8,7 @@ mod route;
 mod serve;
 mod stack;
 
+pub use endpoint::openapi;
 #[cfg(feature = "otlp")]
 pub use otlp::{Exporter, OtlpError};
 pub use serve::{Certificate, CertificateError, Listener, serve};
