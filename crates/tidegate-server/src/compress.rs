@@ -1,13 +1,14 @@
 //! gzip (RFC 1952) and zstd (RFC 8878) for answers.
 
 use std::io::{self, Write};
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-use crate::body::{Content, Interrupted};
+use tidegate_http::body::{Content, Interrupted, Source};
 
 /// Small and fast rather than smallest: an answer is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
@@ -27,7 +28,7 @@ impl Encoding {
         let (mut gzip, mut zstd, mut others) = (None, None, None);
         for line in headers.get_all(ACCEPT_ENCODING) {
             for item in line.to_str().ok()?.split(',') {
-                let (name, quality) = crate::negotiate::weighted(item);
+                let (name, quality) = tidegate_http::negotiate::weighted(item);
                 match name {
                     "gzip" | "x-gzip" => gzip = Some(quality),
                     "zstd" => zstd = Some(quality),
@@ -122,13 +123,28 @@ impl Compressed {
         }
     }
 
-    /// What is compressed.
-    pub(crate) fn inner(&self) -> &Content {
-        &self.inner
+    /// Takes bytes, or the end.
+    fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
+        let mut encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => Encoder::new(self.encoding)?,
+        };
+        let Some(bytes) = bytes else {
+            return encoder.finish();
+        };
+        let compressed = encoder.write(bytes);
+        self.encoder = Some(encoder);
+        compressed
+    }
+}
+
+impl Source for Compressed {
+    fn is_statement(&self) -> bool {
+        self.inner.is_statement()
     }
 
-    pub(crate) fn poll_next(
-        &mut self,
+    fn poll_next(
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Interrupted>>> {
         while !self.ended {
@@ -145,20 +161,6 @@ impl Compressed {
             }
         }
         Poll::Ready(None)
-    }
-
-    /// Takes bytes, or the end.
-    fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
-        let mut encoder = match self.encoder.take() {
-            Some(encoder) => encoder,
-            None => Encoder::new(self.encoding)?,
-        };
-        let Some(bytes) = bytes else {
-            return encoder.finish();
-        };
-        let compressed = encoder.write(bytes);
-        self.encoder = Some(encoder);
-        compressed
     }
 }
 

@@ -1,44 +1,40 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
 mod audit;
-pub(crate) mod call;
+mod call;
 mod clients;
 mod documents;
-mod events;
-pub(crate) mod graphql;
+mod graphql;
 mod methods;
 mod oauth;
+mod openapi;
 mod operations;
-mod page;
 mod privileges;
 mod rest;
-pub(crate) mod sql;
+mod sql;
 mod tenant;
 mod users;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{self, Poll};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode};
-use tidegate_sql::Login;
+use http::{Request, Response};
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::forwarded::Peer;
+use tidegate_http::report::{Context, Subject};
+use tidegate_http::request_body::BodyError;
+use tidegate_socket as socket;
 use tower::Service;
 
-pub(crate) use graphql::Media;
-
-use crate::app::App;
-use crate::body::Body;
-use crate::error::{self, Failure, JSON};
-use crate::forwarded::Peer;
-use crate::metrics::Subject;
-use crate::route::{Miss, PATHS, Route};
-use crate::serve::ForOperators;
-use crate::socket;
-use crate::stack::{BodyError, REQUEST_ID};
+use crate::route::{Miss, Route};
+use graphql::Media;
+pub use openapi::openapi;
 
 /// The innermost service.
 #[derive(Clone, Debug)]
@@ -62,7 +58,7 @@ where
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _: &mut task::Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
@@ -72,15 +68,9 @@ where
     }
 }
 
-/// A request on its way to an endpoint.
-pub(crate) struct Call<'a, B> {
-    pub app: &'a App,
-    pub peer: Peer,
-    pub head: &'a Parts,
-    pub body: B,
-    /// What the log learns of the request.
-    pub subject: &'a mut Subject,
-}
+/// Marks a request that came through a listener for operators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForOperators;
 
 async fn answer<B>(app: &App, peer: Peer, request: Request<B>) -> Response<Body>
 where
@@ -94,7 +84,7 @@ where
     let outcome = match &route {
         Ok(route) if for_operators && !route.is_for_operators() => Err(no_such_path()),
         Ok(route) => {
-            subject.route = Some(route.index());
+            subject.route = Some(route.label());
             let call = Call {
                 app,
                 peer,
@@ -108,18 +98,21 @@ where
         Err(Miss::MethodNotAllowed(allow)) => Err(Failure::method_not_allowed(allow)),
     };
     let mut response = outcome.unwrap_or_else(|failure| {
-        let origin = origin(&head, &subject);
+        let origin = Context::new(&head, &subject);
         match &route {
             Ok(route) if route.speaks_oauth() => {
                 failure.into_oauth(matches!(route, Route::Guest), &origin)
             }
-            Ok(route) if route.is_page() => failure.into_page(app.issuer().address(), &origin),
+            Ok(route) if route.is_page() => {
+                tidegate_pages::failure(&failure, app.issuer().address(), &origin)
+            }
             // What a person typed or followed is answered so that a person can read it.
             Err(Miss::NotFound) if graphql::wants_page(&head.headers) => {
-                failure.into_page(app.issuer().address(), &origin)
+                tidegate_pages::failure(&failure, app.issuer().address(), &origin)
             }
             _ if head.uri.path().starts_with("/api/graphql/") => {
-                failure.into_graphql(Media::of(&head.headers).unwrap_or_default(), &origin)
+                let media = Media::of(&head.headers).unwrap_or_default();
+                failure.into_graphql(media.header(), &origin)
             }
             _ => failure.into_rest(&origin),
         }
@@ -159,62 +152,35 @@ where
         Route::Token => oauth::token(call).await,
         Route::Guest => oauth::guest(call).await,
         Route::DeviceAuthorization => oauth::device(call).await,
-        Route::Authorize => page::authorize(call).await,
-        Route::SignInWith(provider) => page::provider_sign_in::begin(call, provider).await,
-        Route::SignedInWith(provider) => page::provider_sign_in::complete(call, provider).await,
-        Route::SignUpConfirm => page::confirm(call).await,
-        Route::Reset => page::reset(call).await,
-        Route::Device => page::device(call).await,
-        Route::SignUp => page::sign_up(call).await,
-        Route::SignOut => page::sign_out(call).await,
-        Route::Account => page::account(call).await,
-        Route::Stylesheet => Ok(page::stylesheet()),
-        Route::Icon => Ok(page::icon()),
+        Route::Authorize => tidegate_pages::authorize(call).await,
+        Route::SignInWith(provider) => tidegate_pages::begin_provider_sign_in(call, provider).await,
+        Route::SignedInWith(provider) => {
+            tidegate_pages::complete_provider_sign_in(call, provider).await
+        }
+        Route::SignUpConfirm => tidegate_pages::confirm(call).await,
+        Route::Reset => tidegate_pages::reset(call).await,
+        Route::Device => tidegate_pages::device(call).await,
+        Route::SignUp => tidegate_pages::sign_up(call).await,
+        Route::SignOut => tidegate_pages::sign_out(call).await,
+        Route::Account => tidegate_pages::account(call).await,
+        Route::Stylesheet => Ok(tidegate_pages::stylesheet()),
+        Route::Icon => Ok(tidegate_pages::icon()),
         Route::GraphiqlAsset(name) => graphql::asset(call.app, name),
         Route::Revoke => oauth::revoke(call).await,
         Route::Introspect => oauth::introspect(call).await,
         Route::Metadata => Ok(documents::metadata(call.app)),
         Route::Keys => documents::keys(call.app),
-        Route::OpenApi => Ok(documents::openapi()),
-        Route::GraphQl(schema) if socket::is_asked(&call.head.headers) => {
+        Route::OpenApi => Ok(openapi::serve()),
+        Route::GraphQl(schema) if socket::is_handshake(&call.head.headers) => {
             socket::upgrade(call.app, call.head, Some(schema))
         }
         Route::GraphQl(schema) => graphql::serve(call, schema).await,
         Route::GraphQlSdl(schema) => graphql::sdl(call, schema).await,
         Route::Events => socket::upgrade(call.app, call.head, None),
-        Route::EventStream => events::stream(call).await,
+        Route::EventStream => socket::event_stream(call).await,
         Route::Ping => Ok(operations::ping()),
         Route::Health => Ok(operations::health()),
         Route::Readiness => Ok(operations::readiness(call.app).await),
         Route::Metrics => operations::metrics(&call),
     }
-}
-
-/// Where a failure happened, for the log.
-pub(crate) fn origin<'a>(head: &'a Parts, subject: &'a Subject) -> error::Context<'a> {
-    let id = head.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
-    error::Context {
-        request_id: id.unwrap_or_default(),
-        route: subject.route.map_or("none", |route| PATHS[route].0),
-        database: subject
-            .login
-            .as_ref()
-            .map(|login: &Login| login.database.as_str()),
-        role: subject.login.as_ref().map(|login| login.role.as_str()),
-    }
-}
-
-/// 200 with a JSON body.
-pub(crate) fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body> {
-    let mut response = Response::new(Body::from(body.into()));
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response.headers_mut().insert(CACHE_CONTROL, cache);
-    response
-}
-
-/// 204.
-pub(crate) fn no_content() -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response
 }

@@ -1,38 +1,23 @@
 #![doc = include_str!("../README.md")]
 
-mod app;
-mod authenticate;
-mod body;
 mod compress;
 mod endpoint;
-mod error;
-mod forwarded;
-mod graphiql;
-mod limits;
-mod memory;
-mod metrics;
-mod negotiate;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod page;
-mod percent;
-mod request_body;
 mod route;
 mod serve;
-mod socket;
 mod stack;
-mod statements;
-mod trace;
 
-pub use app::{App, AppBuilder, Probe};
-pub use body::{Body, Interrupted};
-pub use forwarded::Peer;
-pub use graphiql::{Graphiql, GraphiqlError};
-pub use limits::{Limits, Timeouts};
-pub use metrics::MetricsSource;
+pub use endpoint::openapi;
 #[cfg(feature = "otlp")]
 pub use otlp::{Exporter, OtlpError};
 pub use serve::{Certificate, CertificateError, Listener, serve};
-pub use stack::{Origins, service};
+pub use stack::service;
 pub use tidegate_graphql::RoleLimits;
-pub use trace::{Place, Span, SpanSink};
+pub use tidegate_http::app::{App, AppBuilder, Origins, Probe};
+pub use tidegate_http::body::{Body, Interrupted};
+pub use tidegate_http::forwarded::Peer;
+pub use tidegate_http::limits::{Limits, Timeouts};
+pub use tidegate_http::metrics::MetricsSource;
+pub use tidegate_http::trace::{Place, Span, SpanSink};
+pub use tidegate_http::{Graphiql, GraphiqlError};

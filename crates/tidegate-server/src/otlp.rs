@@ -19,7 +19,7 @@ use tidegate_oauth::Clock;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use crate::trace::{Span, SpanSink};
+use tidegate_http::trace::{Span, SpanSink};
 
 const QUEUE: usize = 4_096;
 const BATCH: usize = 512;

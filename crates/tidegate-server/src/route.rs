@@ -6,8 +6,9 @@ use std::borrow::Cow;
 
 use http::Method;
 
-use crate::percent;
 pub(crate) use methods::Methods;
+use tidegate_http::percent;
+use tidegate_http::report::RouteLabel;
 
 /// Where a request goes. What a path names is percent-decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,6 +328,15 @@ impl<'p> Route<'p> {
             Self::Icon => 43,
             Self::Ping => 44,
             Self::Tenant => 45,
+        }
+    }
+
+    /// The route as the log and the metrics name it.
+    pub(crate) const fn label(&self) -> RouteLabel {
+        let index = self.index();
+        RouteLabel {
+            index,
+            path: PATHS[index].0,
         }
     }
 

@@ -5,13 +5,13 @@
 //! reads and writes ([`vitals`]), and its task looks at the counters from time to time.
 
 mod accept;
-pub(crate) mod attention;
+mod attention;
 mod connection;
 mod refusal;
-pub(crate) mod stall;
+mod stall;
 mod tls;
 mod unread;
-pub(crate) mod vitals;
+mod vitals;
 
 use std::future::Future;
 use std::io;
@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::app::App;
+use tidegate_http::app::App;
 
 pub use tls::{Certificate, CertificateError};
 
@@ -35,10 +35,6 @@ pub struct Listener {
     certificate: Option<Certificate>,
     operations: bool,
 }
-
-/// Marks a request that came through a listener for operators.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ForOperators;
 
 impl Listener {
     /// Speaks HTTP. Credentials are taken only on a loopback address, behind a trusted proxy that

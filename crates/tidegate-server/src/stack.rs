@@ -10,6 +10,7 @@ mod cors;
 mod head;
 mod head_size;
 mod host;
+mod observation;
 mod observe;
 mod panics;
 mod request_id;
@@ -21,18 +22,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tower::{Service, ServiceBuilder};
 
-use crate::app::App;
-use crate::body::Body;
 use crate::endpoint::Dispatch;
-use crate::forwarded::Peer;
-use around::around;
-pub(crate) use conditional::etag;
-pub use cors::Origins;
-pub(crate) use head_size::HTTP2_HEAD;
-pub(crate) use request_id::REQUEST_ID;
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::forwarded::Peer;
+use tidegate_http::request_body::BodyError;
 
-/// A body's error, whatever it is.
-pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
+use around::around;
+pub(crate) use head_size::HTTP2_HEAD;
 
 /// The whole API as a tower service, for requests that come from `peer`.
 ///

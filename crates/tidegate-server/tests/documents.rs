@@ -94,6 +94,23 @@ async fn the_openapi_document_has_exactly_the_routes_that_there_are() {
 }
 
 #[tokio::test]
+async fn every_operation_of_the_openapi_document_has_its_own_id() {
+    let api = Api::start().await;
+    let document = api.get("/api/v4/openapi.json").await.json();
+    let mut ids = std::collections::BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if method == "parameters" {
+                continue;
+            }
+            let id = operation["operationId"].as_str();
+            let id = id.unwrap_or_else(|| panic!("{method} {path} has no operationId"));
+            assert!(ids.insert(id.to_owned()), "two operations are {id}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_reference_of_the_openapi_document_leads_somewhere() {
     let api = Api::start().await;
     let document = api.get("/api/v4/openapi.json").await.json();

@@ -14,10 +14,10 @@ use serde_json::Value;
 
 /// The crates that may be named here and nowhere else (I3).
 const HOMES: &[(&str, &[&str])] = &[
-    ("hyper", &["tidegate-server"]),
-    ("hyper-util", &["tidegate-server"]),
+    ("hyper", &["tidegate-server", "tidegate-socket"]),
+    ("hyper-util", &["tidegate-server", "tidegate-socket"]),
     ("tower", &["tidegate-server"]),
-    ("tokio-tungstenite", &["tidegate-server"]),
+    ("tokio-tungstenite", &["tidegate-socket"]),
     ("juniper", &["tidegate-graphql"]),
     (
         "tokio-postgres",
@@ -53,8 +53,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["tidegate-oidc"]),
     ("argon2", &["tidegate-oauth"]),
     ("data-encoding", &["tidegate-oauth"]),
-    ("maud", &["tidegate-server"]),
-    ("qrcode", &["tidegate-server"]),
+    ("maud", &["tidegate-pages"]),
+    ("qrcode", &["tidegate-pages"]),
     ("rustls", &["tidegate-server", "tidegate-wire", "tidegate"]),
     ("clap", &["tidegate", "tidegate-bench"]),
     ("tracing-subscriber", &["tidegate"]),

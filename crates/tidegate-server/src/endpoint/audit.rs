@@ -4,9 +4,10 @@ use http::Response;
 use serde::Serialize;
 use tidegate_oauth::{AuditEntry, AuditSince, Timestamp};
 
-use super::{Call, rest};
-use crate::body::Body;
-use crate::error::Failure;
+use super::rest;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
 
 const USUAL: u32 = 100;
 const MOST: u32 = 1_000;

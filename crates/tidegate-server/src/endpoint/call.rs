@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
-use tidegate_rpc::{Context, Dispatcher, Limits, Outcome, Output, Payload, Prepared, Reply};
+use tidegate_rpc::{Context, Dispatcher, Outcome, Payload, Prepared, Reply};
 use tidegate_sql::datetime::Zone;
 use tidegate_sql::{OutputFormat, Terms};
 
-use super::sql::{self, Pieces, stream};
-use super::{Call, no_content, origin};
-use crate::app::App;
-use crate::authenticate::{self, Caller};
-use crate::body::{Body, Content};
-use crate::error::{self, Errors, Failure};
-use crate::metrics::Subject;
-use crate::negotiate::{self, ContentType, Preferences};
-use crate::request_body::{self, RequestBody};
-use crate::stack::BodyError;
+use super::sql::answer as sql_response;
+use tidegate_http::app::App;
+use tidegate_http::authenticate::{self, Caller};
+use tidegate_http::body::{Body, Content};
+use tidegate_http::call::{Call, no_content};
+use tidegate_http::error::Failure;
+use tidegate_http::negotiate::{self, ContentType, Preferences};
+use tidegate_http::operation::{Permit, Pieces, rpc, sql, stream, zone};
+use tidegate_http::report::{self, Errors, Subject};
+use tidegate_http::request_body::{self, BodyError, RequestBody};
 
 /// `POST /api/v4/call` and `POST /api/v4/rpc`.
 pub(crate) async fn call<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
@@ -90,7 +90,7 @@ impl Asked {
             ));
         }
         let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
-        let timezone = preferences.timezone.as_deref().map(sql::zone).transpose()?;
+        let timezone = preferences.timezone.as_deref().map(zone).transpose()?;
         let share = app.memory().share(caller.holder());
         let body = request_body::read(body, &head.headers, app.limits(), share).await?;
         Ok(Self {
@@ -103,27 +103,17 @@ impl Asked {
     }
 
     fn payload(&self, app: &App) -> Result<Payload<'_>, Reply> {
-        payload(app, &self.body.bytes)
+        rpc::payload(app, &self.body.bytes)
     }
 
     /// 200 with a JSON text.
     fn answer(&self, content: Content) -> Response<Body> {
-        sql::answer(OutputFormat::Json, content, &self.preferences)
+        sql_response(OutputFormat::Json, content, &self.preferences)
     }
 
     fn reply(&self, reply: Reply) -> Response<Body> {
         self.answer(Content::Whole(reply.into_bytes().freeze()))
     }
-}
-
-/// The calls of a message.
-pub(crate) fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
-    let limits = Limits {
-        calls: app.limits().batch,
-        parameter_sets: app.limits().parameter_sets,
-        ..Limits::default()
-    };
-    Payload::parse(message, limits)
 }
 
 /// The format that a call alone is answered in without its envelope, when `Accept` would rather
@@ -182,7 +172,7 @@ impl Answering<'_> {
         format: OutputFormat,
     ) -> Result<Response<Body>, Failure> {
         match self.stream(call, format).await {
-            Ok((format, rows)) => Ok(sql::answer(format, rows, &self.asked.preferences)),
+            Ok((format, rows)) => Ok(sql_response(format, rows, &self.asked.preferences)),
             Err(error) => {
                 let reply = Reply::failed(call, &error);
                 let response = reply.map_or_else(no_content, |reply| self.asked.reply(reply));
@@ -216,47 +206,21 @@ impl Answering<'_> {
             executor: Arc::clone(self.app.executor()),
             principal: self.caller.principal.clone(),
             statement,
-            permit: sql::Permit::full(terms),
+            permit: Permit::full(terms),
         };
-        let log = || stream::Origin::new(&origin(self.head, self.subject));
+        let log = || stream::Origin::new(&report::Context::new(self.head, self.subject));
         stream::run(job, writer, log)
             .await
             .map_err(|error| tidegate_rpc::Error::of_statement(error, parsed.placeholders()))
     }
 
     fn report(&self, errors: Vec<tidegate_rpc::Error>) -> Option<Errors> {
-        report(errors, &origin(self.head, self.subject))
+        rpc::report(errors, &report::Context::new(self.head, self.subject))
     }
-}
-
-/// Logs the causes of the faults of the service, and sums all errors up.
-pub(crate) fn report(
-    errors: Vec<tidegate_rpc::Error>,
-    context: &error::Context<'_>,
-) -> Option<Errors> {
-    let failures: Vec<_> = errors.into_iter().map(Failure::from_rpc).collect();
-    for failure in &failures {
-        failure.log(context);
-    }
-    Errors::of_rpc(&failures)
 }
 
 /// The answer with its errors for the log and the metrics.
 fn with(mut response: Response<Body>, errors: Option<Errors>) -> Response<Body> {
     response.body_mut().subject.errors = errors.map(Box::new);
     response
-}
-
-impl Output for Pieces {
-    fn bytes(&mut self) -> &mut BytesMut {
-        self.open()
-    }
-
-    fn check(&mut self) -> tidegate_sql::Result<()> {
-        self.close_full()
-    }
-
-    fn clear(&mut self) {
-        self.discard();
-    }
 }

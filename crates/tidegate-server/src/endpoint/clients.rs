@@ -10,12 +10,12 @@ use tidegate_oauth::{
 };
 
 use super::rest::{self, Links, Members};
-use super::{Call, no_content};
-use crate::app::App;
-use crate::body::Body;
-use crate::error::Failure;
-use crate::forwarded;
-use crate::stack::BodyError;
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::{Call, no_content};
+use tidegate_http::error::Failure;
+use tidegate_http::forwarded;
+use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/clients";
 const MEMBERS: &str = "id, name, redirect_uri, homepage, description, public, confirm, two_factor, \

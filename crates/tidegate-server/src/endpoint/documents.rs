@@ -1,21 +1,14 @@
 //! Documents that rarely change.
 
-use std::sync::LazyLock;
-
 use bytes::Bytes;
+use http::Response;
 use http::header::ETAG;
-use http::{HeaderValue, Response};
-use serde_json::Value;
 use tidegate_oauth::Endpoints;
 
-use super::json;
-use crate::app::App;
-use crate::body::Body;
-use crate::error::Failure;
-use crate::stack::etag;
-
-/// Keys are published an hour before they sign, so a few minutes do no harm.
-pub(super) const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::{MINUTES, etag, json};
+use tidegate_http::error::Failure;
 
 const ENDPOINTS: Endpoints<'static> = Endpoints {
     authorization: "/auth",
@@ -25,12 +18,6 @@ const ENDPOINTS: Endpoints<'static> = Endpoints {
     introspection: "/api/v4/oauth/introspect",
     key_set: "/.well-known/jwks.json",
 };
-
-static OPENAPI: LazyLock<Bytes> = LazyLock::new(|| {
-    let document: Value = serde_json::from_str(include_str!("openapi.json"))
-        .expect("the document beside this file is JSON");
-    document.to_string().into()
-});
 
 /// `GET /.well-known/oauth-authorization-server` (RFC 8414).
 pub(crate) fn metadata(app: &App) -> Response<Body> {
@@ -44,12 +31,8 @@ pub(crate) fn keys(app: &App) -> Result<Response<Body>, Failure> {
     ))
 }
 
-/// `GET /api/v4/openapi.json` (OpenAPI 3.1).
-pub(crate) fn openapi() -> Response<Body> {
-    document(OPENAPI.clone())
-}
-
-fn document(text: Bytes) -> Response<Body> {
+/// A document with its validator.
+pub(super) fn document(text: Bytes) -> Response<Body> {
     let tag = etag(&text);
     let mut response = json(text, MINUTES);
     response.headers_mut().insert(ETAG, tag);

@@ -12,30 +12,25 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{self, Poll, ready};
-use tidegate_catalog::Schema;
-use tidegate_graphql::{
-    Answer, Api, Context, Error, ErrorSummary, Prepared, Reader, Request, Requests, Text,
-};
+use tidegate_graphql::{Answer, Api, Error, ErrorSummary, Reader, Request, Requests, Text};
 use tidegate_sql::Terms;
 
-use super::{Call, sql};
-use crate::app::App;
-use crate::authenticate::{self, Caller};
-use crate::body::{Body, Content, Interrupted, Source};
-use crate::error::{Errors, Failure, NO_STORE};
-use crate::memory::Share;
-use crate::negotiate::{ContentType, Preferences};
-use crate::percent;
-use crate::request_body::{self, RequestBody};
-use crate::stack::BodyError;
+use tidegate_http::app::App;
+use tidegate_http::authenticate::{self, Caller};
+use tidegate_http::body::{Body, Content, Interrupted, Source};
+use tidegate_http::call::Call;
+use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::memory::Share;
+use tidegate_http::negotiate::{ContentType, Preferences};
+use tidegate_http::operation::graphql::{LARGE, api, execute};
+use tidegate_http::operation::sql;
+use tidegate_http::percent;
+use tidegate_http::report::Errors;
+use tidegate_http::request_body::{self, BodyError, RequestBody};
 
 pub(crate) use media::{Media, wants_page};
 pub(crate) use page::asset;
-
-/// Answers from this size on count against the memory for large ones.
-pub(crate) const LARGE: u64 = 256 * 1024;
 
 /// `GET` and `POST /api/graphql/schema/{schema}`.
 pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure>
@@ -117,52 +112,6 @@ where
     }
     let share = app.memory().share(caller.holder());
     request_body::read(body, &head.headers, app.limits(), share).await
-}
-
-/// The API of a schema as the caller sees it.
-pub(crate) async fn api(
-    app: &App,
-    caller: &Caller,
-    schema: &str,
-    terms: &Terms,
-) -> Result<Arc<Api>, Failure> {
-    let schema = self::schema(app, caller, schema, terms).await?;
-    let role = caller.login().map_or("", |login| login.role.as_str());
-    let api = app.apis().of(&schema, role).await;
-    api.map_err(Failure::internal)
-}
-
-/// A schema as the caller sees it.
-pub(crate) async fn schema(
-    app: &App,
-    caller: &Caller,
-    schema: &str,
-    terms: &Terms,
-) -> Result<Arc<Schema>, Failure> {
-    let missing = || Failure::not_found("there is no such schema, or no right to use it");
-    let login = caller.login().ok_or_else(missing)?;
-    let found = app.catalogs().schema(login, schema, terms).await;
-    let found = found.map_err(|error| Failure::from_catalog(error, caller.anonymous))?;
-    found.ok_or_else(missing)
-}
-
-/// Runs a query or a mutation whose data may have so many bytes, or as many as the API allows.
-pub(crate) async fn execute(
-    (app, api): (&App, &Api),
-    caller: &Caller,
-    (terms, room): (Terms, u64),
-    prepared: &Prepared,
-    variables: Option<&RawValue>,
-) -> Result<Answer, Failure> {
-    let context = Context {
-        executor: &**app.executor(),
-        principal: &caller.principal,
-        anonymous: caller.anonymous,
-        terms,
-        room,
-    };
-    let executed = api.execute(prepared, variables, context).await;
-    executed.map_err(|error| Failure::from_sql(error, caller.anonymous))
 }
 
 /// What requests are answered with.

@@ -11,15 +11,14 @@ use tidegate_methods::method::to_json_array;
 use tidegate_methods::{Actor, Definition, Limits, Method, MethodName, Patch, openrpc, typescript};
 use tidegate_sql::DatabaseName;
 
-use super::{Call, json, no_content};
-use crate::app::App;
-use crate::authenticate::{self, User};
-use crate::body::Body;
-use crate::error::{Failure, NO_STORE};
-use crate::metrics::Subject;
-use crate::negotiate::ContentType;
-use crate::request_body::{self, RequestBody};
-use crate::stack::BodyError;
+use tidegate_http::app::App;
+use tidegate_http::authenticate::{self, User};
+use tidegate_http::body::Body;
+use tidegate_http::call::{Call, json, no_content};
+use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::negotiate::ContentType;
+use tidegate_http::report::Subject;
+use tidegate_http::request_body::{self, BodyError, RequestBody};
 
 /// `/api/v4/methods`: lists methods by name, or defines some.
 pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>

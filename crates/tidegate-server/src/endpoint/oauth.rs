@@ -11,14 +11,13 @@ use tidegate_oauth::{
     TokenManagementRequest, TokenRequest,
 };
 
-use super::{Call, json};
-use crate::body::Body;
-use crate::error::{Failure, NO_STORE};
-use crate::forwarded;
-use crate::memory::Holder;
-use crate::negotiate::ContentType;
-use crate::request_body;
-use crate::stack::BodyError;
+use tidegate_http::body::Body;
+use tidegate_http::call::{Call, json};
+use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::memory::Holder;
+use tidegate_http::negotiate::ContentType;
+use tidegate_http::request_body::BodyError;
+use tidegate_http::{forwarded, request_body};
 
 /// Token requests are small; a larger one is not worth reading.
 const LARGEST: u64 = 64 * 1024;

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 use tidegate_oauth::Secret;
 
-use super::{Call, json};
-use crate::app::{App, Probe};
-use crate::authenticate;
-use crate::body::Body;
-use crate::error::{Failure, NO_STORE};
-use crate::forwarded;
-use crate::serve::ForOperators;
+use super::ForOperators;
+use crate::route::PATHS;
+use tidegate_http::app::{App, Probe};
+use tidegate_http::body::Body;
+use tidegate_http::call::{Call, json};
+use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::{authenticate, forwarded};
 
 /// A part that has not answered by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -97,7 +97,7 @@ pub(crate) fn metrics<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> 
     }
     let text = app
         .metrics()
-        .text(app.metrics_sources())
+        .text(&PATHS.map(|(path, _)| path), app.metrics_sources())
         .map_err(Failure::internal)?;
     let mut response = json(text, NO_STORE);
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

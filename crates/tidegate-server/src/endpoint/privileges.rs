@@ -11,14 +11,14 @@ use tidegate_catalog::{Access, RoleAccess, TableName};
 use tidegate_oauth::User as Record;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
 
-use super::Call;
 use super::rest::{self, Members};
-use crate::app::App;
-use crate::authenticate::User;
-use crate::body::Body;
-use crate::error::Failure;
-use crate::forwarded;
-use crate::stack::BodyError;
+use tidegate_http::app::App;
+use tidegate_http::authenticate::User;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::forwarded;
+use tidegate_http::request_body::BodyError;
 
 /// What a sub-user may do, as it is shown.
 #[derive(Serialize)]

@@ -10,17 +10,16 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tidegate_oauth::Claims;
 
-use super::{Call, json};
-use crate::app::App;
-use crate::authenticate::{self, User};
-use crate::body::Body;
-use crate::error::{Failure, NO_STORE};
-use crate::forwarded::{self, Peer};
-use crate::metrics::Subject;
-use crate::negotiate::ContentType;
-use crate::percent;
-use crate::request_body;
-use crate::stack::BodyError;
+use tidegate_http::app::App;
+use tidegate_http::authenticate::{self, User};
+use tidegate_http::body::Body;
+use tidegate_http::call::{Call, json};
+use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::forwarded::{self, Peer};
+use tidegate_http::negotiate::ContentType;
+use tidegate_http::report::Subject;
+use tidegate_http::request_body::BodyError;
+use tidegate_http::{percent, request_body};
 
 pub(crate) use members::Members;
 

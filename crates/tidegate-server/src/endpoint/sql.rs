@@ -1,36 +1,22 @@
 //! The SQL endpoints.
 
-mod access;
-mod collect;
-mod prepare;
-pub(super) mod stream;
-
-use std::sync::Arc;
-use std::time::Instant;
-
 use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use tidegate_methods::definition::is_definition;
-use tidegate_sql::request::{self, Requests, SqlRequest};
-use tidegate_sql::{Author, Mode, OutputFormat, Terms};
+use tidegate_sql::OutputFormat;
+use tidegate_sql::request::{self, Requests};
 
-use super::{Call, json, methods, origin};
-use crate::app::App;
-use crate::authenticate::{self, Caller};
-use crate::body::{Body, Content};
-use crate::error::{Failure, NO_STORE};
-use crate::negotiate::{self, ContentType, Preferences};
-use crate::percent;
-use crate::request_body;
-use crate::stack::BodyError;
-use access::Access;
-pub(super) use access::Permit;
-use collect::Collector;
-pub(crate) use collect::Pieces;
-use prepare::Prepared;
-pub(super) use prepare::zone;
-use stream::Job;
+use super::methods;
+use tidegate_http::body::{Body, Content};
+use tidegate_http::call::{Call, json};
+use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::negotiate::{self, ContentType, Preferences};
+use tidegate_http::operation::sql::{many, one, statement_limits, terms};
+use tidegate_http::operation::{Access, Prepared, stream};
+use tidegate_http::report::Context;
+use tidegate_http::request_body::BodyError;
+use tidegate_http::{authenticate, percent, request_body};
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -77,7 +63,7 @@ where
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
             let prepared = Prepared::new(app, &request, format, &preferences)?;
-            let log = || stream::Origin::new(&origin(head, subject));
+            let log = || stream::Origin::new(&Context::new(head, subject));
             let permit = access
                 .permit(app, &caller, &prepared.statement, terms)
                 .await?;
@@ -105,156 +91,6 @@ fn attach(answer: &mut Response<Body>, format: OutputFormat) {
     if let Ok(value) = HeaderValue::try_from(value) {
         answer.headers_mut().insert(CONTENT_DISPOSITION, value);
     }
-}
-
-/// Runs one statement; formats that stream begin to leave after their first 64 KiB. Answers in JSON
-/// a statement without result columns.
-async fn one(
-    app: &App,
-    caller: &Caller,
-    prepared: Prepared,
-    permit: Permit,
-    log: impl FnOnce() -> stream::Origin,
-) -> Result<(OutputFormat, Content), Failure> {
-    if !prepared.format.streams() {
-        return collected(app, caller, prepared, permit).await;
-    }
-    let Prepared {
-        statement, writer, ..
-    } = prepared;
-    let job = Job {
-        executor: Arc::clone(app.executor()),
-        principal: caller.principal.clone(),
-        statement,
-        permit,
-    };
-    let streamed = stream::run(job, writer, log).await;
-    streamed.map_err(|error| Failure::from_sql(error, caller.anonymous))
-}
-
-/// Runs one statement and collects its answer.
-async fn collected(
-    app: &App,
-    caller: &Caller,
-    prepared: Prepared,
-    permit: Permit,
-) -> Result<(OutputFormat, Content), Failure> {
-    let failed = |error| Failure::from_sql(error, caller.anonymous);
-    let Prepared {
-        statement, writer, ..
-    } = prepared;
-    let mut sink = Collector::new(writer, Pieces::of(app, caller));
-    let executor = &**app.executor();
-    let query = permit.run(executor, &caller.principal, &statement, &mut sink);
-    let completion = query.await.map_err(failed)?;
-    let format = sink.format();
-    let pieces = sink.finish(completion).map_err(failed)?;
-    Ok((format, pieces.into()))
-}
-
-/// A request, or an array of requests, that comes as a message; the answer is JSON.
-pub(crate) async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, Failure> {
-    let access = Access::of(app, caller).await?;
-    let preferences = Preferences::default();
-    let terms = terms(app, &preferences);
-    match request::parse(text, statement_limits(app))? {
-        Requests::One(request) => {
-            let format = request.output_format.unwrap_or(OutputFormat::Json);
-            let prepared = Prepared::new(app, &request, format, &preferences)?;
-            let permit = access.permit(app, caller, &prepared.statement, terms);
-            let permit = permit.await?;
-            Ok(collected(app, caller, prepared, permit).await?.1)
-        }
-        Requests::Many(requests) => {
-            access.admit_array()?;
-            many(app, caller, &requests, &preferences, terms).await
-        }
-    }
-}
-
-/// Runs several statements in one transaction and answers an array. What PostgreSQL asks to run
-/// again is run again once: nothing of the answer has left, and nothing of the writes has stayed.
-async fn many(
-    app: &App,
-    caller: &Caller,
-    requests: &[SqlRequest<'_>],
-    preferences: &Preferences,
-    terms: Terms,
-) -> Result<Content, Failure> {
-    let mut attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
-    if attempted.as_ref().is_err_and(Failed::may_pass) {
-        attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
-    }
-    attempted.map_err(|Failed { index, error }| {
-        let failure = Failure::from_sql(error, caller.anonymous);
-        match index {
-            Some(index) => failure.of_request(index),
-            None => failure,
-        }
-    })
-}
-
-/// Why a transaction of several statements was not committed.
-struct Failed {
-    /// Which statement failed; `None` when it was the transaction around them.
-    index: Option<usize>,
-    error: tidegate_sql::Error,
-}
-
-impl Failed {
-    fn whole(error: tidegate_sql::Error) -> Self {
-        Self { index: None, error }
-    }
-
-    /// Whether a statement was rolled back that may go well the next time: a table was redefined
-    /// after a statement on it had been prepared, or others wrote at once.
-    fn may_pass(&self) -> bool {
-        let again = matches!(&self.error, tidegate_sql::Error::Rejected(refused) if refused.sqlstate == "40001");
-        again && self.index.is_some()
-    }
-}
-
-fn prepared(
-    app: &App,
-    requests: &[SqlRequest<'_>],
-    preferences: &Preferences,
-) -> Result<Vec<Prepared>, Failure> {
-    let prepare = |(index, request)| {
-        let prepared = Prepared::in_array(app, request, preferences);
-        prepared.map_err(|failure| failure.of_request(index))
-    };
-    requests.iter().enumerate().map(prepare).collect()
-}
-
-async fn attempt(
-    app: &App,
-    caller: &Caller,
-    prepared: Vec<Prepared>,
-    terms: Terms,
-) -> Result<Content, Failed> {
-    let begin = app
-        .executor()
-        .begin(&caller.principal, Mode::ReadWrite, &terms);
-    let mut transaction = begin.await.map_err(Failed::whole)?;
-    let mut pieces = Pieces::of(app, caller);
-    for (
-        index,
-        Prepared {
-            statement, writer, ..
-        },
-    ) in prepared.into_iter().enumerate()
-    {
-        pieces.push(if index == 0 { b"[" } else { b"," });
-        let mut sink = Collector::new(writer, pieces);
-        let done = transaction.query(&statement, &mut sink).await;
-        let index = Some(index);
-        pieces = done
-            .and_then(|completion| sink.finish(completion))
-            .map_err(|error| Failed { index, error })?;
-    }
-    transaction.commit().await.map_err(Failed::whole)?;
-    pieces.push(b"]");
-    Ok(pieces.into())
 }
 
 /// `GET /api/v4/sql/schema[?schema=name]` and `GET /api/v4/sql/schema/{schema}`.
@@ -288,33 +124,6 @@ pub(crate) async fn schemas<B>(
         tidegate_catalog::describe_all(&schemas)
     };
     Ok(json(document, NO_STORE))
-}
-
-fn statement_limits(app: &App) -> request::Limits {
-    request::Limits {
-        statement: app.limits().sql_text,
-        requests: app.limits().batch,
-        parameter_sets: app.limits().parameter_sets,
-        ..request::Limits::default()
-    }
-}
-
-/// A request may lower the deadline, never raise it.
-pub(crate) fn terms(app: &App, preferences: &Preferences) -> Terms {
-    let most = app.limits().statement;
-    let wait = preferences.wait.map_or(most, |wait| wait.min(most));
-    Terms {
-        deadline: Some(Instant::now() + wait),
-        ..Terms::default()
-    }
-}
-
-/// The terms for statements that Tidegate generates.
-pub(crate) fn generated_terms(app: &App, preferences: &Preferences) -> Terms {
-    Terms {
-        author: Author::Service,
-        ..terms(app, preferences)
-    }
 }
 
 fn query_member(query: &str, name: &str) -> Result<Option<String>, Failure> {

@@ -5,11 +5,12 @@ use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use tidegate_oauth::AnonymousSql;
 
-use super::{Call, rest};
-use crate::body::Body;
-use crate::error::Failure;
-use crate::forwarded;
-use crate::stack::BodyError;
+use super::rest;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::forwarded;
+use tidegate_http::request_body::BodyError;
 
 #[derive(Serialize)]
 struct Tenant<'a> {

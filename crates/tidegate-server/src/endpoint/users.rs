@@ -11,13 +11,13 @@ use tidegate_oauth::{
 
 use super::clients::{absent, refuse_ended};
 use super::rest::{self, Members};
-use super::{Call, no_content};
-use crate::app::App;
-use crate::authenticate::User;
-use crate::body::Body;
-use crate::error::Failure;
-use crate::forwarded;
-use crate::stack::BodyError;
+use tidegate_http::app::App;
+use tidegate_http::authenticate::User;
+use tidegate_http::body::Body;
+use tidegate_http::call::{Call, no_content};
+use tidegate_http::error::Failure;
+use tidegate_http::forwarded;
+use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/users";
 const MEMBERS: &str = "name, email, password, properties, user_group, default_user";

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tidegate_oauth::Timestamp;
 
-use crate::trace::Span;
+use tidegate_http::trace::Span;
 
 /// A server's span, in the protocol's numbers.
 const KIND_SERVER: u8 = 2;

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use super::connection::{self, Context};
 use super::tls::Acceptor;
 use super::{Certificate, Listener};
-use crate::app::App;
-use crate::forwarded::Peer;
+use tidegate_http::app::App;
+use tidegate_http::forwarded::Peer;
 
 /// How long to wait when the process cannot accept, which is when it has no file descriptors left.
 const RECOVERY: Duration = Duration::from_millis(100);

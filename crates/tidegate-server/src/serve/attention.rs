@@ -7,8 +7,10 @@ use std::pin::{Pin, pin};
 use std::task::Context;
 use std::time::Duration;
 
+use tidegate_http::body::{Body, Watcher};
 use tokio::time::{Instant, Sleep};
 
+use super::stall::StallGuard;
 use super::vitals::{InFlight, Vitals};
 
 /// How often it is looked.
@@ -26,13 +28,43 @@ pub(crate) async fn attended<T>(answer: impl Future<Output = T>, vitals: &Vitals
     }
 }
 
-/// The same for an answer that has begun and waits for more rows.
-#[derive(Default)]
-pub(crate) struct Attention(Option<Pin<Box<Sleep>>>);
+/// Keeps the request in flight until its response has been sent.
+pub(crate) fn keep(body: &mut Body, in_flight: InFlight) {
+    // A connection with one response at a time stalls as a whole.
+    if in_flight.is_multiplexed() && body.exact_size() != Some(0) {
+        let content = body.content_mut();
+        *content = StallGuard::guard(content.take(), in_flight);
+        return;
+    }
+    let timer = body.content().is_statement().then(|| Timer(None));
+    body.watch(Box::new(Sending { in_flight, timer }));
+}
 
-impl Attention {
-    /// Called when there is nothing to send; wakes the connection when it is time to look.
-    pub(crate) fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
+/// A response on its way.
+struct Sending {
+    in_flight: InFlight,
+    /// For a response whose statement may produce no rows for a while.
+    timer: Option<Timer>,
+}
+
+impl Watcher for Sending {
+    fn pending(&mut self, cx: &mut Context<'_>) {
+        if let Some(timer) = &mut self.timer {
+            timer.wait(&self.in_flight, cx);
+        }
+    }
+
+    fn complete(&mut self) {
+        self.in_flight.settle();
+    }
+}
+
+/// Checks the connection while the response waits for more rows.
+struct Timer(Option<Pin<Box<Sleep>>>);
+
+impl Timer {
+    /// Called when there is nothing to send; wakes the connection when it is time to check.
+    fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
         let timer = self
             .0
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(ATTENTION)));

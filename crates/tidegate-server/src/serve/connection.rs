@@ -15,18 +15,18 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::Service;
 
-use super::ForOperators;
-use super::attention::attended;
+use super::attention::{attended, keep};
 use super::refusal::{self, Explained};
 use super::tls::Acceptor;
 use super::unread;
 use super::vitals::{InFlight, Monitor, Reset, Verdict, Vitals, Watched};
-use crate::app::App;
-use crate::body::Body;
-use crate::forwarded::Peer;
-use crate::limits::{Limits, Timeouts};
-use crate::socket::{self, Handoff};
+use crate::endpoint::ForOperators;
 use crate::stack;
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::forwarded::Peer;
+use tidegate_http::limits::{Limits, Timeouts};
+use tidegate_socket::{self as socket, Handoff};
 
 /// Heads are small; hyper's default would let each connection hold 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
@@ -197,7 +197,7 @@ fn hyper_service(
             if old && response.body().exact_size().is_none() {
                 in_flight.owe();
             }
-            response.body_mut().keep(in_flight);
+            keep(response.body_mut(), in_flight);
             Ok(response)
         }
     })

@@ -14,8 +14,9 @@ use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::vitals::Vitals;
-use crate::app::App;
-use crate::error::{Errors, Failure, Protocol};
+use tidegate_http::app::App;
+use tidegate_http::error::Failure;
+use tidegate_http::report::{Errors, Protocol};
 
 /// The field by which hyper's own answer is known: every one of ours has a request id and most a
 /// body.

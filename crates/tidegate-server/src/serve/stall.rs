@@ -5,14 +5,15 @@
 //! looks, and cuts the one answer off: what it holds goes at once, a statement or a share of the
 //! memory, while other streams go on.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::vitals::InFlight;
-use crate::body::{Content, Interrupted};
+use super::vitals::{InFlight, Stallable};
+use tidegate_http::body::{Content, Interrupted, Source};
 
 /// What an answer holds, where it can be taken away.
 pub(crate) struct StallGuard(Mutex<Option<Held>>);
@@ -25,20 +26,20 @@ struct Held {
 }
 
 impl StallGuard {
-    /// Guards the answer of a request.
-    pub(crate) fn new(content: Content, in_flight: InFlight) -> Self {
-        Self(Mutex::new(Some(Held {
+    /// Guards the content of a response, for as long as it is in progress.
+    pub(crate) fn guard(content: Content, in_flight: InFlight) -> Content {
+        let vitals = in_flight.vitals();
+        let guard = Arc::new(Self(Mutex::new(Some(Held {
             content,
             waiting_since: Some(Instant::now()),
             _in_flight: in_flight,
-        })))
+        }))));
+        let judged: Arc<dyn Stallable> = guard.clone();
+        vitals.watch(Arc::downgrade(&judged));
+        Content::Streamed(Box::pin(Guarded(guard)))
     }
 
-    /// The next bytes, or that the answer was cut off.
-    pub(crate) fn poll_next(
-        &self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Interrupted>>> {
         let mut held = self.held();
         let Some(held) = &mut *held else {
             return Poll::Ready(Some(Err(Interrupted)));
@@ -48,22 +49,34 @@ impl StallGuard {
         next
     }
 
-    /// As [`Content::exact_size`].
-    pub(crate) fn exact_size(&self) -> Option<u64> {
-        self.held().as_ref()?.content.exact_size()
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Cuts the answer off when the peer has taken none of it for `patience`.
-    pub(crate) fn judge(&self, patience: Duration, now: Instant) {
+impl Stallable for StallGuard {
+    fn judge(&self, patience: Duration, now: Instant) {
         let stalled = self.held().take_if(|held| {
             held.waiting_since
                 .is_some_and(|since| now.duration_since(since) >= patience)
         });
-        // Outside of the lock: it ends a statement.
+        // Outside of the lock, because it may cancel a statement.
         drop(stalled);
     }
+}
 
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+/// The response as the body sees it.
+struct Guarded(Arc<StallGuard>);
+
+impl Source for Guarded {
+    fn exact_size(&self) -> Option<u64> {
+        self.0.held().as_ref()?.content.exact_size()
+    }
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+        self.0.poll_next(cx)
     }
 }

@@ -15,8 +15,7 @@ use http::header::{CONNECTION, EXPECT};
 use http::{HeaderValue, Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::request_body::discard;
-use crate::stack::BodyError;
+use tidegate_http::request_body::{BodyError, discard};
 
 /// The largest rest that is read.
 const DRAINED: u64 = 64 * 1024;

@@ -2,18 +2,16 @@
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::server::TlsStream;
 
-use super::stall::StallGuard;
-use crate::body::Content;
-use crate::limits::Timeouts;
+use tidegate_http::limits::Timeouts;
 
 /// The counters of a connection.
 #[derive(Default)]
@@ -34,8 +32,14 @@ pub(crate) struct Vitals {
     waits: AtomicBool,
     /// The peer has closed its side meanwhile, which nobody reads who has unread bytes before.
     gone: Notify,
-    /// The answers on the way, of HTTP/2 only.
-    answers: Mutex<Vec<Weak<StallGuard>>>,
+    /// The responses in progress, of HTTP/2 only.
+    responses: Mutex<Vec<Weak<dyn Stallable>>>,
+}
+
+/// A response that is aborted when the client stops reading it.
+pub(super) trait Stallable: Send + Sync {
+    /// Aborts the response if the client has read nothing of it for `patience`.
+    fn judge(&self, patience: Duration, now: Instant);
 }
 
 /// One request in flight; it is over when this is dropped.
@@ -68,17 +72,9 @@ impl InFlight {
         self.0.owing.store(false, Relaxed);
     }
 
-    /// Lets the connection's judge cut the answer off when the peer stops taking it.
-    pub(crate) fn guard(self, content: Content) -> Arc<StallGuard> {
-        let vitals = Arc::clone(&self.0);
-        let answer = Arc::new(StallGuard::new(content, self));
-        let mut answers = vitals
-            .answers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        answers.push(Arc::downgrade(&answer));
-        drop(answers);
-        answer
+    /// The counters of the connection.
+    pub(super) fn vitals(&self) -> Arc<Vitals> {
+        Arc::clone(&self.0)
     }
 }
 
@@ -141,7 +137,7 @@ impl Monitor {
         } else if now.duration_since(self.written_since) >= timeouts.write {
             return Verdict::Drop;
         }
-        self.vitals.judge_answers(timeouts, now);
+        self.vitals.judge_responses(timeouts, now);
         let phase = (self.vitals.phase(), self.vitals.requests.load(Relaxed));
         if phase != self.phase {
             (self.phase, self.phase_since) = (phase, now);
@@ -172,12 +168,24 @@ impl Vitals {
         settled.then(|| self.requests.load(Relaxed))
     }
 
-    fn judge_answers(&self, timeouts: &Timeouts, now: Instant) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.retain(|answer| answer.strong_count() > 0);
-        let answers: Vec<_> = answers.iter().filter_map(Weak::upgrade).collect();
-        for answer in answers {
-            answer.judge(timeouts.write, now);
+    /// Has [`Monitor::judge`] judge a response, too.
+    pub(super) fn watch(&self, response: Weak<dyn Stallable>) {
+        self.responses().push(response);
+    }
+
+    fn responses(&self) -> MutexGuard<'_, Vec<Weak<dyn Stallable>>> {
+        self.responses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judge_responses(&self, timeouts: &Timeouts, now: Instant) {
+        let mut responses = self.responses();
+        responses.retain(|response| response.strong_count() > 0);
+        let current: Vec<_> = responses.iter().filter_map(Weak::upgrade).collect();
+        drop(responses);
+        for response in current {
+            response.judge(timeouts.write, now);
         }
     }
 

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
-use crate::body::Body;
+use tidegate_http::body::Body;
 
 /// What a layer does before and after a request. Neither waits for anything.
 pub(crate) trait Around: Clone {

@@ -6,8 +6,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use http::{Request, Response, StatusCode};
 
 use super::around::Around;
-use crate::body::{Body, Content};
 use crate::compress::{self, Compressed, Encoding};
+use tidegate_http::body::{Body, Content};
 
 /// Below this a coding costs more than it saves.
 const SMALLEST: u64 = 1024;
@@ -61,7 +61,7 @@ impl Around for Compression {
                     Err(_) => return,
                 }
             }
-            other => Content::Compressed(Box::new(Compressed::new(other.take(), encoding))),
+            other => Content::Streamed(Box::pin(Compressed::new(other.take(), encoding))),
         };
         *content = compressed;
         let name = HeaderValue::from_static(encoding.name());

@@ -1,13 +1,12 @@
 //! `If-None-Match` for documents that rarely change (RFC 9110, section 13.1.2).
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
 use http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use http::{Request, Response, StatusCode};
 
 use super::around::Around;
-use crate::body::{Body, Content};
+use tidegate_http::body::{Body, Content};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditional;
@@ -29,14 +28,6 @@ impl Around for Conditional {
             *response.body_mut().content_mut() = Content::Empty;
         }
     }
-}
-
-/// The validator of a document: weak, because compression changes its bytes but not what it says.
-pub(crate) fn etag(document: &[u8]) -> HeaderValue {
-    let mut hasher = DefaultHasher::new();
-    document.hash(&mut hasher);
-    let tag = format!("W/\"{:016x}\"", hasher.finish());
-    HeaderValue::try_from(tag).expect("hex digits and quotes are visible ASCII")
 }
 
 /// The weak comparison, with each tag of the list.

@@ -13,9 +13,9 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 
 use super::around::Around;
-use crate::app::App;
-use crate::body::Body;
 use crate::route::{Miss, Route};
+use tidegate_http::app::{App, Origins};
+use tidegate_http::body::Body;
 
 const ANY: HeaderValue = HeaderValue::from_static("*");
 const EXPOSED: HeaderValue =
@@ -25,16 +25,6 @@ const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
 );
 /// Two hours: what the strictest browser keeps a preflight for.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
-
-/// From which origins pages may call.
-#[derive(Clone, Debug, Default)]
-pub enum Origins {
-    /// From all of them.
-    #[default]
-    Any,
-    /// From these, written as browsers send them: `https://app.example`.
-    Listed(Vec<HeaderValue>),
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cors(App);

@@ -6,7 +6,7 @@ use http::header::CONTENT_LENGTH;
 use http::{Method, Request, Response, StatusCode};
 
 use super::around::Around;
-use crate::body::{Body, Content};
+use tidegate_http::body::{Body, Content};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head;

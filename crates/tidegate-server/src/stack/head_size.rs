@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use http::{Request, Response, StatusCode, Version};
 
-use super::REQUEST_ID;
 use super::around::Around;
-use crate::body::Body;
-use crate::error::{Context, Failure};
+use tidegate_http::body::Body;
+use tidegate_http::error::Failure;
+use tidegate_http::report::{Context, REQUEST_ID};
 
 /// The largest head, measured as HTTP/2 does (RFC 9113, section 6.5.2).
 pub(crate) const HTTP2_HEAD: u32 = 16 * 1024;

@@ -9,10 +9,10 @@ use http::header::HOST;
 use http::uri::Authority;
 use http::{Request, Response, Version};
 
-use super::REQUEST_ID;
 use super::around::Around;
-use crate::body::Body;
-use crate::error::{Context, Failure};
+use tidegate_http::body::Body;
+use tidegate_http::error::Failure;
+use tidegate_http::report::{Context, REQUEST_ID};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host;

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use http::{Request, Response};
 
 use super::around::Around;
-use crate::app::App;
-use crate::body::Body;
-use crate::metrics::Observation;
+use super::observation::Observation;
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Observe(App);
@@ -28,6 +28,6 @@ impl Around for Observe {
     fn after(mut observation: Observation, response: &mut Response<Body>) {
         let subject = std::mem::take(&mut response.body_mut().subject);
         observation.answered(response.status().as_u16(), subject);
-        response.body_mut().observe(observation);
+        response.body_mut().watch(Box::new(observation));
     }
 }

@@ -11,9 +11,10 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
-use super::request_id::REQUEST_ID;
-use crate::body::Body;
-use crate::error::{Context as Origin, Failure};
+use tidegate_http::body::Body;
+use tidegate_http::error::Failure;
+use tidegate_http::report::Context as Origin;
+use tidegate_http::report::REQUEST_ID;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CatchPanics;

@@ -2,13 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use http::{HeaderName, HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response};
 
 use super::around::Around;
-use crate::app::App;
-use crate::body::Body;
-
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::report::REQUEST_ID;
 
 const LONGEST: usize = 128;
 

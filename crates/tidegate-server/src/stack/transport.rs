@@ -6,9 +6,9 @@ use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request, Response};
 
 use super::around::Around;
-use crate::app::App;
-use crate::body::Body;
-use crate::forwarded::{self, Peer};
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::forwarded::{self, Peer};
 
 /// Without `includeSubDomains`: what else is served below the name is not ours to decide.
 const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");

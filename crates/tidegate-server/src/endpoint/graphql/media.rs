@@ -3,8 +3,8 @@
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::error::{Failure, JSON};
-use crate::negotiate::weighted;
+use tidegate_http::error::{Failure, JSON};
+use tidegate_http::negotiate::weighted;
 
 /// The media type of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use http::header::{
 };
 use http::{HeaderValue, Response};
 
-use crate::app::App;
-use crate::body::Body;
-use crate::error::Failure;
-use crate::graphiql::Graphiql;
-use crate::page::base_of;
+use tidegate_http::Graphiql;
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::error::Failure;
+use tidegate_pages::base_of;
 
 const PAGE: &str = include_str!("page.html");
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::Failure;
+use tidegate_http::error::Failure;
 
 /// The members that have not been taken yet. `None` is an absent member, `Some(None)` a null.
 pub(crate) struct Members(Map<String, Value>);

@@ -1,0 +1,217 @@
+//! Putting an [`App`] together.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use ipnet::IpNet;
+use tidegate_catalog::Catalogs;
+use tidegate_feed::Feed;
+use tidegate_graphql::{Apis, RoleLimits};
+use tidegate_methods::{MemoryMethodStore, Registry};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
+use tidegate_rpc::Dispatcher;
+use tidegate_sql::{DatabaseName, Executor};
+
+use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots};
+use crate::graphiql::Graphiql;
+use crate::limits::Limits;
+use crate::memory::Memory;
+use crate::metrics::{Metrics, MetricsSource};
+use crate::statements::Statements;
+use crate::trace::SpanSink;
+
+/// Puts an [`App`] together; what is not said has the default of the API's contract.
+pub struct AppBuilder(Parts, Vec<RoleLimits>);
+
+impl AppBuilder {
+    pub(super) fn new(
+        executor: Arc<dyn Executor>,
+        issuer: Arc<Issuer>,
+        store: Arc<dyn Store>,
+    ) -> Self {
+        let methods = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
+        let parts = Parts {
+            catalogs: Arc::new(Catalogs::new(Arc::clone(&executor), Arc::new(()))),
+            dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
+            methods,
+            executor,
+            apis: graphql(false, &Limits::default(), Vec::new()),
+            feed: None,
+            issuer,
+            store: store.clone(),
+            accounts: None,
+            limits: Limits::default(),
+            trusted_proxies: Vec::new(),
+            origins: Origins::Any,
+            anonymous_database: None,
+            insecure_http: false,
+            open_sign_up: false,
+            mailer: None,
+            providers: None,
+            help: None,
+            graphiql: None,
+            probes: Vec::new(),
+            metrics_sources: Vec::new(),
+            metrics: Metrics::default(),
+            metrics_token: None,
+            spans: None,
+            default_users: DefaultUsers::new(store),
+            memory: Memory::new(Limits::default().memory),
+            read_slots: ReadSlots::default(),
+            statements: Statements::default(),
+            node: 0,
+            requests: AtomicU64::new(0),
+            traced: AtomicU64::new(0),
+            draining: AtomicBool::new(false),
+        };
+        Self(parts, Vec::new())
+    }
+
+    /// The schemas that requests work with. Without it they are loaded once: nobody watches them.
+    pub fn catalogs(mut self, catalogs: Arc<Catalogs>) -> Self {
+        self.0.catalogs = catalogs;
+        self
+    }
+
+    /// The methods that callers define. Without it they are kept in memory and end with the app.
+    pub fn methods(mut self, methods: Arc<Registry>) -> Self {
+        let executor = Arc::clone(&self.0.executor);
+        self.0.dispatcher = Dispatcher::new(Arc::clone(&methods), executor);
+        self.0.methods = methods;
+        self
+    }
+
+    /// A random number that tells this node's request ids from those of others.
+    pub fn node(mut self, node: u64) -> Self {
+        self.0.node = node;
+        self
+    }
+
+    /// Lets owners manage the users and clients of their tenants; without this the paths for that
+    /// are not there.
+    pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
+        self.0.accounts = Some(accounts);
+        self
+    }
+
+    /// The limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.0.limits = limits;
+        self.0.memory = Memory::new(limits.memory);
+        self
+    }
+
+    /// Roles whose GraphQL requests have limits of their own.
+    pub fn graphql_roles(mut self, roles: Vec<RoleLimits>) -> Self {
+        self.1 = roles;
+        self
+    }
+
+    /// The changes of rows. Without it there are no subscriptions.
+    pub fn feed(mut self, feed: Option<Feed>) -> Self {
+        self.0.feed = feed;
+        self
+    }
+
+    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    pub fn trusted_proxies(mut self, proxies: Vec<IpNet>) -> Self {
+        self.0.trusted_proxies = proxies;
+        self
+    }
+
+    /// From which origins pages may call.
+    pub fn origins(mut self, origins: Origins) -> Self {
+        self.0.origins = origins;
+        self
+    }
+
+    /// The database whose default user answers for strangers that name no database.
+    pub fn anonymous_database(mut self, database: Option<DatabaseName>) -> Self {
+        self.0.anonymous_database = database;
+        self
+    }
+
+    /// Serves token endpoints over plain HTTP to everybody: for networks that are private.
+    pub fn insecure_http(mut self, allowed: bool) -> Self {
+        self.0.insecure_http = allowed;
+        self
+    }
+
+    /// Sends letters: sign-ups are confirmed by one, and who forgot a password gets one.
+    pub fn mailer(mut self, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        self.0.mailer = mailer;
+        self
+    }
+
+    /// Lets people sign in with accounts elsewhere.
+    pub fn providers(mut self, providers: Option<Arc<dyn IdentityProviders>>) -> Self {
+        self.0.providers = providers;
+        self
+    }
+
+    /// How people reach somebody who can give them a new password, where no letters are sent.
+    pub fn help(mut self, help: Option<String>) -> Self {
+        self.0.help = help;
+        self
+    }
+
+    /// Shows GraphiQL to browsers. Without it they get a small page of our own.
+    pub fn graphiql(mut self, built: Option<Graphiql>) -> Self {
+        self.0.graphiql = built;
+        self
+    }
+
+    /// Lets people make accounts on the sign-up page, where a client allows it and
+    /// [`accounts`](Self::accounts) are there.
+    pub fn open_sign_up(mut self, open: bool) -> Self {
+        self.0.open_sign_up = open;
+        self
+    }
+
+    /// Adds a check to `/readyz`.
+    pub fn probe(mut self, probe: Arc<dyn Probe>) -> Self {
+        self.0.probes.push(probe);
+        self
+    }
+
+    /// Adds metrics to `/metrics`.
+    pub fn metrics(mut self, source: Arc<dyn MetricsSource>) -> Self {
+        self.0.metrics_sources.push(source);
+        self
+    }
+
+    /// Lets those read `/metrics` who show this bearer token, and nobody else.
+    pub fn metrics_token(mut self, token: Option<Secret>) -> Self {
+        self.0.metrics_token = token;
+        self
+    }
+
+    /// Gives the span of each request to `sink`.
+    pub fn spans(mut self, sink: Arc<dyn SpanSink>) -> Self {
+        self.0.spans = Some(sink);
+        self
+    }
+
+    /// The app.
+    pub fn build(self) -> App {
+        let Self(mut parts, roles) = self;
+        parts.apis = graphql(parts.feed.is_some(), &parts.limits, roles);
+        App(Arc::new(parts))
+    }
+}
+
+/// No APIs yet.
+fn graphql(feed: bool, limits: &Limits, roles: Vec<RoleLimits>) -> Apis {
+    let mut asked = limits.graphql;
+    asked.rows.bytes = limits.response;
+    Apis::new(feed, asked, roles)
+}
+
+impl fmt::Debug for AppBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AppBuilder")
+            .field("limits", &self.0.limits)
+            .finish_non_exhaustive()
+    }
+}

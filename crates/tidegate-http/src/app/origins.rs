@@ -1,0 +1,13 @@
+//! Origins whose pages may call the API.
+
+use http::HeaderValue;
+
+/// Origins whose pages may call the API.
+#[derive(Clone, Debug, Default)]
+pub enum Origins {
+    /// All of them.
+    #[default]
+    Any,
+    /// These, written as browsers send them: `https://app.example`.
+    Listed(Vec<HeaderValue>),
+}

@@ -1,0 +1,240 @@
+//! The body of a response: nothing, bytes, or rows that arrive while the client reads.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+
+use crate::memory::Share;
+use crate::report::Subject;
+
+/// The response was aborted after its first byte. The connection ends abnormally, so that the client
+/// does not mistake the part for the whole. The cause has been logged where it occurred.
+#[derive(Debug, thiserror::Error)]
+#[error("the response was aborted by an error after its first byte")]
+pub struct Interrupted;
+
+/// A source of bytes that are produced while the client reads them.
+///
+/// Dropping it stops the producer.
+pub trait Source: Send {
+    /// Whether a statement produces the bytes. It is cancelled when the client disconnects.
+    fn is_statement(&self) -> bool {
+        false
+    }
+
+    /// The number of bytes left, if known.
+    fn exact_size(&self) -> Option<u64> {
+        None
+    }
+
+    /// The next bytes; `None` is the end.
+    fn poll_next(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>>;
+}
+
+/// Observes a response until it has been sent. It is dropped with the response.
+pub trait Watcher: Send {
+    /// The client waits for more bytes.
+    fn pending(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
+
+    /// All bytes have been handed to the connection.
+    fn complete(&mut self);
+}
+
+/// The body of a response.
+pub struct Body {
+    content: Content,
+    /// What the log and the metrics learn of the response.
+    pub subject: Subject,
+    /// That of the access log, and that of the connection.
+    watchers: [Option<Box<dyn Watcher>>; 2],
+}
+
+/// What a body holds.
+pub enum Content {
+    /// Nothing, or nothing any more.
+    Empty,
+    /// Bytes in one piece.
+    Whole(Bytes),
+    /// Bytes in several pieces.
+    Pieces {
+        /// The pieces that are left.
+        pieces: VecDeque<Bytes>,
+        /// The sum of their sizes.
+        size: u64,
+        /// Their part of the memory budget, until they have been sent.
+        share: Option<Share>,
+    },
+    /// Bytes that are produced while the client reads.
+    Streamed(Pin<Box<dyn Source>>),
+}
+
+impl Body {
+    /// A body without bytes.
+    pub fn empty() -> Self {
+        Content::Empty.into()
+    }
+
+    /// Adds a watcher: the access log's, then the connection's.
+    ///
+    /// # Panics
+    ///
+    /// A third watcher panics.
+    pub fn watch(&mut self, mut watcher: Box<dyn Watcher>) {
+        if self.exact_size() == Some(0) {
+            watcher.complete();
+        }
+        let free = self.watchers.iter_mut().find(|place| place.is_none());
+        *free.expect("a response has at most two watchers") = Some(watcher);
+    }
+
+    /// The content.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The content, to be replaced.
+    pub fn content_mut(&mut self) -> &mut Content {
+        &mut self.content
+    }
+
+    /// The number of bytes left, if known.
+    pub fn exact_size(&self) -> Option<u64> {
+        self.content.exact_size()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("exact_size", &self.exact_size())
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Content> for Body {
+    fn from(content: Content) -> Self {
+        Self {
+            content,
+            subject: Subject::default(),
+            watchers: [None, None],
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        if bytes.is_empty() {
+            Self::empty()
+        } else {
+            Content::Whole(bytes).into()
+        }
+    }
+}
+
+impl Content {
+    /// Takes the content out; nothing is left.
+    pub fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Empty)
+    }
+
+    /// The bytes of a collected response, with their part of the memory budget. Nothing of one that
+    /// is streamed.
+    pub fn into_bytes(self) -> (Bytes, Option<Share>) {
+        match self {
+            Self::Whole(bytes) => (bytes, None),
+            Self::Pieces { pieces, share, .. } => {
+                let pieces: Vec<_> = pieces.into();
+                (pieces.concat().into(), share)
+            }
+            Self::Empty | Self::Streamed(_) => (Bytes::new(), None),
+        }
+    }
+
+    /// The number of bytes left, if known.
+    pub fn exact_size(&self) -> Option<u64> {
+        match self {
+            Self::Empty => Some(0),
+            Self::Whole(bytes) => Some(bytes.len() as u64),
+            Self::Pieces { size, .. } => Some(*size),
+            Self::Streamed(source) => source.exact_size(),
+        }
+    }
+
+    /// Whether a running statement produces the bytes.
+    pub fn is_statement(&self) -> bool {
+        matches!(self, Self::Streamed(source) if source.is_statement())
+    }
+
+    /// The next bytes; `None` is the end.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Interrupted>>> {
+        let next = match self {
+            Self::Empty => None,
+            Self::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                *self = Self::Empty;
+                Some(Ok(bytes))
+            }
+            Self::Pieces { pieces, size, .. } => pieces.pop_front().map(|piece| {
+                *size -= piece.len() as u64;
+                Ok(piece)
+            }),
+            Self::Streamed(source) => ready!(source.as_mut().poll_next(cx)),
+        };
+        // Releases what the source holds as soon as it has ended.
+        if !matches!(next, Some(Ok(_))) {
+            *self = Self::Empty;
+        }
+        Poll::Ready(next)
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Content")
+            .field("exact_size", &self.exact_size())
+            .finish_non_exhaustive()
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Interrupted;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
+        let body = self.get_mut();
+        let Poll::Ready(next) = body.content.poll_next(cx) else {
+            for watcher in body.watchers.iter_mut().flatten() {
+                watcher.pending(cx);
+            }
+            return Poll::Pending;
+        };
+        // hyper does not poll again when nothing is left.
+        if !matches!(next, Some(Err(_))) && body.content.exact_size() == Some(0) {
+            for watcher in body.watchers.iter_mut().flatten() {
+                watcher.complete();
+            }
+        }
+        Poll::Ready(next.map(|bytes| bytes.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.exact_size() == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.exact_size()
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

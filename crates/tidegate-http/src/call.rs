@@ -1,0 +1,76 @@
+//! A request on its way to an endpoint, and the responses that endpoints share.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+
+use crate::app::App;
+use crate::body::Body;
+use crate::error::JSON;
+use crate::forwarded::Peer;
+use crate::report::{Context, Subject};
+
+/// `Cache-Control` for documents that may be some minutes old.
+pub const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
+
+/// A request on its way to an endpoint.
+pub struct Call<'a, B> {
+    /// The service.
+    pub app: &'a App,
+    /// The address from which the request came.
+    pub peer: Peer,
+    /// Its head.
+    pub head: &'a Parts,
+    /// Its body.
+    pub body: B,
+    /// What the log learns of the request.
+    pub subject: &'a mut Subject,
+}
+
+impl<B> Call<'_, B> {
+    /// The context of the request, for the log.
+    pub fn context(&self) -> Context<'_> {
+        Context::new(self.head, self.subject)
+    }
+}
+
+impl<B> fmt::Debug for Call<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("peer", &self.peer)
+            .field("subject", &self.subject)
+            .finish_non_exhaustive()
+    }
+}
+
+/// 200 with a JSON body.
+pub fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.into()));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CACHE_CONTROL, cache);
+    response
+}
+
+/// 204.
+pub fn no_content() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+/// The validator of a document. It is weak, because compression changes the bytes but not their
+/// meaning (RFC 9110, section 8.8.1).
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "hex digits and quotes are visible ASCII"
+)]
+pub fn etag(document: &[u8]) -> HeaderValue {
+    let mut hasher = DefaultHasher::new();
+    document.hash(&mut hasher);
+    let tag = format!("W/\"{:016x}\"", hasher.finish());
+    HeaderValue::try_from(tag).expect("hex digits and quotes are visible ASCII")
+}

@@ -1,0 +1,314 @@
+//! The one place where errors become status codes, names and texts: one function per protocol.
+//!
+//! An error is logged here, once, with the request, the principal and the route; never with a
+//! token, a parameter or SQL.
+
+mod accounts;
+mod graphql;
+mod methods;
+mod oauth;
+mod rest;
+mod sql;
+mod sqlstate;
+mod summary;
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use http::StatusCode;
+use tidegate_sql::Rejection;
+
+pub use rest::{JSON, NO_STORE};
+
+use crate::report::Context;
+
+/// A failure on its way to the client: what it will read, and what only the log will.
+#[derive(Debug)]
+pub struct Failure {
+    /// The status.
+    pub status: StatusCode,
+    /// The name in `errorCode`, or in `error` of an OAuth answer.
+    pub code: &'static str,
+    /// The text for the developer of a client.
+    pub message: Cow<'static, str>,
+    /// What only some failures have.
+    pub details: Option<Box<Details>>,
+}
+
+/// What only some failures have.
+#[derive(Debug, Default)]
+pub struct Details {
+    /// What PostgreSQL said.
+    pub rejection: Option<Rejection>,
+    /// When to come again: `Retry-After`.
+    pub retry_after: Option<Duration>,
+    /// The methods of the path: `Allow`.
+    pub allow: Option<&'static str>,
+    /// How to authenticate: `WWW-Authenticate`.
+    pub challenge: Option<Challenge>,
+    /// The cause, for the log.
+    pub cause: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// How to authenticate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Challenge {
+    /// A token is needed (RFC 6750, section 3).
+    Bearer,
+    /// The token is not accepted.
+    InvalidToken,
+    /// The client's credentials in `Authorization` are not accepted (RFC 6749, section 5.2).
+    Basic,
+}
+
+impl Challenge {
+    /// The value of `WWW-Authenticate`.
+    pub const fn header(self) -> &'static str {
+        match self {
+            Self::Bearer => "Bearer",
+            Self::InvalidToken => "Bearer error=\"invalid_token\"",
+            Self::Basic => "Basic realm=\"tidegate\", charset=\"UTF-8\"",
+        }
+    }
+}
+
+/// One event; its level is a constant, so it is a macro.
+macro_rules! failed {
+    ($level:ident, $failure:ident, $context:ident, $cause:ident) => {
+        tracing::$level!(
+            request_id = $context.request_id,
+            route = $context.route,
+            database = $context.database,
+            role = $context.role,
+            status = $failure.status.as_u16(),
+            code = $failure.code,
+            cause = %Chain(&**$cause),
+            "request failed"
+        )
+    };
+}
+
+impl Failure {
+    /// A failure without details.
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    /// 400: the request is wrong; the text says where and what was expected.
+    pub fn input(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "INPUT_VALIDATION_ERROR", message)
+    }
+
+    /// 400: the body is no JSON.
+    pub fn invalid_json(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "INVALID_JSON", message)
+    }
+
+    /// 401: a token is required.
+    pub fn missing_token(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "MISSING_TOKEN", message).challenging(Challenge::Bearer)
+    }
+
+    /// 401: the token is not accepted.
+    pub fn invalid_token(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "INVALID_TOKEN", message)
+            .challenging(Challenge::InvalidToken)
+    }
+
+    /// 403: the user may not do this here.
+    pub fn insufficient_privileges(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "INSUFFICIENT_PRIVILEGES", message)
+    }
+
+    /// 409: it clashes with what is there.
+    pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "CONFLICT", message)
+    }
+
+    /// 409: the name is taken.
+    pub fn already_exists(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
+    }
+
+    /// 403: a form that does not come from our page in this browser.
+    pub fn stale_form() -> Self {
+        let text = "This form is out of date, or your browser keeps no cookies for this site. Go \
+                    back, load the page again and repeat it.";
+        Self::new(StatusCode::FORBIDDEN, "STALE_FORM", text)
+    }
+
+    /// 403: nobody makes an account here.
+    pub fn sign_up_closed() -> Self {
+        let text = "Accounts for this application are made by its owner. Ask there for one.";
+        Self::new(StatusCode::FORBIDDEN, "SIGN_UP_CLOSED", text)
+    }
+
+    /// 404.
+    pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
+    }
+
+    /// 426: the address speaks WebSocket.
+    pub fn upgrade_required() -> Self {
+        let text = "this address speaks WebSocket (RFC 6455, version 13) over HTTP/1.1";
+        Self::new(StatusCode::UPGRADE_REQUIRED, "UPGRADE_REQUIRED", text)
+    }
+
+    /// 404: the database in the path has no default user.
+    pub fn no_default_user() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "NO_DEFAULT_USER_FOUND",
+            "No default user found",
+        )
+    }
+
+    /// 405, with the methods of the path.
+    pub fn method_not_allowed(allow: &'static str) -> Self {
+        let text = "this path does not take this method";
+        let mut failure = Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", text);
+        failure.details_mut().allow = Some(allow);
+        failure
+    }
+
+    /// 406.
+    pub fn not_acceptable(message: &'static str) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
+    }
+
+    /// 408: the body did not come in time.
+    pub fn body_timeout() -> Self {
+        let text = "the request body did not come in time";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT", text)
+    }
+
+    /// 413.
+    pub fn too_large(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
+    }
+
+    /// 415.
+    pub fn unsupported_media_type(message: &'static str) -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_MEDIA_TYPE",
+            message,
+        )
+    }
+
+    /// 429: others hold all the memory that there is for large bodies and answers.
+    pub fn exhausted() -> Self {
+        let text = "too many large bodies and answers at once; come again, or ask for `output_format` csv or ndjson, which are streamed";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", text)
+            .retrying_after(Duration::from_secs(1))
+    }
+
+    /// 503, come again.
+    pub fn unavailable(code: &'static str, message: &'static str, after: Duration) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retrying_after(after)
+    }
+
+    /// 500: our fault; the cause goes to the log only.
+    pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let text = "internal server error";
+        let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", text);
+        failure.caused_by(Some(cause.into()))
+    }
+
+    /// Says which request of an array failed, from 0.
+    pub fn of_request(mut self, index: usize) -> Self {
+        self.message = format!("[{index}]: {}", self.message).into();
+        self
+    }
+
+    /// Adds `WWW-Authenticate`.
+    pub fn challenging(mut self, challenge: Challenge) -> Self {
+        self.details_mut().challenge = Some(challenge);
+        self
+    }
+
+    /// Adds `Retry-After`.
+    pub fn retrying_after(mut self, after: Duration) -> Self {
+        self.details_mut().retry_after = Some(after);
+        self
+    }
+
+    /// Adds the cause, for the log.
+    pub fn caused_by(mut self, cause: Option<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.details_mut().cause = cause;
+        self
+    }
+
+    /// What PostgreSQL said.
+    pub fn rejection(&self) -> Option<&Rejection> {
+        self.details.as_ref()?.rejection.as_ref()
+    }
+
+    fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
+    }
+
+    fn retryable(&self) -> bool {
+        let rejection = self.rejection();
+        rejection.is_some_and(|rejection| matches!(&*rejection.sqlstate, "40001" | "40P01"))
+    }
+
+    /// Tells the log why an answer broke off, which the client sees only as a broken connection.
+    pub fn log_interruption(&self, context: &Context<'_>) {
+        let details = self.details.as_deref();
+        let rejection = details.and_then(|details| details.rejection.as_ref());
+        let cause = details.and_then(|details| details.cause.as_deref());
+        tracing::warn!(
+            request_id = context.request_id,
+            route = context.route,
+            database = context.database,
+            role = context.role,
+            code = self.code,
+            sqlstate = rejection.map(|rejection| &*rejection.sqlstate),
+            cause = cause.map(|cause| tracing::field::display(Chain(cause))),
+            "response aborted"
+        );
+    }
+
+    /// Tells the log what the client will not read, if there is something.
+    pub fn log(&self, context: &Context<'_>) {
+        let cause = self
+            .details
+            .as_ref()
+            .and_then(|details| details.cause.as_ref());
+        let (Some(cause), true) = (cause, self.status.is_server_error()) else {
+            return;
+        };
+        if self.status == StatusCode::INTERNAL_SERVER_ERROR {
+            failed!(error, self, context, cause);
+        } else {
+            failed!(warn, self, context, cause);
+        }
+    }
+}
+
+/// An error and its sources in one line.
+struct Chain<'a>(&'a dyn StdError);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}

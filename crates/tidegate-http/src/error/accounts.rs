@@ -1,0 +1,45 @@
+//! What an error of users, clients and their roles means at the REST endpoints.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use tidegate_oauth::{Error, ErrorKind};
+
+use super::Failure;
+
+impl Failure {
+    /// What an error of the directory means where users and clients are managed.
+    pub fn from_accounts(error: Error) -> Self {
+        let after = Duration::from_secs(error.retry_after().unwrap_or(1));
+        match (error.kind(), &error) {
+            (_, Error::InvalidMember { member, expected }) => {
+                Self::input(format!("`{member}`: expected {expected}"))
+            }
+            (_, Error::DefaultUserTaken) => Self::new(
+                StatusCode::CONFLICT,
+                error.code(),
+                "`default_user`: the tenant has a default user already; take it from that one first",
+            ),
+            (ErrorKind::Conflict, _) => {
+                Self::new(StatusCode::CONFLICT, error.code(), error.description())
+            }
+            (ErrorKind::NotFound, _) => Self::not_found(error.description()),
+            (ErrorKind::Throttled, _) => {
+                let text = "too many passwords are being hashed now";
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", text)
+                    .retrying_after(after)
+            }
+            (ErrorKind::Unavailable, _) => {
+                let text = "the database is not available";
+                Self::unavailable("DATABASE_UNAVAILABLE", text, after).caused_by(Some(error.into()))
+            }
+            (
+                ErrorKind::Internal
+                | ErrorKind::Client
+                | ErrorKind::Token
+                | ErrorKind::InvalidRequest,
+                _,
+            ) => Self::internal(error),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The error body of the OAuth endpoints (RFC 6749, section 5.2).
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use http::header::{HeaderValue, PRAGMA};
+use http::{Response, StatusCode};
+use serde::Serialize;
+use tidegate_oauth as oauth;
+
+use super::{Challenge, Failure};
+use crate::body::Body;
+use crate::report::{Context, Protocol};
+
+#[derive(Serialize)]
+struct OAuthError<'a> {
+    error: &'static str,
+    error_description: &'a str,
+    #[serde(flatten)]
+    rest: Option<RestMembers<'a>>,
+}
+
+/// The members that the guest endpoint shows beside those of OAuth.
+#[derive(Serialize)]
+struct RestMembers<'a> {
+    success: bool,
+    message: &'a str,
+    code: u16,
+    #[serde(rename = "errorCode")]
+    error_code: &'static str,
+}
+
+impl Failure {
+    /// What an error of the issuer means at an OAuth endpoint; `by_basic` tells whether the client
+    /// used HTTP Basic.
+    pub fn from_oauth(error: oauth::Error, by_basic: bool) -> Self {
+        let status = match error.kind() {
+            oauth::ErrorKind::Client => StatusCode::UNAUTHORIZED,
+            oauth::ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            oauth::ErrorKind::Throttled => throttled(&error),
+            oauth::ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            oauth::ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            oauth::ErrorKind::InvalidRequest
+            | oauth::ErrorKind::Token
+            | oauth::ErrorKind::Conflict => StatusCode::BAD_REQUEST,
+        };
+        let mut failure = Self::new(status, error.code(), error.description());
+        if let Some(after) = error.retry_after() {
+            failure = failure.retrying_after(Duration::from_secs(after));
+        }
+        if by_basic && status == StatusCode::UNAUTHORIZED {
+            failure = failure.challenging(Challenge::Basic);
+        }
+        if status.is_server_error() {
+            failure.caused_by(Some(error.into()))
+        } else {
+            failure
+        }
+    }
+
+    /// What an error of the issuer means where a bearer token is shown.
+    pub fn from_bearer(error: oauth::Error) -> Self {
+        match error.kind() {
+            oauth::ErrorKind::Throttled | oauth::ErrorKind::Unavailable => {
+                let after = Duration::from_secs(error.retry_after().unwrap_or(1));
+                let text = "the service cannot check the token now";
+                Self::unavailable("DATABASE_UNAVAILABLE", text, after).caused_by(Some(error.into()))
+            }
+            oauth::ErrorKind::Internal => Self::internal(error),
+            _ => Self::invalid_token(error.description()),
+        }
+    }
+
+    /// The answer of an OAuth endpoint; `guest` adds the members that it shows beside.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "strings and numbers can be written"
+    )]
+    pub fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
+        self.code = self.oauth_name();
+        self.log(context);
+        // A client in use splits these bodies at a colon that a blank follows.
+        let message: Cow<'_, str> = if self.message.contains(": ") {
+            self.message.replace(": ", ", ").into()
+        } else {
+            Cow::Borrowed(&self.message)
+        };
+        let body = OAuthError {
+            error: self.code,
+            error_description: &message,
+            rest: guest.then(|| RestMembers {
+                success: false,
+                message: &message,
+                code: self.status.as_u16(),
+                error_code: self.code,
+            }),
+        };
+        let body = serde_json::to_vec(&body).expect("strings and numbers can be written");
+        let mut response = self.response(body, Protocol::OAuth);
+        response
+            .headers_mut()
+            .insert(PRAGMA, HeaderValue::from_static("no-cache"));
+        response
+    }
+
+    /// The name in `error`: failures of the edge have one of REST, which OAuth clients do not know.
+    fn oauth_name(&self) -> &'static str {
+        match self.code {
+            "INPUT_VALIDATION_ERROR"
+            | "INVALID_JSON"
+            | "PAYLOAD_TOO_LARGE"
+            | "REQUEST_TIMEOUT"
+            | "UNSUPPORTED_MEDIA_TYPE" => "invalid_request",
+            "INTERNAL_ERROR" => "server_error",
+            name => name,
+        }
+    }
+}
+
+/// Too many attempts are the caller's doing; too much work at once is not.
+fn throttled(error: &oauth::Error) -> StatusCode {
+    match error {
+        oauth::Error::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::TOO_MANY_REQUESTS,
+    }
+}

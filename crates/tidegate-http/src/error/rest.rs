@@ -1,0 +1,120 @@
+//! The error body of the REST and SQL endpoints.
+
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE,
+    WWW_AUTHENTICATE,
+};
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::{Details, Failure};
+use crate::body::Body;
+use crate::report::{Context, Errors, Protocol};
+
+/// The media type of JSON.
+pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+/// `Cache-Control` for what must not be cached.
+pub const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+#[derive(Serialize)]
+struct RestError<'a> {
+    success: bool,
+    message: &'a str,
+    code: u16,
+    #[serde(rename = "errorCode")]
+    error_code: &'static str,
+    #[serde(flatten)]
+    database: Option<DatabaseError<'a>>,
+}
+
+#[derive(Serialize)]
+struct DatabaseError<'a> {
+    sqlstate: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constraint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    retryable: bool,
+}
+
+impl Failure {
+    /// The answer of the REST and SQL endpoints.
+    pub fn into_rest(self, context: &Context<'_>) -> Response<Body> {
+        self.log(context);
+        self.response(self.rest_body(), Protocol::Rest)
+    }
+
+    /// The body of that answer.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "strings and numbers can be written"
+    )]
+    pub fn rest_body(&self) -> Vec<u8> {
+        let rejection = self.rejection();
+        let body = RestError {
+            success: false,
+            message: &self.message,
+            code: self.status.as_u16(),
+            error_code: self.code,
+            database: rejection.map(|rejection| DatabaseError {
+                sqlstate: &rejection.sqlstate,
+                detail: rejection.detail.as_deref(),
+                hint: rejection.hint.as_deref(),
+                position: rejection.position,
+                constraint: rejection.constraint.as_deref(),
+                column: rejection.column.as_deref(),
+                table: rejection.table.as_deref(),
+                retryable: self.retryable(),
+            }),
+        };
+        serde_json::to_vec(&body).expect("strings and numbers can be written")
+    }
+
+    /// The answer with this body and the headers that the failure asks for.
+    pub fn response(&self, body: Vec<u8>, protocol: Protocol) -> Response<Body> {
+        let mut response = Response::new(Body::from(bytes::Bytes::from(body)));
+        let errors = Errors::of_failure(protocol, self);
+        response.body_mut().subject.errors = Some(Box::new(errors));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        if self.status == StatusCode::UPGRADE_REQUIRED {
+            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        }
+        let Some(Details {
+            retry_after,
+            allow,
+            challenge,
+            ..
+        }) = self.details.as_deref()
+        else {
+            return response;
+        };
+        if let Some(after) = retry_after {
+            // Whole seconds, rounded up, so that nobody comes too early.
+            let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+            headers.insert(RETRY_AFTER, seconds.max(1).into());
+        }
+        if let Some(allow) = allow {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        if let Some(challenge) = challenge {
+            headers.insert(
+                WWW_AUTHENTICATE,
+                HeaderValue::from_static(challenge.header()),
+            );
+        }
+        response
+    }
+}

@@ -1,0 +1,129 @@
+//! What errors of statements, request bodies and the catalog mean.
+
+use http::StatusCode;
+use tidegate_sql::request::RequestError;
+use tidegate_sql::{Error, InputError, LoginRefused, Rejection};
+
+use super::{Challenge, Failure, sqlstate};
+use crate::memory::Exhausted;
+
+/// The text for [`LoginRefused`].
+const LOGIN_REFUSED: &str =
+    "PostgreSQL refuses the login of this user's role; the operator finds the repair in the log";
+
+impl Failure {
+    /// What an error of a statement means; `anonymous` tells whether the caller might do better
+    /// with a token.
+    pub fn from_sql(error: Error, anonymous: bool) -> Self {
+        match error {
+            Error::Input(input) => input.into(),
+            Error::Rejected(rejection) => Self::rejected(*rejection, anonymous),
+            Error::Deadline => {
+                let text = "the statement did not end before its deadline";
+                Self::new(StatusCode::GATEWAY_TIMEOUT, "STATEMENT_TIMEOUT", text)
+            }
+            Error::PoolTimeout { retry_after } => {
+                let text = "no connection to the database became free in time";
+                Self::unavailable("POOL_TIMEOUT", text, retry_after)
+            }
+            Error::Unavailable {
+                source: Some(source),
+                ..
+            } if source.is::<Exhausted>() => Self::exhausted(),
+            Error::Unavailable {
+                retry_after,
+                source,
+            } => {
+                let text = match &source {
+                    Some(source) if source.is::<LoginRefused>() => LOGIN_REFUSED,
+                    _ => "the database is not available",
+                };
+                let said = source.as_deref().and_then(|said| said.downcast_ref());
+                // The code is enough to act on; the message may name files of the server.
+                let code = said.map(|Rejection { sqlstate, .. }| Rejection {
+                    sqlstate: sqlstate.clone(),
+                    ..Rejection::default()
+                });
+                let failure = Self::unavailable("DATABASE_UNAVAILABLE", text, retry_after);
+                let mut failure = failure.caused_by(source);
+                failure.details_mut().rejection = code;
+                failure
+            }
+            Error::NoDatabase => Self::not_found("the database is not there"),
+            Error::ResultTooLarge(limit) => Self::too_large(format!(
+                "the result, or where rows are streamed one row of it, is larger than {limit} bytes; ask for smaller values, for fewer rows, or for `output_format` csv or ndjson, which are streamed row by row"
+            )),
+            Error::Internal(source) => Self::internal(source),
+            gone @ Error::SinkClosed => Self::internal(gone),
+        }
+    }
+
+    fn rejected(rejection: Rejection, anonymous: bool) -> Self {
+        let status = sqlstate::status(&rejection.sqlstate, anonymous);
+        // A limit that somebody set, such as `temp_file_limit`: nothing is away.
+        let limit = rejection.sqlstate == "53400";
+        let code = match status {
+            StatusCode::SERVICE_UNAVAILABLE if !limit => "DATABASE_UNAVAILABLE",
+            StatusCode::GATEWAY_TIMEOUT => "STATEMENT_TIMEOUT",
+            _ => "SQL_ERROR",
+        };
+        let message = match &rejection.place {
+            Some(place) => format!("`{place}`: {}", rejection.message),
+            None => rejection.message.clone(),
+        };
+        let mut failure = Self::new(status, code, message);
+        let details = failure.details_mut();
+        details.rejection = Some(rejection);
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE if !limit => {
+                details.retry_after = Some(std::time::Duration::from_secs(1));
+            }
+            StatusCode::UNAUTHORIZED => details.challenge = Some(Challenge::Bearer),
+            StatusCode::METHOD_NOT_ALLOWED => details.allow = Some("POST, OPTIONS"),
+            _ => {}
+        }
+        failure
+    }
+
+    /// What an error of the catalog means.
+    pub fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
+        match error {
+            tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),
+            ours @ (tidegate_catalog::Error::Document | tidegate_catalog::Error::Malformed(_)) => {
+                Self::internal(ours)
+            }
+            tidegate_catalog::Error::NoTable => Self::not_found("there is no such table"),
+            tidegate_catalog::Error::OwnsTable => {
+                Self::conflict("the sub-user owns the table, and an owner's rights cannot be taken")
+            }
+            nobody @ tidegate_catalog::Error::NobodyMayGrant { .. } => {
+                Self::conflict(nobody.to_string())
+            }
+            elsewhere @ tidegate_catalog::Error::GrantedElsewhere { .. } => Self::conflict(
+                format!("{elsewhere}, which this cannot take; revoke that first"),
+            ),
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let message = error.to_string();
+        match error {
+            InputError::StatementNotAllowed { .. } => {
+                Self::new(StatusCode::FORBIDDEN, "STATEMENT_NOT_ALLOWED", message)
+            }
+            _ => Self::input(message),
+        }
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::InvalidJson { .. } => Self::invalid_json(error.to_string()),
+            RequestError::InvalidBody { .. } => Self::input(error.to_string()),
+            RequestError::Input(input) => input.into(),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The errors of failures, for the log and the metrics.
+
+use super::Failure;
+use crate::report::{Errors, Protocol};
+
+impl Errors {
+    /// The failure that an answer tells.
+    pub fn of_failure(protocol: Protocol, failure: &Failure) -> Self {
+        let counts = vec![(failure.code, 1)];
+        Self::new(protocol, counts, failure.rejection())
+    }
+
+    /// The errors of JSON-RPC calls, if there are any. Their codes are those of REST, which tell
+    /// more than the numbers of JSON-RPC.
+    pub fn of_rpc(failures: &[Failure]) -> Option<Self> {
+        let first = failures.first()?;
+        let mut errors = Self::of_failure(Protocol::JsonRpc, first);
+        for failure in &failures[1..] {
+            let known = errors.counts.iter_mut();
+            match known.into_iter().find(|(code, _)| *code == failure.code) {
+                Some((_, count)) => *count += 1,
+                None => errors.counts.push((failure.code, 1)),
+            }
+        }
+        Some(errors)
+    }
+}

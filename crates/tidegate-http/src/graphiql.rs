@@ -1,0 +1,105 @@
+//! The built GraphiQL page that the operator hands in (docs/adr/0008-graphql-page.md).
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+/// The page's own file; the others are what it loads.
+const PAGE: &str = "page.html";
+/// What the page must leave to the server.
+const NONCE: &str = "{{nonce}}";
+/// Where the page leaves the path of the service's address.
+const BASE: &str = "{{base}}";
+
+/// Why a folder holds no GraphiQL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GraphiqlError {
+    /// It has no page.
+    #[error("page.html is missing")]
+    NoPage,
+    /// Its page is no text, or was not built for this service.
+    #[error("page.html is not a page that `npm run build` made for this service")]
+    ForeignPage,
+}
+
+/// GraphiQL, as built from its sources: a page and what it loads.
+pub struct Graphiql {
+    page: String,
+    assets: HashMap<String, Bytes>,
+    nonce: fn() -> [u8; 16],
+}
+
+impl Graphiql {
+    /// Takes the files of a build by their names, and what makes the random number that each page
+    /// carries (CSP 3, section 2.3.1).
+    ///
+    /// # Errors
+    ///
+    /// When the page is not among them, or was built for something else.
+    pub fn new(
+        files: impl IntoIterator<Item = (String, Vec<u8>)>,
+        nonce: fn() -> [u8; 16],
+    ) -> Result<Self, GraphiqlError> {
+        let mut assets: HashMap<_, _> = files
+            .into_iter()
+            .map(|(name, bytes)| (name, Bytes::from(bytes)))
+            .collect();
+        let page = assets.remove(PAGE).ok_or(GraphiqlError::NoPage)?;
+        let page = String::from_utf8(page.into()).map_err(|_| GraphiqlError::ForeignPage)?;
+        if !page.contains(NONCE) {
+            return Err(GraphiqlError::ForeignPage);
+        }
+        Ok(Self {
+            page,
+            assets,
+            nonce,
+        })
+    }
+
+    /// The page for a service below the path `base`, and its nonce.
+    pub fn page(&self, base: &str) -> (String, String) {
+        let nonce = format!("{:032x}", u128::from_be_bytes((self.nonce)()));
+        let page = self.page.replace(BASE, base).replace(NONCE, &nonce);
+        (page, nonce)
+    }
+
+    /// A file that the page loads.
+    pub fn asset(&self, name: &str) -> Option<&Bytes> {
+        self.assets.get(name)
+    }
+}
+
+impl std::fmt::Debug for Graphiql {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Graphiql")
+            .field("assets", &self.assets.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(page: &'static str) -> Vec<(String, Vec<u8>)> {
+        vec![(PAGE.to_owned(), page.into())]
+    }
+
+    #[test]
+    fn a_page_says_where_it_stands_and_carries_its_nonce() {
+        let files = files("<script nonce=\"{{nonce}}\" src=\"{{base}}/a.js\">");
+        let built = Graphiql::new(files, || [7; 16]).unwrap();
+        let (page, nonce) = built.page("/db");
+        assert_eq!(nonce, "07".repeat(16));
+        assert_eq!(page, format!("<script nonce=\"{nonce}\" src=\"/db/a.js\">"));
+    }
+
+    #[test]
+    fn other_folders_are_refused() {
+        let nonce = || [0; 16];
+        let error = Graphiql::new([], nonce).unwrap_err();
+        assert_eq!(error, GraphiqlError::NoPage);
+        let error = Graphiql::new(files("<p>Hello</p>"), nonce).unwrap_err();
+        assert_eq!(error, GraphiqlError::ForeignPage);
+    }
+}

@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+
+/// Implements `Debug` by the type's name alone, because its fields may hold values of callers.
+macro_rules! opaque_debug {
+    ($type:ident) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+pub mod app;
+pub mod authenticate;
+pub mod body;
+pub mod call;
+pub mod error;
+pub mod forwarded;
+mod graphiql;
+pub mod limits;
+pub mod memory;
+pub mod metrics;
+pub mod negotiate;
+pub mod operation;
+pub mod percent;
+pub mod report;
+pub mod request_body;
+mod statements;
+pub mod trace;
+
+pub use app::{App, AppBuilder};
+pub use error::Failure;
+pub use graphiql::{Graphiql, GraphiqlError};

@@ -1,0 +1,203 @@
+//! How much memory all requests together may hold in bodies and collected answers, and how it is
+//! shared.
+//!
+//! A tenant may hold as much as it leaves free: half of everything when it is alone, a third when
+//! another tenant does the same, and so on. So something is free whatever one of them does. Anonymous
+//! callers of all tenants together may hold a third of what they leave free, which is a quarter of
+//! everything when they are alone, and those of one tenant half of that part in the same way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidegate_sql::DatabaseName;
+
+/// Nothing is left for this holder; what is held now comes back when its requests end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("all memory for large bodies and answers is in use")]
+pub struct Exhausted;
+
+/// Whose share a request takes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// The users of a tenant.
+    Tenant(DatabaseName),
+    /// Whoever runs as the default user of a tenant; without a name callers who have not signed in
+    /// anywhere yet.
+    Anonymous(Option<DatabaseName>),
+}
+
+impl Holder {
+    const fn is_anonymous(&self) -> bool {
+        matches!(self, Self::Anonymous(_))
+    }
+}
+
+/// The memory of all requests.
+#[derive(Clone, Debug)]
+pub struct Memory(Arc<Mutex<Held>>);
+
+#[derive(Debug)]
+struct Held {
+    /// What nobody holds.
+    free: u64,
+    /// What all anonymous callers hold.
+    anonymous: u64,
+    /// What each holder holds, where that is something.
+    holders: HashMap<Holder, u64>,
+}
+
+impl Memory {
+    /// A budget of `bytes`.
+    pub fn new(bytes: u64) -> Self {
+        Self(Arc::new(Mutex::new(Held {
+            free: bytes,
+            anonymous: 0,
+            holders: HashMap::new(),
+        })))
+    }
+
+    /// A request's share, which is empty at first.
+    pub fn share(&self, holder: Holder) -> Share {
+        Share {
+            memory: self.clone(),
+            holder,
+            held: 0,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn take(&mut self, holder: &Holder, bytes: u64) -> Result<(), Exhausted> {
+        let free = self.free.checked_sub(bytes).ok_or(Exhausted)?;
+        let own = self.holders.get(holder).copied().unwrap_or_default() + bytes;
+        let anonymous = self.anonymous + if holder.is_anonymous() { bytes } else { 0 };
+        let fits = match holder {
+            Holder::Tenant(_) => own <= free,
+            Holder::Anonymous(_) => (free / 3)
+                .checked_sub(anonymous)
+                .is_some_and(|left| own <= left),
+        };
+        if !fits {
+            return Err(Exhausted);
+        }
+        (self.free, self.anonymous) = (free, anonymous);
+        match self.holders.get_mut(holder) {
+            Some(held) => *held = own,
+            None => {
+                self.holders.insert(holder.clone(), own);
+            }
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self, holder: &Holder, bytes: u64) {
+        self.free += bytes;
+        if holder.is_anonymous() {
+            self.anonymous -= bytes;
+        }
+        if let Some(held) = self.holders.get_mut(holder) {
+            *held -= bytes;
+            if *held == 0 {
+                self.holders.remove(holder);
+            }
+        }
+    }
+}
+
+/// What one request holds; given back when it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    memory: Memory,
+    holder: Holder,
+    held: u64,
+}
+
+impl Share {
+    /// Takes more.
+    ///
+    /// # Errors
+    ///
+    /// [`Exhausted`] when that much is not left for the holder; then nothing was taken.
+    pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
+        self.memory.lock().take(&self.holder, bytes)?;
+        self.held += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if self.held > 0 {
+            self.memory.lock().give_back(&self.holder, self.held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(name: &str) -> Holder {
+        Holder::Tenant(DatabaseName::new(name))
+    }
+
+    fn anonymous(name: &str) -> Holder {
+        Holder::Anonymous(Some(DatabaseName::new(name)))
+    }
+
+    /// Takes one byte after the other for as long as there are some; how many.
+    fn fill(share: &mut Share) -> u64 {
+        while share.take(1).is_ok() {}
+        share.held
+    }
+
+    #[test]
+    fn a_share_that_ends_gives_back_what_it_held() {
+        let memory = Memory::new(20);
+        let (mut one, mut two) = (memory.share(tenant("a")), memory.share(tenant("a")));
+        one.take(4).unwrap();
+        one.take(4).unwrap();
+        assert_eq!(two.take(3), Err(Exhausted));
+        two.take(2).unwrap();
+        drop(one);
+        two.take(8).unwrap();
+        assert_eq!(two.take(1), Err(Exhausted));
+        drop(two);
+        let held = memory.lock();
+        assert_eq!((held.free, held.holders.len()), (20, 0));
+    }
+
+    #[test]
+    fn a_tenant_leaves_something_for_every_other() {
+        let memory = Memory::new(1_200);
+        let mut shares: Vec<_> = ["a", "b", "c", "d"]
+            .map(|name| memory.share(tenant(name)))
+            .into();
+        let taken: Vec<_> = shares.iter_mut().map(fill).collect();
+        assert_eq!(taken, [600, 300, 150, 75]);
+        let mut later = memory.share(anonymous("a"));
+        assert!(fill(&mut later) > 0);
+    }
+
+    #[test]
+    fn anonymous_callers_share_a_quarter_and_leave_the_rest_to_users() {
+        let memory = Memory::new(1_200);
+        let mut of_one = memory.share(anonymous("a"));
+        assert_eq!(fill(&mut of_one), 171);
+        let mut more = memory.share(anonymous("a"));
+        assert_eq!(more.take(1), Err(Exhausted));
+        let mut of_others: Vec<_> = (0..50)
+            .map(|number| memory.share(anonymous(&number.to_string())))
+            .collect();
+        let others: u64 = of_others.iter_mut().map(fill).sum();
+        assert!((270..=300).contains(&(171 + others)), "{others}");
+        let mut user = memory.share(tenant("a"));
+        assert!(fill(&mut user) >= 450);
+        drop((of_one, of_others));
+        assert_eq!(memory.lock().anonymous, 0);
+    }
+}

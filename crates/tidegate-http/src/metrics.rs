@@ -1,0 +1,221 @@
+//! What is counted, as Prometheus reads it (text exposition format 0.0.4).
+//!
+//! A few atomics in an array: counting a request costs no lock, no allocation and no look-up.
+
+mod errors;
+mod process;
+
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::report::Errors;
+
+use errors::ErrorCounts;
+
+/// Upper bounds of the latency histogram, in seconds: no bound is more than 2.5 times the one before
+/// it, up to the deadline of statements, so that quantiles can be told everywhere between.
+const BOUNDS: [f64; 16] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0,
+    60.0,
+];
+
+/// The number of routes that can be counted.
+pub const ROUTES: usize = 64;
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// Writes metrics of another part of the service, in the text format, each family with its
+/// `# HELP` and `# TYPE` lines.
+pub trait MetricsSource: Send + Sync {
+    /// Appends the metrics.
+    fn write(&self, text: &mut String) -> fmt::Result;
+}
+
+impl<F: Fn(&mut String) -> fmt::Result + Send + Sync> MetricsSource for F {
+    fn write(&self, text: &mut String) -> fmt::Result {
+        self(text)
+    }
+}
+
+/// The counters of the edge.
+#[derive(Debug)]
+pub struct Metrics {
+    /// By the index of the route; the last place is for requests without a route.
+    routes: [PerRoute; ROUTES + 1],
+    in_flight: AtomicI64,
+    connections: AtomicI64,
+    sockets: AtomicI64,
+    aborted: AtomicU64,
+    errors: ErrorCounts,
+}
+
+#[derive(Debug, Default)]
+struct PerRoute {
+    classes: [AtomicU64; CLASSES.len()],
+    /// Requests by the first bound that they did not exceed; the last place is for the others.
+    buckets: [AtomicU64; BOUNDS.len() + 1],
+    microseconds: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            routes: std::array::from_fn(|_| PerRoute::default()),
+            in_flight: AtomicI64::default(),
+            connections: AtomicI64::default(),
+            sockets: AtomicI64::default(),
+            aborted: AtomicU64::default(),
+            errors: ErrorCounts::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts a request that begins.
+    pub fn begin(&self) {
+        self.in_flight.fetch_add(1, Relaxed);
+    }
+
+    /// Adds to the number of open connections.
+    pub fn connection(&self, change: i64) {
+        self.connections.fetch_add(change, Relaxed);
+    }
+
+    /// Adds to the number of open sockets (RFC 6455).
+    pub fn socket(&self, change: i64) {
+        self.sockets.fetch_add(change, Relaxed);
+    }
+
+    /// Counts the errors of an answer.
+    pub fn errors(&self, errors: &Errors) {
+        self.errors.count(errors);
+    }
+
+    /// Counts a request that has ended. `route` is the index of its route, if it has one.
+    pub fn end(&self, route: Option<usize>, status: u16, took: Duration, complete: bool) {
+        self.in_flight.fetch_sub(1, Relaxed);
+        if !complete {
+            self.aborted.fetch_add(1, Relaxed);
+        }
+        let Some(route) = self.routes.get(route.unwrap_or(ROUTES)) else {
+            return;
+        };
+        let class = usize::from(status / 100).clamp(1, CLASSES.len()) - 1;
+        route.classes[class].fetch_add(1, Relaxed);
+        let seconds = took.as_secs_f64();
+        let bucket = BOUNDS
+            .iter()
+            .position(|bound| seconds <= *bound)
+            .unwrap_or(BOUNDS.len());
+        route.buckets[bucket].fetch_add(1, Relaxed);
+        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        route.microseconds.fetch_add(microseconds, Relaxed);
+    }
+
+    /// All metrics in Prometheus' text format: those of HTTP by the `paths` of the routes, and those
+    /// of `sources`.
+    pub fn text<'a>(
+        &self,
+        paths: &[&'static str],
+        sources: impl Iterator<Item = &'a dyn MetricsSource>,
+    ) -> Result<String, fmt::Error> {
+        let mut text = String::with_capacity(8 * 1024);
+        self.requests(paths, &mut text)?;
+        self.durations(paths, &mut text)?;
+        self.errors.write(&mut text)?;
+        gauge(
+            &mut text,
+            "tidegate_http_requests_in_flight",
+            "HTTP requests whose answer has not ended.",
+            self.in_flight.load(Relaxed),
+        )?;
+        gauge(
+            &mut text,
+            "tidegate_http_connections",
+            "Open HTTP connections, those of WebSockets included.",
+            self.connections.load(Relaxed),
+        )?;
+        gauge(
+            &mut text,
+            "tidegate_websockets",
+            "Open WebSockets.",
+            self.sockets.load(Relaxed),
+        )?;
+        text.push_str(
+            "# HELP tidegate_http_aborted_total HTTP answers that broke off before their end.\n",
+        );
+        text.push_str("# TYPE tidegate_http_aborted_total counter\n");
+        writeln!(
+            text,
+            "tidegate_http_aborted_total {}",
+            self.aborted.load(Relaxed)
+        )?;
+        process::write(&mut text)?;
+        for source in sources {
+            source.write(&mut text)?;
+        }
+        Ok(text)
+    }
+
+    fn requests(&self, paths: &[&str], text: &mut String) -> fmt::Result {
+        text.push_str("# HELP tidegate_http_requests_total HTTP requests that are over, by route and status class.\n");
+        text.push_str("# TYPE tidegate_http_requests_total counter\n");
+        for (name, route) in self.named(paths) {
+            for (class, count) in CLASSES.iter().zip(&route.classes) {
+                let count = count.load(Relaxed);
+                if count > 0 {
+                    writeln!(
+                        text,
+                        "tidegate_http_requests_total{{route=\"{name}\",status=\"{class}\"}} {count}"
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn durations(&self, paths: &[&str], text: &mut String) -> fmt::Result {
+        const NAME: &str = "tidegate_http_request_duration_seconds";
+        writeln!(
+            text,
+            "# HELP {NAME} Seconds from the head of an HTTP request to the end of its answer, by route."
+        )?;
+        writeln!(text, "# TYPE {NAME} histogram")?;
+        for (name, route) in self.named(paths) {
+            let mut sum = 0;
+            let counts: Vec<u64> = route
+                .buckets
+                .iter()
+                .map(|count| count.load(Relaxed))
+                .collect();
+            if counts.iter().all(|count| *count == 0) {
+                continue;
+            }
+            for (count, bound) in counts.iter().zip(BOUNDS) {
+                sum += count;
+                writeln!(
+                    text,
+                    "{NAME}_bucket{{route=\"{name}\",le=\"{bound}\"}} {sum}"
+                )?;
+            }
+            sum += counts[BOUNDS.len()];
+            writeln!(text, "{NAME}_bucket{{route=\"{name}\",le=\"+Inf\"}} {sum}")?;
+            let seconds = Duration::from_micros(route.microseconds.load(Relaxed)).as_secs_f64();
+            writeln!(text, "{NAME}_sum{{route=\"{name}\"}} {seconds}")?;
+            writeln!(text, "{NAME}_count{{route=\"{name}\"}} {sum}")?;
+        }
+        Ok(())
+    }
+
+    fn named<'a>(&'a self, paths: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a PerRoute)> {
+        let routes = paths.iter().copied().zip(&self.routes);
+        routes.chain(std::iter::once(("none", &self.routes[ROUTES])))
+    }
+}
+
+fn gauge(text: &mut String, name: &str, help: &str, value: i64) -> fmt::Result {
+    writeln!(
+        text,
+        "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
+    )
+}

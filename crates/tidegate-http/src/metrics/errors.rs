@@ -1,0 +1,41 @@
+//! Errors by code.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::report::{Errors, Protocol};
+
+/// How often each error was told. The labels are constants of the code, so their number is bounded.
+#[derive(Debug, Default)]
+pub(super) struct ErrorCounts(Mutex<BTreeMap<(Protocol, &'static str), u64>>);
+
+impl ErrorCounts {
+    pub(super) fn count(&self, errors: &Errors) {
+        let mut counts = self.lock();
+        for (code, more) in &errors.counts {
+            *counts.entry((errors.protocol, code)).or_default() += more;
+        }
+    }
+
+    pub(super) fn write(&self, text: &mut String) -> fmt::Result {
+        const NAME: &str = "tidegate_errors_total";
+        writeln!(
+            text,
+            "# HELP {NAME} Errors in responses, by protocol and error code; one answer can hold several."
+        )?;
+        writeln!(text, "# TYPE {NAME} counter")?;
+        for ((protocol, code), count) in &*self.lock() {
+            let protocol = protocol.name();
+            writeln!(
+                text,
+                "{NAME}{{protocol=\"{protocol}\",code=\"{code}\"}} {count}"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Protocol, &'static str), u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,321 @@
+//! What a request says it wants: `Accept`, `Prefer`, content types.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName};
+use tidegate_sql::OutputFormat;
+
+use crate::error::Failure;
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// The form of a request body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentType {
+    /// `application/json`.
+    Json,
+    /// `application/json-rpc` (JSON-RPC over HTTP).
+    JsonRpc,
+    /// `application/x-www-form-urlencoded`.
+    Form,
+}
+
+impl ContentType {
+    /// Reads `Content-Type`; a body without one is taken for JSON.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let Some(value) = headers.get(CONTENT_TYPE) else {
+            return Some(Self::Json);
+        };
+        let essence = value.to_str().ok()?.split(';').next()?.trim();
+        if essence.eq_ignore_ascii_case("application/json") {
+            Some(Self::Json)
+        } else if essence.eq_ignore_ascii_case("application/json-rpc") {
+            Some(Self::JsonRpc)
+        } else if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            Some(Self::Form)
+        } else {
+            None
+        }
+    }
+}
+
+/// An item of a list with weights (RFC 9110, section 12.4.2), without its other parameters.
+pub fn weighted(item: &str) -> (&str, f32) {
+    let mut parts = item.split(';').map(str::trim);
+    let name = parts.next().unwrap_or_default();
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+    (
+        name,
+        weight.and_then(|weight| weight.parse().ok()).unwrap_or(1.0),
+    )
+}
+
+/// The format of a result: `output_format` wins over `Accept`; JSON when neither says anything.
+///
+/// # Errors
+///
+/// 406 when `Accept` excludes the format and is not `application/json`.
+pub fn output_format(
+    named: Option<OutputFormat>,
+    headers: &HeaderMap,
+) -> Result<OutputFormat, Failure> {
+    let mut accepted = headers.get_all(ACCEPT).iter().peekable();
+    // What nearly every client sends needs no list.
+    if accepted
+        .peek()
+        .is_none_or(|value| EASY.contains(&value.as_bytes()))
+    {
+        return Ok(named.unwrap_or_default());
+    }
+    let ranges: Vec<_> = accepted
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','))
+        .map(weighted)
+        .filter(|(range, _)| !range.is_empty())
+        .collect();
+    // An `Accept` that names nothing asks for nothing (RFC 9110, section 12.5.1).
+    if ranges.is_empty() {
+        return Ok(named.unwrap_or_default());
+    }
+    let quality = |format| {
+        ranges
+            .iter()
+            .filter_map(|range| matches(range, format))
+            .max()
+    };
+    let Some(named) = named else {
+        return best(quality).ok_or_else(|| {
+            Failure::not_acceptable("the result can be had as application/json, text/csv, application/x-ndjson or application/geo+json")
+        });
+    };
+    let json = ranges
+        .iter()
+        .any(|(range, _)| range.eq_ignore_ascii_case("application/json"));
+    match quality(named) {
+        Some((_, weight)) if weight > 0 => Ok(named),
+        _ if json => Ok(named),
+        _ => Err(Failure::not_acceptable(
+            "`Accept` excludes the format that `output_format` asks for",
+        )),
+    }
+}
+
+const EASY: [&[u8]; 3] = [
+    b"*/*",
+    b"application/json",
+    b"application/json; charset=utf-8",
+];
+
+const FORMATS: [OutputFormat; 4] = [
+    OutputFormat::Json,
+    OutputFormat::Csv,
+    OutputFormat::Ndjson,
+    OutputFormat::GeoJson,
+];
+
+/// How exactly a range names a format, and its weight in thousandths.
+type Match = (u8, u16);
+
+fn best(quality: impl Fn(OutputFormat) -> Option<Match>) -> Option<OutputFormat> {
+    let weighted = FORMATS
+        .iter()
+        .filter_map(|format| Some((*format, quality(*format)?)));
+    let mut best: Option<(OutputFormat, u16)> = None;
+    for (format, (_, weight)) in weighted {
+        if weight > 0 && best.is_none_or(|(_, known)| weight > known) {
+            best = Some((format, weight));
+        }
+    }
+    best.map(|(format, _)| format)
+}
+
+fn matches((range, weight): &(&str, f32), format: OutputFormat) -> Option<Match> {
+    let essence = format.media_type().split(';').next().unwrap_or_default();
+    let (kind, _) = essence.split_once('/')?;
+    let exactness = if range.eq_ignore_ascii_case(essence) {
+        2
+    } else if range
+        .strip_suffix("/*")
+        .is_some_and(|range| range.eq_ignore_ascii_case(kind))
+    {
+        1
+    } else if *range == "*/*" {
+        0
+    } else {
+        return None;
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the weight is clamped to what fits"
+    )]
+    let thousandths = (weight.clamp(0.0, 1.0) * 1000.0) as u16;
+    Some((exactness, thousandths))
+}
+
+/// What `Prefer` asks for (RFC 7240).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preferences {
+    /// `wait=<seconds>`: the longest time that the statement may take.
+    pub wait: Option<Duration>,
+    /// `timezone=<name>`: the zone for formatted values.
+    pub timezone: Option<String>,
+}
+
+impl Preferences {
+    /// Reads the preferences that we know; others are ignored, as RFC 7240 wants it.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a `wait` that is no number of seconds.
+    pub fn of(headers: &HeaderMap) -> Result<Self, Failure> {
+        let mut preferences = Self::default();
+        for line in headers.get_all(PREFER) {
+            for item in line.to_str().unwrap_or_default().split(',') {
+                preferences.read(item)?;
+            }
+        }
+        Ok(preferences)
+    }
+
+    fn read(&mut self, item: &str) -> Result<(), Failure> {
+        let preference = item.split(';').next().unwrap_or_default();
+        let Some((name, value)) = preference.split_once('=') else {
+            return Ok(());
+        };
+        let (name, value) = (name.trim(), value.trim().trim_matches('"'));
+        // The first of several counts (RFC 7240, section 2).
+        if name.eq_ignore_ascii_case("wait") && self.wait.is_none() {
+            self.wait = Some(seconds(value)?);
+        } else if name.eq_ignore_ascii_case("timezone") && self.timezone.is_none() {
+            self.timezone = Some(value.to_owned());
+        }
+        Ok(())
+    }
+
+    /// With a deadline that is at most this one.
+    pub fn within(mut self, most: Duration) -> Self {
+        self.wait = self.wait.map(|wait| wait.min(most));
+        self
+    }
+
+    /// The value of `Preference-Applied`, when something was asked for.
+    pub fn applied(&self) -> Option<String> {
+        let wait = self.wait.map(|wait| format!("wait={}", wait.as_secs_f64()));
+        let zone = self
+            .timezone
+            .as_ref()
+            .map(|zone| format!("timezone={zone}"));
+        match (wait, zone) {
+            (Some(wait), Some(zone)) => Some(format!("{wait}, {zone}")),
+            (wait, zone) => wait.or(zone),
+        }
+    }
+}
+
+fn seconds(value: &str) -> Result<Duration, Failure> {
+    let number = value.parse::<f64>().ok();
+    let wait = number.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    wait.ok_or_else(|| {
+        Failure::input(Cow::Borrowed(
+            "`Prefer: wait` must be a number of seconds, such as `wait=5`",
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn a_charset_does_not_change_the_content_type() {
+        for value in ["application/json", "Application/JSON; charset=latin1"] {
+            assert_eq!(
+                ContentType::of(&with("content-type", value)),
+                Some(ContentType::Json)
+            );
+        }
+        assert_eq!(ContentType::of(&with("content-type", "text/plain")), None);
+        assert_eq!(ContentType::of(&HeaderMap::new()), Some(ContentType::Json));
+    }
+
+    #[test]
+    fn output_format_wins_unless_accept_excludes_it() {
+        let csv = Some(OutputFormat::Csv);
+        for accept in [
+            "text/csv",
+            "*/*",
+            "text/*",
+            "application/json",
+            "application/json; charset=utf-8",
+        ] {
+            let format = output_format(csv, &with("accept", accept)).unwrap();
+            assert_eq!(format, OutputFormat::Csv, "{accept}");
+        }
+        for accept in ["image/png", "application/x-ndjson", "text/csv;q=0"] {
+            assert!(
+                output_format(csv, &with("accept", accept)).is_err(),
+                "{accept}"
+            );
+        }
+        assert_eq!(
+            output_format(csv, &HeaderMap::new()).unwrap(),
+            OutputFormat::Csv
+        );
+    }
+
+    #[test]
+    fn accept_chooses_where_output_format_is_silent() {
+        let cases = [
+            ("*/*", OutputFormat::Json),
+            ("application/json; charset=utf-8", OutputFormat::Json),
+            ("application/*", OutputFormat::Json),
+            ("text/csv", OutputFormat::Csv),
+            ("text/*", OutputFormat::Csv),
+            (
+                "text/html, application/x-ndjson;q=0.9, */*;q=0.8",
+                OutputFormat::Ndjson,
+            ),
+            ("application/geo+json", OutputFormat::GeoJson),
+            ("application/json;q=0.5, text/csv", OutputFormat::Csv),
+        ];
+        for (accept, format) in cases {
+            assert_eq!(
+                output_format(None, &with("accept", accept)).unwrap(),
+                format,
+                "{accept}"
+            );
+        }
+        assert!(output_format(None, &with("accept", "image/png")).is_err());
+        for empty in ["", " ", ","] {
+            let format = output_format(None, &with("accept", empty)).unwrap();
+            assert_eq!(format, OutputFormat::Json, "{empty:?}");
+        }
+    }
+
+    #[test]
+    fn preferences_that_nobody_knows_are_ignored() {
+        let headers = with(
+            "prefer",
+            "respond-async, wait=2.5, timezone=\"Europe/Berlin\", wait=9",
+        );
+        let preferences = Preferences::of(&headers).unwrap();
+        assert_eq!(preferences.wait, Some(Duration::from_millis(2_500)));
+        assert_eq!(preferences.timezone.as_deref(), Some("Europe/Berlin"));
+        assert_eq!(
+            preferences.applied().unwrap(),
+            "wait=2.5, timezone=Europe/Berlin"
+        );
+        for bad in ["wait=", "wait=soon", "wait=-1", "wait=nan"] {
+            assert!(Preferences::of(&with("prefer", bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Answers that are collected before the first byte leaves, so that an error is always an error.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tidegate_sql::{
+    BoxFuture, Column, Completion, Error, Flow, OutputFormat, RawRow, Result, RowSink, RowWriter,
+};
+
+use crate::app::App;
+use crate::authenticate::Caller;
+use crate::body::Content;
+use crate::memory::{Exhausted, Share};
+
+/// Bytes are kept in pieces of about this size: growing one buffer would copy all of it again and
+/// again, and need half as much on top.
+const PIECE: usize = 256 * 1024;
+/// Most answers fit in here.
+const FIRST: usize = 4 * 1024;
+
+/// Bytes in pieces, up to a limit.
+pub struct Pieces {
+    full: VecDeque<Bytes>,
+    full_size: u64,
+    open: BytesMut,
+    limit: u64,
+    /// Pays for the full pieces.
+    share: Share,
+}
+
+opaque_debug!(Pieces);
+
+impl Pieces {
+    /// Room for an answer to the caller.
+    pub fn of(app: &App, caller: &Caller) -> Self {
+        Self {
+            full: VecDeque::new(),
+            full_size: 0,
+            open: BytesMut::with_capacity(FIRST),
+            limit: app.limits().response,
+            share: app.memory().share(caller.holder()),
+        }
+    }
+
+    /// Appends bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.open.extend_from_slice(bytes);
+    }
+
+    /// The end, to append to.
+    pub fn open(&mut self) -> &mut BytesMut {
+        &mut self.open
+    }
+
+    /// Forgets everything.
+    pub fn discard(&mut self) {
+        self.full.clear();
+        self.full_size = 0;
+        self.open.clear();
+    }
+
+    /// Puts what is written away when it is a piece.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResultTooLarge`], and [`Error::Unavailable`] when the memory is in use.
+    pub fn close_full(&mut self) -> Result<()> {
+        if self.full_size + self.open.len() as u64 > self.limit {
+            return Err(Error::ResultTooLarge(self.limit));
+        }
+        if self.open.len() >= PIECE {
+            self.share.take(self.open.len() as u64).map_err(exhausted)?;
+            let next = BytesMut::with_capacity(PIECE + PIECE / 8);
+            let piece = std::mem::replace(&mut self.open, next).freeze();
+            self.full_size += piece.len() as u64;
+            self.full.push_back(piece);
+        }
+        Ok(())
+    }
+}
+
+/// The edge tells it from a database that is away by its source.
+fn exhausted(source: Exhausted) -> Error {
+    Error::Unavailable {
+        retry_after: Duration::from_secs(1),
+        source: Some(source.into()),
+    }
+}
+
+impl From<Pieces> for Content {
+    fn from(pieces: Pieces) -> Self {
+        let Pieces {
+            mut full,
+            full_size,
+            open,
+            share,
+            ..
+        } = pieces;
+        if full.is_empty() {
+            return Self::Whole(open.freeze());
+        }
+        let size = full_size + open.len() as u64;
+        if !open.is_empty() {
+            full.push_back(open.freeze());
+        }
+        Self::Pieces {
+            pieces: full,
+            size,
+            share: Some(share),
+        }
+    }
+}
+
+/// Collects a result.
+pub(crate) struct Collector {
+    writer: RowWriter,
+    pieces: Pieces,
+}
+
+impl Collector {
+    /// Appends the result to `pieces`.
+    pub(crate) fn new(writer: RowWriter, pieces: Pieces) -> Self {
+        Self { writer, pieces }
+    }
+
+    /// The format of the result, which is known once its columns are.
+    pub(crate) fn format(&self) -> OutputFormat {
+        self.writer.format()
+    }
+
+    /// Ends the result and gives everything back.
+    pub(crate) fn finish(mut self, completion: Completion) -> Result<Pieces> {
+        self.writer
+            .finish(completion.affected_rows, &mut self.pieces.open);
+        self.pieces.close_full()?;
+        Ok(self.pieces)
+    }
+}
+
+/// Begins a result: in JSON when the statement has no result columns, whatever was asked for.
+pub(super) fn start(writer: &mut RowWriter, columns: &[Column], out: &mut BytesMut) -> Result<()> {
+    if columns.is_empty() {
+        writer.fall_back_to_json();
+    }
+    Ok(writer.columns(columns, out)?)
+}
+
+impl RowSink for Collector {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        start(&mut self.writer, columns, &mut self.pieces.open)?;
+        self.pieces.close_full()
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        self.writer.row(row, &mut self.pieces.open)?;
+        self.pieces.close_full()?;
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,61 @@
+//! Schemas, their GraphQL APIs, and GraphQL operations.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tidegate_catalog::Schema;
+use tidegate_graphql::{Answer, Api, Context, Prepared};
+use tidegate_sql::Terms;
+
+use crate::app::App;
+use crate::authenticate::Caller;
+use crate::error::Failure;
+
+/// Answers from this size on count against the memory for large ones.
+pub const LARGE: u64 = 256 * 1024;
+
+/// The API of a schema as the caller sees it.
+pub async fn api(
+    app: &App,
+    caller: &Caller,
+    schema: &str,
+    terms: &Terms,
+) -> Result<Arc<Api>, Failure> {
+    let schema = self::schema(app, caller, schema, terms).await?;
+    let role = caller.login().map_or("", |login| login.role.as_str());
+    let api = app.apis().of(&schema, role).await;
+    api.map_err(Failure::internal)
+}
+
+/// A schema as the caller sees it.
+pub async fn schema(
+    app: &App,
+    caller: &Caller,
+    schema: &str,
+    terms: &Terms,
+) -> Result<Arc<Schema>, Failure> {
+    let missing = || Failure::not_found("there is no such schema, or no right to use it");
+    let login = caller.login().ok_or_else(missing)?;
+    let found = app.catalogs().schema(login, schema, terms).await;
+    let found = found.map_err(|error| Failure::from_catalog(error, caller.anonymous))?;
+    found.ok_or_else(missing)
+}
+
+/// Runs a query or a mutation whose data may have so many bytes, or as many as the API allows.
+pub async fn execute(
+    (app, api): (&App, &Api),
+    caller: &Caller,
+    (terms, room): (Terms, u64),
+    prepared: &Prepared,
+    variables: Option<&RawValue>,
+) -> Result<Answer, Failure> {
+    let context = Context {
+        executor: &**app.executor(),
+        principal: &caller.principal,
+        anonymous: caller.anonymous,
+        terms,
+        room,
+    };
+    let executed = api.execute(prepared, variables, context).await;
+    executed.map_err(|error| Failure::from_sql(error, caller.anonymous))
+}

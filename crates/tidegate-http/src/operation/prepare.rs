@@ -1,0 +1,96 @@
+//! From a request to a statement with its values and the writer of its answer.
+
+use tidegate_sql::datetime::Zone;
+use tidegate_sql::request::SqlRequest;
+use tidegate_sql::{BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::negotiate::Preferences;
+
+/// A request that can run.
+pub struct Prepared {
+    /// The statement with its values.
+    pub statement: BoundStatement,
+    /// The format of the response.
+    pub format: OutputFormat,
+    /// Writes the rows.
+    pub writer: RowWriter,
+}
+
+opaque_debug!(Prepared);
+
+impl Prepared {
+    /// Reads the statement and binds its values.
+    ///
+    /// # Errors
+    ///
+    /// 400 and 403, naming what is wrong.
+    pub fn new(
+        app: &App,
+        request: &SqlRequest<'_>,
+        format: OutputFormat,
+        preferences: &Preferences,
+    ) -> Result<Self, Failure> {
+        let SqlRequest {
+            q,
+            params,
+            type_hints,
+            type_formats,
+            id,
+            ..
+        } = request;
+        let statement = app.statements().read(q)?;
+        let mut options = OutputOptions {
+            timezone: preferences.timezone.as_deref().map(zone).transpose()?,
+            id: id.map(|id| id.get().to_owned()),
+            ..OutputOptions::default()
+        };
+        if !type_formats.is_empty() {
+            options.placeholders = statement.placeholders().to_vec();
+            let owned = type_formats
+                .iter()
+                .map(|(name, format)| (name.to_string(), format.to_string()));
+            options.type_formats = owned.collect();
+        }
+        let mut bound = statement.bind(params, type_hints, type_formats)?;
+        if let Some(zone) = &options.timezone {
+            bound = bound.in_zone(zone);
+        }
+        let writer = RowWriter::new(format, options).map_err(InputError::from)?;
+        Ok(Self {
+            statement: bound,
+            format,
+            writer,
+        })
+    }
+
+    /// A request of an array, whose answer is an element of a JSON array.
+    ///
+    /// # Errors
+    ///
+    /// As [`Prepared::new`], and 400 for another format than JSON.
+    pub fn in_array(
+        app: &App,
+        request: &SqlRequest<'_>,
+        preferences: &Preferences,
+    ) -> Result<Self, Failure> {
+        match request.output_format {
+            None | Some(OutputFormat::Json) => {
+                Self::new(app, request, OutputFormat::Json, preferences)
+            }
+            Some(_) => Err(Failure::input(
+                "`output_format`: the requests of an array are answered in json only",
+            )),
+        }
+    }
+}
+
+/// The zone that a preference names.
+pub fn zone(name: &str) -> Result<Zone, Failure> {
+    Zone::named(name).ok_or_else(|| {
+        Failure::input(
+            "`Prefer: timezone` must be a name of the IANA database, such as Europe/Berlin",
+        )
+    })
+}

@@ -1,0 +1,42 @@
+//! Calls of methods (JSON-RPC 2.0).
+
+use bytes::BytesMut;
+use tidegate_rpc::{Limits, Output, Payload, Reply};
+
+use super::collect::Pieces;
+use crate::app::App;
+use crate::error::Failure;
+use crate::report::{Context, Errors};
+
+/// The calls of a message.
+pub fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
+    let limits = Limits {
+        calls: app.limits().batch,
+        parameter_sets: app.limits().parameter_sets,
+        ..Limits::default()
+    };
+    Payload::parse(message, limits)
+}
+
+/// Logs the causes of the faults of the service, and sums all errors up.
+pub fn report(errors: Vec<tidegate_rpc::Error>, context: &Context<'_>) -> Option<Errors> {
+    let failures: Vec<_> = errors.into_iter().map(Failure::from_rpc).collect();
+    for failure in &failures {
+        failure.log(context);
+    }
+    Errors::of_rpc(&failures)
+}
+
+impl Output for Pieces {
+    fn bytes(&mut self) -> &mut BytesMut {
+        self.open()
+    }
+
+    fn check(&mut self) -> tidegate_sql::Result<()> {
+        self.close_full()
+    }
+
+    fn clear(&mut self) {
+        self.discard();
+    }
+}

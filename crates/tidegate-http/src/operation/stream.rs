@@ -1,0 +1,276 @@
+//! Answers that leave while the statement runs, in constant memory.
+//!
+//! The statement runs inside the body: it makes progress only when the peer takes bytes, and it is
+//! dropped, which cancels it in the database, when the peer has gone.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Bytes, BytesMut};
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Column, Completion, Error, Executor, Flow, OutputFormat, Principal,
+    RawRow, Result, RowSink, RowWriter,
+};
+
+use super::access::Permit;
+use crate::body::{Content, Interrupted, Source};
+use crate::error::Failure;
+use crate::report;
+
+/// What is collected before a status is sent, and how much leaves at once afterwards.
+const CHUNK: usize = 64 * 1024;
+
+/// A statement and as whom to run it.
+pub struct Job {
+    /// Runs the statement.
+    pub executor: Arc<dyn Executor>,
+    /// The database and role as which it runs.
+    pub principal: Principal,
+    /// The statement with its values.
+    pub statement: BoundStatement,
+    /// What the caller may do.
+    pub permit: Permit,
+}
+
+opaque_debug!(Job);
+
+/// Runs the job. An answer that fits into one chunk is given as a whole, and an error before the
+/// first chunk is full is an error; afterwards it can only break the answer off. The format is the
+/// writer's, or JSON for a statement without result columns.
+pub async fn run(
+    job: Job,
+    writer: RowWriter,
+    log: impl FnOnce() -> Origin,
+) -> Result<(OutputFormat, Content)> {
+    let asked = writer.format();
+    let outlet = Arc::new(Outlet::default());
+    let mut running = start(job, writer, Arc::clone(&outlet));
+    let first = poll_fn(|cx| match running.as_mut().poll(cx) {
+        Poll::Ready(ended) => Poll::Ready(First::Ended(ended)),
+        Poll::Pending => outlet
+            .take()
+            .map_or(Poll::Pending, |chunk| Poll::Ready(First::Chunk(chunk))),
+    });
+    let content = match first.await {
+        First::Ended(Err(error)) => return Err(error),
+        First::Ended(Ok(rest)) => match outlet.take() {
+            None => Content::Whole(rest),
+            Some(chunk) => {
+                let size = (chunk.len() + rest.len()) as u64;
+                Content::Pieces {
+                    pieces: VecDeque::from([chunk, rest]),
+                    size,
+                    share: None,
+                }
+            }
+        },
+        First::Chunk(chunk) => {
+            let running = Some(running);
+            let rows = Rows {
+                ready: VecDeque::from([chunk]),
+                running,
+                outlet: Arc::clone(&outlet),
+                log: log(),
+            };
+            Content::Streamed(Box::pin(rows))
+        }
+    };
+    Ok((outlet.lock().format.unwrap_or(asked), content))
+}
+
+enum First {
+    Chunk(Bytes),
+    Ended(Result<Bytes>),
+}
+
+/// The statement on its way; gives the bytes behind the last full chunk.
+type Running = BoxFuture<'static, Result<Bytes>>;
+
+fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
+    Box::pin(async move {
+        let Job {
+            executor,
+            principal,
+            statement,
+            permit,
+        } = job;
+        let mut sink = Sink {
+            writer,
+            bytes: BytesMut::with_capacity(CHUNK / 16),
+            outlet,
+        };
+        let completion = permit
+            .run(&*executor, &principal, &statement, &mut sink)
+            .await?;
+        Ok(sink.finish(completion))
+    })
+}
+
+/// Where a full chunk waits until the peer takes it.
+#[derive(Default)]
+struct Outlet(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    chunk: Option<Bytes>,
+    writer: Option<Waker>,
+    /// The format of the answer, once the result's columns are known.
+    format: Option<OutputFormat>,
+}
+
+impl Outlet {
+    fn put(&self, chunk: Bytes) {
+        self.lock().chunk = Some(chunk);
+    }
+
+    fn take(&self) -> Option<Bytes> {
+        let mut waiting = self.lock();
+        let chunk = waiting.chunk.take()?;
+        if let Some(writer) = waiting.writer.take() {
+            writer.wake();
+        }
+        Some(chunk)
+    }
+
+    fn poll_empty(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut waiting = self.lock();
+        if waiting.chunk.is_none() {
+            return Poll::Ready(());
+        }
+        waiting.writer = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes rows into chunks.
+struct Sink {
+    writer: RowWriter,
+    bytes: BytesMut,
+    outlet: Arc<Outlet>,
+}
+
+impl Sink {
+    fn finish(mut self, completion: Completion) -> Bytes {
+        self.writer
+            .finish(completion.affected_rows, &mut self.bytes);
+        self.bytes.freeze()
+    }
+}
+
+impl RowSink for Sink {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        super::collect::start(&mut self.writer, columns, &mut self.bytes)?;
+        self.outlet.lock().format = Some(self.writer.format());
+        Ok(())
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        self.writer.row(row, &mut self.bytes)?;
+        Ok(if self.bytes.len() < CHUNK {
+            Flow::Continue
+        } else {
+            Flow::Wait
+        })
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            if self.bytes.len() >= CHUNK {
+                poll_fn(|cx| self.outlet.poll_empty(cx)).await;
+                let next = BytesMut::with_capacity(CHUNK + CHUNK / 8);
+                self.outlet
+                    .put(std::mem::replace(&mut self.bytes, next).freeze());
+            }
+            poll_fn(|cx| self.outlet.poll_empty(cx)).await;
+            Ok(())
+        })
+    }
+}
+
+/// The request to which a response belongs, for the log.
+#[derive(Debug)]
+pub struct Origin {
+    request_id: String,
+    route: &'static str,
+    database: String,
+    role: String,
+}
+
+impl Origin {
+    /// The same as `context`, owned.
+    pub fn new(context: &report::Context<'_>) -> Self {
+        Self {
+            request_id: context.request_id.to_owned(),
+            route: context.route,
+            database: context.database.unwrap_or_default().to_owned(),
+            role: context.role.unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn log(&self, failure: &Failure) {
+        let context = report::Context {
+            request_id: &self.request_id,
+            route: self.route,
+            database: Some(&self.database),
+            role: Some(&self.role),
+        };
+        failure.log_interruption(&context);
+    }
+}
+
+/// The rest of an answer whose first chunk is there.
+struct Rows {
+    ready: VecDeque<Bytes>,
+    running: Option<Running>,
+    outlet: Arc<Outlet>,
+    log: Origin,
+}
+
+impl Source for Rows {
+    fn is_statement(&self) -> bool {
+        true
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Bytes, Interrupted>>> {
+        let rows = &mut *self;
+        if let Some(chunk) = rows.ready.pop_front() {
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        let Some(running) = &mut rows.running else {
+            return Poll::Ready(None);
+        };
+        let ended = running.as_mut().poll(cx);
+        let chunk = rows.outlet.take();
+        match ended {
+            Poll::Pending => chunk.map_or(Poll::Pending, |chunk| Poll::Ready(Some(Ok(chunk)))),
+            Poll::Ready(Ok(rest)) => {
+                rows.running = None;
+                rows.ready.extend(chunk);
+                rows.ready
+                    .extend(Some(rest).filter(|rest| !rest.is_empty()));
+                Poll::Ready(rows.ready.pop_front().map(Ok))
+            }
+            Poll::Ready(Err(error)) => {
+                rows.running = None;
+                rows.interrupted(error);
+                Poll::Ready(Some(Err(Interrupted)))
+            }
+        }
+    }
+}
+
+impl Rows {
+    fn interrupted(&self, error: Error) {
+        self.log.log(&Failure::from_sql(error, false));
+    }
+}

@@ -1,0 +1,178 @@
+//! What the log and the metrics learn of a request.
+
+use http::HeaderName;
+use http::request::Parts;
+use tidegate_graphql::ErrorSummary;
+use tidegate_sql::{Login, Rejection};
+
+/// The header with the id of a request.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A route as the log and the metrics name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteLabel {
+    /// Its place in the table of routes.
+    pub index: usize,
+    /// Its path, such as `/api/v4/sql/schema/{schema}`.
+    pub path: &'static str,
+}
+
+/// What becomes known of a request while it is served.
+#[derive(Clone, Debug, Default)]
+pub struct Subject {
+    /// The route.
+    pub route: Option<RouteLabel>,
+    /// The role as which the request runs.
+    pub login: Option<Login>,
+    /// The errors in the response, also those of a response with status 200.
+    pub errors: Option<Box<Errors>>,
+}
+
+impl Subject {
+    /// The path of the route; `none` without one.
+    pub fn path(&self) -> &'static str {
+        self.route.map_or("none", |route| route.path)
+    }
+}
+
+/// Which request failed, for the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context<'a> {
+    /// The request's id.
+    pub request_id: &'a str,
+    /// The path of its route.
+    pub route: &'static str,
+    /// The database in which it runs.
+    pub database: Option<&'a str>,
+    /// The role as which it runs.
+    pub role: Option<&'a str>,
+}
+
+impl<'a> Context<'a> {
+    /// The context of a request over HTTP.
+    pub fn new(head: &'a Parts, subject: &'a Subject) -> Self {
+        let id = head.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        let login = subject.login.as_ref();
+        Self {
+            request_id: id.unwrap_or_default(),
+            route: subject.path(),
+            database: login.map(|login| login.database.as_str()),
+            role: login.map(|login| login.role.as_str()),
+        }
+    }
+}
+
+/// The protocol in which a response reports an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protocol {
+    /// The REST and SQL endpoints.
+    Rest,
+    /// RFC 6749.
+    OAuth,
+    /// HTML.
+    Page,
+    /// GraphQL over HTTP.
+    GraphQl,
+    /// JSON-RPC 2.0.
+    JsonRpc,
+    /// Messages of a WebSocket.
+    WebSocket,
+}
+
+impl Protocol {
+    /// The label in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rest => "rest",
+            Self::OAuth => "oauth",
+            Self::Page => "page",
+            Self::GraphQl => "graphql",
+            Self::JsonRpc => "jsonrpc",
+            Self::WebSocket => "websocket",
+        }
+    }
+}
+
+/// The errors of one response: codes, and of the first error the SQLSTATE and the names of table and
+/// constraint. PostgreSQL's messages are left out, because they can hold values.
+#[derive(Clone, Debug)]
+pub struct Errors {
+    /// The protocol of the response.
+    pub protocol: Protocol,
+    /// The number of errors of each code, the code of the first error first.
+    pub counts: Vec<(&'static str, u64)>,
+    /// The SQLSTATE of the first error.
+    pub sqlstate: Option<Box<str>>,
+    /// The table of the first error.
+    pub table: Option<Box<str>>,
+    /// The constraint of the first error.
+    pub constraint: Option<Box<str>>,
+}
+
+impl Errors {
+    /// One error without more to say.
+    pub fn one(protocol: Protocol, code: &'static str) -> Self {
+        Self::new(protocol, vec![(code, 1)], None)
+    }
+
+    /// The errors of a GraphQL response, if there are any.
+    pub fn of_graphql(summary: &ErrorSummary) -> Option<Self> {
+        let counts = summary.counts();
+        let counts: Vec<_> = counts.map(|(code, count)| (code.as_str(), count)).collect();
+        if counts.is_empty() {
+            return None;
+        }
+        Some(Self::new(Protocol::GraphQl, counts, summary.rejection()))
+    }
+
+    /// The error of a JSON-RPC message that holds no call.
+    pub fn of_reply(reply: &tidegate_rpc::Reply) -> Self {
+        let code = match reply.code() {
+            -32700 => "INVALID_JSON",
+            _ => "INPUT_VALIDATION_ERROR",
+        };
+        Self::one(Protocol::JsonRpc, code)
+    }
+
+    pub(crate) fn new(
+        protocol: Protocol,
+        counts: Vec<(&'static str, u64)>,
+        rejection: Option<&Rejection>,
+    ) -> Self {
+        let name = |name: Option<&String>| name.map(|name| name.as_str().into());
+        Self {
+            protocol,
+            counts,
+            sqlstate: rejection.map(|rejection| (*rejection.sqlstate).into()),
+            table: name(rejection.and_then(|rejection| rejection.table.as_ref())),
+            constraint: name(rejection.and_then(|rejection| rejection.constraint.as_ref())),
+        }
+    }
+
+    /// The code of the first error.
+    pub fn code(&self) -> Option<&'static str> {
+        self.counts.first().map(|(code, _)| *code)
+    }
+
+    /// How many errors there are.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Logs the errors of an operation over a socket, which has no request of its own.
+    pub fn log(&self, context: &Context<'_>) {
+        tracing::info!(
+            target: "tidegate::access",
+            request_id = context.request_id,
+            route = context.route,
+            database = context.database,
+            role = context.role,
+            error = self.code(),
+            errors = self.total(),
+            sqlstate = self.sqlstate.as_deref(),
+            table = self.table.as_deref(),
+            constraint = self.constraint.as_deref(),
+            "operation failed"
+        );
+    }
+}

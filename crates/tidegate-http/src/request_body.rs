@@ -1,0 +1,179 @@
+//! Reading request bodies: not too much, and not too slowly.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
+use tokio::time::Instant;
+
+use crate::error::Failure;
+use crate::limits::Limits;
+use crate::memory::{Exhausted, Share};
+
+/// What is read of a body that is too large, so that its sender comes to read the answer: many
+/// clients send all of it first, and would only see that the connection broke.
+const DISCARDED: u64 = 64 << 20;
+const DISCARDING: Duration = Duration::from_secs(2);
+
+/// Bodies up to this need no share of the memory for large ones.
+const SMALL: u64 = 64 * 1024;
+
+/// The error of a request body.
+pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A body that has been read.
+pub struct RequestBody {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// Pays for the bytes until the request is over.
+    _share: Share,
+}
+
+opaque_debug!(RequestBody);
+
+/// Reads a body; one that comes in a single piece is not copied.
+///
+/// # Errors
+///
+/// 413 beyond the limit, told by `Content-Length` before anything is read; 408 when it comes too
+/// slowly; 415 when it is compressed; 429 when `share` cannot grow to its size; 400 when the
+/// connection breaks off.
+pub async fn read<B>(
+    mut body: B,
+    headers: &HeaderMap,
+    limits: &Limits,
+    mut share: Share,
+) -> Result<RequestBody, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    if headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|coding| coding != "identity")
+        || headers
+            .get(TRANSFER_ENCODING)
+            .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+    {
+        return Err(Failure::unsupported_media_type(
+            "the body must not be compressed",
+        ));
+    }
+    let announced = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|size| size.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|size: u64| size > limits.request_body) {
+        // Nothing has been sent yet by a client that waits for a word.
+        if !headers.contains_key(EXPECT) {
+            discard(body, DISCARDED, DISCARDING).await;
+        }
+        return Err(too_large(limits));
+    }
+    let deadline = Instant::now() + limits.timeouts.body;
+    let small = SMALL.min(limits.request_body);
+    let bytes = match next(&mut body, deadline).await? {
+        None => Bytes::new(),
+        Some(first) if body.is_end_stream() && first.len() as u64 <= small => first,
+        Some(first) => collect(first, body, limits, (&mut share, deadline)).await?,
+    };
+    Ok(RequestBody {
+        bytes,
+        _share: share,
+    })
+}
+
+/// Reads what follows the first piece.
+async fn collect<B>(
+    first: Bytes,
+    mut body: B,
+    limits: &Limits,
+    (share, mut deadline): (&mut Share, Instant),
+) -> Result<Bytes, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut paid = SMALL;
+    let mut whole = BytesMut::from(first);
+    // The system gives the memory only when it is written to, so an empty promise costs nothing.
+    let announced = body.size_hint().lower().min(limits.request_body);
+    whole.reserve(usize::try_from(announced).unwrap_or_default());
+    loop {
+        let size = whole.len() as u64;
+        if size > limits.request_body {
+            drop(whole);
+            discard(body, DISCARDED, DISCARDING).await;
+            return Err(too_large(limits));
+        }
+        if size > paid {
+            share
+                .take(size - paid)
+                .map_err(|Exhausted| Failure::exhausted())?;
+            paid = size;
+        }
+        let Some(bytes) = next(&mut body, deadline).await? else {
+            return Ok(whole.freeze());
+        };
+        deadline = extended(deadline, bytes.len(), limits);
+        whole.extend_from_slice(&bytes);
+    }
+}
+
+/// When the next bytes must be there: each byte earns the time that it takes at the slowest rate,
+/// but nobody is ever more than the timeout ahead, whatever came before.
+fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
+    let rate = limits.timeouts.body_rate.max(1);
+    let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);
+    (deadline + earned).min(Instant::now() + limits.timeouts.body)
+}
+
+async fn next<B>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    loop {
+        let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
+        match tokio::time::timeout_at(deadline, frame).await {
+            Err(_) => return Err(Failure::body_timeout()),
+            Ok(None) => return Ok(None),
+            Ok(Some(Err(_))) => return Err(Failure::input("the request body broke off")),
+            // Trailers are no part of the body.
+            Ok(Some(Ok(frame))) => {
+                if let Ok(bytes) = frame.into_data() {
+                    return Ok(Some(bytes));
+                }
+            }
+        }
+    }
+}
+
+/// Reads and drops a body; whether it ended within `most` bytes and `time`.
+pub async fn discard<B>(mut body: B, most: u64, time: Duration) -> bool
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let deadline = Instant::now() + time;
+    let mut left = most;
+    loop {
+        match next(&mut body, deadline).await {
+            Ok(None) => return true,
+            Err(_) => return false,
+            Ok(Some(bytes)) => match left.checked_sub(bytes.len() as u64) {
+                Some(rest) => left = rest,
+                None => return false,
+            },
+        }
+    }
+}
+
+fn too_large(limits: &Limits) -> Failure {
+    Failure::too_large(format!(
+        "the request body is larger than {} bytes",
+        limits.request_body
+    ))
+}

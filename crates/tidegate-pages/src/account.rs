@@ -1,0 +1,170 @@
+//! `/account`: the user's sessions, linked accounts, password and second factor.
+
+use http::Response;
+use tidegate_oauth::{Browser, Error, IdentityProviders, Secret, SessionId};
+
+use super::account_linking::{link, unlink};
+use super::context::{FormError, PageContext, failure, form};
+use super::sign_in::{Purpose, enrol, require_sign_in};
+use crate::template;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::request_body::BodyError;
+
+/// `GET`, `POST /account`.
+pub async fn account<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let back = context.path("/account");
+    let purpose = Purpose {
+        client: None,
+        back: &back,
+        returns_to: None,
+        sign_up: None,
+    };
+    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
+        return Ok(answer);
+    }
+    let Some(browser) = context.browser.clone() else {
+        return Ok(context.redirect(&back));
+    };
+    match context.step() {
+        Some("begin_enrolment" | "enrol") => enrol(&mut context, &purpose).await,
+        Some("sign_out") => {
+            context.sign_out().await?;
+            let card = template::notice("Signed out", "You are signed out of this browser.", None);
+            Ok(context.show("Signed out", &card, (None, None)))
+        }
+        Some("change_password") => change_password(&mut context, &browser).await,
+        Some("link") => link(&context, &browser).await,
+        Some("unlink") => unlink(&context, &browser).await,
+        Some("remove_second_factor") => remove_second_factor(&context, &browser).await,
+        Some(step) => {
+            let done = end(&context, &browser, step).await;
+            let done = match done {
+                // It has ended already.
+                Err(Error::NotFound(_)) => Ok("Ended."),
+                done => done,
+            };
+            overview(&context, (None, Some(done.map_err(failure)?))).await
+        }
+        None => {
+            let linked = context.parameter("done") == Some("linked");
+            let done = linked.then_some("The account is linked. You can sign in with it.");
+            overview(&context, (None, done)).await
+        }
+    }
+}
+
+/// Ends the session or browser session that the form names.
+async fn end(
+    context: &PageContext<'_>,
+    browser: &Browser,
+    step: &str,
+) -> Result<&'static str, Error> {
+    let issuer = context.app.issuer();
+    match step {
+        "end_session" => {
+            let id = context.field("session").and_then(SessionId::parse);
+            let id = id.ok_or(Error::NotFound("session"))?;
+            issuer
+                .end_own_session(browser, id, &context.request)
+                .await?;
+            Ok("The application has no access any more.")
+        }
+        "end_browser" => {
+            let name = context.field("browser").unwrap_or_default();
+            issuer.identity().end_own_browser(browser, name).await?;
+            Ok("The browser is signed out.")
+        }
+        _ => Err(Error::NotFound("step")),
+    }
+}
+
+async fn remove_second_factor(
+    context: &PageContext<'_>,
+    browser: &Browser,
+) -> Result<Response<Body>, Failure> {
+    let Some(proof) = context.field("proof") else {
+        return overview(context, (Some(FormError::missing("proof")), None)).await;
+    };
+    let (issuer, proof) = (context.app.issuer(), Secret::new(proof));
+    let removed = issuer
+        .identity()
+        .remove_second_factor(browser, &proof, &context.request);
+    match removed.await {
+        Ok(()) => overview(context, (None, Some("Two-step sign-in is off."))).await,
+        Err(error) => {
+            let wrong = matches!(error, Error::WrongCredentials | Error::WrongSecondFactor);
+            let mut refused = FormError::of("proof", error)?;
+            if wrong {
+                "That is not your password, and no code that works now."
+                    .clone_into(&mut refused.complaint.text);
+            }
+            overview(context, (Some(refused), None)).await
+        }
+    }
+}
+
+async fn change_password(
+    context: &mut PageContext<'_>,
+    browser: &Browser,
+) -> Result<Response<Body>, Failure> {
+    let (current, new) = (context.field("password"), context.field("new_password"));
+    let has_one = browser.user.password_hash.is_some();
+    let (current, new) = match (current, new) {
+        (None, _) if has_one => {
+            return overview(context, (Some(FormError::missing("password")), None)).await;
+        }
+        (_, None) => {
+            return overview(context, (Some(FormError::missing("new_password")), None)).await;
+        }
+        (current, Some(new)) => (current.map(Secret::new), Secret::new(new)),
+    };
+    let issuer = context.app.issuer();
+    let changed = issuer.change_own_password(browser, (current.as_ref(), &new), &context.request);
+    match changed.await {
+        Ok(cookie) => {
+            context.switch_cookie(cookie).await?;
+            let done = "Your password is changed, and every other session has ended.";
+            overview(context, (None, Some(done))).await
+        }
+        Err(error) => {
+            let field = match error {
+                Error::InvalidMember { .. } | Error::ReauthenticationRequired => "new_password",
+                _ => "password",
+            };
+            let error = match error {
+                Error::WrongCredentials => {
+                    let mut refused = FormError::of(field, Error::WrongCredentials)?;
+                    "The current password is wrong.".clone_into(&mut refused.complaint.text);
+                    return overview(context, (Some(refused), None)).await;
+                }
+                error => error,
+            };
+            let refused = FormError::of(field, error)?;
+            overview(context, (Some(refused), None)).await
+        }
+    }
+}
+
+pub(super) async fn overview(
+    context: &PageContext<'_>,
+    (refused, done): (Option<FormError>, Option<&str>),
+) -> Result<Response<Body>, Failure> {
+    let (issuer, action) = (context.app.issuer(), context.path("/account"));
+    let Some(browser) = &context.browser else {
+        return Ok(context.redirect(&action));
+    };
+    let account = issuer.account(browser).await.map_err(failure)?;
+    let token = context.token();
+    let form = form(&action, &token, refused.as_ref());
+    let names = context.app.providers().map(IdentityProviders::names);
+    let providers = names.unwrap_or_default();
+    let card = template::account(&form, browser, &account, (issuer.now(), done), providers);
+    Ok(context.show("Your account", &card, (refused.as_ref(), None)))
+}

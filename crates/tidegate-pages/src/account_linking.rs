@@ -1,0 +1,136 @@
+//! Linking and unlinking accounts of identity providers on `/account`.
+
+use http::header::REFRESH;
+use http::{HeaderValue, Response};
+use tidegate_oauth::{Browser, Email, Error, ProviderName, Secret};
+
+use super::account::overview;
+use super::context::{FormError, PageContext, form};
+use super::provider_sign_in::{callback, provider_error, unknown_provider};
+use super::reset::send;
+use crate::template;
+use tidegate_http::body::Body;
+use tidegate_http::error::Failure;
+
+/// Sends the browser to the provider that the form names. It returns to
+/// `/signin/{provider}/callback`.
+pub(super) async fn link(
+    context: &PageContext<'_>,
+    browser: &Browser,
+) -> Result<Response<Body>, Failure> {
+    let (app, id) = (context.app, context.field("provider"));
+    let providers = app.providers().ok_or_else(unknown_provider)?;
+    let named = |name: &&ProviderName| Some(&*name.id) == id;
+    let provider = providers
+        .names()
+        .iter()
+        .find(named)
+        .ok_or_else(unknown_provider)?;
+    let password = context.field("password").map(Secret::new);
+    let back = callback(context, &provider.id);
+    let begun = app.issuer().identity().begin_account_linking(
+        providers,
+        (&provider.id, &back),
+        (browser, context.cookie()),
+        (password.as_ref(), &context.request),
+    );
+    match begun.await {
+        Ok(address) => Ok(provider_link_page(context, provider, &address)),
+        Err(Error::ReauthenticationRequired) if browser.user.password_hash.is_some() => {
+            Ok(ask(context, browser, (provider, None)))
+        }
+        Err(error @ Error::ReauthenticationRequired) => {
+            let refused = FormError::of("account", error)?;
+            overview(context, (Some(refused), None)).await
+        }
+        Err(Error::Outbound(cause)) => Err(provider_error(Error::Outbound(cause))),
+        Err(error) => {
+            let wrong = matches!(error, Error::WrongCredentials);
+            let mut refused = FormError::of("password", error)?;
+            if wrong {
+                "The password is wrong.".clone_into(&mut refused.complaint.text);
+            }
+            Ok(ask(context, browser, (provider, Some(&refused))))
+        }
+    }
+}
+
+/// A page with a link to the provider. Not a redirect, because `form-action` would have to allow
+/// the provider's URL and every URL that it redirects to.
+fn provider_link_page(
+    context: &PageContext<'_>,
+    provider: &ProviderName,
+    address: &str,
+) -> Response<Body> {
+    let title = format!("Link {}", provider.label);
+    let (text, label) = (
+        "You sign in there, and come back here.",
+        format!("Go on to {}", provider.label),
+    );
+    let card = template::notice(&title, text, Some((address, &label)));
+    let mut response = context.show(&title, &card, (None, None));
+    if let Ok(value) = HeaderValue::from_str(&format!("0; url={address}")) {
+        response.headers_mut().insert(REFRESH, value);
+    }
+    response
+}
+
+fn ask(
+    context: &PageContext<'_>,
+    browser: &Browser,
+    (provider, refused): (&ProviderName, Option<&FormError>),
+) -> Response<Body> {
+    let (action, token) = (context.path("/account"), context.token());
+    let form = form(&action, &token, refused);
+    let card = template::confirm_link(&form, &browser.user.key.name, provider);
+    context.show("Is it you?", &card, (refused, None))
+}
+
+/// Removes the link that the form names.
+pub(super) async fn unlink(
+    context: &PageContext<'_>,
+    browser: &Browser,
+) -> Result<Response<Body>, Failure> {
+    let field = |name| context.field(name).unwrap_or_default();
+    let which = (field("issuer"), field("subject"));
+    let issuer = context.app.issuer();
+    match issuer
+        .identity()
+        .unlink_account(browser, which, &context.request)
+        .await
+    {
+        Ok(message) => {
+            notify_user(context, message);
+            overview(context, (None, Some("The account is unlinked."))).await
+        }
+        // It was unlinked already.
+        Err(Error::NotFound(_)) => overview(context, (None, Some("Ended."))).await,
+        Err(error) => {
+            let refused = FormError::of("account", error)?;
+            overview(context, (Some(refused), None)).await
+        }
+    }
+}
+
+/// The response after an account was linked.
+pub(super) fn linked(context: &PageContext<'_>, message: Option<Email>) -> Response<Body> {
+    notify_user(context, message);
+    context.redirect(&context.path("/account?done=linked"))
+}
+
+/// The page for an account that is linked to another user.
+pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
+    let title = "This account is linked already";
+    let text = "Another user of this database signs in with it. It has to be unlinked there first.";
+    let back = context.path("/account");
+    let card = template::notice(title, text, Some((&back, "Back to your account")));
+    let refused = FormError::of("", Error::Taken("linked account"))?;
+    Ok(context.show(title, &card, (Some(&refused), None)))
+}
+
+/// Sends a message in the background, if email is configured.
+fn notify_user(context: &PageContext<'_>, message: Option<Email>) {
+    if let Some(message) = message {
+        tokio::spawn(send(context.app.clone(), vec![message]));
+    }
+}

@@ -1,0 +1,76 @@
+//! `/auth`: the authorization endpoint (RFC 6749, section 4.1).
+
+use http::Response;
+use tidegate_oauth::{AuthorizationError, ErrorKind};
+
+use super::context::{PageContext, failure, form};
+use super::sign_in::{Purpose, require_sign_in};
+use crate::template;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::request_body::BodyError;
+
+/// `GET`, `POST /auth`.
+pub async fn authorize<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let issuer = context.app.issuer();
+    let request = match issuer.authorization_request(&context.query).await {
+        Ok(request) => request,
+        Err(AuthorizationError::Redirect(location)) => return Ok(context.redirect(&location)),
+        Err(AuthorizationError::Display(error)) => return Err(shown(error)),
+    };
+    let (client, here) = (&request.client, context.request_path());
+    let open = client.allow_signup && context.app.takes_sign_ups();
+    let sign_up = open.then(|| context.path(&format!("/signup/?{}", context.raw_query())));
+    let returns_to = Some(&*request.redirect_uri);
+    let purpose = Purpose {
+        client: Some(client),
+        back: &here,
+        returns_to,
+        sign_up: sign_up.as_deref(),
+    };
+    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
+        return Ok(answer);
+    }
+    let Some(browser) = context.browser.clone() else {
+        return Ok(context.redirect(&here));
+    };
+    let (user, address) = (&browser.user, context.request.address);
+    let decision = match context.step() {
+        Some("decide") => context.field("decision"),
+        _ => None,
+    };
+    match decision {
+        Some("deny") => {
+            let location = issuer.deny_code(&request, user, address).await;
+            Ok(context.redirect(&location))
+        }
+        Some("allow") => {
+            Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await))
+        }
+        _ if client.confirm || context.is_head() => {
+            let token = context.token();
+            let name = user.key.name.as_str();
+            let card = template::consent(&form(&here, &token, None), client, name);
+            Ok(context.show("Allow access", &card, (None, returns_to)))
+        }
+        _ => Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await)),
+    }
+}
+
+/// The error page for a request that cannot be answered by a redirect.
+pub(super) fn shown(error: tidegate_oauth::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Unavailable | ErrorKind::Internal => failure(error),
+        // RFC 6749, section 4.1.2.1: show the error to the person, and do not redirect.
+        _ => Failure::input(format!(
+            "The application sent you here with a request that is not in order: {}.",
+            error.description()
+        )),
+    }
+}

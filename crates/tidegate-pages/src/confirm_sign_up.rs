@@ -1,0 +1,76 @@
+//! `/signup/confirm`: the link in the message that confirms a sign-up.
+
+use http::Response;
+use tidegate_oauth::{Client, Error, NewUser};
+
+use super::context::{FormError, PageContext, failure, form};
+use super::reset::invalid_link_page;
+use crate::template;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::request_body::BodyError;
+
+/// `GET`, `POST /signup/confirm`.
+pub async fn confirm<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let link = context.parameter("token").unwrap_or_default().to_owned();
+    let issuer = context.app.issuer();
+    let name = match issuer.sign_up_user_name(&link).await {
+        Ok(name) => name,
+        Err(Error::InvalidLink) => return Ok(invalid_link_page(&context)),
+        Err(Error::SignUpClosed) => return Err(Failure::sign_up_closed()),
+        Err(error) => return Err(failure(error)),
+    };
+    let mut refused = None;
+    if context.step() == Some("confirm") {
+        let accounts = context.app.accounts().ok_or_else(Failure::sign_up_closed)?;
+        let made = issuer.confirm_sign_up(accounts, &link, &context.request);
+        match made.await {
+            Ok((cookie, next)) => {
+                context.switch_cookie(cookie).await?;
+                return Ok(context.redirect(&next));
+            }
+            Err(Error::InvalidLink) => return Ok(invalid_link_page(&context)),
+            // A parallel request created the user, most likely with the same link.
+            Err(error) => refused = Some(FormError::of("", error)?),
+        }
+    }
+    let (here, token) = (context.request_path(), context.token());
+    let card = template::confirm_sign_up(&form(&here, &token, refused.as_ref()), &name);
+    Ok(context.show("Confirm your account", &card, (refused.as_ref(), None)))
+}
+
+/// Sends the message that confirms a sign-up. The response waits for it, so that a wrong address is
+/// reported.
+pub(super) async fn send_confirmation(
+    context: &PageContext<'_>,
+    client: &Client,
+    (user, next): (NewUser, &str),
+) -> Result<Result<Response<Body>, Error>, Failure> {
+    let Some(mail) = context.app.mailer() else {
+        return Err(Failure::sign_up_closed());
+    };
+    let issuer = context.app.issuer();
+    let message = issuer.sign_up_email(client, user, next, &context.request);
+    let message = match message.await {
+        Ok(message) => message,
+        Err(error) => return Ok(Err(error)),
+    };
+    if let Err(error) = mail.send(&message).await {
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        tracing::warn!(%error, cause, "sign-up email could not be sent");
+        return Err(Failure::unavailable(
+            "MAIL_UNAVAILABLE",
+            "The email with your link could not be sent. Check the address and try again.",
+            std::time::Duration::from_secs(30),
+        ));
+    }
+    let text = "We have sent you a link. Your account is created when you open it.";
+    let card = template::notice("Check your email", text, None);
+    Ok(Ok(context.show("Check your email", &card, (None, None))))
+}

@@ -1,0 +1,394 @@
+//! The context of a page request: browser, parameters, form and response helpers.
+
+use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderMap, Method, Response, StatusCode};
+use maud::Markup;
+use tidegate_oauth::{Browser, Client, Error, Parameters, RequestContext, RoleError, Secret};
+
+use super::cookie;
+use crate::template::{self, Form, FormMessage};
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::memory::Holder;
+use tidegate_http::negotiate::ContentType;
+use tidegate_http::report::{Errors, Protocol};
+use tidegate_http::request_body::BodyError;
+use tidegate_http::{forwarded, request_body};
+
+/// The maximum size of a form.
+const LARGEST: u64 = 64 * 1024;
+
+/// The context of a page request.
+pub(super) struct PageContext<'a> {
+    pub(super) app: &'a App,
+    head: &'a Parts,
+    pub(super) request: RequestContext,
+    cookie: Secret,
+    /// Whether the response must set the cookie.
+    fresh: bool,
+    /// The signed-in browser, if any.
+    pub(super) browser: Option<Browser>,
+    /// The query parameters.
+    pub(super) query: Parameters,
+    form: Parameters,
+}
+
+impl<'a> PageContext<'a> {
+    /// Reads the cookie, the query and the form. A form without the browser's CSRF token is
+    /// refused.
+    pub(super) async fn receive<B>(call: Call<'a, B>) -> Result<Self, Failure>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+        B::Error: Into<BodyError>,
+    {
+        let Call {
+            app,
+            peer,
+            head,
+            body,
+            ..
+        } = call;
+        let trusted = app.trusted_proxies();
+        if !app.insecure_http() && !forwarded::is_private(peer, &head.headers, trusted) {
+            return Err(Failure::input("this page is available over HTTPS only"));
+        }
+        let agent = head
+            .headers
+            .get(USER_AGENT)
+            .map(http::HeaderValue::as_bytes);
+        let request = RequestContext {
+            address: Some(forwarded::client_address(peer, &head.headers, trusted)),
+            agent: String::from_utf8_lossy(agent.unwrap_or_default()).into_owned(),
+        };
+        let known = cookie::read(&head.headers, is_secure(app));
+        let posted = head.method == Method::POST;
+        let identity = app.issuer().identity();
+        let form = if posted {
+            read(app, head, body).await?
+        } else {
+            Parameters::default()
+        };
+        if posted {
+            check_origin(app, &head.headers)?;
+            let token = form.text("form_token").ok().flatten().unwrap_or_default();
+            let is_own = |cookie| identity.is_form_token(cookie, token);
+            if !known.as_ref().is_some_and(is_own) {
+                return Err(Failure::stale_form());
+            }
+        }
+        let browser = match &known {
+            Some(cookie) => identity.browser(cookie).await.map_err(failure)?,
+            None => None,
+        };
+        let fresh = known.is_none();
+        let cookie = match known {
+            Some(cookie) => cookie,
+            None => identity.new_cookie().map_err(failure)?,
+        };
+        let query = Parameters::from_form(head.uri.query().unwrap_or_default().as_bytes());
+        Ok(Self {
+            app,
+            head,
+            request,
+            cookie,
+            fresh,
+            browser,
+            query: query
+                .map_err(|_| Failure::input("the parameters in the address are malformed"))?,
+            form,
+        })
+    }
+
+    /// Whether this is a `HEAD` request, which must not change anything.
+    pub(super) fn is_head(&self) -> bool {
+        self.head.method == Method::HEAD
+    }
+
+    /// The form's field `step`; `None` without a form.
+    pub(super) fn step(&self) -> Option<&str> {
+        self.form.text("step").ok().flatten()
+    }
+
+    /// A form field; `None` when it is absent, empty or repeated.
+    pub(super) fn field(&self, name: &'static str) -> Option<&str> {
+        self.form.text(name).ok().flatten()
+    }
+
+    /// A query parameter; `None` when it is absent, empty or repeated.
+    pub(super) fn parameter(&self, name: &'static str) -> Option<&str> {
+        self.query.text(name).ok().flatten()
+    }
+
+    /// The browser's cookie.
+    pub(super) fn cookie(&self) -> &Secret {
+        &self.cookie
+    }
+
+    /// A path of this service as the browser sees it.
+    pub(super) fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.base())
+    }
+
+    /// The path of the issuer's URL, which prefixes all paths.
+    fn base(&self) -> &str {
+        template::base_of(self.app.issuer().address())
+    }
+
+    /// The path and query of this request as the browser sees them.
+    pub(super) fn request_path(&self) -> String {
+        let here = self.head.uri.path_and_query();
+        self.path(here.map_or("/", http::uri::PathAndQuery::as_str))
+    }
+
+    /// The raw query of this request.
+    pub(super) fn raw_query(&self) -> &str {
+        self.head.uri.query().unwrap_or_default()
+    }
+
+    /// The CSRF token of this browser's forms.
+    pub(super) fn token(&self) -> String {
+        self.app.issuer().identity().form_token(&self.cookie)
+    }
+
+    /// Switches to a new cookie and its browser session.
+    pub(super) async fn switch_cookie(&mut self, cookie: Secret) -> Result<(), Failure> {
+        self.browser = self
+            .app
+            .issuer()
+            .identity()
+            .browser(&cookie)
+            .await
+            .map_err(failure)?;
+        self.cookie = cookie;
+        self.fresh = true;
+        Ok(())
+    }
+
+    /// Signs the browser out.
+    pub(super) async fn sign_out(&mut self) -> Result<(), Failure> {
+        let issuer = self.app.issuer();
+        if let Some(browser) = self.browser.take() {
+            issuer
+                .identity()
+                .sign_out(&browser, &self.request)
+                .await
+                .map_err(failure)?;
+        }
+        self.cookie = issuer.identity().new_cookie().map_err(failure)?;
+        self.fresh = true;
+        Ok(())
+    }
+
+    /// A page response. `returns_to` is the URL to which its forms may finally redirect.
+    pub(super) fn show(
+        &self,
+        title: &str,
+        card: &Markup,
+        (complaint, returns_to): (Option<&FormError>, Option<&str>),
+    ) -> Response<Body> {
+        let status = complaint.map_or(StatusCode::OK, |refused| refused.status);
+        let markup = template::layout(self.base(), title, card);
+        let mut response = template::answer(status, markup, returns_to);
+        if let Some(refused) = complaint.filter(|refused| refused.status != StatusCode::OK) {
+            let errors = Errors::one(Protocol::Page, refused.code);
+            response.body_mut().subject.errors = Some(Box::new(errors));
+        }
+        if let Some(seconds) = complaint.and_then(|refused| refused.retry_after) {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        self.with_cookie(response)
+    }
+
+    /// A redirect.
+    pub(super) fn redirect(&self, location: &str) -> Response<Body> {
+        self.with_cookie(template::redirect(location))
+    }
+
+    fn with_cookie(&self, mut response: Response<Body>) -> Response<Body> {
+        if self.fresh {
+            let cookie = cookie::write(Some(&self.cookie), is_secure(self.app));
+            response.headers_mut().insert(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// The error code of an invalid form.
+const REFUSED: &str = "INPUT_VALIDATION_ERROR";
+
+/// An error that the person can correct.
+#[derive(Clone, Debug)]
+pub(super) struct FormError {
+    status: StatusCode,
+    /// For the log and the metrics.
+    code: &'static str,
+    retry_after: Option<u64>,
+    pub(super) complaint: FormMessage,
+}
+
+impl FormError {
+    /// The message for an error, shown beside this field; a [`Failure`] for errors that the person
+    /// cannot correct.
+    pub(super) fn of(field: &'static str, error: Error) -> Result<Self, Failure> {
+        let (retry_after, code) = (error.retry_after(), error.code());
+        let (status, text) = match &error {
+            Error::WrongCredentials => (400, "Wrong user name or password.".to_owned()),
+            Error::WrongSecondFactor => (400, "That code is wrong or was used already.".to_owned()),
+            Error::UnknownUserCode => {
+                let text =
+                    "No device waits with this code. Check it, or start again on the device.";
+                (400, text.to_owned())
+            }
+            Error::TooManyAttempts { .. } => {
+                let wait = retry_after.unwrap_or(1);
+                (
+                    429,
+                    format!("Too many attempts. Try again in {}.", span(wait)),
+                )
+            }
+            Error::Busy { .. } => (
+                503,
+                "Too many sign-ins at once. Try again shortly.".to_owned(),
+            ),
+            Error::ReauthenticationRequired => {
+                let text = "You signed in too long ago. Sign in again from your application, and \
+                            come back within ten minutes.";
+                (400, text.to_owned())
+            }
+            Error::LastCredential => {
+                let text = "This is your only way to sign in. Set a password first.";
+                (409, text.to_owned())
+            }
+            Error::InvalidMember {
+                member: "password", ..
+            } => {
+                let text = "Choose a password of 8 to 256 characters.";
+                (400, text.to_owned())
+            }
+            Error::InvalidMember { expected, .. } => (400, format!("Give {expected}.")),
+            Error::Taken(_) | Error::Role(RoleError::Taken(_)) => {
+                (409, "This name is taken. Choose another one.".to_owned())
+            }
+            _ => return Err(failure(error)),
+        };
+        Ok(Self {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
+            code,
+            retry_after,
+            complaint: FormMessage::new(field, text),
+        })
+    }
+
+    /// An expired link; the page's text says so.
+    pub(super) fn expired_link() -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new("", ""),
+        }
+    }
+
+    /// The user belongs to another database than the client.
+    pub(super) fn wrong_database(client: &Client) -> Self {
+        let (name, database) = (&client.name, &client.database);
+        let text = format!("{name} takes users of the database {database} only.");
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new("database", text),
+        }
+    }
+
+    /// A message above the form that is no error.
+    pub(super) fn notice(text: String) -> Self {
+        Self {
+            status: StatusCode::OK,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new("", text),
+        }
+    }
+
+    /// A required field is empty.
+    pub(super) fn missing(field: &'static str) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new(field, "Fill in this field."),
+        }
+    }
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    }
+}
+
+/// A form for this context.
+pub(super) fn form<'f>(
+    action: &'f str,
+    token: &'f str,
+    refused: Option<&'f FormError>,
+) -> Form<'f> {
+    Form {
+        action,
+        token,
+        complaint: refused.map(|refused| &refused.complaint),
+    }
+}
+
+pub(super) fn failure(error: Error) -> Failure {
+    Failure::from_oauth(error, false)
+}
+
+/// Whether browsers use HTTPS; an `http:` issuer is for development only.
+fn is_secure(app: &App) -> bool {
+    app.issuer().address().starts_with("https://")
+}
+
+async fn read<B>(app: &App, head: &Parts, body: B) -> Result<Parameters, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    if ContentType::of(&head.headers) != Some(ContentType::Form) {
+        return Err(Failure::unsupported_media_type(
+            "this page takes its own forms",
+        ));
+    }
+    let mut limits = *app.limits();
+    limits.request_body = limits.request_body.min(LARGEST);
+    let share = app.memory().share(Holder::Anonymous(None));
+    let body = request_body::read(body, &head.headers, &limits, share).await?;
+    Parameters::from_form(&body.bytes).map_err(failure)
+}
+
+/// Refuses a form that another site posted. Without these headers, the CSRF token decides.
+fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let site = text(http::HeaderName::from_static("sec-fetch-site"));
+    if site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
+        return Err(Failure::stale_form());
+    }
+    let Some(origin) = text(ORIGIN).filter(|origin| *origin != "null") else {
+        return Ok(());
+    };
+    let address = app.issuer().address();
+    let ours = address
+        .strip_prefix(origin)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let host = origin.split_once("://").map(|(_, host)| host);
+    if ours || (host.is_some() && host == text(HOST)) {
+        Ok(())
+    } else {
+        Err(Failure::stale_form())
+    }
+}

@@ -1,0 +1,116 @@
+//! `/device`: a person enters the code of a device and decides (RFC 8628, section 3.3).
+
+use http::Response;
+
+use super::context::{FormError, PageContext, form};
+use super::sign_in::{Purpose, require_sign_in};
+use crate::template;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::request_body::BodyError;
+
+/// `GET`, `POST /device`.
+pub async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    if context.step() == Some("code") {
+        return enter(&context).await;
+    }
+    // A code from the query alone must be confirmed first.
+    if context.parameter("step") != Some("confirm") {
+        return Ok(ask(&context, context.parameter("user_code"), None));
+    }
+    let (issuer, address) = (context.app.issuer(), context.request.address);
+    let typed = context
+        .parameter("user_code")
+        .unwrap_or_default()
+        .to_owned();
+    let waiting = issuer.pending_device(&typed, address, context.browser.as_ref());
+    let device = match waiting.await {
+        Ok(device) => device,
+        Err(error) => {
+            let refused = FormError::of("user_code", error)?;
+            return Ok(ask(&context, Some(&typed), Some(&refused)));
+        }
+    };
+    let back = confirmation(&context, &device.user_code);
+    let purpose = Purpose {
+        client: Some(&device.client),
+        back: &back,
+        returns_to: None,
+        sign_up: None,
+    };
+    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
+        return Ok(answer);
+    }
+    let Some(browser) = context.browser.clone() else {
+        return Ok(context.redirect(&back));
+    };
+    let Some(allow) = decision(&context) else {
+        let token = context.token();
+        let (form, name) = (form(&back, &token, None), browser.user.key.name.as_str());
+        let card = template::device_consent(&form, &device.client, name, &device.user_code);
+        return Ok(context.show("Connect a device", &card, (None, None)));
+    };
+    let decided = issuer.decide_device(&device, &browser, allow, address);
+    if let Err(error) = decided.await {
+        let refused = FormError::of("user_code", error)?;
+        return Ok(ask(&context, Some(&typed), Some(&refused)));
+    }
+    let title = if allow {
+        "Device connected"
+    } else {
+        "Request denied"
+    };
+    Ok(context.show(title, &template::decided(allow), (None, None)))
+}
+
+/// The person's decision, if any.
+fn decision(context: &PageContext<'_>) -> Option<bool> {
+    if context.step() != Some("decide") {
+        return None;
+    }
+    match context.field("decision") {
+        Some("allow") => Some(true),
+        Some("deny") => Some(false),
+        _ => None,
+    }
+}
+
+/// Handles the entered code.
+async fn enter(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
+    let Some(typed) = context.field("user_code") else {
+        let refused = FormError::missing("user_code");
+        return Ok(ask(context, None, Some(&refused)));
+    };
+    let found = context.app.issuer().pending_device(
+        typed,
+        context.request.address,
+        context.browser.as_ref(),
+    );
+    match found.await {
+        Ok(device) => Ok(context.redirect(&confirmation(context, &device.user_code))),
+        Err(error) => {
+            let refused = FormError::of("user_code", error)?;
+            Ok(ask(context, Some(typed), Some(&refused)))
+        }
+    }
+}
+
+fn confirmation(context: &PageContext<'_>, user_code: &str) -> String {
+    context.path(&format!("/device?user_code={user_code}&step=confirm"))
+}
+
+fn ask(
+    context: &PageContext<'_>,
+    typed: Option<&str>,
+    refused: Option<&FormError>,
+) -> Response<Body> {
+    let (action, token) = (context.path("/device"), context.token());
+    let card = template::user_code(&form(&action, &token, refused), typed);
+    context.show("Connect a device", &card, (refused, None))
+}

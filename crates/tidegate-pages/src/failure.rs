@@ -1,0 +1,44 @@
+//! Failures as pages.
+
+use http::header::{ALLOW, RETRY_AFTER};
+use http::{Response, StatusCode};
+use tidegate_http::body::Body;
+use tidegate_http::error::Failure;
+use tidegate_http::report::{Context, Protocol};
+
+use crate::template;
+
+/// The response of a page that failed. `issuer` is the issuer's URL, whose path prefixes all paths.
+pub fn failure(failure: &Failure, issuer: &str, context: &Context<'_>) -> Response<Body> {
+    failure.log(context);
+    let base = template::base_of(issuer);
+    let title = match failure.status.as_u16() {
+        404 => "Not found",
+        400 | 413 | 415 => "This does not work",
+        403 => "Not allowed",
+        429 | 503 => "Try again soon",
+        _ => "Something went wrong",
+    };
+    let mut text = failure.message.to_string();
+    if let Some(first) = text.get(..1) {
+        let first = first.to_uppercase();
+        text.replace_range(..1, &first);
+    }
+    if !text.ends_with('.') {
+        text.push('.');
+    }
+    let account = format!("{base}/account");
+    let back = (failure.status == StatusCode::NOT_FOUND).then_some((&*account, "Your account"));
+    let card = template::failure((title, &text), back, context.request_id);
+    let markup = template::layout(base, title, &card);
+    let mut response = template::answer(failure.status, markup, None);
+    // The headers that the failure asks for.
+    let mut plain = failure.response(Vec::new(), Protocol::Page);
+    response.body_mut().subject.errors = plain.body_mut().subject.errors.take();
+    for name in [RETRY_AFTER, ALLOW] {
+        if let Some(value) = plain.headers().get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
+}

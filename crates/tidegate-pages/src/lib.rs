@@ -1,0 +1,62 @@
+#![doc = include_str!("../README.md")]
+
+mod account;
+mod account_linking;
+mod authorize;
+mod confirm_sign_up;
+mod context;
+mod cookie;
+mod device;
+mod failure;
+mod provider_sign_in;
+mod reset;
+mod sign_in;
+mod sign_out;
+mod sign_up;
+mod template;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG};
+use http::{HeaderValue, Response};
+
+pub use account::account;
+pub use authorize::authorize;
+pub use confirm_sign_up::confirm;
+pub use device::device;
+pub use failure::failure;
+pub use provider_sign_in::{
+    begin as begin_provider_sign_in, complete as complete_provider_sign_in,
+};
+pub use reset::reset;
+pub use sign_out::sign_out;
+pub use sign_up::sign_up;
+pub use template::base_of;
+
+use crate::template::{ICON, STYLE};
+use tidegate_http::body::Body;
+use tidegate_http::call::{MINUTES, etag, json};
+
+/// `GET /assets/tidegate.css`
+pub fn stylesheet() -> Response<Body> {
+    asset(STYLE, HeaderValue::from_static("text/css; charset=utf-8"))
+}
+
+/// `GET /favicon.ico`, which browsers request by default. They use the media type, not the
+/// extension.
+pub fn icon() -> Response<Body> {
+    asset(ICON, HeaderValue::from_static("image/svg+xml"))
+}
+
+fn asset(text: &'static str, kind: HeaderValue) -> Response<Body> {
+    let text = Bytes::from_static(text.as_bytes());
+    let tag = etag(&text);
+    let mut response = json(text, MINUTES);
+    let headers = response.headers_mut();
+    headers.insert(ETAG, tag);
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(
+        "x-content-type-options",
+        HeaderValue::from_static("nosniff"),
+    );
+    response
+}

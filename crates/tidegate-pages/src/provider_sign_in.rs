@@ -1,0 +1,119 @@
+//! `/signin/{provider}` and its `/callback`: sign-in with an identity provider. Account linking
+//! uses the callback too.
+
+use http::Response;
+use tidegate_oauth::{Error, IdentityProviders, LoginOutcome, ProviderCallback};
+
+use super::account_linking::{already_linked, linked};
+use super::authorize::shown;
+use super::context::{PageContext, failure};
+use super::reset::invalid_link_page;
+use crate::template;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::percent;
+use tidegate_http::request_body::BodyError;
+
+/// Redirects the browser to the provider. The query is that of `/auth`, where the browser
+/// continues.
+pub async fn begin<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let context = PageContext::receive(call).await?;
+    let (app, issuer) = (context.app, context.app.issuer());
+    let providers = app.providers().ok_or_else(unknown_provider)?;
+    let client = issuer.client_and_redirect_uri(&context.query).await;
+    let (client, _) = client.map_err(shown)?;
+    let next = context.path(&format!("/auth?{}", context.raw_query()));
+    let back = callback(&context, provider);
+    let begun = issuer.begin_federated_login(
+        providers,
+        (provider, &back),
+        (&client, &next),
+        context.cookie(),
+    );
+    match begun.await {
+        Ok(address) => Ok(context.redirect(&address)),
+        Err(Error::NotFound(_)) => Err(unknown_provider()),
+        Err(error) => Err(provider_error(error)),
+    }
+}
+
+/// Handles the callback from the provider.
+pub async fn complete<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let (app, issuer) = (context.app, context.app.issuer());
+    let providers = app.providers().ok_or_else(unknown_provider)?;
+    let accounts = app.accounts().ok_or_else(Failure::sign_up_closed)?;
+    let back = callback(&context, provider);
+    let brought = ProviderCallback {
+        answer: &context.query,
+        cookie: context.cookie(),
+        browser: context.browser.as_ref(),
+    };
+    let completed = issuer.complete_federated_login(
+        (providers, accounts),
+        (provider, &back),
+        &brought,
+        &context.request,
+    );
+    match completed.await {
+        Ok(LoginOutcome::Linked(message)) => Ok(linked(&context, message)),
+        Ok(LoginOutcome::SignedIn { cookie, next }) => {
+            context.switch_cookie(cookie).await?;
+            Ok(context.redirect(&next))
+        }
+        Err(Error::Taken("linked account")) => already_linked(&context),
+        Err(Error::InvalidLink) => Ok(invalid_link_page(&context)),
+        Err(Error::SignUpClosed) => Err(Failure::sign_up_closed()),
+        Err(Error::InvalidMember { expected, .. }) => {
+            Err(Failure::input(format!("To sign in you need {expected}.")))
+        }
+        Err(Error::AccessDenied) => Err(Failure::input(
+            "You did not sign in there. Go back to the application and try again.",
+        )),
+        Err(error) => Err(provider_error(error)),
+    }
+}
+
+/// The buttons of the sign-in page.
+pub(super) fn choices(context: &PageContext<'_>) -> Vec<template::Choice> {
+    let names = context.app.providers().map(IdentityProviders::names);
+    let choice = |name: &tidegate_oauth::ProviderName| template::Choice {
+        address: context.path(&format!(
+            "/signin/{}?{}",
+            percent::encode(&name.id),
+            context.raw_query()
+        )),
+        label: name.label.clone(),
+    };
+    names.unwrap_or_default().iter().map(choice).collect()
+}
+
+pub(super) fn callback(context: &PageContext<'_>, provider: &str) -> String {
+    let issuer = context.app.issuer().address();
+    format!("{issuer}/signin/{}/callback", percent::encode(provider))
+}
+
+pub(super) fn unknown_provider() -> Failure {
+    Failure::not_found("unknown sign-in provider")
+}
+
+pub(super) fn provider_error(error: Error) -> Failure {
+    match error {
+        Error::Outbound(cause) => Failure::unavailable(
+            "PROVIDER_UNAVAILABLE",
+            "The other service does not answer as it should. Try again, or sign in with a password.",
+            std::time::Duration::from_secs(30),
+        )
+        .caused_by(Some(Box::new(cause))),
+        error => failure(error),
+    }
+}

@@ -1,0 +1,205 @@
+//! Sign-in before a page: password, and the second factor where one is required.
+
+use http::Response;
+use tidegate_oauth::{Browser, Client, Secret, UserKey};
+
+use super::context::{FormError, PageContext, failure, form};
+use crate::template::{self, SignIn};
+use tidegate_http::body::Body;
+use tidegate_http::error::Failure;
+use tidegate_http::percent;
+
+/// What the sign-in is for.
+pub(super) struct Purpose<'a> {
+    /// The client; `None` for a page of this service.
+    pub(super) client: Option<&'a Client>,
+    /// The URL of the page that requires the sign-in.
+    pub(super) back: &'a str,
+    /// The URL to which the browser finally goes, if it differs.
+    pub(super) returns_to: Option<&'a str>,
+    /// The sign-up page, if sign-up is allowed.
+    pub(super) sign_up: Option<&'a str>,
+}
+
+/// Returns the signed-in browser, or the next page of the sign-in.
+pub(super) async fn require_sign_in(
+    context: &mut PageContext<'_>,
+    purpose: &Purpose<'_>,
+) -> Result<Option<Response<Body>>, Failure> {
+    match context.step() {
+        Some("sign_in") => return sign_in(context, purpose).await.map(Some),
+        Some("switch") => {
+            context.sign_out().await?;
+            return Ok(Some(context.redirect(purpose.back)));
+        }
+        _ => {}
+    }
+    let fits = |key: &UserKey| {
+        purpose
+            .client
+            .is_none_or(|client| client.database == key.database)
+    };
+    let Some(browser) = context.browser.clone() else {
+        return Ok(Some(sign_in_page(context, purpose, None)));
+    };
+    if !fits(&browser.user.key) {
+        let refused = purpose
+            .client
+            .map(|client| wrong_database(&browser, client));
+        return Ok(Some(sign_in_page(context, purpose, refused.as_ref())));
+    }
+    let wanted = purpose.client.is_some_and(|client| client.two_factor);
+    if !browser.lacks_second_factor && (browser.session.second_factor || !wanted) {
+        return Ok(None);
+    }
+    if browser.lacks_second_factor {
+        second_factor(context, purpose).await.map(Some)
+    } else {
+        enrol(context, purpose).await.map(Some)
+    }
+}
+
+async fn sign_in(
+    context: &mut PageContext<'_>,
+    purpose: &Purpose<'_>,
+) -> Result<Response<Body>, Failure> {
+    let Some(username) = context.field("username") else {
+        let refused = FormError::missing("username");
+        return Ok(sign_in_page(context, purpose, Some(&refused)));
+    };
+    let Some(password) = context.field("password") else {
+        let refused = FormError::missing("password");
+        return Ok(sign_in_page(context, purpose, Some(&refused)));
+    };
+    let home = purpose.client.map_or(username, |client| &client.database);
+    let database = context.field("database").unwrap_or(home);
+    if let Some(client) = purpose.client.filter(|client| client.database != database) {
+        let refused = FormError::wrong_database(client);
+        return Ok(sign_in_page(context, purpose, Some(&refused)));
+    }
+    let (key, password) = (UserKey::new(database, username), Secret::new(password));
+    let client = purpose.client.map(|client| &*client.id);
+    let issuer = context.app.issuer();
+    match issuer
+        .identity()
+        .sign_in(key, &password, client, &context.request)
+        .await
+    {
+        Ok(cookie) => {
+            // The previous session of the browser is not ended: it may be another person's.
+            context.switch_cookie(cookie).await?;
+            Ok(context.redirect(purpose.back))
+        }
+        Err(error) => {
+            let refused = FormError::of("password", error)?;
+            Ok(sign_in_page(context, purpose, Some(&refused)))
+        }
+    }
+}
+
+/// The page for a user of another database than the client's.
+fn wrong_database(browser: &Browser, client: &Client) -> FormError {
+    let key = &browser.user.key;
+    let text = format!(
+        "You are signed in as {} of the database {}. {} takes users of the database {} only.",
+        key.name, key.database, client.name, client.database
+    );
+    FormError::notice(text)
+}
+
+fn sign_in_page(
+    context: &PageContext<'_>,
+    purpose: &Purpose<'_>,
+    refused: Option<&FormError>,
+) -> Response<Body> {
+    let token = context.token();
+    let home = purpose.client.map(|client| &*client.database);
+    let database = context.field("database").or(home);
+    let reset = context.path(&match database {
+        Some(database) => format!("/reset?database={}", percent::encode(database)),
+        None => "/reset".to_owned(),
+    });
+    // The database is known only for a client.
+    let choices = match purpose.client {
+        Some(_) if purpose.returns_to.is_some() => super::provider_sign_in::choices(context),
+        _ => Vec::new(),
+    };
+    let card = template::sign_in(&SignIn {
+        form: form(purpose.back, &token, refused),
+        client: purpose.client.map(|client| &*client.name),
+        database,
+        username: context.field("username"),
+        sign_up: purpose.sign_up,
+        choices: &choices,
+        reset: &reset,
+    });
+    context.show("Sign in", &card, (refused, purpose.returns_to))
+}
+
+async fn second_factor(
+    context: &mut PageContext<'_>,
+    purpose: &Purpose<'_>,
+) -> Result<Response<Body>, Failure> {
+    let issuer = context.app.issuer();
+    let mut refused = None;
+    if context.step() == Some("second_factor")
+        && let Some(browser) = &context.browser
+    {
+        let code = context.field("code").unwrap_or_default();
+        match issuer
+            .identity()
+            .verify_second_factor(browser, code, &context.request)
+            .await
+        {
+            Ok(cookie) => {
+                context.switch_cookie(cookie).await?;
+                return Ok(context.redirect(purpose.back));
+            }
+            Err(error) => refused = Some(FormError::of("code", error)?),
+        }
+    }
+    let token = context.token();
+    let card = template::second_factor(&form(purpose.back, &token, refused.as_ref()));
+    Ok(context.show(
+        "Two-step sign-in",
+        &card,
+        (refused.as_ref(), purpose.returns_to),
+    ))
+}
+
+/// Shows the enrolment page of a second factor, and handles its form.
+pub(super) async fn enrol(
+    context: &mut PageContext<'_>,
+    purpose: &Purpose<'_>,
+) -> Result<Response<Body>, Failure> {
+    let issuer = context.app.issuer();
+    let Some(browser) = context.browser.clone() else {
+        return Ok(context.redirect(purpose.back));
+    };
+    let (mut refused, mut begun) = (None, None);
+    if context.step() == Some("enrol") {
+        let sealed = context.field("sealed").unwrap_or_default().to_owned();
+        let code = context.field("code").unwrap_or_default().to_owned();
+        match issuer
+            .identity()
+            .enrol(&browser, (&sealed, &code), &context.request)
+            .await
+        {
+            Ok((codes, cookie)) => {
+                context.switch_cookie(cookie).await?;
+                let card = template::recovery_codes(&codes, purpose.back);
+                return Ok(context.show("Recovery codes", &card, (None, purpose.returns_to)));
+            }
+            Err(error) => refused = Some(FormError::of("code", error)?),
+        }
+        begun = Some(sealed);
+    }
+    let enrolment = issuer
+        .identity()
+        .begin_enrolment(&browser.user.key, begun.as_deref())
+        .map_err(failure)?;
+    let token = context.token();
+    let card = template::enrol(&form(purpose.back, &token, refused.as_ref()), &enrolment);
+    let more = (refused.as_ref(), purpose.returns_to);
+    Ok(context.show("Two-step sign-in", &card, more))
+}

@@ -1,0 +1,50 @@
+//! `/signout`: ends the browser's session.
+
+use http::Response;
+
+use super::context::{PageContext, failure, form};
+use crate::template;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::request_body::BodyError;
+
+/// `GET`, `POST /signout`.
+pub async fn sign_out<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let next = next(&context).await?;
+    match &context.browser {
+        // A link on another site must not sign the user out, so ask for confirmation.
+        Some(browser) if context.step() != Some("sign_out") => {
+            let (here, token) = (context.request_path(), context.token());
+            let card = template::sign_out(&form(&here, &token, None), &browser.user.key.name);
+            Ok(context.show("Sign out", &card, (None, next.as_deref())))
+        }
+        Some(_) => {
+            context.sign_out().await?;
+            Ok(signed_out_page(&context, next.as_deref()))
+        }
+        None => Ok(signed_out_page(&context, next.as_deref())),
+    }
+}
+
+/// Where the browser goes: the URL that the request names, if a client has registered it.
+async fn next(context: &PageContext<'_>) -> Result<Option<String>, Failure> {
+    let Some(uri) = context.parameter("redirect_uri") else {
+        return Ok(None);
+    };
+    let known = context.app.issuer().is_registered(uri).await;
+    Ok(known.map_err(failure)?.then(|| uri.to_owned()))
+}
+
+fn signed_out_page(context: &PageContext<'_>, next: Option<&str>) -> Response<Body> {
+    if let Some(next) = next {
+        return context.redirect(next);
+    }
+    let card = template::notice("Signed out", "You are signed out of this browser.", None);
+    context.show("Signed out", &card, (None, None))
+}

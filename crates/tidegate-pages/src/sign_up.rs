@@ -1,0 +1,107 @@
+//! `/signup/`: self-registration through a client that allows it.
+
+use http::Response;
+use tidegate_oauth::{Client, Error, NewUser, Secret, TenantName, UserName};
+
+use super::authorize::shown;
+use super::confirm_sign_up::send_confirmation;
+use super::context::{FormError, PageContext, form};
+use crate::template::{self, SignUp};
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::request_body::BodyError;
+
+/// `GET`, `POST /signup`.
+pub async fn sign_up<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let issuer = context.app.issuer();
+    let client = issuer.client_and_redirect_uri(&context.query).await;
+    let (client, redirect_uri) = client.map_err(shown)?;
+    let parent = context.parameter("parentdb");
+    if parent.is_some_and(|parent| parent != client.database) {
+        return Err(shown(Error::ForeignDatabase));
+    }
+    if !client.allow_signup || !context.app.takes_sign_ups() {
+        return Err(Failure::sign_up_closed());
+    }
+    // Return to the sign-in page, which continues with a code at once.
+    let from_sign_in = context.parameter("response_type").is_some();
+    let sign_in = from_sign_in.then(|| context.path(&format!("/auth?{}", context.raw_query())));
+    let refused = if context.step() == Some("sign_up") {
+        let next = sign_in.as_deref().unwrap_or(&redirect_uri);
+        match create(&mut context, &client, next).await? {
+            Ok(answer) => return Ok(answer),
+            Err(error) => Some(complaint(error)?),
+        }
+    } else {
+        None
+    };
+    let (here, token) = (context.request_path(), context.token());
+    let card = template::sign_up(&SignUp {
+        form: form(&here, &token, refused.as_ref()),
+        client: &client.name,
+        username: context.field("username"),
+        email: context.field("email"),
+        sign_in: sign_in.as_deref(),
+    });
+    let more = (refused.as_ref(), Some(&*redirect_uri));
+    Ok(context.show("Create an account", &card, more))
+}
+
+/// Creates the account at once, or after confirmation by email where email is configured.
+async fn create(
+    context: &mut PageContext<'_>,
+    client: &Client,
+    next: &str,
+) -> Result<Result<Response<Body>, Error>, Failure> {
+    let user = match read(context, client) {
+        Ok(user) => user,
+        Err(error) => return Ok(Err(error)),
+    };
+    if context.app.mailer().is_some() {
+        return send_confirmation(context, client, (user, next)).await;
+    }
+    let accounts = context.app.accounts().ok_or_else(Failure::sign_up_closed)?;
+    let issuer = context.app.issuer();
+    match issuer
+        .sign_up(accounts, client, user, &context.request)
+        .await
+    {
+        Ok(cookie) => {
+            context.switch_cookie(cookie).await?;
+            Ok(Ok(context.redirect(next)))
+        }
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
+    let username = context
+        .field("username")
+        .ok_or(Error::MissingParameter("username"))?;
+    let email = context
+        .field("email")
+        .ok_or(Error::MissingParameter("email"))?;
+    let password = context
+        .field("password")
+        .ok_or(Error::MissingParameter("password"))?;
+    let database = TenantName::adopted(&client.database)?;
+    let mut user = NewUser::new(database, UserName::parse(username)?);
+    user.email = Some(email.to_owned());
+    user.password = Some(Secret::new(password));
+    Ok(user)
+}
+
+fn complaint(error: Error) -> Result<FormError, Failure> {
+    let field = match &error {
+        Error::MissingParameter(field) => return Ok(FormError::missing(field)),
+        Error::InvalidMember { member, .. } if matches!(*member, "email" | "password") => member,
+        _ => "username",
+    };
+    FormError::of(field, error)
+}

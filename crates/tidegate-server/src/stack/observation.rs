@@ -1,0 +1,125 @@
+//! One request as the log and the counters see it.
+
+use std::time::Instant;
+
+use http::{HeaderValue, Method, Request};
+
+use crate::route::Route;
+use tidegate_http::app::App;
+use tidegate_http::body::Watcher;
+use tidegate_http::report::{REQUEST_ID, Subject};
+use tidegate_http::trace::{Place, Span};
+
+/// One event for a request that is over; the level of an event is a constant, so it is a macro.
+macro_rules! access {
+    ($self:ident, $level:ident, $took:ident) => {
+        tracing::$level!(
+            target: "tidegate::access",
+            request_id = $self.request_id.as_ref().and_then(|id| id.to_str().ok()),
+            method = $self.method.as_str(),
+            route = $self.subject.path(),
+            status = $self.status,
+            microseconds = u64::try_from($took.as_micros()).unwrap_or(u64::MAX),
+            complete = $self.complete,
+            database = $self.subject.login.as_ref().map(|login| login.database.as_str()),
+            role = $self.subject.login.as_ref().map(|login| login.role.as_str()),
+            error = $self.subject.errors.as_ref().and_then(|errors| errors.code()),
+            errors = $self.subject.errors.as_ref().map(|errors| errors.total()),
+            sqlstate = $self.subject.errors.as_ref().and_then(|errors| errors.sqlstate.as_deref()),
+            table = $self.subject.errors.as_ref().and_then(|errors| errors.table.as_deref()),
+            constraint = $self.subject.errors.as_ref().and_then(|errors| errors.constraint.as_deref()),
+            "request"
+        )
+    };
+}
+
+/// Watches a request from its head to the end of its answer; speaks when it is dropped.
+pub(crate) struct Observation {
+    app: App,
+    method: Method,
+    request_id: Option<HeaderValue>,
+    started: Instant,
+    subject: Subject,
+    status: u16,
+    complete: bool,
+    /// Boxed, as most services collect no spans.
+    place: Option<Box<Place>>,
+}
+
+/// The status of a request whose peer left before its answer, as other servers log it.
+const PEER_LEFT: u16 = 499;
+
+impl Observation {
+    pub(crate) fn begin<B>(app: App, request: &Request<B>) -> Self {
+        app.metrics().begin();
+        Self {
+            place: app.place(request.headers()).map(Box::new),
+            method: request.method().clone(),
+            request_id: request.headers().get(REQUEST_ID).cloned(),
+            app,
+            started: Instant::now(),
+            // Known from the start, so that a request whose peer left early has a route too.
+            subject: Subject {
+                route: Route::parse(request.method(), request.uri().path())
+                    .ok()
+                    .map(|route| route.label()),
+                login: None,
+                errors: None,
+            },
+            status: PEER_LEFT,
+            complete: false,
+        }
+    }
+
+    /// The answer's head is there.
+    pub(crate) fn answered(&mut self, status: u16, subject: Subject) {
+        self.status = status;
+        self.subject.login = subject.login;
+        self.subject.errors = subject.errors;
+    }
+
+    fn span(&mut self) {
+        let (Some(place), Some(sink)) = (self.place.take(), self.app.spans()) else {
+            return;
+        };
+        let id = self.request_id.as_ref().and_then(|id| id.to_str().ok());
+        sink.record(Span {
+            place: *place,
+            started: self.started,
+            ended: Instant::now(),
+            method: self.method.clone(),
+            route: self.subject.path(),
+            status: self.status,
+            complete: self.complete,
+            request_id: id.unwrap_or_default().to_owned(),
+            login: self.subject.login.clone(),
+        });
+    }
+}
+
+impl Watcher for Observation {
+    fn complete(&mut self) {
+        self.complete = true;
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        let took = self.started.elapsed();
+        let route = self.subject.route.map(|route| route.index);
+        self.app
+            .metrics()
+            .end(route, self.status, took, self.complete);
+        if let Some(errors) = &self.subject.errors {
+            self.app.metrics().errors(errors);
+        }
+        self.span();
+        // An event costs as much as a small request, so requests that went well stay silent unless
+        // somebody wants to see them.
+        match self.status {
+            400.. => access!(self, info, took),
+            _ if !self.complete || self.subject.errors.is_some() => access!(self, info, took),
+            _ => access!(self, debug, took),
+        }
+    }
+}

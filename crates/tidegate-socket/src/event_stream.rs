@@ -1,0 +1,235 @@
+//! Changes of rows as server-sent events (HTML Standard, "Server-sent events").
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tidegate_feed::{Delivery, EventReceiver, Item, QueueLimits, Subscription, event_queue};
+use tokio::time::{Instant, sleep_until};
+
+use super::answer;
+use super::subscribe::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_field_errors};
+use tidegate_http::app::App;
+use tidegate_http::authenticate::{self, Caller};
+use tidegate_http::body::{Body, Content, Interrupted, Source};
+use tidegate_http::call::Call;
+use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::negotiate::Preferences;
+use tidegate_http::operation::{graphql, sql};
+use tidegate_http::percent;
+
+/// How often a comment is sent, so that nobody on the way takes the answer for dead.
+const COMMENT: Duration = Duration::from_secs(25);
+
+/// `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.
+pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+    let Call {
+        app, head, subject, ..
+    } = call;
+    let asked = Asked::of(head)?;
+    let (caller, left) = asked.caller(app, head).await?;
+    subject.login = caller.login().cloned();
+    let (wanted, key) = asked.wanted(app, &caller).await?;
+    let login = caller.login().cloned();
+    let login = login.ok_or_else(|| Failure::internal("only users subscribe"))?;
+    let (sender, receiver) = event_queue(QueueLimits::default());
+    let subscribed = wanted.subscribe(app, login, &sender, (0, asked.after(head)));
+    let subscription = subscribed.await.map_err(refused)?;
+    let events = Events {
+        receiver,
+        key,
+        expires: left.map(|left| Instant::now() + left),
+        over: false,
+        _subscription: subscription,
+    };
+    let content = Content::Streamed(Box::pin(Text(Box::pin(unfold(events, next)))));
+    let mut response = Response::new(Body::from(content));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    // nginx would keep events back otherwise.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// What the address says.
+struct Asked(Vec<(String, String)>);
+
+impl Asked {
+    fn of(head: &Parts) -> Result<Self, Failure> {
+        let pairs = percent::form(head.uri.query().unwrap_or_default());
+        pairs
+            .map(Self)
+            .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))
+    }
+
+    fn member(&self, wanted: &str) -> Option<&str> {
+        let mut pairs = self.0.iter();
+        let found = pairs.find(|(name, value)| name == wanted && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn needed(&self, name: &str) -> Result<&str, Failure> {
+        let missing = || Failure::input(format!("`{name}` is missing in the address"));
+        self.member(name).ok_or_else(missing)
+    }
+
+    /// A browser's `EventSource` can set no header, so the token may stand in the address.
+    async fn caller(&self, app: &App, head: &Parts) -> Result<(Caller, Option<Duration>), Failure> {
+        let header = authenticate::bearer(&head.headers)?;
+        if let Some(token) = header.or_else(|| self.member("token")) {
+            let user = authenticate::by_token(app, token)?;
+            let left = app.issuer().remaining(&user.claims);
+            return Ok((user.into(), Some(left)));
+        }
+        let caller = authenticate::caller(app, &head.headers).await?;
+        Ok((caller, None))
+    }
+
+    /// Where to go on: what the browser has seen last wins over what the page asked for first.
+    fn after(&self, head: &Parts) -> Option<String> {
+        let last = head.headers.get("last-event-id");
+        let last = last.and_then(|last| last.to_str().ok());
+        let last = last.filter(|last| !last.is_empty());
+        last.or_else(|| self.member("after")).map(str::to_owned)
+    }
+
+    async fn wanted(&self, app: &App, caller: &Caller) -> Result<(Wanted, String), Failure> {
+        let terms = sql::generated_terms(app, &Preferences::default());
+        let api = graphql::api(app, caller, self.needed("schema")?, &terms).await?;
+        let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
+        let (query, name) = (self.needed("query")?, self.member("operationName"));
+        if app.feed().is_none() && api.means_subscription(query, name) {
+            return Err(refused(no_feed()));
+        }
+        let prepared = api.prepare(query, name);
+        let prepared = prepared.map_err(document)?;
+        if !prepared.is_subscription() {
+            return Err(Failure::input("`query` must be a subscription"));
+        }
+        let variables: Option<&RawValue> = self
+            .member("variables")
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(|_| Failure::input("`variables` must be a JSON object"))?;
+        let wanted = of_graphql(&api, &prepared, variables).map_err(refused)?;
+        let key = json!(&*wanted.key).to_string();
+        Ok((wanted, key))
+    }
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    let (code, message) = match refusal {
+        Refusal::GraphQl(errors) => {
+            let message = errors.into_iter().next().map(|error| error.message);
+            return Failure::input(message.unwrap_or_default());
+        }
+        Refusal::Other { code, message } => (code, message),
+    };
+    match code {
+        "not_allowed" => Failure::insufficient_privileges(message),
+        "feed_unavailable" | "database_unavailable" | "subscribe_timeout" => {
+            Failure::new(StatusCode::SERVICE_UNAVAILABLE, "FEED_UNAVAILABLE", message)
+                .retrying_after(Duration::from_secs(1))
+        }
+        "capture_not_allowed" => {
+            Failure::new(StatusCode::FORBIDDEN, "CAPTURE_NOT_ALLOWED", message)
+        }
+        "internal_error" => Failure::internal(message),
+        _ => Failure::input(message),
+    }
+}
+
+/// The events of one subscription.
+struct Events {
+    receiver: EventReceiver,
+    /// The response key, as JSON.
+    key: String,
+    expires: Option<Instant>,
+    over: bool,
+    _subscription: Subscription,
+}
+
+/// Waits for what is due and writes it.
+async fn next(mut events: Events) -> Option<(Bytes, Events)> {
+    if events.over {
+        return None;
+    }
+    let comment = Instant::now() + COMMENT;
+    let wake = events.expires.map_or(comment, |at| at.min(comment));
+    let due = tokio::select! {
+        due = events.receiver.next() => due,
+        () = sleep_until(wake) => {
+            let expired = events.expires.is_some_and(|at| at <= Instant::now());
+            events.over = expired;
+            let text: &[u8] = if expired {
+                b"event: error\ndata: {\"error\":\"token_expired\",\"message\":\"the token has expired\"}\n\n"
+            } else {
+                b":\n\n"
+            };
+            return Some((Bytes::from_static(text), events));
+        }
+    };
+    let mut out = BytesMut::with_capacity(256);
+    for Delivery { item, .. } in due? {
+        events.write(item, &mut out);
+    }
+    Some((out.freeze(), events))
+}
+
+impl Events {
+    fn write(&mut self, item: Item, out: &mut BytesMut) {
+        let text = match item {
+            Item::Acknowledged { cursor } => {
+                format!("event: subscribe_ack\nid: {cursor}\ndata: {{}}\n\n")
+            }
+            Item::Event {
+                cursor,
+                row,
+                field_errors,
+                ..
+            } => {
+                let key = &self.key;
+                out.put_slice(format!("id: {cursor}\ndata: {{\"data\":{{{key}:[").as_bytes());
+                // JSON has no line ends outside of its strings, and ours has none between tokens.
+                out.put_slice(&row);
+                out.put_slice(b"]}");
+                write_field_errors(key, field_errors.as_deref(), out);
+                out.put_slice(format!(",\"cursor\":\"{cursor}\"}}\n\n").as_bytes());
+                return;
+            }
+            Item::Resync { cursor, reason } => {
+                let reason = resync_reason(reason);
+                format!("event: resync\nid: {cursor}\ndata: {{\"reason\":\"{reason}\"}}\n\n")
+            }
+            Item::Ended(ended) => {
+                self.over = true;
+                let (error, message, cursor) = answer::ended(&ended);
+                let cursor = cursor.map(|cursor| cursor.to_string());
+                let data = json!({"error": error, "message": message, "cursor": cursor});
+                format!("event: error\ndata: {data}\n\n")
+            }
+        };
+        out.put_slice(text.as_bytes());
+    }
+}
+
+/// A stream of texts as the content of an answer.
+struct Text<S>(Pin<Box<S>>);
+
+impl<S: Stream<Item = Bytes> + Send> Source for Text<S> {
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+        self.0.as_mut().poll_next(cx).map(|next| next.map(Ok))
+    }
+}

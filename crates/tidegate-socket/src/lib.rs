@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod answer;
+mod entry;
+mod event_stream;
+mod handshake;
+mod identity;
+mod message;
+mod operation;
+mod raw;
+mod session;
+mod subscribe;
+mod transport;
+
+pub use event_stream::event_stream;
+pub use handshake::{Handoff, Opening, is_handshake, upgrade};
+pub use session::run;

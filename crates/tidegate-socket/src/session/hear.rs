@@ -1,0 +1,229 @@
+//! What comes in: messages of both dialects.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use super::{End, Flow, Session};
+use crate::entry::Entry;
+use crate::message::{self, Fields, Id, Message, Wrong};
+use crate::operation::{Channel, Done, Work};
+use crate::{answer, transport};
+
+/// The schema of a `graphql-transport-ws` socket whose address and client name none.
+const SCHEMA: &str = "public";
+
+impl Session {
+    /// A text message.
+    pub(super) async fn hear(&mut self, text: &str) -> Flow {
+        if let Some(identity) = &self.identity
+            && let Err(failure) = identity.check(&self.app)
+        {
+            return Err(self.unauthorized(&failure).await);
+        }
+        if self.is_transport() {
+            return self.hear_transport(text).await;
+        }
+        let mut fields = None;
+        let heard = message::read(text, &mut fields);
+        let is_auth = matches!(heard, Ok(Message::Auth(_)));
+        if self.identity.is_none() && !is_auth {
+            self.anonymous().await?;
+        }
+        match heard {
+            Ok(heard) => self.answer(heard, fields, text).await,
+            Err(wrong) => self.complain(&wrong).await,
+        }
+    }
+
+    /// Tells what is wrong with a message.
+    async fn complain(&mut self, wrong: &Wrong) -> Flow {
+        self.report(wrong.code);
+        self.send(wrong.text()).await
+    }
+
+    async fn answer(&mut self, heard: Message<'_>, fields: Option<Fields<'_>>, text: &str) -> Flow {
+        let text = text.to_owned();
+        match heard {
+            Message::Auth(token) => {
+                let left = self.authenticate(&token).await?.as_secs();
+                let text = format!("{{\"type\":\"auth_ack\",\"expires_in\":{left}}}");
+                self.send(text.into()).await
+            }
+            Message::Subscribe { id, schema, after } => {
+                let (schema, after) = (schema.into_owned(), after.map(Cow::into_owned));
+                self.start(id, after, |work, id, to| work.graphql(id, schema, text, to))
+                    .await
+            }
+            Message::Raw { id } => {
+                let after = match fields.as_ref().map(|fields| fields.text("after")) {
+                    Some(Err(wrong)) => return self.complain(&wrong).await,
+                    Some(Ok(after)) => after.map(Cow::into_owned),
+                    None => None,
+                };
+                self.start(id, after, |work, id, to| work.raw(id, text, to))
+                    .await
+            }
+            Message::Unsubscribe(id) => {
+                if !self.forget(&id) {
+                    let message = "nothing runs under this id";
+                    return self.complain(&wrong(id, "unknown_id", message)).await;
+                }
+                self.send(answer::complete(&id)).await
+            }
+            Message::Rpc => {
+                self.spawn(|work| work.rpc(text));
+                Ok(())
+            }
+            Message::Sql(id) => {
+                self.spawn(|work| work.sql(id, text));
+                Ok(())
+            }
+        }
+    }
+
+    async fn hear_transport(&mut self, text: &str) -> Flow {
+        let heard = transport::read(text).map_err(|reason| {
+            self.report("invalid_message");
+            End::new(4400, reason)
+        })?;
+        match heard {
+            transport::Message::Init { token, schema } => self.init(token, schema).await,
+            transport::Message::Subscribe { .. } if !self.initialised() => {
+                Err(End::new(4401, "Unauthorized"))
+            }
+            transport::Message::Subscribe { id, payload } => {
+                if self.entries.contains_key(&id) {
+                    self.report("duplicate_id");
+                    let reason = format!("Subscriber for {} already exists", id.trim_matches('"'));
+                    return Err(End::new(4409, short(reason)));
+                }
+                let schema = self.credentials.schema.clone();
+                let schema = schema.unwrap_or_else(|| SCHEMA.to_owned());
+                let text = payload.get().to_owned();
+                let after = after_of(&text);
+                self.start(id, after, |work, id, to| work.graphql(id, schema, text, to))
+                    .await
+            }
+            transport::Message::Complete(id) => {
+                self.forget(&id);
+                Ok(())
+            }
+            transport::Message::Ping(payload) => {
+                let text = match payload {
+                    Some(payload) => format!("{{\"type\":\"pong\",\"payload\":{payload}}}"),
+                    None => "{\"type\":\"pong\"}".to_owned(),
+                };
+                self.send(text.into()).await
+            }
+            transport::Message::Pong => Ok(()),
+        }
+    }
+
+    async fn init(&mut self, token: Option<String>, schema: Option<String>) -> Flow {
+        if self.initialised() {
+            return Err(End::new(4429, "Too many initialisation requests"));
+        }
+        self.initialised = true;
+        if let Some(token) = token {
+            let authenticated = self.authenticate(&token).await;
+            authenticated.map_err(|end| match end.code {
+                // This protocol knows no error without an id.
+                4401 => End::new(4401, "Unauthorized"),
+                _ => end,
+            })?;
+        } else if self.identity.is_none() {
+            self.anonymous().await?;
+        } else {
+            self.deadline = self.expires;
+        }
+        if self.credentials.schema.is_none() {
+            self.credentials.schema = schema;
+        }
+        self.send(Bytes::from_static(b"{\"type\":\"connection_ack\"}"))
+            .await
+    }
+
+    const fn initialised(&self) -> bool {
+        self.initialised
+    }
+
+    /// Starts something that has an id.
+    async fn start<F>(
+        &mut self,
+        id: Id,
+        after: Option<String>,
+        work: impl FnOnce(Work, Id, Channel) -> F,
+    ) -> Flow
+    where
+        F: Future<Output = Done> + Send + 'static,
+    {
+        if self.entries.contains_key(&id) {
+            let message = "something runs under this id already";
+            return self.complain(&wrong(id, "duplicate_id", message)).await;
+        }
+        let Some(todo) = self.work() else {
+            return Ok(());
+        };
+        self.last_tag += 1;
+        let frame = Arc::new(OnceLock::new());
+        let channel = Channel {
+            events: self.event_sender.clone(),
+            tag: self.last_tag,
+            frame: Arc::clone(&frame),
+            places: Arc::clone(&self.places),
+            after,
+        };
+        let task = self.operations.spawn(work(todo, id.clone(), channel));
+        self.tags.insert(self.last_tag, id.clone());
+        let entry = Entry {
+            tag: self.last_tag,
+            task,
+            frame,
+            subscription: None,
+        };
+        self.entries.insert(id, entry);
+        Ok(())
+    }
+
+    /// Starts something without a name.
+    fn spawn<F>(&mut self, work: impl FnOnce(Work) -> F)
+    where
+        F: Future<Output = Done> + Send + 'static,
+    {
+        if let Some(todo) = self.work() {
+            self.operations.spawn(work(todo));
+        }
+    }
+
+    fn work(&self) -> Option<Work> {
+        let identity = self.identity.as_ref()?;
+        Some(Work {
+            app: self.app.clone(),
+            caller: identity.caller.clone(),
+            dialect: self.dialect,
+            request_id: Arc::clone(&self.request_id),
+        })
+    }
+}
+
+fn wrong(id: Id, code: &'static str, message: &str) -> Wrong {
+    let (id, message) = (Some(id), message.to_owned());
+    Wrong { id, code, message }
+}
+
+/// `extensions.after` of a request: where a subscription goes on.
+fn after_of(request: &str) -> Option<String> {
+    let request: serde_json::Value = serde_json::from_str(request).ok()?;
+    request["extensions"]["after"].as_str().map(str::to_owned)
+}
+
+/// A close reason has at most 123 bytes (RFC 6455, section 5.5).
+fn short(mut reason: String) -> String {
+    while reason.len() > 123 {
+        reason.pop();
+    }
+    reason
+}

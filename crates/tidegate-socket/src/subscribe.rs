@@ -1,0 +1,256 @@
+//! From what a client asks for to a subscription of the feed.
+
+use std::sync::Arc;
+
+use bytes::{BufMut as _, BytesMut};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tidegate_catalog::Schema;
+use tidegate_catalog::model::RelationId;
+use tidegate_feed::{
+    CustomForm, EventSender, FieldError, Operation, Operations, PathSegment, Predicate, Resync,
+    SelectedColumn, Selection, SubscribeRequest, Subscription, ValueForm,
+};
+use tidegate_filter::{Filter, Json};
+use tidegate_graphql::{Api, Change, Error, ErrorSummary, Prepared};
+use tidegate_plan::operation::Shows;
+use tidegate_plan::{EventField, Segment};
+use tidegate_sql::Login;
+
+use tidegate_http::app::App;
+use tidegate_http::error::Failure;
+use tidegate_http::report::{Errors, Protocol};
+
+/// What somebody wants to be told of.
+pub(crate) struct Wanted {
+    /// The name under which rows are shown.
+    pub key: Arc<str>,
+    /// The table's number in `pg_class`.
+    pub relation: u32,
+    pub operations: Operations,
+    pub selection: Selection,
+    pub predicate: Option<Predicate>,
+}
+
+/// Why there is no subscription.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The document is wrong.
+    GraphQl(Vec<Error>),
+    /// Anything else.
+    Other { code: &'static str, message: String },
+}
+
+impl Refusal {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Other { code, message }
+    }
+
+    /// What the log and the metrics learn.
+    pub(super) fn errors(&self) -> Option<Errors> {
+        match self {
+            Self::GraphQl(errors) => Errors::of_graphql(&ErrorSummary::of(errors)),
+            Self::Other { code, .. } => Some(Errors::one(Protocol::WebSocket, code)),
+        }
+    }
+}
+
+/// What a GraphQL subscription wants.
+pub(crate) fn of_graphql(
+    api: &Api,
+    prepared: &Prepared,
+    variables: Option<&RawValue>,
+) -> Result<Wanted, Refusal> {
+    let asked = api
+        .subscribe(prepared, variables)
+        .map_err(Refusal::GraphQl)?;
+    let schema = api.schema();
+    let relation = schema.relation(asked.relation);
+    let columns = asked.selection.fields.into_iter().map(|field| {
+        let key: Box<str> = (&*field.key).into();
+        let (id, parts) = match field.shows {
+            Shows::Column(id) => (id, None),
+            Shows::Parts(id, parts) => (id, Some(parts)),
+            Shows::Typename => {
+                return Ok(SelectedColumn {
+                    column: key.clone(),
+                    key,
+                    form: ValueForm::Text(relation.type_name.clone()),
+                });
+            }
+            Shows::One(..) | Shows::Many(..) => {
+                let text = format!("`{key}`: relationships cannot be selected in events");
+                return Err(Refusal::new("unsupported_selection", text));
+            }
+        };
+        Ok(SelectedColumn {
+            key,
+            column: relation.column(id).name.clone(),
+            form: ValueForm::Custom(shown(EventField::new(relation, id, parts))),
+        })
+    });
+    let columns = columns.collect::<Result<_, _>>()?;
+    let predicate = predicate(asked.condition.as_deref(), schema, asked.relation)?;
+    Ok(Wanted {
+        key: asked.key,
+        relation: relation.oid,
+        operations: Operations::from(match asked.change {
+            Change::Added => Operation::Insert,
+            Change::Updated => Operation::Update,
+            Change::Deleted => Operation::Delete,
+        }),
+        selection: Selection {
+            columns,
+            key: false,
+        },
+        predicate,
+    })
+}
+
+/// Why there are no subscriptions on this node.
+pub(crate) fn no_feed() -> Refusal {
+    Refusal::new("feed_unavailable", "this service feeds no changes")
+}
+
+/// The form that a query gives the values of a field.
+fn shown(field: EventField) -> CustomForm {
+    CustomForm::new(field.name(), field.not_null(), move |column| {
+        let writer = field.writer(column);
+        Box::new(move |raw, out, field_errors| {
+            let mut found = Vec::new();
+            let shown = writer.write(raw, out, &mut found)?;
+            field_errors.extend(found.into_iter().map(|field_error| FieldError {
+                path: field_error.path.into_iter().map(step).collect(),
+                problem: field_error.problem,
+            }));
+            Ok(shown)
+        })
+    })
+}
+
+fn step(segment: Segment) -> PathSegment {
+    match segment {
+        Segment::Key(key) => PathSegment::Key(key),
+        Segment::Index(index) => PathSegment::Index(index),
+    }
+}
+
+/// The member `errors` of an event, behind a comma; nothing where everything could be shown. `key`
+/// is the response key, as JSON.
+pub(crate) fn write_field_errors(
+    key: &str,
+    field_errors: Option<&[FieldError]>,
+    out: &mut BytesMut,
+) {
+    let Some(field_errors) = field_errors else {
+        return;
+    };
+    let mut comma = "";
+    out.put_slice(b",\"errors\":[");
+    for field_error in field_errors {
+        let message = json!(field_error.problem);
+        out.put_slice(format!("{comma}{{\"message\":{message},\"path\":[{key},0").as_bytes());
+        for step in &field_error.path {
+            let step = match step {
+                PathSegment::Key(key) => json!(&**key),
+                PathSegment::Index(index) => json!(index),
+            };
+            out.put_slice(format!(",{step}").as_bytes());
+        }
+        out.put_slice(b"],\"extensions\":{\"code\":\"BAD_USER_INPUT\"}}");
+        comma = ",";
+    }
+    out.put_slice(b"]");
+}
+
+/// The filter that a `where` means: an object, or a string with a condition text.
+pub(crate) fn predicate(
+    condition: Option<&str>,
+    schema: &Schema,
+    relation: RelationId,
+) -> Result<Option<Predicate>, Refusal> {
+    let Some(condition) = condition else {
+        return Ok(None);
+    };
+    let wrong = |error: tidegate_filter::Error| {
+        let code = match error {
+            tidegate_filter::Error::Unsupported { .. } => "unsupported_filter",
+            _ => "bad_user_input",
+        };
+        Refusal::new(code, error.to_string())
+    };
+    let json = Json::from(condition);
+    let filter = Filter::parse_subscription(&json, schema, relation, "where").map_err(wrong)?;
+    let predicate = Predicate::new(&filter, schema.relation(relation)).map_err(wrong)?;
+    Ok(Some(predicate))
+}
+
+impl Wanted {
+    /// Subscribes; the first thing in the queue is the acknowledgement.
+    pub(crate) async fn subscribe(
+        self,
+        app: &App,
+        login: Login,
+        sender: &EventSender,
+        (tag, after): (u64, Option<String>),
+    ) -> Result<Subscription, Refusal> {
+        let feed = app.feed().ok_or_else(no_feed)?;
+        let after = match after.as_deref().map(str::parse) {
+            Some(Err(wrong)) => {
+                return Err(Refusal::new("invalid_cursor", format!("`after`: {wrong}")));
+            }
+            Some(Ok(cursor)) => Some(cursor),
+            None => None,
+        };
+        let request = SubscribeRequest {
+            login,
+            tag,
+            relation: self.relation,
+            operations: self.operations,
+            selection: self.selection,
+            predicate: self.predicate,
+            after,
+        };
+        feed.subscribe(sender, request)
+            .await
+            .map_err(|error| refused(&error))
+    }
+}
+
+fn refused(error: &tidegate_feed::Error) -> Refusal {
+    use tidegate_feed::Error as E;
+    let code = match error {
+        E::NoTable | E::NoColumn(_) | E::NoRole => "not_allowed",
+        E::Unsupported(_) => "unsupported_subscription",
+        E::Filter(_) => "unsupported_filter",
+        E::CaptureNotAllowed { .. } => "capture_not_allowed",
+        E::Timeout { .. } => {
+            tracing::warn!(cause = %error, "subscribe timed out");
+            "subscribe_timeout"
+        }
+        E::Unavailable(_) => "feed_unavailable",
+        E::Privileges(_) => {
+            tracing::warn!(cause = %error, "could not check privileges for a subscription");
+            "database_unavailable"
+        }
+        E::Closed => "closed",
+        E::Internal(cause) => {
+            Failure::internal(cause.to_string()).log(&tidegate_http::report::Context::default());
+            "internal_error"
+        }
+    };
+    Refusal::new(code, error.to_string())
+}
+
+/// Why there is a gap, as the wire calls it.
+pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
+    match reason {
+        Resync::Expired => "expired",
+        Resync::OtherLog => "other_log",
+        Resync::Interrupted => "interrupted",
+        Resync::Truncated => "truncated",
+        Resync::Partitions => "partitions",
+        Resync::Incomplete => "incomplete",
+    }
+}
