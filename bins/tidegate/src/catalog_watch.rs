@@ -53,6 +53,15 @@ enum Event {
     Crowded,
 }
 
+/// Why a database is compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reason {
+    /// It reported a definition. That is counted, so a request may have compared it already.
+    Reported,
+    /// Something may have changed that is not counted.
+    Due,
+}
+
 /// What is known of a database in use.
 #[derive(Default)]
 struct Place {
@@ -64,7 +73,7 @@ struct Place {
     crowded: bool,
     /// Whether it is being looked at, and whether it must be looked at again after that.
     busy: bool,
-    again: bool,
+    again: Option<Reason>,
     /// Ticks since it was looked at.
     quiet: u32,
 }
@@ -154,7 +163,7 @@ impl CatalogWatch {
                 || place.quiet >= BACKSTOP
                 || failing.contains(&database);
             if is_due && watched.contains(&database) {
-                self.look(database);
+                self.look(database, Reason::Due);
             }
         }
     }
@@ -229,37 +238,43 @@ impl CatalogWatch {
         };
         let was_crowded = std::mem::replace(&mut place.crowded, matches!(event, Event::Crowded));
         self.catalogs.rely(&database, place.telling);
-        if place.telling == Telling::Always {
+        let reports = place.telling == Telling::Always;
+        if reports {
             self.users.redefined(&database);
             if let Some(feed) = &self.feed {
                 feed.schema_changed(&database);
             }
         }
-        if !(was_crowded && matches!(event, Event::Crowded)) {
-            self.look(database);
+        if reports {
+            self.look(database, Reason::Reported);
+        } else if !(was_crowded && matches!(event, Event::Crowded)) {
+            self.look(database, Reason::Due);
         }
     }
 
-    fn look(&mut self, database: DatabaseName) {
+    fn look(&mut self, database: DatabaseName, reason: Reason) {
         let Some(place) = self.places.get_mut(&database) else {
             return;
         };
         place.quiet = 0;
         if place.busy {
-            place.again = place.telling == Telling::Always;
+            if place.telling == Telling::Always {
+                place.again = place.again.max(Some(reason));
+            }
             return;
         }
         place.busy = true;
         let (catalogs, users) = (self.catalogs.clone(), self.users.clone());
+        let turns = self.turns.clone();
         self.looking
-            .spawn(look(catalogs, users, self.turns.clone(), database));
+            .spawn(look(catalogs, users, turns, (database, reason)));
     }
 
     fn looked(&mut self, database: &DatabaseName) {
         if let Some(place) = self.places.get_mut(database) {
             place.busy = false;
-            if std::mem::take(&mut place.again) {
-                self.look(database.clone());
+            if let Some(reason) = place.again.take() {
+                self.look(database.clone(), reason);
             }
         }
     }
@@ -277,15 +292,23 @@ async fn look(
     catalogs: Arc<Catalogs>,
     users: UserPool,
     turns: Arc<Semaphore>,
-    database: DatabaseName,
+    (database, reason): (DatabaseName, Reason),
 ) -> DatabaseName {
     let took = {
         let _turn = turns.acquire().await;
         let began = Instant::now();
+        let watched = match reason {
+            Reason::Reported => catalogs.catch_up(&database, &patience()).await,
+            Reason::Due => catalogs.watch(&database, &patience()).await,
+        };
         // What fails is logged and told by `/readyz`.
-        if let Ok(Watched::Changed) = catalogs.watch(&database, &patience()).await {
+        if let Ok(Watched::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "the catalog has changed");
-            users.redefined(&database);
+            // What was reported has invalidated caches already. To do it again would have the next
+            // request compare the database again.
+            if reason == Reason::Due {
+                users.redefined(&database);
+            }
         }
         began.elapsed()
     };

@@ -347,3 +347,37 @@ async fn rights_that_change_during_a_load_are_not_shared() {
     let schema = seen(&catalogs, &two).await.unwrap();
     assert!(schema.find("a").is_some() && schema.find("b").is_none());
 }
+
+#[tokio::test]
+async fn a_definition_by_the_owner_is_loaded_once() {
+    let stage = Stage::new(
+        "groups_owner",
+        "create role groups_owner; grant usage, create on schema public to groups_owner; \
+         set role groups_owner; create table a (id int)",
+    )
+    .await;
+    let executor = Counting::of(&stage);
+    let catalogs = Catalogs::new(executor.clone(), stage.definitions.clone());
+    let (owner, terms) = (stage.login("groups_owner"), Terms::default());
+    seen(&catalogs, &owner).await.unwrap();
+    let counts = || (executor.loads(), executor.keys(), executor.comparisons());
+    for name in ["b", "c", "d"] {
+        let (loads, keys, comparisons) = counts();
+        // What it owns is part of the key, so that the owner is in another group afterwards.
+        stage.run(&format!("create table {name} (id int)")).await;
+        stage.definitions.define();
+        let schema = seen(&catalogs, &owner).await.unwrap();
+        assert!(schema.find(name).is_some());
+        let caught_up = catalogs.catch_up(&stage.database, &terms).await;
+        assert_eq!(caught_up.unwrap(), Watched::Same);
+        seen(&catalogs, &owner).await.unwrap();
+        // One question for the keys, and one behind the load.
+        assert_eq!(counts(), (loads + 1, keys + 2, comparisons + 1), "{name}");
+        // The watch reads the fingerprint in any case, and finds nothing to load.
+        assert_eq!(
+            catalogs.watch(&stage.database, &terms).await.unwrap(),
+            Watched::Same
+        );
+        assert_eq!(counts(), (loads + 1, keys + 2, comparisons + 2), "{name}");
+    }
+}

@@ -12,7 +12,7 @@ use super::group::Group;
 use super::loaded::Loaded;
 use super::slot::{Found, Sight, Slot};
 use super::tenant::Tenant;
-use super::{Catalogs, Schemas, WARM, tell_failure, tell_renamed};
+use super::{Catalogs, Comparison, Schemas, WARM, tell_failure, tell_renamed};
 use crate::error::Result;
 use crate::load;
 
@@ -31,7 +31,9 @@ impl Catalogs {
         tenant.touch(now);
         let count = self.counted(database, &tenant);
         if !tenant.is_compared(count, now)
-            && let Err(error) = self.compare(database, &tenant, terms).await
+            && let Err(error) = self
+                .compare((database, &tenant), Comparison::IfCounted, terms)
+                .await
         {
             if tenant.kept(&login.role, name).is_none() {
                 return Err(error);

@@ -169,9 +169,15 @@ impl Members {
         self.required = 0;
     }
 
-    /// The groups that roles are in.
+    /// The groups that roles are in now. Not those that all roles have left: what is cached there
+    /// serves only as the base of the next load, and loading it again would be wasted.
     pub(super) fn groups(&self) -> Vec<Arc<Group>> {
-        self.groups.values().filter_map(Weak::upgrade).collect()
+        let mut found = HashSet::new();
+        let groups = self.roles.values().map(|member| &member.group);
+        groups
+            .filter(|group| found.insert(Arc::as_ptr(group)))
+            .cloned()
+            .collect()
     }
 
     /// Removes what was not used in `kept` ticks; whether anything is left.

@@ -86,6 +86,15 @@ pub enum Watched {
     Changed,
 }
 
+/// When a database is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    /// In any case: something may have changed that is not counted.
+    Always,
+    /// If a definition was counted since the last comparison began.
+    IfCounted,
+}
+
 impl Catalogs {
     /// Loads by the executor, as [`tidegate_sql::Principal::Catalog`].
     pub fn new(executor: Arc<dyn Executor>, definitions: Arc<dyn Definitions>) -> Self {
@@ -150,16 +159,37 @@ impl Catalogs {
         in_use.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Looks whether anything has changed in a database and loads again what is in use of it.
+    /// Compares a database and loads again what has changed of the schemas in use.
     ///
     /// # Errors
     ///
     /// When it cannot be compared or loaded; what was there is kept.
     pub async fn watch(&self, database: &DatabaseName, terms: &Terms) -> Result<Watched> {
+        self.reload(database, Comparison::Always, terms).await
+    }
+
+    /// The same after a change that [`Definitions`] has counted: a request that came in between has
+    /// usually compared the database already, and then it is not compared again.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Catalogs::watch`].
+    pub async fn catch_up(&self, database: &DatabaseName, terms: &Terms) -> Result<Watched> {
+        self.reload(database, Comparison::IfCounted, terms).await
+    }
+
+    async fn reload(
+        &self,
+        database: &DatabaseName,
+        comparison: Comparison,
+        terms: &Terms,
+    ) -> Result<Watched> {
         let Some(tenant) = self.tenants.read().get(database).cloned() else {
             return Ok(Watched::Same);
         };
-        let outcome = self.watch_tenant(database, &tenant, terms).await;
+        let outcome = self
+            .watch_tenant((database, &tenant), comparison, terms)
+            .await;
         match &outcome {
             Err(Error::Sql(tidegate_sql::Error::NoDatabase)) => self.forget(database),
             Err(error) => tell_failure(database, &tenant, error),
@@ -201,11 +231,11 @@ impl Catalogs {
 
     async fn watch_tenant(
         &self,
-        database: &DatabaseName,
-        tenant: &Tenant,
+        (database, tenant): (&DatabaseName, &Tenant),
+        comparison: Comparison,
         terms: &Terms,
     ) -> Result<Watched> {
-        let changed = self.compare(database, tenant, terms).await?;
+        let changed = self.compare((database, tenant), comparison, terms).await?;
         self.ask_keys(database, tenant, None, terms).await?;
         let stale = tenant.stale(self.now(), WARM);
         if stale.len() > AHEAD {
@@ -234,11 +264,12 @@ impl Catalogs {
         })
     }
 
-    /// Compares the fingerprint, one at a time for each database.
+    /// Compares the fingerprint, one at a time for each database. Returns whether it has changed,
+    /// `false` where another task has compared it.
     async fn compare(
         &self,
-        database: &DatabaseName,
-        tenant: &Tenant,
+        (database, tenant): (&DatabaseName, &Tenant),
+        comparison: Comparison,
         terms: &Terms,
     ) -> Result<bool> {
         let before = tenant.comparisons();
@@ -248,6 +279,10 @@ impl Catalogs {
             return Ok(false);
         }
         let count = self.counted(database, tenant);
+        // So has one that began when no fewer definitions had been counted than by now.
+        if comparison == Comparison::IfCounted && tenant.is_compared(count, self.now()) {
+            return Ok(false);
+        }
         let before = tenant.roles();
         let found = load::fingerprint(&*self.executor, database, before.as_ref(), terms).await?;
         Ok(tenant.compared(found, count, self.now()))

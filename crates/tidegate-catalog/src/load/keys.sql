@@ -39,25 +39,42 @@ with recursive asked as materialized (
     where n.nspname operator(pg_catalog.!~) '^pg_'
       and n.nspname operator(pg_catalog.<>) 'information_schema'
 ), shown_relation as materialized (
-    -- Concatenated, because aclexplode reads an ACL that is stored out of line for each entry again.
-    -- The owner's default rights change nothing: its key names what it owns anyway.
-    select c.oid, c.relowner,
-           case when c.relacl is not null
-                then c.relacl operator(pg_catalog.||) pg_catalog.acldefault('r', c.relowner) end as acl
+    select c.oid, c.relowner, c.relacl
     from shown_schema n
     join pg_catalog.pg_class c on c.relnamespace operator(pg_catalog.=) n.oid
     where c.relkind operator(pg_catalog.=) any (array['r', 'p', 'f', 'v', 'm']::pg_catalog."char"[])
       and not c.relispartition
+), acl_group as materialized (
+    -- Many relations have the same ACL, which is read once for all of them. They are the same
+    -- relations for each grantee in it, so that equal rights give equal keys.
+    --
+    -- Concatenated, because aclexplode reads an ACL that is stored out of line for each entry again.
+    select l.acl operator(pg_catalog.||) '{}' as acl,
+           (select pg_catalog.string_agg(m.oid::pg_catalog.text, ' ' order by m.oid)
+            from pg_catalog.unnest(l.members) m(oid)) as relations
+    from (
+        -- An ACL can be hashed, but not sorted, so that no aggregate can be ordered here.
+        select r.relacl as acl, pg_catalog.array_agg(r.oid) as members
+        from shown_relation r
+        where r.relacl is not null
+        group by r.relacl
+    ) l
 ), granted(grantee, privilege) as (
-    select r.relowner, pg_catalog.concat_ws(',', r.oid, 'OWNER')
+    -- What the owner may do is not asked: the key names what a role owns.
+    select r.relowner, pg_catalog.concat('OWNER ', pg_catalog.string_agg(r.oid::pg_catalog.text, ' ' order by r.oid))
     from shown_relation r
     join grantee g on g.oid operator(pg_catalog.=) r.relowner
+    group by r.relowner
     union all
-    select a.grantee, pg_catalog.concat_ws(',', r.oid, a.privilege_type)
-    from shown_relation r
-    cross join lateral pg_catalog.aclexplode(r.acl) a
-    join grantee g on g.oid operator(pg_catalog.=) a.grantee
-    where a.privilege_type operator(pg_catalog.=) any (array['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
+    select e.grantee, pg_catalog.concat_ws(' ', e.privileges, l.relations)
+    from acl_group l
+    cross join lateral (
+        select a.grantee, pg_catalog.string_agg(distinct a.privilege_type, ',' order by a.privilege_type) as privileges
+        from pg_catalog.aclexplode(l.acl) a
+        join grantee g on g.oid operator(pg_catalog.=) a.grantee
+        where a.privilege_type operator(pg_catalog.=) any (array['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
+        group by a.grantee
+    ) e
     union all
     select a.grantee, pg_catalog.concat_ws(',', r.oid, c.attnum, a.privilege_type)
     from pg_catalog.pg_attribute c

@@ -66,7 +66,24 @@ with caller as materialized (
     from granted g
     where g.can_select or g.can_insert or g.can_update or g.can_delete
        or pg_catalog.has_any_column_privilege(g.caller, g.oid, 'SELECT, INSERT, UPDATE')
-), text_order as materialized (
+), shown_column as materialized (
+    -- Read once, because pg_attribute is the largest of the catalogs. Only where a column has rights
+    -- of its own, or a view decides what can be done to each of its columns, the rights on the
+    -- relation do not tell those on the column.
+    select a.attrelid, a.atttypid,
+           pg_catalog.hashtextextended(a.xmin::pg_catalog.text, a.attnum) as written,
+           case when a.attacl is not null or r.allowed_by_itself operator(pg_catalog.&) 12 operator(pg_catalog.<>) 0 then
+               pg_catalog.hashtextextended(pg_catalog.concat_ws(',',
+                   pg_catalog.has_column_privilege(r.caller, r.oid, a.attnum, 'SELECT'),
+                   pg_catalog.has_column_privilege(r.caller, r.oid, a.attnum, 'INSERT'),
+                   pg_catalog.has_column_privilege(r.caller, r.oid, a.attnum, 'UPDATE'),
+                   r.allowed_by_itself operator(pg_catalog.&) 12 operator(pg_catalog.<>) 0
+                       and pg_catalog.pg_column_is_updatable(r.oid, a.attnum, false)), a.attnum) end as rights
+    from shown_relation r
+    join pg_catalog.pg_attribute a
+      on a.attrelid operator(pg_catalog.=) r.oid
+     and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped
+), text_order as not materialized (
     select c.oid,
            case when not c.collisdeterministic then 'non_deterministic'
                 when pg_catalog.getdatabaseencoding() operator(pg_catalog.<>) 'UTF8' then 'deterministic'
@@ -101,11 +118,7 @@ with caller as materialized (
 ), type_part(root, oid) as (
     -- The types of columns, each with all that it is made of.
     with recursive tree(root, oid) as (
-        (select distinct a.atttypid, a.atttypid
-         from shown_relation r
-         join pg_catalog.pg_attribute a
-           on a.attrelid operator(pg_catalog.=) r.oid
-          and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped)
+        (select distinct c.atttypid, c.atttypid from shown_column c)
         union
         select tree.root, below.oid
         from tree
@@ -214,24 +227,13 @@ with caller as materialized (
     join type_document t on t.oid operator(pg_catalog.=) p.oid
     group by p.root
 ), column_version as materialized (
-    -- Only where a column has rights of its own, or a view decides what can be done to each of its
-    -- columns, the rights on the relation do not tell those on the column.
-    select a.attrelid as oid,
+    select c.attrelid as oid,
            pg_catalog.sum(t.digest) as types,
-           pg_catalog.sum(pg_catalog.hashtextextended(a.xmin::pg_catalog.text, a.attnum)) as written,
-           pg_catalog.sum(case when a.attacl is not null or r.allowed_by_itself operator(pg_catalog.&) 12 operator(pg_catalog.<>) 0 then
-               pg_catalog.hashtextextended(pg_catalog.concat_ws(',',
-                   pg_catalog.has_column_privilege(r.caller, r.oid, a.attnum, 'SELECT'),
-                   pg_catalog.has_column_privilege(r.caller, r.oid, a.attnum, 'INSERT'),
-                   pg_catalog.has_column_privilege(r.caller, r.oid, a.attnum, 'UPDATE'),
-                   r.allowed_by_itself operator(pg_catalog.&) 12 operator(pg_catalog.<>) 0
-                       and pg_catalog.pg_column_is_updatable(r.oid, a.attnum, false)), a.attnum) end) as rights
-    from shown_relation r
-    join pg_catalog.pg_attribute a
-      on a.attrelid operator(pg_catalog.=) r.oid
-     and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped
-    left join type_version t on t.oid operator(pg_catalog.=) a.atttypid
-    group by a.attrelid
+           pg_catalog.sum(c.written) as written,
+           pg_catalog.sum(c.rights) as rights
+    from shown_column c
+    left join type_version t on t.oid operator(pg_catalog.=) c.atttypid
+    group by c.attrelid
 ), constraint_version as materialized (
     -- What a key references can be renamed without writing the key. The key's number is part of each
     -- term: two keys that exchange what they reference would leave the sum as it was.
@@ -268,7 +270,7 @@ with caller as materialized (
     group by p.polrelid
 ), versioned as materialized (
     select r.*, c.types as type_version,
-           pg_catalog.hashtextextended(pg_catalog.row_to_json(v)::pg_catalog.text, 0) as version
+           pg_catalog.hashtextextended(v::pg_catalog.text, 0) as version
     from shown_relation r
     left join column_version c on c.oid operator(pg_catalog.=) r.oid
     left join constraint_version k on k.oid operator(pg_catalog.=) r.oid

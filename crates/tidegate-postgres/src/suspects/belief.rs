@@ -73,6 +73,7 @@ impl Drop for Redefinition {
     fn drop(&mut self) {
         self.0.redefined.fetch_add(1, Ordering::SeqCst);
         self.0.redefining.fetch_sub(1, Ordering::SeqCst);
+        self.0.postpone();
     }
 }
 
@@ -149,8 +150,23 @@ impl Belief {
             && self.redefined.load(Ordering::SeqCst) == found.redefined
     }
 
+    /// Lets the database answer first what the next requests need after a definition, and lets more
+    /// definitions follow. Meanwhile every read is suspect, and followed by a reset.
+    fn postpone(&self) {
+        let now = Instant::now();
+        let mut found = self.found.write();
+        // Not again while it is postponed: definitions in a row must not put it off for ever.
+        if found.rested.is_none_or(|rested| rested <= now) {
+            found.rested = Some(now + DUE);
+        }
+    }
+
     /// Whether the database is to be asked, by whoever is told so.
     fn takes_turn(&self, now: Instant) -> bool {
+        // What a definition that still runs changes cannot be seen yet.
+        if self.redefining.load(Ordering::SeqCst) > 0 {
+            return false;
+        }
         let due = {
             let found = self.found.read();
             let old = found.asked.is_none_or(|asked| now >= asked + DUE);
@@ -237,5 +253,25 @@ struct Turn<'a>(&'a AtomicBool);
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_database_is_asked_some_time_after_a_definition_has_ended() {
+        let belief = Arc::new(Belief::default());
+        let began = Instant::now();
+        let definition = Redefinition::begin(&belief);
+        assert!(!belief.takes_turn(began + BELIEVED));
+        drop(definition);
+        assert!(!belief.takes_turn(began));
+        let postponed = belief.found.read().rested.unwrap();
+        // Definitions that follow do not put it off again.
+        drop(Redefinition::begin(&belief));
+        assert_eq!(belief.found.read().rested, Some(postponed));
+        assert!(belief.takes_turn(postponed));
     }
 }

@@ -111,22 +111,27 @@ where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
     )
     select s.oid from settings s)
 union all
--- Of a sequence as such only its last value stays, which no text that runs there asks for.
+-- Of a sequence as such only its last value stays, which no text that runs there asks for. A default
+-- that is a constant calls nothing; most are, and their texts would cost the most.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text,
     pg_catalog.concat('select ', e.text)
 from (
     select a.adrelid as relation, pg_catalog.pg_get_expr(a.adbin, a.adrelid) as text
     from pg_catalog.pg_attrdef a
+    where not pg_catalog.starts_with(a.adbin::pg_catalog.text, '{CONST ')
     union all
     select p.polrelid, pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) from pg_catalog.pg_policy p
 ) e join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) e.relation
-where e.text operator(pg_catalog.!~) '^nextval\(''[^'']*''::regclass\)$'
+where not (pg_catalog.starts_with(e.text, 'nextval(')
+           and e.text operator(pg_catalog.~) '^nextval\(''[^'']*''::regclass\)$')
 union all
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, 'select'
 from pg_catalog.pg_class c
 where c.oid operator(pg_catalog.=) any (
     select k.confrelid from pg_catalog.pg_constraint k
-    where k.contype operator(pg_catalog.=) 'f')
+    where k.contype operator(pg_catalog.=) 'f'
+      and (k.confdeltype operator(pg_catalog.=) any (array['c', 'n', 'd']::pg_catalog."char"[])
+           or k.confupdtype operator(pg_catalog.=) any (array['c', 'n', 'd']::pg_catalog."char"[])))
 union all
 select 'cascade', k.confrelid::pg_catalog.text, '', k.conrelid::pg_catalog.text
 from pg_catalog.pg_constraint k
@@ -146,6 +151,8 @@ cross join lateral (
     select y.typdefault
 ) e
 where y.oid operator(pg_catalog.>=) 16384::pg_catalog.oid and e.text is not null
+  -- Rows of tables and arrays have neither.
+  and y.typtype operator(pg_catalog.<>) 'c' and y.typcategory operator(pg_catalog.<>) 'A'
 union all
 select 'type', r.rngtypid::pg_catalog.text, '', ''
 from pg_catalog.pg_range r
