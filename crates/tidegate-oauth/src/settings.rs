@@ -17,7 +17,8 @@ pub struct Settings {
     pub lifetimes: Lifetimes,
     /// Rate limits.
     pub limits: RateLimits,
-    /// The capacity of the cache of verified tokens.
+    /// The capacity of the cache of verified tokens, about 1 KB each. Half of it certainly stays
+    /// cached.
     pub token_cache: usize,
 }
 
@@ -42,7 +43,7 @@ impl Settings {
             issuer: issuer.to_owned(),
             lifetimes: Lifetimes::default(),
             limits: RateLimits::default(),
-            token_cache: 10_000,
+            token_cache: 32_768,
         })
     }
 

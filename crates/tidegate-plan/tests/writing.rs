@@ -19,6 +19,7 @@ async fn one_row_goes_in_and_comes_back_with_its_relationships() {
         answer.data,
         r#"{"albums":[{"id":"1","title":"Tago Mago","price":"12.35","released":null,"artists":{"name":"Can","albums":[{"title":"Tago Mago"}]},"tracks":[]}]}"#
     );
+    assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
     let alone = stage
         .run(r#"insert.genres({"data": {"code": "x"}}) { code }"#)
         .await
@@ -142,6 +143,27 @@ async fn updates_and_deletes_hit_what_passes_and_return_it() {
         typename,
         r#"{"tracks":[{"__typename":"Tracks"},{"__typename":"Tracks"}]}"#
     );
+}
+
+#[tokio::test]
+async fn relationships_of_written_rows_are_read_by_one_statement() {
+    let stage = Stage::new("plan_written_rows", MUSIC).await;
+    let selection = r#"{ id
+        artists { name albums({"order": ["id desc"], "limit": 1}) { title tracks { id } } }
+        tracks({"order": ["id"]}) { title genres { label tracks { id } } } }"#;
+    for ids in ["10, 11, 12, 13", "13"] {
+        let update = format!(
+            r#"update.albums({{"where": {{"id": {{"in": [{ids}]}}}}, "data": {{"price": 1}}}}) {selection}"#
+        );
+        let answer = stage.run(&update).await.unwrap();
+        assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
+        let read = format!(
+            r#"albums({{"where": {{"id": {{"in": [{ids}]}}}}, "order": ["id"]}}) {selection}"#
+        );
+        assert_eq!(answer.data, stage.data(&read).await);
+    }
+    let none = r#"update.albums({"where": {"id": 99}, "data": {"price": 1}}) { id tracks { id } }"#;
+    assert_eq!(stage.run(none).await.unwrap().texts.len(), 1);
 }
 
 #[tokio::test]

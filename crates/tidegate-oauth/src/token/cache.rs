@@ -129,4 +129,18 @@ mod tests {
         let generations = cache.generations.read().unwrap();
         assert!(generations.young.len() + generations.old.len() <= 8);
     }
+
+    #[test]
+    fn the_tokens_of_ten_thousand_users_stay_cached() {
+        let settings = crate::Settings::new("https://example.com").unwrap();
+        let cache = TokenCache::new(settings.token_cache);
+        let signatures: Vec<_> = (0..10_000).map(|number| number.to_string()).collect();
+        for signature in &signatures {
+            cache.insert("signed", signature, &claims(signature));
+        }
+        let mut found = signatures
+            .iter()
+            .map(|signature| cache.get("signed", signature));
+        assert!(found.all(|claims| claims.is_some()));
+    }
 }

@@ -61,10 +61,15 @@ impl Reading {
         full.next().is_some() || self.trusts_keys && self.has_repeated_keys(schema, levels)
     }
 
+    /// The level of the same statement that a level hangs on, and which of its children it is.
+    fn above(&self, levels: &[Level<'_>], at: usize) -> Option<(usize, usize)> {
+        let above = levels.get(at)?.above?;
+        self.levels.contains(&above.0).then_some(above)
+    }
+
     fn has_repeated_keys(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
-        let mut numbers = self.levels.clone().skip(1);
-        numbers.any(|at| {
-            let Some((above, child)) = levels[at].above else {
+        self.levels.clone().any(|at| {
+            let Some((above, child)) = self.above(levels, at) else {
                 return false;
             };
             let program = &levels[above].rows.program;
@@ -175,8 +180,8 @@ fn shared(lists: u64, most: u64) -> u64 {
 pub(super) fn restart(levels: &mut [Level<'_>], (at, first): (usize, usize), page: &Page) {
     let (grouping, slots) = match levels[at].above {
         None => (Grouping::One, 1),
-        above @ Some(_) if at == first => {
-            let keys = keys_above(levels, above).map_or(0, Keys::count);
+        Some((written, _)) if written < first => {
+            let keys = keys_above(levels, levels[at].above).map_or(0, Keys::count);
             (Grouping::Ordinal, keys as usize)
         }
         Some((above, child)) => {
@@ -199,12 +204,12 @@ fn parents<'p>(
         return Parents::None;
     };
     let rows = &levels[above].rows;
-    if at == first {
+    if above < first {
         return Parents::Known(&rows.written.children[child], &rows.program.children[child]);
     }
     let header = match levels[above].above {
         None => 0,
-        Some(_) if above == first => 1,
+        Some((written, _)) if written < first => 1,
         Some((over, child)) => levels[over].rows.program.children[child].key.len(),
     };
     Parents::Level(Above {

@@ -128,15 +128,19 @@ impl<'a> Tree<'a> {
     }
 
     /// Makes the next statement, once the one before has run to its end; tells whether there is
-    /// one.
+    /// one. One statement reads all levels below the rows that were written: they do not depend on
+    /// each other.
     pub(super) fn next(&mut self, settings: &Settings<'a>) -> Result<bool> {
-        let after = match &self.reader.task {
+        match &self.reader.task {
             Task::Write(group) => {
                 let next = group + 1;
                 if self.write(settings, next)? {
                     return Ok(true);
                 }
-                1
+                if self.has_keys_below() {
+                    self.read(settings, 1..self.reader.levels.len())?;
+                    return Ok(true);
+                }
             }
             Task::Read(reading) => {
                 let levels = reading.levels.clone();
@@ -146,36 +150,21 @@ impl<'a> Tree<'a> {
                     return Ok(true);
                 }
                 self.link();
-                self.careful = false;
-                levels.end
             }
-            Task::Done => return Ok(false),
-        };
-        self.below(settings, after)
-    }
-
-    /// Makes the statement of the first level from here on that hangs on rows that were written.
-    fn below(&mut self, settings: &Settings<'a>, mut from: usize) -> Result<bool> {
-        while from < self.reader.levels.len() {
-            let end = self.end(from);
-            let above = self.reader.levels[from].above;
-            let keys = part::keys_above(&self.reader.levels, above);
-            if keys.is_some_and(|keys| keys.count() > 0) {
-                self.read(settings, from..end)?;
-                return Ok(true);
-            }
-            from = end;
+            Task::Done => {}
         }
         self.reader.task = Task::Done;
         self.statement = None;
         Ok(false)
     }
 
-    /// The level behind all that hang on one, directly or not.
-    fn end(&self, from: usize) -> usize {
-        let mut levels = self.reader.levels.iter().enumerate().skip(from + 1);
-        let other = levels.find(|(_, level)| level.above.is_none_or(|(above, _)| above < from));
-        other.map_or(self.reader.levels.len(), |(end, _)| end)
+    /// Whether any level can have rows that belong to those that were written.
+    fn has_keys_below(&self) -> bool {
+        let written = self.reader.levels.first();
+        let mut keys = written
+            .into_iter()
+            .flat_map(|level| &level.rows.written.children);
+        keys.any(|keys| keys.count() > 0)
     }
 
     fn write(&mut self, settings: &Settings<'a>, number: usize) -> Result<bool> {

@@ -147,17 +147,13 @@ impl StatementCache {
         if !belief.is_restricted(&task.bound.statement, &prepared.restricted) {
             return (prepared, false);
         }
-        if let Some(own) = self
+        let found = self
             .role_plans
-            .find(task.bound, switch.role, &prepared.shape)
-        {
-            return (own, false);
-        }
-        let is_worth_one = may_guess
-            && is_guessable(task, &prepared.shape)
-            && self.role_plans.is_frequent(task.bound, switch.role);
-        if !is_worth_one {
-            return (prepared, false);
+            .find(task.bound, switch.role, &prepared.shape);
+        match found {
+            Ok(own) => return (own, false),
+            Err(true) if may_guess && is_guessable(task, &prepared.shape) => {}
+            Err(_) => return (prepared, false),
         }
         let own = prepared.with(self.name(), &prepared.shape, switch.role);
         (Arc::new(own), true)
