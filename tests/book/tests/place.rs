@@ -12,6 +12,15 @@ const SERVICE: &str = "127.0.0.1:8080";
 /// Where the documents say that a cluster is.
 const CLUSTER: &str = "postgresql://admin:secret@db.example";
 
+/// Where the documents say that applications of their own listen.
+const APPLICATIONS: &[&str] = &["5173", "3100"];
+
+/// A port on which nothing listens now.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -101,17 +110,22 @@ impl Place {
         };
         let database = value("DATABASE_URL");
         let (cluster, _) = database.rsplit_once('/').unwrap();
-        let free = own.then(|| TcpListener::bind("127.0.0.1:0").unwrap().local_addr());
-        let own = free.map(|address| address.unwrap().to_string());
+        let own = own.then(|| format!("127.0.0.1:{}", free_port()));
         let service = value("TIDEGATE_URL").replace("http://", "");
         let service = own.clone().unwrap_or(service);
         let path = format!("{}:{}", base.join("bin").display(), programs());
+        let mut addresses = vec![(SERVICE, service), (CLUSTER, cluster.to_owned())];
+        addresses.extend(
+            APPLICATIONS
+                .iter()
+                .map(|port| (*port, free_port().to_string())),
+        );
         Self {
             folder,
             path,
             base,
             demo,
-            addresses: vec![(SERVICE, service), (CLUSTER, cluster.to_owned())],
+            addresses,
             own,
         }
     }

@@ -10,7 +10,7 @@ use crate::blocks::{Block, Blocks, NEEDS, Step, matches};
 use crate::place::{Place, programs, root, variable};
 
 /// How long a command may take, packages from a registry included.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What a service that the document starts must do before the next command.
 const SAYS_SOMETHING: &str = "…";
