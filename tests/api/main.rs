@@ -23,7 +23,6 @@ mod demo;
 mod doctor;
 mod edge;
 mod enumeration;
-mod examples;
 mod faults;
 mod feed_command;
 mod feed_outbox;

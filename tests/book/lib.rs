@@ -1,0 +1,1 @@
+//! Runs the commands and programs of the documents: see `tests/`.

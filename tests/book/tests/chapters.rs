@@ -1,0 +1,54 @@
+//! One test for each document with commands.
+
+use crate::run::run;
+
+/// A test for each document; its name is that of the document.
+macro_rules! chapters {
+    ($($name:ident => $path:literal,)*) => {
+        /// The documents that are run.
+        pub(crate) const RUN: &[&str] = &[$($path),*];
+        $(
+            #[test]
+            fn $name() {
+                run($path, |_| true);
+            }
+        )*
+    };
+}
+
+chapters! {
+    first_minutes => "docs/start/first-minutes.md",
+    own_database => "docs/tutorials/own-database.md",
+    todo => "docs/tutorials/todo.md",
+    public_data => "docs/tutorials/public-data.md",
+    row_level_security => "docs/how-to/row-level-security.md",
+    react => "docs/how-to/react.md",
+    next_js => "docs/how-to/nextjs.md",
+    typescript => "docs/how-to/typescript.md",
+    python => "docs/how-to/python.md",
+    curl => "docs/how-to/curl.md",
+    proxies => "docs/how-to/proxies.md",
+    systemd => "docs/how-to/systemd.md",
+    prometheus => "docs/how-to/prometheus.md",
+    backup => "docs/how-to/backup.md",
+    rate_limits => "docs/how-to/rate-limits.md",
+    geo_data => "docs/how-to/geo-data.md",
+    import_csv => "docs/how-to/import-csv.md",
+    from_hasura => "docs/from/hasura.md",
+    from_postgrest => "docs/from/postgrest.md",
+    from_postgraphile => "docs/from/postgraphile.md",
+    roles => "docs/explanation/roles.md",
+    tokens => "docs/explanation/tokens.md",
+    from_gc2 => "docs/from/gc2.md",
+}
+
+#[test]
+fn api() {
+    run("docs/API.md", |_| true);
+}
+
+#[test]
+fn readme() {
+    // The commands that build and start everything are what the test run itself uses.
+    run("README.md", |script| !script.contains("cargo "));
+}

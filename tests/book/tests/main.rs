@@ -1,0 +1,12 @@
+//! The commands and programs of the documents, run as printed against the built program.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod blocks;
+mod chapters;
+mod place;
+mod run;
+mod structure;
