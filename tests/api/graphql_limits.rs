@@ -394,6 +394,29 @@ async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
     }
 }
 
+/// Rows may show one large row several times. Each is read once, so only the finished response is
+/// too large.
+#[tokio::test]
+async fn a_mutation_whose_response_is_too_large_when_finished_is_rolled_back() {
+    let folder = demo_folder();
+    let service = Service::start(folder.path().to_str().unwrap(), &["--response-limit=20KiB"]);
+    let title = "l".repeat(12_000);
+    let album =
+        format!("mutation {{ insertAlbums(data: {{artist_id: 1, title: \"{title}\"}}) {{ id }} }}");
+    let id = ask(&service, &album).await["data"]["insertAlbums"][0]["id"].clone();
+    for (tracks, fits) in [(1, true), (3, false)] {
+        let track = format!("{{album_id: {id}, title: \"{tracks} shown\"}}");
+        let objects = vec![track; tracks].join(", ");
+        let insert = format!("insertTracks(objects: [{objects}]) {{ albums {{ title }} }}");
+        let answer = ask(&service, &format!("mutation {{ {insert} }}")).await;
+        assert_eq!(answer["data"].is_object(), fits, "{answer:.300}");
+        let text = "select count(*)::int as n from tracks where title = :title";
+        let parameters = json!({"title": format!("{tracks} shown")});
+        let rows = service.rows("demo", text, parameters).await;
+        assert_eq!(rows["data"][0]["n"], usize::from(fits), "{answer:.300}");
+    }
+}
+
 /// Who comes in an array when its answer is full does nothing; those before and behind keep theirs.
 #[tokio::test]
 async fn in_an_array_only_what_can_be_answered_is_done() {
