@@ -53,6 +53,11 @@ tidy:
 clients *names:
     tests/clients/run {{names}}
 
+# The commands of the documents: `just book python`; TIDEGATE_TEST_REQUIRE=book leaves out nothing.
+book *names:
+    cargo build --locked -p tidegate
+    cargo test -p tidegate-book --locked -- {{names}}
+
 # A debug build of the demo, with its data in target/demo: `just run --fresh`.
 run *args:
     cargo run --locked -- demo --data-dir {{demo_dir}} {{args}}
