@@ -1075,6 +1075,9 @@ function M() {
   if (1 === g4.push(this)) (n.requestAnimationFrame || A3)(F3);
 }
 
+// src/api/home.ts
+var home = new URL("..", import.meta.url).href.replace(/\/$/, "");
+
 // src/api/json.ts
 var ExactNumber = class {
   constructor(text) {
@@ -1128,7 +1131,7 @@ var PENDING = "tidegate.console.pending";
 var RETURNING = "tidegate.console.returning";
 var CHANNEL = "tidegate.console.sign-in";
 var POPUP = "popup-";
-var redirectUri = () => `${location.origin}/console/`;
+var redirectUri = () => `${home}/console/`;
 var defaultClient = () => new URLSearchParams(location.search).get("client_id") ?? document.querySelector('meta[name="tidegate-client"]')?.content ?? "tidegate";
 async function authorizeUrl(pending) {
   const query = new URLSearchParams({
@@ -1140,7 +1143,7 @@ async function authorizeUrl(pending) {
     code_challenge_method: "S256"
   });
   if (pending.database) query.set("database", pending.database);
-  return `/auth?${query}`;
+  return `${home}/auth?${query}`;
 }
 var begin = (clientId, database, prefix = "") => ({ state: prefix + randomText(), verifier: randomText(), clientId, database, hash: location.hash });
 async function signIn(clientId, database) {
@@ -1200,7 +1203,7 @@ async function redeem(answer, pending) {
   if (answer.get("state") !== pending.state) throw new Error("This answer belongs to another sign-in. Try again.");
   const code = answer.get("code");
   if (!code) throw new Error(answer.get("error_description") ?? "The sign-in was not completed.");
-  const metadata = await (await fetch("/.well-known/oauth-authorization-server")).json();
+  const metadata = await (await fetch(`${home}/.well-known/oauth-authorization-server`)).json();
   if (answer.get("iss") !== metadata.issuer) throw new Error("The answer comes from another server.");
   const error = await grant(pending.clientId, {
     grant_type: "authorization_code",
@@ -1211,7 +1214,7 @@ async function redeem(answer, pending) {
   if (error) throw new Error(error);
 }
 async function grant(clientId, members) {
-  const answer = await fetch("/api/v4/oauth", {
+  const answer = await fetch(`${home}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ client_id: clientId, ...members })
@@ -1252,10 +1255,10 @@ async function signOut() {
   sessionStorage.removeItem(RETURNING);
   if (current) {
     const body = JSON.stringify({ token: current.refresh, client_id: current.clientId });
-    await fetch("/api/v4/oauth/revoke", { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => void 0);
+    await fetch(`${home}/api/v4/oauth/revoke`, { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => void 0);
   }
   session.value = null;
-  location.assign(`/signout?${new URLSearchParams({ redirect_uri: redirectUri() })}`);
+  location.assign(`${home}/signout?${new URLSearchParams({ redirect_uri: redirectUri() })}`);
 }
 
 // src/api/http.ts
@@ -1266,7 +1269,7 @@ async function send(path, options) {
   if (token) headers.Authorization = `Bearer ${token}`;
   if (options.body !== void 0) headers["Content-Type"] = "application/json";
   try {
-    const answer = await fetch(path, {
+    const answer = await fetch(home + path, {
       method: options.method ?? (options.body === void 0 ? "GET" : "POST"),
       headers,
       body: options.body === void 0 ? void 0 : JSON.stringify(options.body),
@@ -2183,8 +2186,8 @@ function PeoplePage() {
   const [name, title, Part] = PARTS.find(([name2]) => name2 === part) ?? PARTS[0];
   if (!claims.value?.superUser) {
     return /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: /* @__PURE__ */ a4("p", { class: "empty", children: [
-      "Users, clients and rights are managed by the owner of the database. Your own account is at ",
-      /* @__PURE__ */ a4("a", { href: "/account", children: "/account" }),
+      "Users, clients and rights are managed by the owner of the database. Your own sessions and password are on ",
+      /* @__PURE__ */ a4("a", { href: `${home}/account`, children: "your account" }),
       "."
     ] }) });
   }
@@ -2193,7 +2196,7 @@ function PeoplePage() {
       /* @__PURE__ */ a4("ul", { children: PARTS.map(([to, text]) => /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "people", part: to }), "aria-current": to === name ? "page" : void 0, children: text }) }, to)) }),
       /* @__PURE__ */ a4("p", { class: "hint", children: [
         "Your own sessions, password and two-step sign-in are on ",
-        /* @__PURE__ */ a4("a", { href: "/account", target: "_blank", rel: "noopener", children: "your account" }),
+        /* @__PURE__ */ a4("a", { href: `${home}/account`, target: "_blank", rel: "noopener", children: "your account" }),
         "."
       ] })
     ] }),
@@ -2246,13 +2249,13 @@ async function dropMethod(method2) {
 var shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 function curl({ path, body }) {
   return [
-    `curl -s ${location.origin}${path}`,
+    `curl -s ${home}${path}`,
     `  -H "Authorization: Bearer $TOKEN"`,
     `  --json ${shell(JSON.stringify(body))}`
   ].join(" \\\n");
 }
 function typescript({ path, body }) {
-  return `const answer = await fetch(${JSON.stringify(location.origin + path)}, {
+  return `const answer = await fetch(${JSON.stringify(home + path)}, {
   method: "POST",
   headers: { "Authorization": \`Bearer \${token}\`, "Content-Type": "application/json" },
   body: JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")}),
@@ -2265,7 +2268,7 @@ function python({ path, body }) {
   return `import json, os, urllib.request
 
 request = urllib.request.Request(
-    ${JSON.stringify(location.origin + path)},
+    ${JSON.stringify(home + path)},
     data=json.dumps(json.loads(${JSON.stringify(JSON.stringify(body))})).encode(),
     headers={"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json"},
 )
@@ -3370,7 +3373,7 @@ function SignIn({ problem }) {
         ] }),
         /* @__PURE__ */ a4("p", { class: "hint", children: [
           "A client whose redirect address is ",
-          location.origin,
+          home,
           "/console/."
         ] })
       ] }),
@@ -3457,7 +3460,7 @@ function connect() {
   if (!token || socket && socket.readyState < WebSocket.CLOSING) return;
   usedToken = token;
   feedState.value = attempt === 0 ? "connecting" : "lost";
-  const opened = new WebSocket(`${location.origin.replace(/^http/, "ws")}/api/v4/events`);
+  const opened = new WebSocket(`${home.replace(/^http/, "ws")}/api/v4/events`);
   socket = opened;
   opened.onopen = () => send2({ type: "auth", token });
   opened.onmessage = (event) => {

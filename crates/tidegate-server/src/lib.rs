@@ -4,6 +4,7 @@ mod app;
 mod authenticate;
 mod body;
 mod compress;
+mod console;
 mod endpoint;
 mod error;
 mod forwarded;

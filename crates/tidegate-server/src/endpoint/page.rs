@@ -10,6 +10,7 @@ mod device;
 pub(crate) mod provider_sign_in;
 mod reset;
 mod sign_in;
+mod sign_in_link;
 mod sign_out;
 mod sign_up;
 
@@ -22,6 +23,7 @@ pub(crate) use authorize::authorize;
 pub(crate) use confirm_sign_up::confirm;
 pub(crate) use device::device;
 pub(crate) use reset::reset;
+pub(crate) use sign_in_link::sign_in_link;
 pub(crate) use sign_out::sign_out;
 pub(crate) use sign_up::sign_up;
 

@@ -4,7 +4,7 @@ use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use maud::Markup;
-use tidegate_oauth::{Browser, Client, Error, Parameters, RequestContext, RoleError, Secret};
+use tidegate_oauth::{Browser, Error, Parameters, RequestContext, RoleError, Secret};
 
 use super::cookie;
 use crate::app::App;
@@ -291,10 +291,8 @@ impl FormError {
         }
     }
 
-    /// The user belongs to another database than the client.
-    pub(super) fn wrong_database(client: &Client) -> Self {
-        let (name, database) = (&client.name, &client.database);
-        let text = format!("{name} takes users of the database {database} only.");
+    /// The user named another database than the one whose users may sign in.
+    pub(super) fn wrong_database(text: String) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,
