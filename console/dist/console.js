@@ -1532,6 +1532,9 @@ var createClient = (body) => requestJson(CLIENTS, { body });
 var changeClient = (id, body) => request(one(CLIENTS, id), { method: "PATCH", body });
 var rotateSecret = (id) => requestJson(one(CLIENTS, id), { method: "PATCH", body: { rotate_secret: true } });
 var dropClient = (id) => request(one(CLIENTS, id), { method: "DELETE" });
+var SESSIONS = "/api/v4/sessions";
+var loadSessions = () => requestJson(SESSIONS);
+var endSession = (id) => request(one(SESSIONS, id), { method: "DELETE" });
 async function loadAudit(since, pages = 5) {
   const all2 = [];
   let from = since.toISOString();
@@ -2063,6 +2066,74 @@ function ColumnDialog({ schema, table: table2, holder, onClose }) {
   ] });
 }
 
+// src/people/sessions.tsx
+var MOST = 1e3;
+var when = (text) => new Date(text).toLocaleString("en-GB");
+var opened = ({ grant: grant2 }) => grant2 === "impersonation" ? "View as" : grant2.replaceAll("_", " ");
+function Sessions() {
+  const { value: sessions, problem, reload } = useLoaded(loadSessions);
+  const search = useSignal("");
+  const ending = useSignal(null);
+  const wanted = search.value.toLowerCase();
+  const found = (sessions ?? []).filter(({ user, client_id, grant: grant2 }) => `${user} ${client_id} ${grant2}`.toLowerCase().includes(wanted));
+  const end2 = async ({ id, user }) => {
+    ending.value = null;
+    try {
+      await endSession(id);
+      sayDone(`A session of ${user} was ended.`);
+      await reload();
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Sessions" }),
+      /* @__PURE__ */ a4("input", { type: "search", "aria-label": "Find in the sessions", placeholder: "Find", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => void reload(), children: "Reload" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "Applications and devices that are signed in. Sessions of anonymous visitors are not listed." }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !sessions && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the sessions…" }),
+    sessions && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No session matches." }),
+    sessions?.length === MOST && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The ",
+      MOST.toLocaleString("en"),
+      " sessions that were used last are shown."
+    ] }),
+    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "List of sessions", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "User" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Client" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Opened by" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Since" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Last used" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Ends" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: found.map((session2) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: session2.user }),
+        /* @__PURE__ */ a4("td", { children: session2.client_id }),
+        /* @__PURE__ */ a4("td", { children: opened(session2) }),
+        /* @__PURE__ */ a4("td", { class: "when", children: when(session2.created_at) }),
+        /* @__PURE__ */ a4("td", { class: "when", children: when(session2.refreshed_at) }),
+        /* @__PURE__ */ a4("td", { class: "when", children: when(session2.expires_at) }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: session2.current ? "this one" : /* @__PURE__ */ a4("button", { type: "button", "aria-label": `End the session of ${session2.user} since ${when(session2.created_at)}`, onClick: () => ending.value = session2, children: "End" }) })
+      ] }, session2.id)) })
+    ] }) }),
+    ending.value && /* @__PURE__ */ a4(
+      Confirm,
+      {
+        title: `End this session of ${ending.value.user}?`,
+        action: "End session",
+        text: "The application must sign the user in again. Other sessions of the user go on.",
+        onConfirm: () => void end2(ending.value),
+        onClose: () => ending.value = null
+      }
+    )
+  ] });
+}
+
 // src/people/users.tsx
 function Users() {
   const { value: users2, problem, reload } = useLoaded(loadUsers);
@@ -2179,6 +2250,7 @@ var PARTS = [
   ["users", "Users", Users],
   ["clients", "Clients", Clients],
   ["rights", "Rights", Rights],
+  ["sessions", "Sessions", Sessions],
   ["audit", "Audit log", Audit]
 ];
 function PeoplePage() {
@@ -2522,14 +2594,14 @@ function History({ onClose }) {
 }
 
 // src/catalog/names.ts
-var MOST = 2e4;
+var MOST2 = 2e4;
 var QUERY2 = `
 select n.nspname as schema, c.relname as "table", array_agg(a.attname::text order by a.attnum) as columns
 from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and a.attnum > 0 and not a.attisdropped
   and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
   and has_schema_privilege(n.oid, 'USAGE') and has_any_column_privilege(c.oid, 'SELECT')
-group by 1, 2 order by 1, 2 limit ${MOST / 20}`;
+group by 1, 2 order by 1, 2 limit ${MOST2 / 20}`;
 async function columnNames() {
   const names = {};
   for (const row of (await sql(statement(QUERY2))).data) {
@@ -2985,7 +3057,7 @@ function step(event, at, page, size) {
 var CUT = 200;
 function ResultGrid({ result }) {
   const active = useSignal(null);
-  const opened = useSignal(null);
+  const opened2 = useSignal(null);
   const columns = w2(() => result.columns.map((name, index) => column(name, result.rows, index)), [result]);
   const cell = (row, index) => {
     const value2 = result.rows[row]?.[index];
@@ -2993,7 +3065,7 @@ function ResultGrid({ result }) {
     const text = showValue(value2);
     return { text: text.length > CUT ? `${text.slice(0, CUT)}…` : text, tip: text.length > 24 ? text.slice(0, CUT) : void 0 };
   };
-  const value = opened.value && result.rows[opened.value.row]?.[opened.value.column];
+  const value = opened2.value && result.rows[opened2.value.row]?.[opened2.value.column];
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(
       Grid,
@@ -3004,12 +3076,12 @@ function ResultGrid({ result }) {
         cell,
         active: active.value,
         onActive: (place) => active.value = place,
-        onOpen: (place) => opened.value = place
+        onOpen: (place) => opened2.value = place
       }
     ),
-    opened.value && /* @__PURE__ */ a4(Dialog, { title: result.columns[opened.value.column] ?? "", onClose: () => opened.value = null, wide: true, children: [
+    opened2.value && /* @__PURE__ */ a4(Dialog, { title: result.columns[opened2.value.column] ?? "", onClose: () => opened2.value = null, wide: true, children: [
       /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 16, "aria-label": "Value", value: value == null ? "NULL" : showValue(value, 2) }),
-      /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => opened.value = null, children: "Close" }) })
+      /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => opened2.value = null, children: "Close" }) })
     ] })
   ] });
 }
@@ -3460,14 +3532,14 @@ function connect() {
   if (!token || socket && socket.readyState < WebSocket.CLOSING) return;
   usedToken = token;
   feedState.value = attempt === 0 ? "connecting" : "lost";
-  const opened = new WebSocket(`${home.replace(/^http/, "ws")}/api/v4/events`);
-  socket = opened;
-  opened.onopen = () => send2({ type: "auth", token });
-  opened.onmessage = (event) => {
-    if (socket === opened) receive(parseExact(String(event.data)));
+  const opened2 = new WebSocket(`${home.replace(/^http/, "ws")}/api/v4/events`);
+  socket = opened2;
+  opened2.onopen = () => send2({ type: "auth", token });
+  opened2.onmessage = (event) => {
+    if (socket === opened2) receive(parseExact(String(event.data)));
   };
-  opened.onclose = ({ code }) => {
-    if (socket !== opened) return;
+  opened2.onclose = ({ code }) => {
+    if (socket !== opened2) return;
     socket = null;
     if (subscriptions.size === 0) return;
     feedState.value = "lost";
@@ -4264,7 +4336,7 @@ function RowGrid({ view, onDelete }) {
   const { table: table2 } = view;
   const rows = view.rows.value;
   const editing = useSignal(null);
-  const opened = useSignal(null);
+  const opened2 = useSignal(null);
   const conflict = useSignal(null);
   void rows.version.value;
   const sampled = rows.row(0) !== void 0;
@@ -4290,7 +4362,7 @@ function RowGrid({ view, onDelete }) {
     view.active.value = place;
     const text = row.cells[place.column] ?? "";
     const long = isCut(column3, text) || /[\n\r]/.test(text) || column3.category === "U" && text.length > 40;
-    if (long || !mayEdit(view, column3)) opened.value = place;
+    if (long || !mayEdit(view, column3)) opened2.value = place;
     else editing.value = { place, typed };
   };
   const save = async (key, column3, value, was) => {
@@ -4339,7 +4411,7 @@ function RowGrid({ view, onDelete }) {
       }
     }
   );
-  const openedRow = opened.value && rows.row(opened.value.row);
+  const openedRow = opened2.value && rows.row(opened2.value.row);
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(
       Grid,
@@ -4366,11 +4438,11 @@ function RowGrid({ view, onDelete }) {
       {
         table: table2,
         row: openedRow.key,
-        column: table2.columns[opened.value.column],
-        shown: openedRow.cells[opened.value.column] ?? null,
-        editable: mayEdit(view, table2.columns[opened.value.column]),
-        onSave: (value, was) => save(openedRow.key, table2.columns[opened.value.column], value, was),
-        onClose: () => opened.value = null
+        column: table2.columns[opened2.value.column],
+        shown: openedRow.cells[opened2.value.column] ?? null,
+        editable: mayEdit(view, table2.columns[opened2.value.column]),
+        onSave: (value, was) => save(openedRow.key, table2.columns[opened2.value.column], value, was),
+        onClose: () => opened2.value = null
       }
     ),
     conflict.value && /* @__PURE__ */ a4(
@@ -4753,9 +4825,9 @@ function TablesPage() {
     problem.value = null;
     if (!entry) return;
     const abort = new AbortController();
-    let opened = null;
+    let opened2 = null;
     TableView.open(entry, JSON.parse(filters), abort.signal).then((made) => {
-      opened = made;
+      opened2 = made;
       if (abort.signal.aborted) made.close();
       else view.value = made;
     }).catch((error) => {
@@ -4763,7 +4835,7 @@ function TablesPage() {
     });
     return () => {
       abort.abort();
-      opened?.close();
+      opened2?.close();
       view.value = null;
     };
   }, [entry, filters, claims.value?.sub]);

@@ -4,12 +4,14 @@ import { hrefOf, type Route, route } from "../route.ts";
 import { Audit } from "./audit.tsx";
 import { Clients } from "./clients.tsx";
 import { Rights } from "./rights.tsx";
+import { Sessions } from "./sessions.tsx";
 import { Users } from "./users.tsx";
 
 const PARTS: [string, string, () => preact.JSX.Element][] = [
   ["users", "Users", Users],
   ["clients", "Clients", Clients],
   ["rights", "Rights", Rights],
+  ["sessions", "Sessions", Sessions],
   ["audit", "Audit log", Audit],
 ];
 

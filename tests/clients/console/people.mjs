@@ -85,6 +85,20 @@ await page.getByText("sales now has read on artists.").waitFor();
 assert.equal(await may("demo/group/sales", "SELECT", "artists"), true);
 assert.equal(await may("demo/mara", "SELECT", "artists"), true);
 
+// Sessions: who is signed in, and ending one of them.
+const mara = (await passwordGrant(home, "mara", "mara-12345")).body.access_token;
+await part("Sessions");
+await page.getByRole("rowheader", { name: "mara" }).first().waitFor();
+await page.getByText("this one").waitFor();
+await accessible(page, "sessions");
+await picture(page, "sessions");
+for (let left = await page.getByRole("button", { name: /^End the session of mara/ }).count(); left > 0; left -= 1) {
+  await page.getByRole("button", { name: /^End the session of mara/ }).first().click();
+  await dialog.getByRole("button", { name: "End session" }).click();
+  await page.waitForFunction((expected) => document.querySelectorAll('button[aria-label^="End the session of mara"]').length === expected, left - 1);
+}
+assert.equal((await fetch(`${home}/api/v4/sessions`, { headers: { Authorization: `Bearer ${mara}` } })).status, 401);
+
 // The audit log.
 await part("Audit log");
 await page.getByLabel("Find in the log").fill("mara");
