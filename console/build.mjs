@@ -1,8 +1,9 @@
 // Builds the page from `src` into `dist`, or into the folder given: `npm run build [folder]`.
 // The output is not minified and has no hashes in its names, so that a change can be reviewed;
 // one version of esbuild writes the same bytes on every machine.
+import { createHash } from "node:crypto";
 import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -61,3 +62,12 @@ for (const path of [...new Set([...inputs].map(packageOf).filter(Boolean))].sort
   licences.push(`${name} ${version}: ${license}\n\n${(await Promise.all(read)).join("\n\n")}`.trim());
 }
 await writeFile(join(folder, "LICENSES.txt"), `${licences.join(`\n\n${"-".repeat(72)}\n\n`)}\n`);
+
+// The crate tidegate-console compares these hashes with the files, without Node.
+const listed = await readdir(join(here, "src"), { recursive: true, withFileTypes: true });
+const sources = listed.filter((entry) => entry.isFile())
+  .map((entry) => relative(here, join(entry.parentPath, entry.name)).split(sep).join("/"));
+sources.push("build.mjs", "package-lock.json", "package.json", "tsconfig.json");
+const hashes = await Promise.all(sources.sort().map(async (path) =>
+  `${createHash("sha256").update(await readFile(join(here, path))).digest("hex")}  ${path}\n`));
+await writeFile(join(folder, "SOURCE.txt"), hashes.join(""));

@@ -1075,6 +1075,9 @@ function M() {
   if (1 === g4.push(this)) (n.requestAnimationFrame || A3)(F3);
 }
 
+// src/api/home.ts
+var home = new URL("..", import.meta.url).href.replace(/\/$/, "");
+
 // src/api/json.ts
 var ExactNumber = class {
   constructor(text) {
@@ -1128,7 +1131,7 @@ var PENDING = "tidegate.console.pending";
 var RETURNING = "tidegate.console.returning";
 var CHANNEL = "tidegate.console.sign-in";
 var POPUP = "popup-";
-var redirectUri = () => `${location.origin}/console/`;
+var redirectUri = () => `${home}/console/`;
 var defaultClient = () => new URLSearchParams(location.search).get("client_id") ?? document.querySelector('meta[name="tidegate-client"]')?.content ?? "tidegate";
 async function authorizeUrl(pending) {
   const query = new URLSearchParams({
@@ -1140,7 +1143,7 @@ async function authorizeUrl(pending) {
     code_challenge_method: "S256"
   });
   if (pending.database) query.set("database", pending.database);
-  return `/auth?${query}`;
+  return `${home}/auth?${query}`;
 }
 var begin = (clientId, database, prefix = "") => ({ state: prefix + randomText(), verifier: randomText(), clientId, database, hash: location.hash });
 async function signIn(clientId, database) {
@@ -1200,7 +1203,7 @@ async function redeem(answer, pending) {
   if (answer.get("state") !== pending.state) throw new Error("This answer belongs to another sign-in. Try again.");
   const code = answer.get("code");
   if (!code) throw new Error(answer.get("error_description") ?? "The sign-in was not completed.");
-  const metadata = await (await fetch("/.well-known/oauth-authorization-server")).json();
+  const metadata = await (await fetch(`${home}/.well-known/oauth-authorization-server`)).json();
   if (answer.get("iss") !== metadata.issuer) throw new Error("The answer comes from another server.");
   const error = await grant(pending.clientId, {
     grant_type: "authorization_code",
@@ -1211,7 +1214,7 @@ async function redeem(answer, pending) {
   if (error) throw new Error(error);
 }
 async function grant(clientId, members) {
-  const answer = await fetch("/api/v4/oauth", {
+  const answer = await fetch(`${home}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ client_id: clientId, ...members })
@@ -1252,10 +1255,10 @@ async function signOut() {
   sessionStorage.removeItem(RETURNING);
   if (current) {
     const body = JSON.stringify({ token: current.refresh, client_id: current.clientId });
-    await fetch("/api/v4/oauth/revoke", { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => void 0);
+    await fetch(`${home}/api/v4/oauth/revoke`, { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => void 0);
   }
   session.value = null;
-  location.assign(`/signout?${new URLSearchParams({ redirect_uri: redirectUri() })}`);
+  location.assign(`${home}/signout?${new URLSearchParams({ redirect_uri: redirectUri() })}`);
 }
 
 // src/api/http.ts
@@ -1266,7 +1269,7 @@ async function send(path, options) {
   if (token) headers.Authorization = `Bearer ${token}`;
   if (options.body !== void 0) headers["Content-Type"] = "application/json";
   try {
-    const answer = await fetch(path, {
+    const answer = await fetch(home + path, {
       method: options.method ?? (options.body === void 0 ? "GET" : "POST"),
       headers,
       body: options.body === void 0 ? void 0 : JSON.stringify(options.body),
@@ -1529,6 +1532,9 @@ var createClient = (body) => requestJson(CLIENTS, { body });
 var changeClient = (id, body) => request(one(CLIENTS, id), { method: "PATCH", body });
 var rotateSecret = (id) => requestJson(one(CLIENTS, id), { method: "PATCH", body: { rotate_secret: true } });
 var dropClient = (id) => request(one(CLIENTS, id), { method: "DELETE" });
+var SESSIONS = "/api/v4/sessions";
+var loadSessions = () => requestJson(SESSIONS);
+var endSession = (id) => request(one(SESSIONS, id), { method: "DELETE" });
 async function loadAudit(since, pages = 5) {
   const all2 = [];
   let from = since.toISOString();
@@ -2060,6 +2066,74 @@ function ColumnDialog({ schema, table: table2, holder, onClose }) {
   ] });
 }
 
+// src/people/sessions.tsx
+var MOST = 1e3;
+var when = (text) => new Date(text).toLocaleString("en-GB");
+var opened = ({ grant: grant2 }) => grant2 === "impersonation" ? "View as" : grant2.replaceAll("_", " ");
+function Sessions() {
+  const { value: sessions, problem, reload } = useLoaded(loadSessions);
+  const search = useSignal("");
+  const ending = useSignal(null);
+  const wanted = search.value.toLowerCase();
+  const found = (sessions ?? []).filter(({ user, client_id, grant: grant2 }) => `${user} ${client_id} ${grant2}`.toLowerCase().includes(wanted));
+  const end2 = async ({ id, user }) => {
+    ending.value = null;
+    try {
+      await endSession(id);
+      sayDone(`A session of ${user} was ended.`);
+      await reload();
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Sessions" }),
+      /* @__PURE__ */ a4("input", { type: "search", "aria-label": "Find in the sessions", placeholder: "Find", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => void reload(), children: "Reload" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "Applications and devices that are signed in. Sessions of anonymous visitors are not listed." }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !sessions && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the sessions…" }),
+    sessions && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No session matches." }),
+    sessions?.length === MOST && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The ",
+      MOST.toLocaleString("en"),
+      " sessions that were used last are shown."
+    ] }),
+    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "List of sessions", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "User" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Client" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Opened by" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Since" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Last used" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Ends" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: found.map((session2) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: session2.user }),
+        /* @__PURE__ */ a4("td", { children: session2.client_id }),
+        /* @__PURE__ */ a4("td", { children: opened(session2) }),
+        /* @__PURE__ */ a4("td", { class: "when", children: when(session2.created_at) }),
+        /* @__PURE__ */ a4("td", { class: "when", children: when(session2.refreshed_at) }),
+        /* @__PURE__ */ a4("td", { class: "when", children: when(session2.expires_at) }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: session2.current ? "this one" : /* @__PURE__ */ a4("button", { type: "button", "aria-label": `End the session of ${session2.user} since ${when(session2.created_at)}`, onClick: () => ending.value = session2, children: "End" }) })
+      ] }, session2.id)) })
+    ] }) }),
+    ending.value && /* @__PURE__ */ a4(
+      Confirm,
+      {
+        title: `End this session of ${ending.value.user}?`,
+        action: "End session",
+        text: "The application must sign the user in again. Other sessions of the user go on.",
+        onConfirm: () => void end2(ending.value),
+        onClose: () => ending.value = null
+      }
+    )
+  ] });
+}
+
 // src/people/users.tsx
 function Users() {
   const { value: users2, problem, reload } = useLoaded(loadUsers);
@@ -2176,6 +2250,7 @@ var PARTS = [
   ["users", "Users", Users],
   ["clients", "Clients", Clients],
   ["rights", "Rights", Rights],
+  ["sessions", "Sessions", Sessions],
   ["audit", "Audit log", Audit]
 ];
 function PeoplePage() {
@@ -2183,8 +2258,8 @@ function PeoplePage() {
   const [name, title, Part] = PARTS.find(([name2]) => name2 === part) ?? PARTS[0];
   if (!claims.value?.superUser) {
     return /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: /* @__PURE__ */ a4("p", { class: "empty", children: [
-      "Users, clients and rights are managed by the owner of the database. Your own account is at ",
-      /* @__PURE__ */ a4("a", { href: "/account", children: "/account" }),
+      "Users, clients and rights are managed by the owner of the database. Your own sessions and password are on ",
+      /* @__PURE__ */ a4("a", { href: `${home}/account`, children: "your account" }),
       "."
     ] }) });
   }
@@ -2193,7 +2268,7 @@ function PeoplePage() {
       /* @__PURE__ */ a4("ul", { children: PARTS.map(([to, text]) => /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "people", part: to }), "aria-current": to === name ? "page" : void 0, children: text }) }, to)) }),
       /* @__PURE__ */ a4("p", { class: "hint", children: [
         "Your own sessions, password and two-step sign-in are on ",
-        /* @__PURE__ */ a4("a", { href: "/account", target: "_blank", rel: "noopener", children: "your account" }),
+        /* @__PURE__ */ a4("a", { href: `${home}/account`, target: "_blank", rel: "noopener", children: "your account" }),
         "."
       ] })
     ] }),
@@ -2246,13 +2321,13 @@ async function dropMethod(method2) {
 var shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 function curl({ path, body }) {
   return [
-    `curl -s ${location.origin}${path}`,
+    `curl -s ${home}${path}`,
     `  -H "Authorization: Bearer $TOKEN"`,
     `  --json ${shell(JSON.stringify(body))}`
   ].join(" \\\n");
 }
 function typescript({ path, body }) {
-  return `const answer = await fetch(${JSON.stringify(location.origin + path)}, {
+  return `const answer = await fetch(${JSON.stringify(home + path)}, {
   method: "POST",
   headers: { "Authorization": \`Bearer \${token}\`, "Content-Type": "application/json" },
   body: JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")}),
@@ -2265,7 +2340,7 @@ function python({ path, body }) {
   return `import json, os, urllib.request
 
 request = urllib.request.Request(
-    ${JSON.stringify(location.origin + path)},
+    ${JSON.stringify(home + path)},
     data=json.dumps(json.loads(${JSON.stringify(JSON.stringify(body))})).encode(),
     headers={"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json"},
 )
@@ -2519,14 +2594,14 @@ function History({ onClose }) {
 }
 
 // src/catalog/names.ts
-var MOST = 2e4;
+var MOST2 = 2e4;
 var QUERY2 = `
 select n.nspname as schema, c.relname as "table", array_agg(a.attname::text order by a.attnum) as columns
 from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and a.attnum > 0 and not a.attisdropped
   and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
   and has_schema_privilege(n.oid, 'USAGE') and has_any_column_privilege(c.oid, 'SELECT')
-group by 1, 2 order by 1, 2 limit ${MOST / 20}`;
+group by 1, 2 order by 1, 2 limit ${MOST2 / 20}`;
 async function columnNames() {
   const names = {};
   for (const row of (await sql(statement(QUERY2))).data) {
@@ -2982,7 +3057,7 @@ function step(event, at, page, size) {
 var CUT = 200;
 function ResultGrid({ result }) {
   const active = useSignal(null);
-  const opened = useSignal(null);
+  const opened2 = useSignal(null);
   const columns = w2(() => result.columns.map((name, index) => column(name, result.rows, index)), [result]);
   const cell = (row, index) => {
     const value2 = result.rows[row]?.[index];
@@ -2990,7 +3065,7 @@ function ResultGrid({ result }) {
     const text = showValue(value2);
     return { text: text.length > CUT ? `${text.slice(0, CUT)}…` : text, tip: text.length > 24 ? text.slice(0, CUT) : void 0 };
   };
-  const value = opened.value && result.rows[opened.value.row]?.[opened.value.column];
+  const value = opened2.value && result.rows[opened2.value.row]?.[opened2.value.column];
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(
       Grid,
@@ -3001,12 +3076,12 @@ function ResultGrid({ result }) {
         cell,
         active: active.value,
         onActive: (place) => active.value = place,
-        onOpen: (place) => opened.value = place
+        onOpen: (place) => opened2.value = place
       }
     ),
-    opened.value && /* @__PURE__ */ a4(Dialog, { title: result.columns[opened.value.column] ?? "", onClose: () => opened.value = null, wide: true, children: [
+    opened2.value && /* @__PURE__ */ a4(Dialog, { title: result.columns[opened2.value.column] ?? "", onClose: () => opened2.value = null, wide: true, children: [
       /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 16, "aria-label": "Value", value: value == null ? "NULL" : showValue(value, 2) }),
-      /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => opened.value = null, children: "Close" }) })
+      /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => opened2.value = null, children: "Close" }) })
     ] })
   ] });
 }
@@ -3370,7 +3445,7 @@ function SignIn({ problem }) {
         ] }),
         /* @__PURE__ */ a4("p", { class: "hint", children: [
           "A client whose redirect address is ",
-          location.origin,
+          home,
           "/console/."
         ] })
       ] }),
@@ -3457,14 +3532,14 @@ function connect() {
   if (!token || socket && socket.readyState < WebSocket.CLOSING) return;
   usedToken = token;
   feedState.value = attempt === 0 ? "connecting" : "lost";
-  const opened = new WebSocket(`${location.origin.replace(/^http/, "ws")}/api/v4/events`);
-  socket = opened;
-  opened.onopen = () => send2({ type: "auth", token });
-  opened.onmessage = (event) => {
-    if (socket === opened) receive(parseExact(String(event.data)));
+  const opened2 = new WebSocket(`${home.replace(/^http/, "ws")}/api/v4/events`);
+  socket = opened2;
+  opened2.onopen = () => send2({ type: "auth", token });
+  opened2.onmessage = (event) => {
+    if (socket === opened2) receive(parseExact(String(event.data)));
   };
-  opened.onclose = ({ code }) => {
-    if (socket !== opened) return;
+  opened2.onclose = ({ code }) => {
+    if (socket !== opened2) return;
     socket = null;
     if (subscriptions.size === 0) return;
     feedState.value = "lost";
@@ -4261,7 +4336,7 @@ function RowGrid({ view, onDelete }) {
   const { table: table2 } = view;
   const rows = view.rows.value;
   const editing = useSignal(null);
-  const opened = useSignal(null);
+  const opened2 = useSignal(null);
   const conflict = useSignal(null);
   void rows.version.value;
   const sampled = rows.row(0) !== void 0;
@@ -4287,7 +4362,7 @@ function RowGrid({ view, onDelete }) {
     view.active.value = place;
     const text = row.cells[place.column] ?? "";
     const long = isCut(column3, text) || /[\n\r]/.test(text) || column3.category === "U" && text.length > 40;
-    if (long || !mayEdit(view, column3)) opened.value = place;
+    if (long || !mayEdit(view, column3)) opened2.value = place;
     else editing.value = { place, typed };
   };
   const save = async (key, column3, value, was) => {
@@ -4336,7 +4411,7 @@ function RowGrid({ view, onDelete }) {
       }
     }
   );
-  const openedRow = opened.value && rows.row(opened.value.row);
+  const openedRow = opened2.value && rows.row(opened2.value.row);
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4(
       Grid,
@@ -4363,11 +4438,11 @@ function RowGrid({ view, onDelete }) {
       {
         table: table2,
         row: openedRow.key,
-        column: table2.columns[opened.value.column],
-        shown: openedRow.cells[opened.value.column] ?? null,
-        editable: mayEdit(view, table2.columns[opened.value.column]),
-        onSave: (value, was) => save(openedRow.key, table2.columns[opened.value.column], value, was),
-        onClose: () => opened.value = null
+        column: table2.columns[opened2.value.column],
+        shown: openedRow.cells[opened2.value.column] ?? null,
+        editable: mayEdit(view, table2.columns[opened2.value.column]),
+        onSave: (value, was) => save(openedRow.key, table2.columns[opened2.value.column], value, was),
+        onClose: () => opened2.value = null
       }
     ),
     conflict.value && /* @__PURE__ */ a4(
@@ -4750,9 +4825,9 @@ function TablesPage() {
     problem.value = null;
     if (!entry) return;
     const abort = new AbortController();
-    let opened = null;
+    let opened2 = null;
     TableView.open(entry, JSON.parse(filters), abort.signal).then((made) => {
-      opened = made;
+      opened2 = made;
       if (abort.signal.aborted) made.close();
       else view.value = made;
     }).catch((error) => {
@@ -4760,7 +4835,7 @@ function TablesPage() {
     });
     return () => {
       abort.abort();
-      opened?.close();
+      opened2?.close();
       view.value = null;
     };
   }, [entry, filters, claims.value?.sub]);

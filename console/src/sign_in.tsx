@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { defaultClient, signIn } from "./api/session.ts";
+import { home } from "./api/home.ts";
 import { Mark } from "./parts/mark.tsx";
 
 /** What a person sees who is not signed in. The password is asked by the service's own page. */
@@ -28,7 +29,7 @@ export function SignIn({ problem }: { problem: string | null }) {
           <label>Client id
             <input name="client" required spellcheck={false} autocapitalize="none" value={client.value} onInput={(event) => (client.value = event.currentTarget.value)} />
           </label>
-          <p class="hint">A client whose redirect address is {location.origin}/console/.</p>
+          <p class="hint">A client whose redirect address is {home}/console/.</p>
         </details>
         <button type="submit" class="primary">Sign in</button>
       </form>

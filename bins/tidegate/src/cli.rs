@@ -93,7 +93,8 @@ pub(crate) enum Tenant {
     #[command(
         after_help = "Settings:\n  anonymous_sql=off|read|on  SQL of callers without a token: \
                             none, one read-only statement at a time, or whatever the default user's \
-                            rights allow"
+                            rights allow\n  impersonation=true|false   Whether the owner may act \
+                            as the tenant's users"
     )]
     Set {
         /// The tenant

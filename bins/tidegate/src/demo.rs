@@ -134,6 +134,15 @@ async fn serve(
         node = prepared => node?,
         () = &mut stop => return Ok(()),
     };
-    print(banner::banner(&url, &folder.environment()))?;
+    let console = if settings.console {
+        Some(node.sign_in_url(&url, TENANT).await?)
+    } else {
+        None
+    };
+    print(banner::banner(
+        &url,
+        console.as_deref(),
+        &folder.environment(),
+    ))?;
     node.serve(sockets, stop).await
 }

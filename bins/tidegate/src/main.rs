@@ -1,6 +1,7 @@
 //! The Tidegate server and its command line.
 
 mod authenticators;
+mod builtin_clients;
 mod catalog_watch;
 mod cli;
 mod command;

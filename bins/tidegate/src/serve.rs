@@ -10,7 +10,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Issuer, Mailer, Secret};
+use tidegate_oauth::{Issuer, Mailer, Secret, UserKey};
 use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits};
 use tidegate_sql::DatabaseName;
 use tidegate_wire::backoff::Backoff;
@@ -26,10 +26,12 @@ use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{Origin, RoleLimit, Settings};
 use crate::traces::Traces;
-use crate::{graphiql, identity, ports, signal};
+use crate::{builtin_clients, graphiql, identity, ports, signal};
 
 /// How long statements that are broken off may take to end when the process does.
 const SETTLE: Duration = Duration::from_secs(5);
+/// How long a printed sign-in link may wait for its use.
+const SIGN_IN_LINK: Duration = Duration::from_mins(15);
 /// How often the certificate's files are looked at.
 const CERTIFICATE: Duration = Duration::from_secs(10);
 
@@ -213,7 +215,8 @@ impl Node {
         issuer: &str,
         graphiql: Option<Graphiql>,
     ) -> Result<Self> {
-        let identity = tidegate_oauth::Settings::new(issuer)?;
+        let mut identity = tidegate_oauth::Settings::new(issuer)?;
+        identity.builtin = builtin_clients::of_service(settings, issuer);
         let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
         let issuer = Arc::new(issuer);
         let pool = UserPool::open(service, settings)?;
@@ -241,6 +244,7 @@ impl Node {
             .providers(identity::providers(settings)?)
             .help(settings.help_contact.clone())
             .graphiql(graphiql)
+            .console(settings.console)
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .feed(feed.clone())
             .probe(Arc::new(CatalogProbe(catalogs.clone())))
@@ -267,6 +271,15 @@ impl Node {
             traces,
             feed,
         })
+    }
+
+    /// A URL that signs a browser on this machine in once, as the owner of `database`.
+    pub(crate) async fn sign_in_url(&self, service_url: &str, database: &str) -> Result<String> {
+        let identity = self.maintenance.issuer.identity();
+        let owner = UserKey::owner(database);
+        let token = identity.sign_in_link(&owner, SIGN_IN_LINK).await?;
+        let token = token.expose();
+        Ok(format!("{service_url}/console/sign-in?token={token}"))
     }
 
     /// Serves until `stop` is over and what was in flight has ended.

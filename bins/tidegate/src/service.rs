@@ -14,7 +14,7 @@ use tidegate_wire::{Config, TlsMode};
 use crate::failure::{Failure, Result};
 use crate::roles::PgRoles;
 use crate::settings::{DatabaseUrl, Settings};
-use crate::{master_key, ports};
+use crate::{builtin_clients, master_key, ports};
 
 /// What commands work with.
 pub(crate) struct Service {
@@ -28,6 +28,8 @@ pub(crate) struct Service {
     pub(crate) methods: Arc<dyn MethodStore>,
     pub(crate) tenants: Tenants,
     pub(crate) ports: Ports,
+    /// Client ids that no tenant may register.
+    reserved_client_ids: Vec<String>,
 }
 
 impl Service {
@@ -57,6 +59,7 @@ impl Service {
                 random: ports::random(),
                 hasher: Arc::new(hasher),
             },
+            reserved_client_ids: builtin_clients::ids(settings),
             methods: Arc::new(PgMethodStore::new(executor.clone())),
             tenants: Tenants::new(executor),
             config,
@@ -71,7 +74,8 @@ impl Service {
 
     /// The records of users and clients.
     pub(crate) fn directory(&self) -> Directory {
-        Directory::new(self.ports.clone())
+        let directory = Directory::new(self.ports.clone());
+        directory.reserving_client_ids(&self.reserved_client_ids)
     }
 
     /// Users with their roles.

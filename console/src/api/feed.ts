@@ -1,5 +1,6 @@
 // Change events over the WebSocket: one socket, which reconnects and goes on behind the last cursor.
 import { effect, signal } from "@preact/signals";
+import { home } from "./home.ts";
 import { parseExact } from "./json.ts";
 import { accessToken, renew } from "./session.ts";
 
@@ -56,7 +57,7 @@ function connect(): void {
   if (!token || (socket && socket.readyState < WebSocket.CLOSING)) return;
   usedToken = token;
   feedState.value = attempt === 0 ? "connecting" : "lost";
-  const opened = new WebSocket(`${location.origin.replace(/^http/, "ws")}/api/v4/events`);
+  const opened = new WebSocket(`${home.replace(/^http/, "ws")}/api/v4/events`);
   socket = opened;
   opened.onopen = () => send({ type: "auth", token });
   opened.onmessage = (event) => {

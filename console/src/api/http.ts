@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { ApiError, errorOfBody, isAbort } from "./errors.ts";
+import { home } from "./home.ts";
 import { parseExact } from "./json.ts";
 import { accessToken, actor, renew, session, sessionEnded } from "./session.ts";
 
@@ -19,7 +20,7 @@ async function send(path: string, options: Options): Promise<Response> {
   if (token) headers.Authorization = `Bearer ${token}`;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   try {
-    const answer = await fetch(path, {
+    const answer = await fetch(home + path, {
       method: options.method ?? (options.body === undefined ? "GET" : "POST"),
       headers,
       body: options.body === undefined ? undefined : JSON.stringify(options.body),

@@ -1,5 +1,6 @@
 // Who is signed in. Tokens stay in memory; the tab's storage holds only what a sign-in in progress needs.
 import { computed, signal } from "@preact/signals";
+import { home } from "./home.ts";
 import { type Claims, challengeOf, claimsOf, randomText } from "./pkce.ts";
 
 export type Session = { access: string; refresh: string; claims: Claims; clientId: string };
@@ -21,7 +22,7 @@ const PENDING = "tidegate.console.pending";
 const RETURNING = "tidegate.console.returning";
 const CHANNEL = "tidegate.console.sign-in";
 const POPUP = "popup-";
-const redirectUri = (): string => `${location.origin}/console/`;
+const redirectUri = (): string => `${home}/console/`;
 
 type Pending = { state: string; verifier: string; clientId: string; database: string; hash: string };
 
@@ -40,7 +41,7 @@ async function authorizeUrl(pending: Pending): Promise<string> {
     code_challenge_method: "S256",
   });
   if (pending.database) query.set("database", pending.database);
-  return `/auth?${query}`;
+  return `${home}/auth?${query}`;
 }
 
 const begin = (clientId: string, database: string, prefix = ""): Pending =>
@@ -114,7 +115,7 @@ async function redeem(answer: URLSearchParams, pending: Pending): Promise<void> 
   if (answer.get("state") !== pending.state) throw new Error("This answer belongs to another sign-in. Try again.");
   const code = answer.get("code");
   if (!code) throw new Error(answer.get("error_description") ?? "The sign-in was not completed.");
-  const metadata = await (await fetch("/.well-known/oauth-authorization-server")).json();
+  const metadata = await (await fetch(`${home}/.well-known/oauth-authorization-server`)).json();
   // RFC 9207: the answer must come from the server that was asked.
   if (answer.get("iss") !== metadata.issuer) throw new Error("The answer comes from another server.");
   const error = await grant(pending.clientId, {
@@ -128,7 +129,7 @@ async function redeem(answer: URLSearchParams, pending: Pending): Promise<void> 
 
 /** Asks for tokens; gives null, or the sentence of the server. */
 async function grant(clientId: string, members: Record<string, string>): Promise<string | null> {
-  const answer = await fetch("/api/v4/oauth", {
+  const answer = await fetch(`${home}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ client_id: clientId, ...members }),
@@ -176,9 +177,9 @@ export async function signOut(): Promise<void> {
   sessionStorage.removeItem(RETURNING);
   if (current) {
     const body = JSON.stringify({ token: current.refresh, client_id: current.clientId });
-    await fetch("/api/v4/oauth/revoke", { method: "POST", headers: { "Content-Type": "application/json" }, body })
+    await fetch(`${home}/api/v4/oauth/revoke`, { method: "POST", headers: { "Content-Type": "application/json" }, body })
       .catch(() => undefined);
   }
   session.value = null;
-  location.assign(`/signout?${new URLSearchParams({ redirect_uri: redirectUri() })}`);
+  location.assign(`${home}/signout?${new URLSearchParams({ redirect_uri: redirectUri() })}`);
 }

@@ -1,14 +1,17 @@
+import { home } from "../api/home.ts";
 import { claims } from "../api/session.ts";
 import { hrefOf, type Route, route } from "../route.ts";
 import { Audit } from "./audit.tsx";
 import { Clients } from "./clients.tsx";
 import { Rights } from "./rights.tsx";
+import { Sessions } from "./sessions.tsx";
 import { Users } from "./users.tsx";
 
 const PARTS: [string, string, () => preact.JSX.Element][] = [
   ["users", "Users", Users],
   ["clients", "Clients", Clients],
   ["rights", "Rights", Rights],
+  ["sessions", "Sessions", Sessions],
   ["audit", "Audit log", Audit],
 ];
 
@@ -17,7 +20,7 @@ export function PeoplePage() {
   const { part } = route.value as Extract<Route, { area: "people" }>;
   const [name, title, Part] = PARTS.find(([name]) => name === part) ?? PARTS[0]!;
   if (!claims.value?.superUser) {
-    return <main class="workspace" id="content" tabIndex={-1}><p class="empty">Users, clients and rights are managed by the owner of the database. Your own account is at <a href="/account">/account</a>.</p></main>;
+    return <main class="workspace" id="content" tabIndex={-1}><p class="empty">Users, clients and rights are managed by the owner of the database. Your own sessions and password are on <a href={`${home}/account`}>your account</a>.</p></main>;
   }
   return (
     <div class="area people-area">
@@ -27,7 +30,7 @@ export function PeoplePage() {
             <li key={to}><a href={hrefOf({ area: "people", part: to })} aria-current={to === name ? "page" : undefined}>{text}</a></li>
           ))}
         </ul>
-        <p class="hint">Your own sessions, password and two-step sign-in are on <a href="/account" target="_blank" rel="noopener">your account</a>.</p>
+        <p class="hint">Your own sessions, password and two-step sign-in are on <a href={`${home}/account`} target="_blank" rel="noopener">your account</a>.</p>
       </nav>
       <main class="workspace" id="content" tabIndex={-1}>
         <div class="sheet" role="region" tabIndex={0} aria-label={title}><Part key={name} /></div>

@@ -43,6 +43,21 @@ export const rotateSecret = (id: string): Promise<WithSecret> =>
   requestJson(one(CLIENTS, id), { method: "PATCH", body: { rotate_secret: true } });
 export const dropClient = (id: string): Promise<Response> => request(one(CLIENTS, id), { method: "DELETE" });
 
+export type SignedIn = {
+  id: string;
+  user: string;
+  client_id: string;
+  grant: string;
+  created_at: string;
+  refreshed_at: string;
+  expires_at: string;
+  /** Whether it is the session of this page. */
+  current: boolean;
+};
+const SESSIONS = "/api/v4/sessions";
+export const loadSessions = (): Promise<SignedIn[]> => requestJson(SESSIONS);
+export const endSession = (id: string): Promise<Response> => request(one(SESSIONS, id), { method: "DELETE" });
+
 export type AuditEvent = {
   id: number;
   at: string;

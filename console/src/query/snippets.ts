@@ -1,4 +1,5 @@
 // The same request in other languages. The token is left out: it belongs into a variable.
+import { home } from "../api/home.ts";
 
 export type Call = { path: string; body: unknown };
 
@@ -6,14 +7,14 @@ const shell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export function curl({ path, body }: Call): string {
   return [
-    `curl -s ${location.origin}${path}`,
+    `curl -s ${home}${path}`,
     `  -H "Authorization: Bearer $TOKEN"`,
     `  --json ${shell(JSON.stringify(body))}`,
   ].join(" \\\n");
 }
 
 export function typescript({ path, body }: Call): string {
-  return `const answer = await fetch(${JSON.stringify(location.origin + path)}, {
+  return `const answer = await fetch(${JSON.stringify(home + path)}, {
   method: "POST",
   headers: { "Authorization": \`Bearer \${token}\`, "Content-Type": "application/json" },
   body: JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")}),
@@ -27,7 +28,7 @@ export function python({ path, body }: Call): string {
   return `import json, os, urllib.request
 
 request = urllib.request.Request(
-    ${JSON.stringify(location.origin + path)},
+    ${JSON.stringify(home + path)},
     data=json.dumps(json.loads(${JSON.stringify(JSON.stringify(body))})).encode(),
     headers={"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json"},
 )

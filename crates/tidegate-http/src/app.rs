@@ -20,6 +20,7 @@ use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store}
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
+use crate::console::Console;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::Memory;
@@ -55,6 +56,7 @@ struct Parts {
     providers: Option<Arc<dyn IdentityProviders>>,
     help: Option<String>,
     graphiql: Option<Graphiql>,
+    console: Option<Console>,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
@@ -183,6 +185,11 @@ impl App {
     /// GraphiQL, where it was built.
     pub fn graphiql(&self) -> Option<&Graphiql> {
         self.0.graphiql.as_ref()
+    }
+
+    /// The browser console, unless it is switched off.
+    pub fn console(&self) -> Option<&Console> {
+        self.0.console.as_ref()
     }
 
     /// The checks of `/readyz`.

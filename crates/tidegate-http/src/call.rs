@@ -74,3 +74,9 @@ pub fn etag(document: &[u8]) -> HeaderValue {
     let tag = format!("W/\"{:016x}\"", hasher.finish());
     HeaderValue::try_from(tag).expect("hex digits and quotes are visible ASCII")
 }
+
+/// The path of the issuer's URL without a trailing slash, which prefixes all paths.
+pub fn base_of(issuer: &str) -> &str {
+    let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
+    after.find('/').map_or("", |at| &after[at..])
+}

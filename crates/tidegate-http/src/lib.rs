@@ -15,6 +15,7 @@ pub mod app;
 pub mod authenticate;
 pub mod body;
 pub mod call;
+pub mod console;
 pub mod error;
 pub mod forwarded;
 mod graphiql;

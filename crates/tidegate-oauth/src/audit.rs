@@ -154,6 +154,8 @@ pub enum AuditKind {
     SignInFailed,
     /// A person signed in on one of our pages.
     SignedIn,
+    /// An owner got a token to act as a user.
+    Impersonated,
     /// A person signed out on one of our pages.
     SignedOut,
     /// A person approved a client's request on a page.
@@ -208,6 +210,7 @@ impl AuditKind {
             Self::SessionEnded(_) => "session_ended",
             Self::SignInFailed => "sign_in_failed",
             Self::SignedIn => "signed_in",
+            Self::Impersonated => "impersonated",
             Self::SignedOut => "signed_out",
             Self::ConsentGiven => "consent_given",
             Self::ConsentDenied => "consent_denied",

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{Secret, Timestamp};
 
-/// A registered application. It belongs to one tenant.
+/// An application. It belongs to one tenant, unless it is built in.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are the flags of the wire"
@@ -18,8 +18,9 @@ use crate::{Secret, Timestamp};
 pub struct Client {
     /// The `client_id`, unique over all tenants.
     pub id: String,
-    /// The tenant's database that the client belongs to.
-    pub database: String,
+    /// The tenant's database that the client belongs to; `None` for a built-in client, through
+    /// which users of all tenants sign in.
+    pub database: Option<String>,
     /// The name shown to users.
     pub name: String,
     /// The registered redirect URIs; compared byte by byte.
@@ -42,6 +43,18 @@ pub struct Client {
     pub grants: GrantSet,
     /// When it was registered.
     pub created_at: Timestamp,
+}
+
+impl Client {
+    /// Whether users of this database may sign in through the client.
+    pub fn admits(&self, database: &str) -> bool {
+        self.database.as_deref().is_none_or(|own| own == database)
+    }
+
+    /// Whether the client belongs to the tenant with this database.
+    pub fn belongs_to(&self, database: &str) -> bool {
+        self.database.as_deref() == Some(database)
+    }
 }
 
 /// How a client authenticates (RFC 6749, section 2.1).
@@ -140,10 +153,13 @@ pub enum GrantKind {
     DeviceCode,
     /// A token of the tenant's default user, without credentials of a user.
     Guest,
+    /// An owner acts as a user of its tenant. It opens sessions, and is not a grant of the token
+    /// endpoint.
+    Impersonation,
 }
 
 impl GrantKind {
-    /// All kinds.
+    /// All kinds that a client may use.
     pub const ALL: [Self; 5] = [
         Self::Password,
         Self::RefreshToken,
@@ -163,10 +179,19 @@ impl GrantKind {
             Self::AuthorizationCode => "authorization_code",
             Self::DeviceCode => "device_code",
             Self::Guest => "guest",
+            Self::Impersonation => "impersonation",
         }
     }
 
-    /// The kind with this name; the device grant has two names.
+    /// The kind that opened a session, by its name in a store.
+    pub fn of_session(name: &str) -> Option<Self> {
+        if name == Self::Impersonation.name() {
+            return Some(Self::Impersonation);
+        }
+        Self::from_name(name)
+    }
+
+    /// The kind that a client may use, by its name; the device grant has two names.
     pub fn from_name(name: &str) -> Option<Self> {
         if name == Self::DEVICE_URN {
             return Some(Self::DeviceCode);

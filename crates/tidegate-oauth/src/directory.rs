@@ -5,6 +5,7 @@ mod tenants;
 mod users;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 pub use clients::{ClientChange, CreatedClient, NewClient};
 pub(crate) use users::refuse_owner;
@@ -22,6 +23,8 @@ pub struct Directory {
     ports: Ports,
     actor: Option<String>,
     address: Option<IpAddr>,
+    /// Ids that no client may have.
+    reserved_ids: Arc<[String]>,
 }
 
 impl Directory {
@@ -31,6 +34,7 @@ impl Directory {
             ports,
             actor: None,
             address: None,
+            reserved_ids: Arc::default(),
         }
     }
 
@@ -41,6 +45,16 @@ impl Directory {
             ports: self.ports.clone(),
             actor: Some(actor.to_owned()),
             address,
+            reserved_ids: Arc::clone(&self.reserved_ids),
+        }
+    }
+
+    /// The same directory, which refuses new clients with one of these ids: those of built-in
+    /// clients.
+    pub fn reserving_client_ids(self, ids: &[String]) -> Self {
+        Self {
+            reserved_ids: ids.into(),
+            ..self
         }
     }
 

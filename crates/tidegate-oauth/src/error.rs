@@ -148,6 +148,9 @@ pub enum Error {
     /// The tenant has a default user already.
     #[error("the tenant has another default user")]
     DefaultUserTaken,
+    /// A user may not act as another one; the reason.
+    #[error("{0}")]
+    ImpersonationRefused(&'static str),
     /// No such user or client.
     #[error("{0} not found")]
     NotFound(&'static str),
@@ -222,6 +225,7 @@ impl Error {
             Self::AccessDenied
             | Self::SignUpClosed
             | Self::InvalidLink
+            | Self::ImpersonationRefused(_)
             | Self::ReauthenticationRequired => "access_denied",
             Self::ExpiredDeviceCode => "expired_token",
             Self::GrantNotAllowed
@@ -293,6 +297,7 @@ impl Error {
             | Self::WrongSecondFactor
             | Self::SignUpClosed
             | Self::InvalidLink
+            | Self::ImpersonationRefused(_)
             | Self::ReauthenticationRequired
             | Self::InvalidMember { .. } => ErrorKind::InvalidRequest,
             Self::UnknownClient | Self::UnknownGuestClient | Self::ClientNotAuthenticated => {

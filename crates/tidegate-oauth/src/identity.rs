@@ -9,6 +9,7 @@ mod password_reset;
 mod provider_login;
 mod sealed;
 mod second_factor;
+mod sign_in_link;
 
 use std::fmt;
 

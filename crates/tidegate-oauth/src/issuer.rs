@@ -6,6 +6,7 @@ mod authorize;
 mod device;
 mod federation;
 mod grant;
+mod impersonation;
 mod introspection;
 mod key_rotation;
 mod maintenance;
@@ -13,6 +14,7 @@ mod metadata;
 mod session;
 mod sign_up;
 mod sign_up_email;
+mod tenant_sessions;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -23,6 +25,7 @@ pub use account::Account;
 pub use authorize::{AuthorizationError, AuthorizationRequest};
 pub use device::{DeviceAuthorization, PendingDevice};
 pub use federation::{LoginOutcome, ProviderCallback};
+pub use impersonation::ImpersonationToken;
 pub use introspection::{ActiveToken, Introspection};
 pub use metadata::Endpoints;
 

@@ -3,6 +3,7 @@
 mod accounts;
 mod anonymous;
 mod audit;
+mod builtin;
 mod client;
 mod denylist;
 mod directory;
@@ -33,6 +34,7 @@ mod user;
 pub use accounts::Accounts;
 pub use anonymous::AnonymousSql;
 pub use audit::{AuditEntry, AuditEvent, AuditKind, AuditPage, AuditSince};
+pub use builtin::BuiltinClients;
 pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, SecretHash};
 pub use directory::{
     ClientChange, CreatedClient, Directory, NewClient, NewOwner, NewUser, UserChange,
@@ -45,7 +47,7 @@ pub use flow::{
 pub use identity::{Browser, Enrolment, Identity};
 pub use issuer::{
     Account, ActiveToken, AuthorizationError, AuthorizationRequest, DeviceAuthorization, Endpoints,
-    Introspection, Issuer, LoginOutcome, PendingDevice, ProviderCallback,
+    ImpersonationToken, Introspection, Issuer, LoginOutcome, PendingDevice, ProviderCallback,
 };
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;

@@ -3,13 +3,14 @@
 mod flows;
 mod tables;
 
+use std::cmp::Reverse;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
-    AuditSince, Client, EndReason, EndedSession, LinkedIdentity, PurgeBefore, RefreshOutcome,
-    Session, SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp, UnlinkOutcome, User,
-    UserKey, WriteOutcome,
+    AuditSince, Client, EndReason, EndedSession, GrantKind, LinkedIdentity, PurgeBefore,
+    RefreshOutcome, Session, SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp,
+    UnlinkOutcome, User, UserKey, WriteOutcome,
 };
 use tables::Tables;
 
@@ -62,7 +63,7 @@ impl Store for MemoryStore {
             tables
                 .clients
                 .values()
-                .filter(|c| c.database == database)
+                .filter(|c| c.belongs_to(database))
                 .cloned()
                 .collect(),
         )
@@ -172,6 +173,15 @@ impl Store for MemoryStore {
         done(self.tables().set_anonymous_sql(database, setting))
     }
 
+    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool> {
+        let tables = self.tables();
+        done(tables.has_tenant(database) && !tables.without_impersonation.contains(database))
+    }
+
+    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool> {
+        done(self.tables().set_impersonation(database, allowed))
+    }
+
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         done(self.tables().insert_user(user))
     }
@@ -226,6 +236,25 @@ impl Store for MemoryStore {
 
     fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>> {
         done(self.tables().sessions.get(&id).cloned())
+    }
+
+    fn sessions<'a>(
+        &'a self,
+        database: &'a str,
+        now: Timestamp,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<Session>> {
+        let tables = self.tables();
+        let mut sessions: Vec<_> = tables
+            .sessions
+            .values()
+            .filter(|session| session.user.database == database && session.is_alive(now))
+            .filter(|session| session.grant != GrantKind::Guest)
+            .cloned()
+            .collect();
+        sessions.sort_by_key(|session| (Reverse(session.refreshed_at), session.id));
+        sessions.truncate(limit as usize);
+        done(sessions)
     }
 
     fn present_refresh_token(

@@ -95,6 +95,11 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
+/// Whether this is an `http` URL on a loopback IP literal, at any port (RFC 8252, section 7.3).
+pub(crate) fn is_loopback_literal(uri: &str) -> bool {
+    without_port(uri).is_some()
+}
+
 /// The common prefix of all registered URIs that may match `given`: the whole URI, or the part
 /// before the port of a loopback IP literal.
 pub(crate) fn lookup_prefix(given: &str) -> &str {

@@ -102,6 +102,8 @@ pub enum EndReason {
     CodeReuse,
     /// The user ended it on the account page.
     UserEnded,
+    /// It was ended by its user or by the owner of the database, over the API.
+    Ended,
     /// The user's password was set.
     PasswordChanged,
     /// The user became the default user, or is no longer.
@@ -116,11 +118,12 @@ pub enum EndReason {
 
 impl EndReason {
     /// All reasons.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Revoked,
         Self::RefreshReuse,
         Self::CodeReuse,
         Self::UserEnded,
+        Self::Ended,
         Self::PasswordChanged,
         Self::UserChanged,
         Self::UserDropped,
@@ -135,6 +138,7 @@ impl EndReason {
             Self::RefreshReuse => "refresh_reuse",
             Self::CodeReuse => "code_reuse",
             Self::UserEnded => "user_ended",
+            Self::Ended => "ended",
             Self::PasswordChanged => "password_changed",
             Self::UserChanged => "user_changed",
             Self::UserDropped => "user_dropped",

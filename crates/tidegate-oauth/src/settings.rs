@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Error, RateLimits, Result};
+use crate::{BuiltinClients, Error, RateLimits, Result};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -17,6 +17,8 @@ pub struct Settings {
     pub lifetimes: Lifetimes,
     /// Rate limits.
     pub limits: RateLimits,
+    /// The built-in clients; none by default.
+    pub builtin: BuiltinClients,
     /// The capacity of the cache of verified tokens, about 1 KB each. Half of it certainly stays
     /// cached.
     pub token_cache: usize,
@@ -43,6 +45,7 @@ impl Settings {
             issuer: issuer.to_owned(),
             lifetimes: Lifetimes::default(),
             limits: RateLimits::default(),
+            builtin: BuiltinClients::default(),
             token_cache: 32_768,
         })
     }

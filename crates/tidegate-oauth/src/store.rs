@@ -83,7 +83,7 @@ pub trait Store: FlowStore + Send + Sync {
     /// was read. `false` after a concurrent change.
     fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool>;
 
-    /// Deletes a client and, in the same transaction, ends its sessions
+    /// Deletes a client with its codes and, in the same transaction, ends its sessions
     /// ([`EndReason::ClientDropped`]). `false` if it does not exist.
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool>;
 
@@ -144,6 +144,12 @@ pub trait Store: FlowStore + Send + Sync {
         setting: AnonymousSql,
     ) -> StoreFuture<'a, bool>;
 
+    /// Whether the tenant's owner may act as its users; `false` when the tenant does not exist.
+    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool>;
+
+    /// Sets whether the tenant's owner may act as its users. `false` if the tenant does not exist.
+    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool>;
+
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
@@ -165,7 +171,7 @@ pub trait Store: FlowStore + Send + Sync {
     /// `false` if it does not exist.
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool>;
 
-    /// Deletes a tenant's users and clients and, in the same transaction, ends its sessions
+    /// Deletes a tenant's users, clients and codes and, in the same transaction, ends its sessions
     /// ([`EndReason::TenantDropped`]). No error if there are none.
     fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()>;
 
@@ -174,6 +180,15 @@ pub trait Store: FlowStore + Send + Sync {
 
     /// The session with this id, alive or not.
     fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>>;
+
+    /// A tenant's sessions that are alive at `now` and were not opened by the guest grant, the most
+    /// recently used first, at most `limit`.
+    fn sessions<'a>(
+        &'a self,
+        database: &'a str,
+        now: Timestamp,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<Session>>;
 
     /// Presents refresh token `number` of a session, in one atomic step: if the session is alive at
     /// `now` and `presented <= number`, sets `presented = number`, `refreshed_at = now` and

@@ -96,6 +96,9 @@ impl Store for Unsteady {
         default_user(database: &'a str) -> Option<User>;
         anonymous_sql(database: &'a str) -> AnonymousSql;
         set_anonymous_sql(database: &'a str, setting: AnonymousSql) -> bool;
+        impersonation(database: &'a str) -> bool;
+        set_impersonation(database: &'a str, allowed: bool) -> bool;
+        sessions(database: &'a str, now: Timestamp, limit: u32) -> Vec<Session>;
         insert_user(user: &'a User) -> WriteOutcome;
         update_user(read: &'a User, user: &'a User) -> WriteOutcome;
         set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;

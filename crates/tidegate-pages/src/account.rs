@@ -22,6 +22,7 @@ where
     let back = context.path("/account");
     let purpose = Purpose {
         client: None,
+        database: None,
         back: &back,
         returns_to: None,
         sign_up: None,

@@ -30,6 +30,7 @@ where
     let returns_to = Some(&*request.redirect_uri);
     let purpose = Purpose {
         client: Some(client),
+        database: request.database.as_deref(),
         back: &here,
         returns_to,
         sign_up: sign_up.as_deref(),

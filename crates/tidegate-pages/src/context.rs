@@ -4,7 +4,7 @@ use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use maud::Markup;
-use tidegate_oauth::{Browser, Client, Error, Parameters, RequestContext, RoleError, Secret};
+use tidegate_oauth::{Browser, Error, Parameters, RequestContext, RoleError, Secret};
 
 use super::cookie;
 use crate::template::{self, Form, FormMessage};
@@ -134,7 +134,7 @@ impl<'a> PageContext<'a> {
 
     /// The path of the issuer's URL, which prefixes all paths.
     fn base(&self) -> &str {
-        template::base_of(self.app.issuer().address())
+        tidegate_http::call::base_of(self.app.issuer().address())
     }
 
     /// The path and query of this request as the browser sees them.
@@ -292,10 +292,8 @@ impl FormError {
         }
     }
 
-    /// The user belongs to another database than the client.
-    pub(super) fn wrong_database(client: &Client) -> Self {
-        let (name, database) = (&client.name, &client.database);
-        let text = format!("{name} takes users of the database {database} only.");
+    /// The user named another database than the one whose users may sign in.
+    pub(super) fn wrong_database(text: String) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,

@@ -40,6 +40,7 @@ where
     let back = confirmation(&context, &device.user_code);
     let purpose = Purpose {
         client: Some(&device.client),
+        database: device.client.database.as_deref(),
         back: &back,
         returns_to: None,
         sign_up: None,

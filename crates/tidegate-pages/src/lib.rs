@@ -11,6 +11,7 @@ mod failure;
 mod provider_sign_in;
 mod reset;
 mod sign_in;
+mod sign_in_link;
 mod sign_out;
 mod sign_up;
 mod template;
@@ -28,9 +29,9 @@ pub use provider_sign_in::{
     begin as begin_provider_sign_in, complete as complete_provider_sign_in,
 };
 pub use reset::reset;
+pub use sign_in_link::sign_in_link;
 pub use sign_out::sign_out;
 pub use sign_up::sign_up;
-pub use template::base_of;
 
 use crate::template::{ICON, STYLE};
 use tidegate_http::body::Body;

@@ -13,6 +13,8 @@ use tidegate_http::percent;
 pub(super) struct Purpose<'a> {
     /// The client; `None` for a page of this service.
     pub(super) client: Option<&'a Client>,
+    /// The database whose users may sign in; `None` for any.
+    pub(super) database: Option<&'a str>,
     /// The URL of the page that requires the sign-in.
     pub(super) back: &'a str,
     /// The URL to which the browser finally goes, if it differs.
@@ -35,18 +37,15 @@ pub(super) async fn require_sign_in(
         _ => {}
     }
     let fits = |key: &UserKey| {
-        purpose
-            .client
-            .is_none_or(|client| client.database == key.database)
+        let wanted = purpose.database;
+        wanted.is_none_or(|database| database == key.database)
     };
     let Some(browser) = context.browser.clone() else {
         return Ok(Some(sign_in_page(context, purpose, None)));
     };
     if !fits(&browser.user.key) {
-        let refused = purpose
-            .client
-            .map(|client| wrong_database(&browser, client));
-        return Ok(Some(sign_in_page(context, purpose, refused.as_ref())));
+        let refused = other_database(&browser, purpose);
+        return Ok(Some(sign_in_page(context, purpose, Some(&refused))));
     }
     let wanted = purpose.client.is_some_and(|client| client.two_factor);
     if !browser.lacks_second_factor && (browser.session.second_factor || !wanted) {
@@ -71,10 +70,10 @@ async fn sign_in(
         let refused = FormError::missing("password");
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     };
-    let home = purpose.client.map_or(username, |client| &client.database);
+    let home = purpose.database.unwrap_or(username);
     let database = context.field("database").unwrap_or(home);
-    if let Some(client) = purpose.client.filter(|client| client.database != database) {
-        let refused = FormError::wrong_database(client);
+    if purpose.database.is_some_and(|wanted| wanted != database) {
+        let refused = FormError::wrong_database(allowed(purpose));
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     }
     let (key, password) = (UserKey::new(database, username), Secret::new(password));
@@ -97,14 +96,27 @@ async fn sign_in(
     }
 }
 
-/// The page for a user of another database than the client's.
-fn wrong_database(browser: &Browser, client: &Client) -> FormError {
+/// The message for a user of another database than the purpose's.
+fn other_database(browser: &Browser, purpose: &Purpose<'_>) -> FormError {
     let key = &browser.user.key;
-    let text = format!(
-        "You are signed in as {} of the database {}. {} takes users of the database {} only.",
-        key.name, key.database, client.name, client.database
-    );
-    FormError::notice(text)
+    FormError::notice(format!(
+        "You are signed in as {} of the database {}. {}",
+        key.name,
+        key.database,
+        allowed(purpose)
+    ))
+}
+
+/// Says whose users may sign in.
+fn allowed(purpose: &Purpose<'_>) -> String {
+    let database = purpose.database.unwrap_or_default();
+    match purpose.client {
+        Some(client) if client.database.is_some() => {
+            let name = &client.name;
+            format!("{name} takes users of the database {database} only.")
+        }
+        _ => format!("This sign-in is for the database {database}."),
+    }
 }
 
 fn sign_in_page(
@@ -113,15 +125,16 @@ fn sign_in_page(
     refused: Option<&FormError>,
 ) -> Response<Body> {
     let token = context.token();
-    let home = purpose.client.map(|client| &*client.database);
-    let database = context.field("database").or(home);
+    let database = context.field("database").or(purpose.database);
     let reset = context.path(&match database {
         Some(database) => format!("/reset?database={}", percent::encode(database)),
         None => "/reset".to_owned(),
     });
     // The database is known only for a client.
     let choices = match purpose.client {
-        Some(_) if purpose.returns_to.is_some() => super::provider_sign_in::choices(context),
+        Some(client) if client.database.is_some() && purpose.returns_to.is_some() => {
+            super::provider_sign_in::choices(context)
+        }
         _ => Vec::new(),
     };
     let card = template::sign_in(&SignIn {

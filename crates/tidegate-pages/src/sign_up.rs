@@ -23,7 +23,7 @@ where
     let client = issuer.client_and_redirect_uri(&context.query).await;
     let (client, redirect_uri) = client.map_err(shown)?;
     let parent = context.parameter("parentdb");
-    if parent.is_some_and(|parent| parent != client.database) {
+    if parent.is_some_and(|parent| !client.belongs_to(parent)) {
         return Err(shown(Error::ForeignDatabase));
     }
     if !client.allow_signup || !context.app.takes_sign_ups() {
@@ -90,7 +90,7 @@ fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
     let password = context
         .field("password")
         .ok_or(Error::MissingParameter("password"))?;
-    let database = TenantName::adopted(&client.database)?;
+    let database = TenantName::adopted(client.database.as_deref().unwrap_or_default())?;
     let mut user = NewUser::new(database, UserName::parse(username)?);
     user.email = Some(email.to_owned());
     user.password = Some(Secret::new(password));

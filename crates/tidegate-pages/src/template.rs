@@ -87,12 +87,6 @@ fn protect(headers: &mut HeaderMap, returns_to: Option<&str>) {
     }
 }
 
-/// The path of the issuer's URL without a trailing slash, which prefixes all paths.
-pub fn base_of(issuer: &str) -> &str {
-    let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
-    after.find('/').map_or("", |at| &after[at..])
-}
-
 /// The source expression (CSP 3, section 2.3.1) for a URL, with a leading space.
 fn source_of(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;

@@ -3,14 +3,17 @@
 mod audit;
 mod call;
 mod clients;
+mod console;
 mod documents;
 mod graphql;
+mod impersonation;
 mod methods;
 mod oauth;
 mod openapi;
 mod operations;
 mod privileges;
 mod rest;
+mod sessions;
 mod sql;
 mod tenant;
 mod users;
@@ -140,6 +143,9 @@ where
         Route::ClientsNamed(ids) => clients::members(call, ids).await,
         Route::Users => users::collection(call).await,
         Route::UsersNamed(names) => users::members(call, names).await,
+        Route::UserToken(name) => impersonation::token(call, name).await,
+        Route::Sessions => sessions::list(call).await,
+        Route::SessionsNamed(ids) => sessions::end(call, ids).await,
         Route::Privileges(schema, table) => privileges::of_table(call, schema, table).await,
         Route::Audit => audit::read(call).await,
         Route::Tenant => tenant::settings(call).await,
@@ -176,6 +182,10 @@ where
         }
         Route::GraphQl(schema) => graphql::serve(call, schema).await,
         Route::GraphQlSdl(schema) => graphql::sdl(call, schema).await,
+        Route::Root => console::root(&call),
+        Route::Console => console::page(call.app),
+        Route::ConsoleSignIn => tidegate_pages::sign_in_link(call).await,
+        Route::ConsoleFile(name) => console::file(call.app, name),
         Route::Events => socket::upgrade(call.app, call.head, None),
         Route::EventStream => socket::event_stream(call).await,
         Route::Ping => Ok(operations::ping()),

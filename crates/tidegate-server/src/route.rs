@@ -29,6 +29,12 @@ pub(crate) enum Route<'p> {
     Users,
     /// `GET`, `PATCH`, `DELETE /api/v4/users/{names}`
     UsersNamed(Cow<'p, str>),
+    /// `POST /api/v4/users/{name}/token`
+    UserToken(Cow<'p, str>),
+    /// `GET /api/v4/sessions`
+    Sessions,
+    /// `DELETE /api/v4/sessions/{ids}`
+    SessionsNamed(Cow<'p, str>),
     /// `GET`, `PATCH /api/v4/schemas/{schema}/tables/{table}/privileges`
     Privileges(Cow<'p, str>, Cow<'p, str>),
     /// `GET /api/v4/audit`
@@ -93,7 +99,15 @@ pub(crate) enum Route<'p> {
     GraphQl(Cow<'p, str>),
     /// `GET /api/graphql/schema/{schema}/sdl`
     GraphQlSdl(Cow<'p, str>),
-    /// The WebSocket: `GET /api/v4/events` and `GET /`
+    /// `GET /`: the console for browsers, and the WebSocket
+    Root,
+    /// `GET /console`
+    Console,
+    /// `GET /console/sign-in`
+    ConsoleSignIn,
+    /// `GET /console/{name}`
+    ConsoleFile(Cow<'p, str>),
+    /// The WebSocket: `GET /api/v4/events`
     Events,
     /// `GET /api/v4/events/stream`
     EventStream,
@@ -118,7 +132,7 @@ pub(crate) enum Miss {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 46] = [
+pub(crate) const PATHS: [(&str, Methods); 53] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -168,6 +182,13 @@ pub(crate) const PATHS: [(&str, Methods); 46] = [
     ("/favicon.ico", Methods::Get),
     ("/ping", Methods::Get),
     ("/api/v4/tenant", Methods::Property),
+    ("/", Methods::Get),
+    ("/console", Methods::Get),
+    ("/console/{name}", Methods::Get),
+    ("/console/sign-in", Methods::Get),
+    ("/api/v4/users/{name}/token", Methods::Post),
+    ("/api/v4/sessions", Methods::Get),
+    ("/api/v4/sessions/{ids}", Methods::Delete),
 ];
 
 impl<'p> Route<'p> {
@@ -213,7 +234,11 @@ impl<'p> Route<'p> {
             "/.well-known/oauth-authorization-server" => Self::Metadata,
             "/.well-known/jwks.json" => Self::Keys,
             "/api/v4/openapi.json" => Self::OpenApi,
-            "" | "/api/v4/events" => Self::Events,
+            "" => Self::Root,
+            "/console" => Self::Console,
+            "/console/sign-in" => Self::ConsoleSignIn,
+            "/api/v4/sessions" => Self::Sessions,
+            "/api/v4/events" => Self::Events,
             "/api/v4/events/stream" => Self::EventStream,
             "/ping" => Self::Ping,
             "/api/v4/tenant" => Self::Tenant,
@@ -231,17 +256,25 @@ impl<'p> Route<'p> {
         if let Some(name) = path.strip_prefix("/api/graphql/schema/") {
             return Self::graphql(name);
         }
+        if let Some(user) = path.strip_prefix("/api/v4/users/")
+            && let Some(name) = user.strip_suffix("/token")
+            && !name.contains('/')
+        {
+            return Some(Self::UserToken(named(name)?));
+        }
         if let Some(provider) = path.strip_prefix("/signin/") {
             return Self::of_provider(provider);
         }
         let (folder, name) = path.rsplit_once('/')?;
-        let name = percent::decode(name).filter(|name| !name.is_empty())?;
+        let name = named(name)?;
         match folder {
             "/api/v4/sql/database" => Some(Self::SqlDatabase(name)),
             "/api/v4/sql/schema" => Some(Self::SqlSchema(name)),
             "/api/v4/clients" => Some(Self::ClientsNamed(name)),
             "/api/v4/users" => Some(Self::UsersNamed(name)),
             "/api/v4/methods" => Some(Self::MethodsNamed(name)),
+            "/api/v4/sessions" => Some(Self::SessionsNamed(name)),
+            "/console" => Some(Self::ConsoleFile(name)),
             "/assets/graphiql" => Some(Self::GraphiqlAsset(name)),
             _ => None,
         }
@@ -328,6 +361,13 @@ impl<'p> Route<'p> {
             Self::Icon => 43,
             Self::Ping => 44,
             Self::Tenant => 45,
+            Self::Root => 46,
+            Self::Console => 47,
+            Self::ConsoleFile(_) => 48,
+            Self::ConsoleSignIn => 49,
+            Self::UserToken(_) => 50,
+            Self::Sessions => 51,
+            Self::SessionsNamed(_) => 52,
         }
     }
 
@@ -366,6 +406,7 @@ impl<'p> Route<'p> {
                 | Self::SignedInWith(_)
                 | Self::SignOut
                 | Self::Account
+                | Self::ConsoleSignIn
         )
     }
 
@@ -380,6 +421,11 @@ impl<'p> Route<'p> {
     }
 }
 
+/// A name in a path; `None` for an empty one.
+fn named(part: &str) -> Option<Cow<'_, str>> {
+    percent::decode(part).filter(|name| !name.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,6 +435,7 @@ mod tests {
         for (index, (path, methods)) in PATHS.iter().enumerate() {
             let method = match methods {
                 Methods::Post => Method::POST,
+                Methods::Delete => Method::DELETE,
                 _ => Method::GET,
             };
             assert_eq!(

@@ -139,7 +139,10 @@ async fn the_owner_and_nobody_else_shows_and_changes_the_setting() {
     };
     let patch = async |token, body: &str| call(Method::PATCH, token, body).await;
     let shown = call(Method::GET, Some(&owner), "").await;
-    assert_eq!(shown.text(), r#"{"name":"demo","anonymous_sql":"off"}"#);
+    assert_eq!(
+        shown.text(),
+        r#"{"name":"demo","anonymous_sql":"off","impersonation":true}"#
+    );
     let body = json!({"q": "select rows 1 1"});
     assert_eq!(ask(&api, SQL, None, &body).await.status, 401);
 

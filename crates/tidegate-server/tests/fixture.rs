@@ -10,9 +10,9 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tidegate_oauth::{
-    AnonymousSql, Directory, Issuer, ManualClock, MasterKey, MemoryStore, NewClient, NewOwner,
-    NewUser, PasswordCost, PasswordHasher, Ports, Secret, SecureRandom, Settings, TenantName,
-    Timestamp, UserName,
+    AnonymousSql, BuiltinClients, Directory, Issuer, ManualClock, MasterKey, MemoryStore,
+    NewClient, NewOwner, NewUser, PasswordCost, PasswordHasher, Ports, Secret, SecureRandom,
+    Settings, TenantName, Timestamp, UserName,
 };
 use tidegate_server::{App, AppBuilder, Limits, Listener, Peer, serve, service};
 use tidegate_sql::DatabaseName;
@@ -30,6 +30,7 @@ pub(crate) struct Api {
     pub(crate) app: App,
     pub(crate) executor: Scripted,
     pub(crate) directory: Directory,
+    pub(crate) issuer: Arc<Issuer>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) peer: Peer,
 }
@@ -109,12 +110,17 @@ impl Api {
         let directory = Directory::new(ports.clone());
         fill(&directory).await;
         let master = MasterKey::generate(&*random).unwrap();
-        let settings = Settings::new(issuer).unwrap();
+        let mut settings = Settings::new(issuer).unwrap();
+        settings.builtin = BuiltinClients {
+            ids: vec!["tidegate".to_owned(), "gc2-cli".to_owned()],
+            pages: vec![format!("{issuer}/console/")],
+        };
         let issuer = Issuer::start(ports.clone(), master, settings)
             .await
             .unwrap();
+        let issuer = Arc::new(issuer);
         let executor = Scripted::default();
-        let builder = App::builder(Arc::new(executor.clone()), Arc::new(issuer), ports.store)
+        let builder = App::builder(Arc::new(executor.clone()), Arc::clone(&issuer), ports.store)
             .node(7)
             .anonymous_database(Some(DatabaseName::new("demo")));
         let peer = Peer {
@@ -126,6 +132,7 @@ impl Api {
             app: build(builder, &directory).build(),
             executor,
             directory,
+            issuer,
             clock,
             peer,
         }
@@ -154,6 +161,13 @@ impl Api {
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.call(request(Method::GET, path).body(String::new()).unwrap())
             .await
+    }
+
+    /// Asks as the user of a token response.
+    pub(crate) async fn get_as(&self, path: &str, token: &Value) -> Answer {
+        let token = token["access_token"].as_str().unwrap();
+        let asked = request(Method::GET, path).header("authorization", format!("Bearer {token}"));
+        self.call(asked.body(String::new()).unwrap()).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {

@@ -4,6 +4,8 @@
 
 mod account_linking;
 mod anonymous_sql;
+mod builtin_client;
+mod console;
 mod cors;
 mod documented;
 mod documents;
@@ -15,6 +17,7 @@ mod foreign;
 mod heads;
 mod http2;
 mod identity;
+mod impersonation;
 mod methods;
 mod oauth;
 mod operations;
@@ -24,6 +27,8 @@ mod page_forms;
 mod pages;
 mod password_reset;
 mod ports;
+mod sessions;
+mod sign_in_link;
 mod socket;
 mod sql;
 mod stream;

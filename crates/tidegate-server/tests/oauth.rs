@@ -301,6 +301,7 @@ async fn attempts_are_counted_by_the_forwarded_address() {
             executor: api.executor.clone(),
             directory: api.directory.clone(),
             clock: api.clock.clone(),
+            issuer: api.issuer.clone(),
             peer: api.peer,
         };
         async move { token(&api, &headers, &body).await.status.as_u16() }

@@ -51,6 +51,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "method_authors",
         include_str!("../migrations/0035_method_authors.sql"),
     ),
+    (
+        40,
+        "builtin_clients",
+        include_str!("../migrations/0040_builtin_clients.sql"),
+    ),
 ];
 
 /// Advisory lock that serialises migrations by several nodes (the letters `tidegate`).

@@ -3,23 +3,7 @@ import assert from "node:assert/strict";
 import { passwordGrant } from "../demo.mjs";
 import { accessible, home, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
 
-// The service has no tokens for View as yet: the same token by the password of the demo's alice.
-async function intercept(asked, answer) {
-  const say = (body) => {
-    answer.writeHead(200, { "Content-Type": "application/json" });
-    answer.end(JSON.stringify(body));
-    return true;
-  };
-  if (asked.url === "/api/v4/openapi.json") {
-    const document = await (await fetch(home + asked.url)).json();
-    document.paths["/api/v4/users/{name}/token"] = {};
-    return say(document);
-  }
-  if (asked.url !== "/api/v4/users/alice/token" || asked.method !== "POST") return false;
-  return say((await passwordGrant(home, "alice", "alice1234")).body);
-}
-
-const scene = await stage({ intercept });
+const scene = await stage();
 const ada = await person(scene, {}, [/status of (400|403|409)/]);
 const { page } = ada;
 page.setDefaultTimeout(15_000);
@@ -100,6 +84,20 @@ await page.getByLabel("sales on artists").selectOption("read");
 await page.getByText("sales now has read on artists.").waitFor();
 assert.equal(await may("demo/group/sales", "SELECT", "artists"), true);
 assert.equal(await may("demo/mara", "SELECT", "artists"), true);
+
+// Sessions: who is signed in, and ending one of them.
+const mara = (await passwordGrant(home, "mara", "mara-12345")).body.access_token;
+await part("Sessions");
+await page.getByRole("rowheader", { name: "mara" }).first().waitFor();
+await page.getByText("this one").waitFor();
+await accessible(page, "sessions");
+await picture(page, "sessions");
+for (let left = await page.getByRole("button", { name: /^End the session of mara/ }).count(); left > 0; left -= 1) {
+  await page.getByRole("button", { name: /^End the session of mara/ }).first().click();
+  await dialog.getByRole("button", { name: "End session" }).click();
+  await page.waitForFunction((expected) => document.querySelectorAll('button[aria-label^="End the session of mara"]').length === expected, left - 1);
+}
+assert.equal((await fetch(`${home}/api/v4/sessions`, { headers: { Authorization: `Bearer ${mara}` } })).status, 401);
 
 // The audit log.
 await part("Audit log");

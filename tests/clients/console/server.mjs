@@ -1,5 +1,6 @@
-// Serves the built console beside a running Tidegate, at one origin, as the server itself will.
-// `node server.mjs [port]` with TIDEGATE_URL, for work on the console.
+// A proxy in front of a running Tidegate, so that a test can break connections and replace answers.
+// `node server.mjs [port]` with TIDEGATE_URL serves `console/dist` of this folder instead of the
+// console inside the service, for work on the console.
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
@@ -9,40 +10,35 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const DIST = fileURLToPath(new URL("../../../console/dist/", import.meta.url));
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8" };
-
-/** The policy that the page must work under. */
-export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
   + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-async function file(name, answer) {
+/** Answers requests for the console from `console/dist`. */
+async function fromFolder(asked, answer) {
+  const { pathname } = new URL(asked.url, "http://localhost");
+  const page = ["/", "/console", "/console/"].includes(pathname);
+  const part = /^\/console\/([\w-]+\.\w+)$/.exec(pathname);
+  if (!page && !part) return false;
+  const name = page ? "index.html" : part[1];
   const content = await readFile(join(DIST, name)).catch(() => undefined);
-  if (!content) {
-    answer.writeHead(404).end();
-    return;
-  }
+  if (!content) return false;
   answer.writeHead(200, {
     "Content-Type": TYPES[extname(name)] ?? "application/octet-stream",
     "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
   });
-  answer.end(content);
+  answer.end(page ? content.toString().replaceAll("{{base}}", "") : content);
+  return true;
 }
 
 /**
- * Serves the console on a free port. `intercept(request, answer)` may answer instead of the service
- * and says so by `true`; it stands in for what the service does not have yet.
+ * Passes requests to the service on a free port. `intercept(request, answer)` may answer instead of
+ * the service and says so by `true`.
  */
 export async function serve(home, { port = 0, intercept = async () => false } = {}) {
   const target = new URL(home);
   const server = createServer(async (asked, answer) => {
-    const { pathname } = new URL(asked.url, home);
-    const page = pathname === "/" || pathname === "/console" || pathname === "/console/";
-    if (page) return file("index.html", answer);
-    const part = /^\/console\/([\w.-]+)$/.exec(pathname);
-    if (part) return file(part[1], answer);
-    if (await intercept(asked, answer)) return undefined;
+    if (await intercept(asked, answer)) return;
     const passed = request({ host: target.hostname, port: target.port, method: asked.method, path: asked.url, headers: asked.headers }, (got) => {
       answer.writeHead(got.statusCode, got.headers);
       got.pipe(answer);
@@ -51,7 +47,6 @@ export async function serve(home, { port = 0, intercept = async () => false } = 
     // A page that goes away cancels what it asked for.
     answer.on("close", () => passed.destroy());
     asked.pipe(passed);
-    return undefined;
   });
   const sockets = new Set();
   server.on("upgrade", (asked, socket, head) => {
@@ -87,6 +82,6 @@ export async function serve(home, { port = 0, intercept = async () => false } = 
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { url } = await serve(process.env.TIDEGATE_URL, { port: Number(process.argv[2] ?? 0) });
+  const { url } = await serve(process.env.TIDEGATE_URL, { port: Number(process.argv[2] ?? 0), intercept: fromFolder });
   console.log(url);
 }

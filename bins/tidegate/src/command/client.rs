@@ -17,12 +17,10 @@ pub(crate) async fn run(command: Client, service: &Service) -> Result {
             let found = service.store.client(&id).await?;
             let found =
                 found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))?;
-            let what = format!("the client {id} ({}) of {}", found.name, found.database);
+            let database = found.database.unwrap_or_default();
+            let what = format!("the client {id} ({}) of {database}", found.name);
             confirmation.confirm(&what, &id)?;
-            service
-                .directory()
-                .drop_client(&found.database, &id)
-                .await?;
+            service.directory().drop_client(&database, &id).await?;
             print(format_args!("{id} is dropped; its sessions have ended.\n"))
         }
     }

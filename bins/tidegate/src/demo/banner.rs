@@ -3,12 +3,18 @@
 use std::path::Path;
 
 /// Addresses, credentials, and five commands to paste.
-pub(super) fn banner(url: &str, environment: &Path) -> String {
+pub(super) fn banner(url: &str, console: Option<&str>, environment: &Path) -> String {
     let environment = environment.display();
+    let console = console.map(|link| {
+        format!(
+            "\n  console  {link}\n           signs a browser on this machine in as the owner, once, within 15 minutes\n"
+        )
+    });
+    let console = console.unwrap_or_default();
     format!(
         r#"
 Tidegate demo at {url}
-
+{console}
   users    demo / demo1234 (owner), alice / alice1234, guest (anybody, reads only)
   clients  demo-app (public), demo-server / demo-server-secret
   tables   artists albums tracks venues concerts playlists playlist_tracks notes

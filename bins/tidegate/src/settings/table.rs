@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use tidegate_wire::TlsMode;
 
 use super::kind::{
-    DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, MetricsToken, Origin, PublicUrl,
-    RoleLimit, Secret, Shape, Size, Span,
+    ClientId, DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, MetricsToken, Origin,
+    PublicUrl, RoleLimit, Secret, Shape, Size, Span,
 };
 use super::{Effective, Error};
 
@@ -131,6 +131,8 @@ settings! {
     help_contact: Option<String> = None, Open;
     /// Allow sign-up at `/signup` without a confirmed email address, for clients with `allow_signup`
     open_signup: bool = Some("false"), Open;
+    /// Ids of public clients, besides `tidegate`, through which users of every tenant sign in from programs on their own computer
+    builtin_client_ids: Vec<ClientId> = Some("gc2-cli"), Open;
     /// Origins of browser applications that may read responses
     cors_origins: Vec<Origin> = Some("*"), Open;
     /// File with the master key, created by `tidegate key init`
@@ -155,6 +157,8 @@ settings! {
     anonymous_database: Option<String> = None, Open;
     /// Folder with the GraphiQL page that `npm run build` in `graphiql/` creates; if not set, browsers get a small built-in page
     graphiql_dir: Option<PathBuf> = None, Open;
+    /// Serve the browser console at `/` and `/console/`
+    console: bool = Some("true"), Open;
     /// Maximum size of a request body
     body_limit: Size = Some("10MiB"), Open;
     /// Maximum size of an SQL text

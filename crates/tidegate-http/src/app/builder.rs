@@ -14,6 +14,8 @@ use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots};
+use crate::call::base_of;
+use crate::console::Console;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::Memory;
@@ -51,6 +53,7 @@ impl AppBuilder {
             providers: None,
             help: None,
             graphiql: None,
+            console: None,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
@@ -159,6 +162,13 @@ impl AppBuilder {
     /// Shows GraphiQL to browsers. Without it they get a small page of our own.
     pub fn graphiql(mut self, built: Option<Graphiql>) -> Self {
         self.0.graphiql = built;
+        self
+    }
+
+    /// Whether browsers get the console at `/` and `/console/`. Without this, they do not.
+    pub fn console(mut self, served: bool) -> Self {
+        let base = base_of(self.0.issuer.address());
+        self.0.console = served.then(|| Console::new(base));
         self
     }
 

@@ -15,6 +15,7 @@ impl Failure {
             (_, Error::InvalidMember { member, expected }) => {
                 Self::input(format!("`{member}`: expected {expected}"))
             }
+            (_, Error::ImpersonationRefused(reason)) => Self::insufficient_privileges(*reason),
             (_, Error::DefaultUserTaken) => Self::new(
                 StatusCode::CONFLICT,
                 error.code(),

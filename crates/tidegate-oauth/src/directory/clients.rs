@@ -157,7 +157,7 @@ impl Directory {
         };
         let client = Client {
             id,
-            database: new.database.to_string(),
+            database: Some(new.database.to_string()),
             name: new.name,
             redirect_uris: new.redirect_uris,
             homepage: new.homepage,
@@ -171,6 +171,9 @@ impl Directory {
             created_at: self.ports.clock.now(),
         };
         check(&client)?;
+        if self.reserved_ids.contains(&client.id) {
+            return Err(Error::Taken("client"));
+        }
         if self.ports.store.insert_client(&client).await? != WriteOutcome::Done {
             return Err(Error::Taken("client"));
         }
@@ -187,7 +190,7 @@ impl Directory {
     pub async fn client(&self, database: &str, id: &str) -> Result<Client> {
         let client = self.ports.store.client(id).await?;
         client
-            .filter(|client| client.database == database)
+            .filter(|client| client.belongs_to(database))
             .ok_or(Error::NotFound("client"))
     }
 
@@ -301,8 +304,9 @@ impl Directory {
     }
 
     async fn audit_client(&self, kind: AuditKind, client: &Client) {
+        let database = client.database.as_deref().unwrap_or_default();
         self.ports
-            .audit(self.event(kind, &client.database).with_client(&client.id))
+            .audit(self.event(kind, database).with_client(&client.id))
             .await;
     }
 }

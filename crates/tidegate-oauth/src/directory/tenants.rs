@@ -23,4 +23,23 @@ impl Directory {
         self.ports.audit(event).await;
         Ok(())
     }
+
+    /// Whether the tenant's owner may act as its users; `false` when the tenant does not exist.
+    pub async fn impersonation(&self, database: &str) -> Result<bool> {
+        Ok(self.ports.store.impersonation(database).await?)
+    }
+
+    /// Sets whether the tenant's owner may act as its users, and writes an audit event.
+    ///
+    /// [`Error::NotFound`].
+    pub async fn set_impersonation(&self, database: &str, allowed: bool) -> Result<()> {
+        let store = &self.ports.store;
+        if !store.set_impersonation(database, allowed).await? {
+            return Err(Error::NotFound("tenant"));
+        }
+        let event = self.event(AuditKind::TenantChanged, database);
+        let event = event.with_detail(&format!("impersonation={allowed}"));
+        self.ports.audit(event).await;
+        Ok(())
+    }
 }

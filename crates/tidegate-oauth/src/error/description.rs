@@ -22,6 +22,7 @@ impl Error {
                 format!("the member {member} is not valid, expected {expected}").into()
             }
             Self::Taken(what) => format!("a {what} with this name already exists").into(),
+            Self::ImpersonationRefused(reason) => (*reason).into(),
             Self::NotFound(what) => format!("{what} not found").into(),
             Self::Role(RoleError::OwnsObjects { count, example }) => format!(
                 "the user owns {count} objects of the database, such as {example}; give them to \

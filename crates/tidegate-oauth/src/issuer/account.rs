@@ -56,7 +56,7 @@ impl Issuer {
         let session = session
             .filter(|session| session.user == browser.user.key)
             .ok_or(Error::NotFound("session"))?;
-        let client = self.ports.store.client(&session.client_id).await?;
+        let client = self.client(&session.client_id).await?;
         let client = client.ok_or(Error::NotFound("session"))?;
         let cx = self.grant_context(&client, context.address);
         self.end_session(&cx, id, EndReason::UserEnded).await

@@ -13,13 +13,21 @@ use crate::{
 const MAX_ID_LENGTH: usize = 255;
 
 impl Issuer {
+    /// The client with this id: a built-in one, or a registered one.
+    pub(crate) async fn client(&self, id: &str) -> Result<Option<Client>> {
+        match self.settings.builtin.find(id) {
+            Some(client) => Ok(Some(client)),
+            None => Ok(self.ports.store.client(id).await?),
+        }
+    }
+
     /// The client that the credentials name, if it exists.
     pub(crate) async fn find_client(
         &self,
         credentials: &ClientCredentials,
     ) -> Result<Option<Client>> {
         for id in credentials.ids().filter(|id| id.len() <= MAX_ID_LENGTH) {
-            if let Some(client) = self.ports.store.client(id).await? {
+            if let Some(client) = self.client(id).await? {
                 return Ok(Some(client));
             }
         }
@@ -70,7 +78,7 @@ impl Issuer {
         }
         let event = self
             .identity
-            .event(AuditKind::ClientRefused, Some(&client.database));
+            .event(AuditKind::ClientRefused, client.database.as_deref());
         self.ports
             .audit(event.with_client(&client.id).with_address(address))
             .await;

@@ -10,7 +10,7 @@ use crate::Browser;
 use crate::flow::Challenge;
 use crate::{
     AuditKind, AuthorizationCode, Client, Error, ErrorKind, GrantKind, Parameters, Result, Secret,
-    SecretHash, User, random, redirect,
+    SecretHash, User, UserKey, random, redirect,
 };
 
 /// Longer ids cannot exist, so they are not looked up.
@@ -23,8 +23,20 @@ pub struct AuthorizationRequest {
     pub client: Client,
     /// The redirect URI, which the client has registered.
     pub redirect_uri: String,
+    /// The database whose users may sign in: the client's, or for a built-in client the one in the
+    /// parameter `database`; `None` for any.
+    pub database: Option<String>,
     state: Option<String>,
     challenge: Challenge,
+}
+
+impl AuthorizationRequest {
+    /// Whether this user may sign in.
+    pub fn admits(&self, user: &UserKey) -> bool {
+        self.database
+            .as_deref()
+            .is_none_or(|database| database == user.database)
+    }
 }
 
 /// How an invalid authorization request is answered.
@@ -52,9 +64,12 @@ impl Issuer {
             .map_err(AuthorizationError::Display)?;
         let state = parameters.text("state");
         let kept = state.as_ref().ok().and_then(|state| *state);
+        let named = parameters.text("database").ok().flatten();
+        let named = named.map(str::to_owned);
         let checked = state.and_then(|_| check(&client, parameters));
         match checked {
             Ok(challenge) => Ok(AuthorizationRequest {
+                database: client.database.clone().or(named),
                 state: kept.map(str::to_owned),
                 client,
                 redirect_uri,
@@ -78,6 +93,11 @@ impl Issuer {
     ) -> Result<(Client, String)> {
         let client = self.client_of(parameters).await?;
         let redirect_uri = parameters.required("redirect_uri")?;
+        if client.database.is_none() {
+            let client = self.settings.builtin.redirecting(client, redirect_uri);
+            let client = client.ok_or(Error::UnregisteredRedirect)?;
+            return Ok((client, redirect_uri.to_owned()));
+        }
         let registered = client
             .redirect_uris
             .iter()
@@ -94,7 +114,7 @@ impl Issuer {
         if id.len() > MAX_ID_LENGTH {
             return Err(Error::UnknownClient);
         }
-        let client = self.ports.store.client(id).await?;
+        let client = self.client(id).await?;
         client.ok_or(Error::UnknownClient)
     }
 
@@ -147,7 +167,7 @@ impl Issuer {
 
     async fn new_code(&self, request: &AuthorizationRequest, browser: &Browser) -> Result<Secret> {
         let user = &browser.user;
-        if user.key.database != request.client.database {
+        if !request.admits(&user.key) {
             return Err(Error::ForeignDatabase);
         }
         let bytes: [u8; 32] = random::bytes(&*self.ports.random)?;

@@ -125,7 +125,7 @@ impl Issuer {
         let device = device
             .filter(|device| device.state == DeviceState::Pending && now < device.expires_at)
             .ok_or(Error::UnknownUserCode)?;
-        let client = self.ports.store.client(&device.client_id).await?;
+        let client = self.client(&device.client_id).await?;
         let client = client.ok_or(Error::UnknownUserCode)?;
         attempts.refund().await?;
         Ok(PendingDevice {
@@ -147,7 +147,7 @@ impl Issuer {
         address: Option<IpAddr>,
     ) -> Result<()> {
         let user = &browser.user;
-        if user.key.database != device.client.database {
+        if !device.client.admits(&user.key.database) {
             return Err(Error::ForeignDatabase);
         }
         let code = UserCode::parse(&device.user_code).ok_or(Error::UnknownUserCode)?;

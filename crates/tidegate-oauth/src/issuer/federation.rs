@@ -122,7 +122,8 @@ impl Issuer {
     ) -> Result<User> {
         let store = &self.ports.store;
         let (issuer, subject) = (identity.issuer.as_str(), identity.subject.as_str());
-        let known = || store.user_of_identity(&client.database, issuer, subject);
+        let database = client.database.as_deref().ok_or(Error::UnknownClient)?;
+        let known = || store.user_of_identity(database, issuer, subject);
         if let Some(user) = known().await? {
             return Ok(user);
         }
@@ -176,7 +177,7 @@ impl Issuer {
                 1 => stem.clone(),
                 _ => format!("{stem}-{number}"),
             };
-            let database = TenantName::adopted(&client.database)?;
+            let database = TenantName::adopted(client.database.as_deref().unwrap_or_default())?;
             let mut new = NewUser::new(database, UserName::parse(&name)?);
             new.email = Some(email.to_owned());
             new.self_registered = true;

@@ -102,7 +102,7 @@ impl Issuer {
     async fn live_session(&self, id: SessionId, client: &Client) -> Result<Option<Session>> {
         let session = self.ports.store.session(id).await?;
         let now = self.ports.clock.now();
-        Ok(session.filter(|s| s.is_alive(now) && s.user.database == client.database))
+        Ok(session.filter(|s| s.is_alive(now) && client.belongs_to(&s.user.database)))
     }
 
     fn active_token(

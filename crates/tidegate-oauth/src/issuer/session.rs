@@ -110,9 +110,13 @@ impl Issuer {
         if ended {
             // For the audit log only: the session has ended even if it cannot be read.
             let session = self.ports.store.session(id).await.ok().flatten();
+            let database = match &session {
+                Some(session) => Some(session.user.database.as_str()),
+                None => cx.client.database.as_deref(),
+            };
             let event = self
                 .identity
-                .event(AuditKind::SessionEnded(reason), Some(&cx.client.database));
+                .event(AuditKind::SessionEnded(reason), database);
             let event = match &session {
                 Some(session) => event.with_user(&session.user.name),
                 None => event,

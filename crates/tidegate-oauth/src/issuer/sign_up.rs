@@ -17,7 +17,7 @@ impl Issuer {
         new: NewUser,
         context: &RequestContext,
     ) -> Result<Secret> {
-        if !client.allow_signup || new.database.as_str() != client.database {
+        if !client.allow_signup || !client.belongs_to(new.database.as_str()) {
             return Err(Error::SignUpClosed);
         }
         self.identity.count_sign_up(context).await?;
@@ -34,9 +34,13 @@ impl Issuer {
             .await
     }
 
-    /// Whether any client of any tenant has registered this redirect URI. The tenant does not
+    /// Whether this is a page of the built-in clients, or a redirect URI that any client of any
+    /// tenant has registered. The tenant does not
     /// matter, because a second sign-out has no user.
     pub async fn is_registered(&self, uri: &str) -> Result<bool> {
+        if self.settings.builtin.is_page(uri) {
+            return Ok(true);
+        }
         let start = redirect::lookup_prefix(uri);
         let registered = self.ports.store.redirect_uris_from(start).await?;
         let mut registered = registered.iter();

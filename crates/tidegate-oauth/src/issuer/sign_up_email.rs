@@ -37,7 +37,7 @@ impl Issuer {
         next: &str,
         context: &RequestContext,
     ) -> Result<Email> {
-        if !client.allow_signup || new.database.as_str() != client.database {
+        if !client.allow_signup || !client.belongs_to(new.database.as_str()) {
             return Err(Error::SignUpClosed);
         }
         self.identity.count_sign_up(context).await?;
@@ -145,7 +145,7 @@ impl Issuer {
         self.identity.require_unexpired(link.until)?;
         let client = self.ports.store.client(&link.client).await?;
         let same = |client: &Client| {
-            client.database == link.database && client.created_at.millis() == link.client_since
+            client.belongs_to(&link.database) && client.created_at.millis() == link.client_since
         };
         if client.is_some_and(|client| client.allow_signup && same(&client)) {
             Ok(link)

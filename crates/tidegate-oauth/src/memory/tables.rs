@@ -1,6 +1,6 @@
 //! The tables of the memory store, and the steps that touch one table.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::flows::Flows;
 use crate::{
@@ -15,6 +15,7 @@ pub(super) struct Tables {
     pub(super) master_key: Option<String>,
     pub(super) clients: BTreeMap<String, Client>,
     pub(super) anonymous_sql: HashMap<String, AnonymousSql>,
+    pub(super) without_impersonation: HashSet<String>,
     pub(super) users: BTreeMap<UserKey, User>,
     pub(super) identities: BTreeMap<[String; 3], (UserKey, LinkedIdentity)>,
     pub(super) sessions: HashMap<SessionId, Session>,
@@ -49,8 +50,21 @@ impl Tables {
     }
 
     /// A tenant exists while it has a user.
+    pub(super) fn has_tenant(&self, database: &str) -> bool {
+        self.users.keys().any(|user| user.database == database)
+    }
+
+    pub(super) fn set_impersonation(&mut self, database: &str, allowed: bool) -> bool {
+        if allowed {
+            self.without_impersonation.remove(database);
+        } else {
+            self.without_impersonation.insert(database.to_owned());
+        }
+        self.has_tenant(database)
+    }
+
     pub(super) fn set_anonymous_sql(&mut self, database: &str, setting: AnonymousSql) -> bool {
-        let known = self.users.keys().any(|user| user.database == database);
+        let known = self.has_tenant(database);
         if known {
             self.anonymous_sql.insert(database.to_owned(), setting);
         }
@@ -64,7 +78,7 @@ impl Tables {
 
     /// Deletes a tenant's clients and their codes.
     pub(super) fn drop_clients(&mut self, database: &str) {
-        let of = |client: &Client| client.database == database;
+        let of = |client: &Client| client.belongs_to(database);
         let clients = &self.clients;
         self.flows
             .forget_clients(|id| clients.get(id).is_some_and(of));

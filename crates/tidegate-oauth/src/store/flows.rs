@@ -7,7 +7,7 @@ use crate::{
 
 /// Codes, device codes, browser sessions and second factors.
 pub trait FlowStore: Send + Sync {
-    /// Adds a code with a new hash; its client and browser session exist. It is deleted with the
+    /// Adds a code with a new hash; its browser session exists. It is deleted with the
     /// client; when the browser session is deleted, its `browser` becomes `None`.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 
@@ -20,7 +20,7 @@ pub trait FlowStore: Send + Sync {
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
     /// Adds a pending device code. `false` if its user code exists already. It is deleted with its
-    /// client.
+    /// client, if that is not a built-in one.
     fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool>;
 
     /// The device code with this user code, in any state.

@@ -16,6 +16,7 @@ use tidegate_http::request_body::BodyError;
 struct Tenant<'a> {
     name: &'a str,
     anonymous_sql: &'static str,
+    impersonation: bool,
 }
 
 /// `GET` shows the settings, `PATCH` changes those that the body has.
@@ -30,23 +31,34 @@ where
     let accounts = app.accounts();
     let accounts = accounts.ok_or_else(|| Failure::not_found("there is no such path"))?;
     if call.head.method != Verb::PATCH {
-        let setting = accounts.directory().anonymous_sql(database).await;
+        let directory = accounts.directory();
+        let setting = directory.anonymous_sql(database).await;
+        let impersonation = directory.impersonation(database).await;
         return rest::shown(&Tenant {
             name: database,
             anonymous_sql: setting.map_err(Failure::from_accounts)?.name(),
+            impersonation: impersonation.map_err(Failure::from_accounts)?,
         });
     }
     let trusted = app.trusted_proxies();
     let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
     let mut members = rest::object_of(app, call.head, call.body, call.subject).await?;
     let wanted = members.text("anonymous_sql")?;
-    members.finish("anonymous_sql")?;
-    if let Some(name) = wanted {
-        let setting = AnonymousSql::parse(&name).ok_or_else(|| {
-            Failure::input(format!("`anonymous_sql`: expected {}", AnonymousSql::NAMES))
-        })?;
-        let directory = accounts.directory();
-        let directory = directory.acting_as(&owner.claims.user, Some(address));
+    let impersonation = members.flag("impersonation")?;
+    members.finish("anonymous_sql, impersonation")?;
+    let directory = accounts.directory();
+    let directory = directory.acting_as(&owner.claims.user, Some(address));
+    let anonymous = |name: String| {
+        let expected = AnonymousSql::NAMES;
+        let invalid = || Failure::input(format!("`anonymous_sql`: expected {expected}"));
+        AnonymousSql::parse(&name).ok_or_else(invalid)
+    };
+    let wanted = wanted.map(anonymous).transpose()?;
+    if let Some(allowed) = impersonation {
+        let set = directory.set_impersonation(database, allowed).await;
+        set.map_err(Failure::from_accounts)?;
+    }
+    if let Some(setting) = wanted {
         let set = directory.set_anonymous_sql(database, setting).await;
         set.map_err(Failure::from_accounts)?;
         app.forget_default_user(database);

@@ -9,6 +9,8 @@ pub(crate) enum Methods {
     Get,
     /// What is done, and not read.
     Post,
+    /// What can only be deleted.
+    Delete,
     /// A collection: reading it, adding to it.
     Collection,
     /// Members of a collection: reading, changing and deleting them.
@@ -25,6 +27,7 @@ impl Methods {
         match self {
             Self::Get => reads,
             Self::Post => *method == Method::POST,
+            Self::Delete => *method == Method::DELETE,
             Self::Collection | Self::Page => reads || *method == Method::POST,
             Self::Members => reads || matches!(*method, Method::PATCH | Method::DELETE),
             Self::Property => reads || *method == Method::PATCH,
@@ -36,6 +39,7 @@ impl Methods {
         match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
+            Self::Delete => "DELETE, OPTIONS",
             Self::Collection | Self::Page => "GET, HEAD, POST, OPTIONS",
             Self::Members => "GET, HEAD, PATCH, DELETE, OPTIONS",
             Self::Property => "GET, HEAD, PATCH, OPTIONS",

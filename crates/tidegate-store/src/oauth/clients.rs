@@ -56,6 +56,8 @@ static UPDATE: Query = Query::new(
 );
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.clients where id = :id returning id), \
+     codes as (delete from tidegate.authorization_codes where client_id = :id), \
+     devices as (delete from tidegate.device_codes where client_id = :id), \
      ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
        where client_id = :id and ended_at is null returning id) \
@@ -160,7 +162,7 @@ impl<'a> Fields<'a> {
 fn read(row: &mut Record<'_>) -> Result<Client> {
     Ok(Client {
         id: row.string()?,
-        database: row.string()?,
+        database: Some(row.string()?),
         name: row.string()?,
         redirect_uris: serde_json::from_str(row.text()?).map_err(Error::failed)?,
         homepage: row.optional_string()?,

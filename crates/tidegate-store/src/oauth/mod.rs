@@ -35,6 +35,10 @@ static CLAIM: Query = Query::new(
 static DELETE_TENANT: Query = Query::new(
     "with users as (delete from tidegate.users where database = :database), \
      clients as (delete from tidegate.clients where database = :database returning id), \
+     codes as (delete from tidegate.authorization_codes \
+       where client_id in (select id from tidegate.clients where database = :database)), \
+     devices as (delete from tidegate.device_codes \
+       where client_id in (select id from tidegate.clients where database = :database)), \
      ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
        where database = :database and ended_at is null returning id) \
@@ -210,6 +214,18 @@ impl Store for PgOauthStore {
         ))
     }
 
+    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool> {
+        step(tenants::impersonation(&self.database, database))
+    }
+
+    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool> {
+        step(tenants::set_impersonation(
+            &self.database,
+            database,
+            allowed,
+        ))
+    }
+
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         step(users::insert(&self.database, user))
     }
@@ -241,6 +257,15 @@ impl Store for PgOauthStore {
 
     fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>> {
         step(sessions::find(&self.database, id))
+    }
+
+    fn sessions<'a>(
+        &'a self,
+        database: &'a str,
+        now: Timestamp,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<Session>> {
+        step(sessions::of_tenant(&self.database, database, (now, limit)))
     }
 
     fn present_refresh_token(

@@ -67,6 +67,14 @@ static OF_USER: Query = Query::new(
      order by refreshed_at desc, id",
 );
 
+static OF_TENANT: Query = Query::new(
+    "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
+     expires_at, closes_at, ended_at, end_reason from tidegate.sessions \
+     where database = :database and ended_at is null and grant_kind <> 'guest' \
+       and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
+     order by refreshed_at desc, id limit :limit::bigint",
+);
+
 /// The values of a session that is opened by a code, from `database` to `closes_at`, without those
 /// that the statements name earlier.
 pub(super) fn session_values<'a>(
@@ -92,6 +100,15 @@ pub(super) async fn of_user(
 ) -> Result<Vec<Session>> {
     let values: [Argument<'_>; 3] = [&key.database, &key.name, &now];
     database.rows(&OF_USER, &values, read).await
+}
+
+pub(super) async fn of_tenant(
+    database: &Database,
+    tenant: &str,
+    (now, limit): (Timestamp, u32),
+) -> Result<Vec<Session>> {
+    let values: [Argument<'_>; 3] = [&tenant, &now, &u64::from(limit)];
+    database.rows(&OF_TENANT, &values, read).await
 }
 
 pub(super) async fn insert(database: &Database, session: &Session) -> Result<()> {
@@ -197,7 +214,7 @@ fn grant(name: &str) -> Result<GrantKind> {
             "a session was opened by the unknown grant `{name}`"
         ))
     };
-    GrantKind::from_name(name).ok_or_else(unknown)
+    GrantKind::of_session(name).ok_or_else(unknown)
 }
 
 fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {

@@ -61,7 +61,7 @@ async fn an_update_keeps_tenant_and_age(store: Arc<dyn Store>) {
         ..before.clone()
     };
     let moved = Client {
-        database: "other".to_owned(),
+        database: Some("other".to_owned()),
         created_at: Timestamp::from_millis(1),
         ..change.clone()
     };

@@ -31,7 +31,7 @@ pub(crate) fn user(database: &str, name: &str) -> User {
 pub(crate) fn client(id: &str, database: &str) -> Client {
     Client {
         id: id.to_owned(),
-        database: database.to_owned(),
+        database: Some(database.to_owned()),
         name: "An \"app\" \\ ünïcode".to_owned(),
         redirect_uris: vec![
             "http://127.0.0.1:5173/callback?a={b},c".to_owned(),

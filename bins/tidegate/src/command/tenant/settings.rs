@@ -13,10 +13,18 @@ pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Re
     let wanted: Vec<_> = given.iter().map(|text| read(text)).collect::<Result<_>>()?;
     let service = Service::open(settings).await?;
     let tenant = user::tenant(&service, name).await?;
-    let opened = wanted.iter().any(|wanted| *wanted != AnonymousSql::Off);
-    for anonymous_sql in wanted {
-        let directory = service.directory();
-        directory.set_anonymous_sql(name, anonymous_sql).await?;
+    let closed = Setting::AnonymousSql(AnonymousSql::Off);
+    let anonymous = |wanted: &&Setting| matches!(wanted, Setting::AnonymousSql(_));
+    let opened = wanted
+        .iter()
+        .filter(anonymous)
+        .any(|wanted| *wanted != closed);
+    let directory = service.directory();
+    for setting in wanted {
+        match setting {
+            Setting::AnonymousSql(sql) => directory.set_anonymous_sql(name, sql).await?,
+            Setting::Impersonation(allowed) => directory.set_impersonation(name, allowed).await?,
+        }
     }
     show(&service, name).await?;
     if opened && tenant.adopted {
@@ -28,18 +36,30 @@ pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Re
     Ok(())
 }
 
-/// Reads `SETTING=VALUE`; there is one setting so far.
-fn read(text: &str) -> Result<AnonymousSql> {
-    let value = match text.split_once('=') {
-        Some(("anonymous_sql", value)) => AnonymousSql::parse(value),
-        _ => {
-            return Err(Failure::Usage(format!(
-                "{text}: expected anonymous_sql=VALUE"
-            )));
-        }
+/// A setting with its new value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    AnonymousSql(AnonymousSql),
+    Impersonation(bool),
+}
+
+/// Reads `SETTING=VALUE`.
+fn read(text: &str) -> Result<Setting> {
+    let (setting, expected) = match text.split_once('=') {
+        Some(("anonymous_sql", value)) => (
+            AnonymousSql::parse(value).map(Setting::AnonymousSql),
+            format!("anonymous_sql={}", AnonymousSql::NAMES),
+        ),
+        Some(("impersonation", value)) => (
+            value.parse().ok().map(Setting::Impersonation),
+            "impersonation=true or false".to_owned(),
+        ),
+        _ => (
+            None,
+            "anonymous_sql=VALUE or impersonation=VALUE".to_owned(),
+        ),
     };
-    let names = AnonymousSql::NAMES;
-    value.ok_or_else(|| Failure::Usage(format!("{text}: expected anonymous_sql={names}")))
+    setting.ok_or_else(|| Failure::Usage(format!("{text}: expected {expected}")))
 }
 
 /// Prints a tenant with its settings.
@@ -47,6 +67,7 @@ pub(super) async fn show(service: &Service, name: &str) -> Result {
     let tenant = user::tenant(service, name).await?;
     let users = service.directory().users(name).await?;
     let default_user = users.into_iter().find(|user| user.default_user);
+    let impersonation = service.directory().impersonation(name).await?;
     let rows = [
         ("owner role", tenant.owner_role),
         ("kind", kind(tenant.adopted).to_owned()),
@@ -56,6 +77,7 @@ pub(super) async fn show(service: &Service, name: &str) -> Result {
             default_user.map_or_else(|| "-".to_owned(), |user| user.key.name),
         ),
         ("anonymous_sql", tenant.anonymous_sql.name().to_owned()),
+        ("impersonation", impersonation.to_string()),
     ];
     let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
     print_table(&["TENANT", name], &rows)

@@ -22,6 +22,8 @@ pub(super) async fn exchange(
     let code = store.code(hash).await?;
     let code = code
         .filter(|code| code.client_id == cx.client.id && code.redirect_uri == redirect_uri)
+        // The code of a client that was dropped is not one for a new client with its id.
+        .filter(|code| cx.client.admits(&code.user.database))
         .filter(|code| {
             let challenge = Challenge::parse(&code.challenge);
             challenge.is_some_and(|challenge| challenge.matches(verifier.expose()))

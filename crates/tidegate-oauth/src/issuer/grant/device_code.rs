@@ -23,6 +23,9 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<Tok
         DeviceState::Pending => return Err(Error::AuthorizationPending),
         DeviceState::Approved(approval) => approval,
     };
+    if !cx.client.admits(&approval.user.database) {
+        return Err(Error::InvalidDeviceCode);
+    }
     let user = cx
         .issuer
         .identity

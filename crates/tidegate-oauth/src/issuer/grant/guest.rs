@@ -17,7 +17,7 @@ pub(crate) async fn exchange(
         .authenticate(cx.client, &request.client, cx.address)
         .await?;
     let store = &cx.issuer.ports.store;
-    if request.database != cx.client.database {
+    if !cx.client.belongs_to(&request.database) {
         let tenant = store.user(&UserKey::owner(&request.database)).await?;
         return Err(tenant.map_or(Error::NoDefaultUser, |_| Error::ForeignDatabase));
     }

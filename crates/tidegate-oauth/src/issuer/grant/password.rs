@@ -16,7 +16,7 @@ pub(super) async fn exchange(
     username: &str,
     password: &Secret,
 ) -> Result<TokenResponse> {
-    if database != cx.client.database {
+    if !cx.client.admits(database) {
         return Err(Error::ForeignDatabase);
     }
     if cx.client.two_factor {

@@ -11,8 +11,8 @@ use http::{HeaderValue, Response};
 use tidegate_http::Graphiql;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
+use tidegate_http::call::base_of;
 use tidegate_http::error::Failure;
-use tidegate_pages::base_of;
 
 const PAGE: &str = include_str!("page.html");
 

@@ -1,0 +1,33 @@
+//! The built-in clients that the settings name.
+
+use tidegate_oauth::BuiltinClients;
+
+use crate::settings::Settings;
+
+/// The id of the client that the console uses.
+const CONSOLE: &str = "tidegate";
+
+/// The ids of the built-in clients.
+pub(crate) fn ids(settings: &Settings) -> Vec<String> {
+    let more = settings.builtin_client_ids.iter();
+    let mut ids: Vec<_> = more.map(|id| id.0.clone()).collect();
+    ids.push(CONSOLE.to_owned());
+    ids
+}
+
+/// The built-in clients of the service with this URL.
+pub(crate) fn of_service(settings: &Settings, issuer: &str) -> BuiltinClients {
+    let page = |origin: &str| format!("{origin}/console/");
+    let mut pages = Vec::new();
+    if settings.console {
+        pages.push(page(issuer));
+        // The same service by the name of the machine itself.
+        if let Some(rest) = issuer.strip_prefix("http://127.0.0.1") {
+            pages.push(page(&format!("http://localhost{rest}")));
+        }
+    }
+    BuiltinClients {
+        ids: ids(settings),
+        pages,
+    }
+}

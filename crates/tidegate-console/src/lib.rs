@@ -1,0 +1,60 @@
+#![doc = include_str!("../README.md")]
+
+/// Marks the path of the service in the page.
+const BASE: &str = "{{base}}";
+
+const PAGE: &str = include_str!("../../../console/dist/index.html");
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// A file that the page loads or links to.
+#[derive(Clone, Copy, Debug)]
+pub struct File {
+    /// Its name, without a folder.
+    pub name: &'static str,
+    /// The value of `Content-Type`.
+    pub media_type: &'static str,
+    /// The content.
+    pub bytes: &'static [u8],
+}
+
+/// All files except the page.
+pub const FILES: [File; 5] = [
+    File {
+        name: "console.js",
+        media_type: SCRIPT,
+        bytes: include_bytes!("../../../console/dist/console.js"),
+    },
+    File {
+        name: "console.css",
+        media_type: STYLE,
+        bytes: include_bytes!("../../../console/dist/console.css"),
+    },
+    File {
+        name: "editor.js",
+        media_type: SCRIPT,
+        bytes: include_bytes!("../../../console/dist/editor.js"),
+    },
+    File {
+        name: "chart.js",
+        media_type: SCRIPT,
+        bytes: include_bytes!("../../../console/dist/chart.js"),
+    },
+    File {
+        name: "LICENSES.txt",
+        media_type: TEXT,
+        bytes: include_bytes!("../../../console/dist/LICENSES.txt"),
+    },
+];
+
+/// The page as HTML, for a service below the path `base`: empty, or such as `/db`.
+pub fn page(base: &str) -> String {
+    PAGE.replace(BASE, base)
+}
+
+/// The file with this name.
+pub fn file(name: &str) -> Option<&'static File> {
+    FILES.iter().find(|file| file.name == name)
+}

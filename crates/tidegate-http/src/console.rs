@@ -1,0 +1,61 @@
+//! The files of the browser console, with their validators.
+
+use bytes::Bytes;
+use http::HeaderValue;
+
+use crate::call::etag;
+
+/// A file as it is sent.
+pub struct File {
+    name: &'static str,
+    /// The value of `Content-Type`.
+    pub media_type: &'static str,
+    /// The content.
+    pub bytes: Bytes,
+    /// The strong validator of the content.
+    pub etag: HeaderValue,
+}
+
+/// The console for a service at one URL.
+pub struct Console {
+    page: File,
+    files: Vec<File>,
+}
+
+opaque_debug!(File);
+opaque_debug!(Console);
+
+impl Console {
+    /// The console of a service whose URL has the path `base`, without a slash at its end.
+    pub fn new(base: &str) -> Self {
+        let page = Bytes::from(tidegate_console::page(base));
+        let embedded = |file: &tidegate_console::File| {
+            let bytes = Bytes::from_static(file.bytes);
+            with_etag(file.name, file.media_type, bytes)
+        };
+        Self {
+            page: with_etag("index.html", "text/html; charset=utf-8", page),
+            files: tidegate_console::FILES.iter().map(embedded).collect(),
+        }
+    }
+
+    /// The page itself.
+    pub fn page(&self) -> &File {
+        &self.page
+    }
+
+    /// A file that the page loads; `None` if there is none of this name.
+    pub fn file(&self, name: &str) -> Option<&File> {
+        self.files.iter().find(|file| file.name == name)
+    }
+}
+
+fn with_etag(name: &'static str, media_type: &'static str, bytes: Bytes) -> File {
+    let etag = etag(&bytes);
+    File {
+        name,
+        media_type,
+        bytes,
+        etag,
+    }
+}

@@ -1,0 +1,109 @@
+//! Tokens with which an owner acts as a user of its tenant.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::token::{self, AccessToken};
+use crate::{
+    AuditKind, Claims, Error, GrantKind, Issuer, Result, Secret, Session, SessionId, UserKey, json,
+    random,
+};
+
+/// The lifetime of such a token. It cannot be refreshed.
+const LIFETIME: Duration = Duration::from_mins(15);
+
+/// An access token for another user.
+#[derive(Clone, Debug)]
+pub struct ImpersonationToken {
+    /// The bearer token.
+    pub access_token: Secret,
+    /// Its lifetime in seconds.
+    pub expires_in: u64,
+}
+
+impl Issuer {
+    /// Issues an access token for the user `name` of the caller's tenant and writes the audit event
+    /// `impersonated`. The token has a session of its own, which ends with the user's sessions.
+    ///
+    /// [`Error::ImpersonationRefused`] unless the caller is the owner, for the owner itself, and
+    /// when the tenant has switched it off; [`Error::NotFound`] for an unknown user.
+    pub async fn impersonate(
+        &self,
+        caller: &Claims,
+        name: &str,
+        address: Option<IpAddr>,
+    ) -> Result<ImpersonationToken> {
+        let refused = |reason| Err(Error::ImpersonationRefused(reason));
+        if !caller.owner {
+            return refused("only the owner of the database acts as another user");
+        }
+        let store = &self.ports.store;
+        if !store.impersonation(&caller.database).await? {
+            return refused("the setting `impersonation` of the database is false");
+        }
+        let key = UserKey::new(&caller.database, name);
+        let user = store.user(&key).await?.ok_or(Error::NotFound("user"))?;
+        if user.key.is_owner() {
+            return refused("nobody acts as the owner of a database");
+        }
+        let now = self.ports.clock.now();
+        let expires_at = now.plus(LIFETIME);
+        let session = Session {
+            id: SessionId::from_bytes(random::bytes(&*self.ports.random)?),
+            user: user.key.clone(),
+            client_id: caller.client_id.clone(),
+            grant: GrantKind::Impersonation,
+            presented: 0,
+            created_at: now,
+            refreshed_at: now,
+            expires_at,
+            closes_at: expires_at,
+            ended: None,
+        };
+        store.insert_session(&session).await?;
+        let event = self
+            .identity
+            .event(AuditKind::Impersonated, Some(&caller.database))
+            .with_user(&user.key.name)
+            .with_actor(Some(caller.user.clone()))
+            .with_client(&caller.client_id)
+            .with_session(session.id);
+        self.ports.audit(event.with_address(address)).await;
+        let id = SessionId::from_bytes(random::bytes(&*self.ports.random)?).to_string();
+        let access = AccessToken {
+            issuer: self.settings.issuer(),
+            user: &user,
+            client_id: &session.client_id,
+            session: session.id,
+            id: &id,
+            issued_at: now,
+            expires_at,
+        };
+        let access = token::encode_access(&access, self.ring().active())?;
+        Ok(ImpersonationToken {
+            access_token: Secret::new(access),
+            expires_in: LIFETIME.as_secs(),
+        })
+    }
+}
+
+impl ImpersonationToken {
+    /// The response body. It holds a secret: do not store or log it.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            access_token: &'a str,
+            token_type: &'a str,
+            expires_in: u64,
+            scope: &'a str,
+        }
+        json::text(&Body {
+            access_token: self.access_token.expose(),
+            token_type: "Bearer",
+            expires_in: self.expires_in,
+            scope: "",
+        })
+    }
+}

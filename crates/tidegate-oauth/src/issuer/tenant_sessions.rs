@@ -1,0 +1,73 @@
+//! The sessions of a tenant's users, for its owner; a user sees and ends its own.
+
+use std::net::IpAddr;
+
+use super::Issuer;
+use crate::{AuditKind, Claims, EndReason, Error, Result, Session, SessionId, UserKey};
+
+/// How many sessions are listed.
+const MOST: u32 = 1_000;
+
+impl Issuer {
+    /// The live sessions that the caller may see, the most recently used first, at most 1,000: all
+    /// of the tenant without those of anonymous visitors, or those of one user.
+    ///
+    /// [`Error::NotFound`] when a user who is not the owner names another user.
+    pub async fn sessions(&self, caller: &Claims, user: Option<&str>) -> Result<Vec<Session>> {
+        let now = self.ports.clock.now();
+        let own = Some(caller.user.as_str());
+        let user = if caller.owner { user } else { user.or(own) };
+        if !caller.owner && user != own {
+            return Err(Error::NotFound("user"));
+        }
+        let Some(name) = user else {
+            return Ok(self
+                .ports
+                .store
+                .sessions(&caller.database, now, MOST)
+                .await?);
+        };
+        let key = UserKey::new(&caller.database, name);
+        let mut sessions = self.ports.store.sessions_of_user(&key, now).await?;
+        sessions.truncate(MOST as usize);
+        Ok(sessions)
+    }
+
+    /// Ends sessions that the caller may see: on this node at once, on others after their next
+    /// denylist refresh.
+    ///
+    /// [`Error::NotFound`] for any other session, and then none has ended.
+    pub async fn end_sessions(
+        &self,
+        caller: &Claims,
+        ids: &[SessionId],
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        let (store, now) = (&self.ports.store, self.ports.clock.now());
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let session = store.session(*id).await?.filter(|session| {
+                let key = &session.user;
+                let own = caller.owner || key.name == caller.user;
+                key.database == caller.database && own && session.is_alive(now)
+            });
+            found.push(session.ok_or(Error::NotFound("session"))?);
+        }
+        for session in found {
+            let ended = store.end_session(session.id, EndReason::Ended, now).await?;
+            self.denylist.add(session.id, now);
+            if !ended {
+                continue;
+            }
+            let kind = AuditKind::SessionEnded(EndReason::Ended);
+            let event = self.identity.event(kind, Some(&caller.database));
+            let event = event
+                .with_user(&session.user.name)
+                .with_client(&session.client_id)
+                .with_session(session.id)
+                .with_actor(Some(caller.user.clone()));
+            self.ports.audit(event.with_address(address)).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! `/console/sign-in`: a link that signs a browser on this machine in once.
+
+use http::Response;
+use tidegate_oauth::Error;
+
+use super::context::{PageContext, failure};
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::percent;
+use tidegate_http::request_body::BodyError;
+
+const REFUSED: &str = "This link works once, for a short time, and only in a browser on the \
+    machine where the service runs. Sign in with your password instead, or restart the program \
+    that printed the link to get a new one.";
+
+/// `GET /console/sign-in`: signs the browser in and redirects it to the console.
+///
+/// # Errors
+///
+/// 400 for a link that is missing, expired or used, or that comes from another machine.
+pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let refused = || Failure::input(REFUSED);
+    // A link that is only looked at must still work afterwards.
+    if context.is_head() {
+        return Ok(context.redirect(&context.path("/")));
+    }
+    let token = context.parameter("token").ok_or_else(refused)?.to_owned();
+    let identity = context.app.issuer().identity();
+    match identity.open_sign_in_link(&token, &context.request).await {
+        Ok((cookie, database)) => {
+            context.switch_cookie(cookie).await?;
+            let database = percent::encode(&database);
+            Ok(context.redirect(&context.path(&format!("/?signin={database}"))))
+        }
+        Err(Error::InvalidLink) => Err(refused()),
+        Err(error) => Err(failure(error)),
+    }
+}

@@ -1,0 +1,81 @@
+//! The browser console: its page at `/` and `/console/`, and its files.
+
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::{HeaderName, HeaderValue, Response};
+
+use super::graphql;
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::console::File;
+use tidegate_http::error::Failure;
+use tidegate_socket as socket;
+
+/// The page runs its own scripts and calls its own service.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
+const PROTECTION: [(HeaderName, HeaderValue); 6] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        SAME_ORIGIN,
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        SAME_ORIGIN,
+    ),
+];
+
+/// `GET /`: the console for a browser, a WebSocket for everybody else.
+pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> {
+    let Call { app, head, .. } = call;
+    let browser = graphql::wants_page(&head.headers) && !socket::is_handshake(&head.headers);
+    let page = app.console().filter(|_| browser);
+    let Some(console) = page else {
+        return socket::upgrade(app, head, None);
+    };
+    let mut response = answer(console.page());
+    let headers = response.headers_mut();
+    headers.append(VARY, HeaderValue::from_static("Accept, Upgrade"));
+    Ok(response)
+}
+
+/// `GET /console/`: the page.
+///
+/// # Errors
+///
+/// 404 when the console is switched off.
+pub(crate) fn page(app: &App) -> Result<Response<Body>, Failure> {
+    let console = app.console().ok_or_else(super::no_such_path)?;
+    Ok(answer(console.page()))
+}
+
+/// `GET /console/{name}`: a file of the page.
+///
+/// # Errors
+///
+/// 404 when there is no such file, or the console is switched off.
+pub(crate) fn file(app: &App, name: &str) -> Result<Response<Body>, Failure> {
+    let file = app.console().and_then(|console| console.file(name));
+    file.map(answer).ok_or_else(super::no_such_path)
+}
+
+fn answer(file: &File) -> Response<Body> {
+    let mut response = Response::new(Body::from(file.bytes.clone()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
+    headers.insert(ETAG, file.etag.clone());
+    // Names carry no version, so a browser asks whether a file has changed.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.extend(PROTECTION);
+    response
+}
