@@ -27,6 +27,8 @@ pub struct Call<'a, B> {
     pub head: &'a Parts,
     /// Its body.
     pub body: B,
+    /// The largest body in bytes.
+    pub body_limit: u64,
     /// What the log learns of the request.
     pub subject: &'a mut Subject,
 }

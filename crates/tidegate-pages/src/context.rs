@@ -18,9 +18,6 @@ use tidegate_http::report::{Errors, Protocol};
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{forwarded, request_body};
 
-/// The maximum size of a form.
-const LARGEST: u64 = 64 * 1024;
-
 /// The context of a page request.
 pub(super) struct PageContext<'a> {
     pub(super) app: &'a App,
@@ -49,6 +46,7 @@ impl<'a> PageContext<'a> {
             peer,
             head,
             body,
+            body_limit,
             ..
         } = call;
         let trusted = app.trusted_proxies();
@@ -67,7 +65,7 @@ impl<'a> PageContext<'a> {
         let posted = head.method == Method::POST;
         let identity = app.issuer().identity();
         let form = if posted {
-            read(app, head, body).await?
+            read(app, head, body, body_limit).await?
         } else {
             Parameters::default()
         };
@@ -352,7 +350,7 @@ fn is_secure(app: &App) -> bool {
     app.issuer().address().starts_with("https://")
 }
 
-async fn read<B>(app: &App, head: &Parts, body: B) -> Result<Parameters, Failure>
+async fn read<B>(app: &App, head: &Parts, body: B, body_limit: u64) -> Result<Parameters, Failure>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -363,7 +361,7 @@ where
         ));
     }
     let mut limits = *app.limits();
-    limits.request_body = limits.request_body.min(LARGEST);
+    limits.request_body = body_limit;
     let share = app.memory().share(Holder::Anonymous(None));
     let body = request_body::read(body, &head.headers, &limits, share).await?;
     Parameters::from_form(&body.bytes).map_err(failure)

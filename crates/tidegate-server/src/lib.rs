@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod compress;
+mod dispatch;
 mod endpoint;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -1,201 +1,113 @@
-//! The whole surface on one screen.
+//! The table of routes: all paths with their methods, access, errors, body limits and handlers.
 
+mod define;
 mod methods;
+mod properties;
+mod template;
 
 use std::borrow::Cow;
 
-use http::Method;
-
-pub(crate) use methods::Methods;
-use tidegate_http::percent;
+use bytes::Bytes;
+use http::{Method, Response};
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::error::Failure;
+use tidegate_http::metrics;
 use tidegate_http::report::RouteLabel;
+use tidegate_http::request_body::BodyError;
+use tidegate_pages as pages;
+use tidegate_socket as socket;
 
-/// Where a request goes. What a path names is percent-decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Route<'p> {
-    /// `POST /api/v4/sql`
-    Sql,
-    /// `POST /api/v4/sql/database/{database}`
-    SqlDatabase(Cow<'p, str>),
-    /// `GET /api/v4/sql/schema[?schema=name]`
-    SqlSchemas,
-    /// `GET /api/v4/sql/schema/{schema}`
-    SqlSchema(Cow<'p, str>),
-    /// `GET`, `POST /api/v4/clients`
-    Clients,
-    /// `GET`, `PATCH`, `DELETE /api/v4/clients/{ids}`
-    ClientsNamed(Cow<'p, str>),
-    /// `GET`, `POST /api/v4/users`
-    Users,
-    /// `GET`, `PATCH`, `DELETE /api/v4/users/{names}`
-    UsersNamed(Cow<'p, str>),
-    /// `POST /api/v4/users/{name}/token`
-    UserToken(Cow<'p, str>),
-    /// `GET /api/v4/sessions`
-    Sessions,
-    /// `DELETE /api/v4/sessions/{ids}`
-    SessionsNamed(Cow<'p, str>),
-    /// `GET`, `PATCH /api/v4/schemas/{schema}/tables/{table}/privileges`
-    Privileges(Cow<'p, str>, Cow<'p, str>),
-    /// `GET /api/v4/audit`
-    Audit,
-    /// `GET`, `PATCH /api/v4/tenant`
-    Tenant,
-    /// `GET`, `POST /api/v4/methods`
-    Methods,
-    /// `GET`, `PATCH`, `DELETE /api/v4/methods/{names}`
-    MethodsNamed(Cow<'p, str>),
-    /// `POST /api/v4/call`
-    Call,
-    /// `POST /api/v4/rpc`
-    Rpc,
-    /// `POST /api/v4/call/dry`
-    DryRun,
-    /// `GET /api/v4/interfaces`
-    Interfaces,
-    /// `GET /api/v4/openrpc.json`
-    OpenRpc,
-    /// `POST /api/v4/oauth`
-    Token,
-    /// `POST /api/v4/oauth/guest`
-    Guest,
-    /// `POST /api/v4/oauth/device`
-    DeviceAuthorization,
-    /// `POST /api/v4/oauth/revoke`
-    Revoke,
-    /// `POST /api/v4/oauth/introspect`
-    Introspect,
-    /// `GET /.well-known/oauth-authorization-server`
-    Metadata,
-    /// `GET /.well-known/jwks.json`
-    Keys,
-    /// `GET /api/v4/openapi.json`
-    OpenApi,
-    /// `GET`, `POST /auth`
-    Authorize,
-    /// `GET`, `POST /device`
-    Device,
-    /// `GET`, `POST /signup`
-    SignUp,
-    /// `GET /signin/{provider}`
-    SignInWith(Cow<'p, str>),
-    /// `GET /signin/{provider}/callback`
-    SignedInWith(Cow<'p, str>),
-    /// `GET`, `POST /signup/confirm`
-    SignUpConfirm,
-    /// `GET`, `POST /reset`
-    Reset,
-    /// `GET`, `POST /signout`
-    SignOut,
-    /// `GET`, `POST /account`
-    Account,
-    /// `GET /assets/tidegate.css`
-    Stylesheet,
-    /// `GET /favicon.ico`
-    Icon,
-    /// `GET /assets/graphiql/{name}`
-    GraphiqlAsset(Cow<'p, str>),
-    /// `GET`, `POST /api/graphql/schema/{schema}`
-    GraphQl(Cow<'p, str>),
-    /// `GET /api/graphql/schema/{schema}/sdl`
-    GraphQlSdl(Cow<'p, str>),
-    /// `GET /`: the console for browsers, and the WebSocket
-    Root,
-    /// `GET /console`
-    Console,
-    /// `GET /console/sign-in`
-    ConsoleSignIn,
-    /// `GET /console/{name}`
-    ConsoleFile(Cow<'p, str>),
-    /// The WebSocket: `GET /api/v4/events`
-    Events,
-    /// `GET /api/v4/events/stream`
-    EventStream,
-    /// `GET /ping`
-    Ping,
-    /// `GET /healthz`
-    Health,
-    /// `GET /readyz`
-    Readiness,
-    /// `GET /metrics`
-    Metrics,
-}
+use crate::endpoint::{
+    audit, call, clients, console, documents, graphql, impersonation, methods as definitions,
+    oauth, openapi, operations, privileges, sessions, sql, tenant, users,
+};
+use define::routes;
+pub(crate) use methods::Methods;
+pub(crate) use properties::{Access, BodyLimit, Properties, Surface};
 
-/// Why a request goes nowhere.
+/// Why a request has no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
     /// There is no such path.
     NotFound,
-    /// The path is there and takes other methods: the value of `Allow`.
+    /// The path has other methods: the value of `Allow`.
     MethodNotAllowed(&'static str),
 }
 
-/// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
-/// document.
-pub(crate) const PATHS: [(&str, Methods); 53] = [
-    ("/api/v4/sql", Methods::Post),
-    ("/api/v4/sql/database/{database}", Methods::Post),
-    ("/api/v4/sql/schema", Methods::Get),
-    ("/api/v4/sql/schema/{schema}", Methods::Get),
-    ("/api/v4/oauth", Methods::Post),
-    ("/api/v4/oauth/guest", Methods::Post),
-    ("/api/v4/oauth/revoke", Methods::Post),
-    ("/api/v4/oauth/introspect", Methods::Post),
-    ("/.well-known/oauth-authorization-server", Methods::Get),
-    ("/.well-known/jwks.json", Methods::Get),
-    ("/api/v4/openapi.json", Methods::Get),
-    ("/healthz", Methods::Get),
-    ("/readyz", Methods::Get),
-    ("/metrics", Methods::Get),
-    ("/api/v4/methods", Methods::Collection),
-    ("/api/v4/methods/{names}", Methods::Members),
-    ("/api/v4/call", Methods::Post),
-    ("/api/v4/rpc", Methods::Post),
-    ("/api/v4/call/dry", Methods::Post),
-    ("/api/v4/interfaces", Methods::Get),
-    ("/api/v4/openrpc.json", Methods::Get),
-    ("/api/v4/clients", Methods::Collection),
-    ("/api/v4/clients/{ids}", Methods::Members),
-    ("/api/v4/users", Methods::Collection),
-    ("/api/v4/users/{names}", Methods::Members),
-    (
-        "/api/v4/schemas/{schema}/tables/{table}/privileges",
-        Methods::Property,
-    ),
-    ("/api/v4/audit", Methods::Get),
-    ("/api/v4/oauth/device", Methods::Post),
-    ("/auth", Methods::Page),
-    ("/device", Methods::Page),
-    ("/signup", Methods::Page),
-    ("/signout", Methods::Page),
-    ("/account", Methods::Page),
-    ("/assets/tidegate.css", Methods::Get),
-    ("/signup/confirm", Methods::Page),
-    ("/reset", Methods::Page),
-    ("/api/graphql/schema/{schema}", Methods::Collection),
-    ("/api/graphql/schema/{schema}/sdl", Methods::Get),
-    ("/signin/{provider}", Methods::Get),
-    ("/signin/{provider}/callback", Methods::Get),
-    ("/api/v4/events", Methods::Get),
-    ("/api/v4/events/stream", Methods::Get),
-    ("/assets/graphiql/{name}", Methods::Get),
-    ("/favicon.ico", Methods::Get),
-    ("/ping", Methods::Get),
-    ("/api/v4/tenant", Methods::Property),
-    ("/", Methods::Get),
-    ("/console", Methods::Get),
-    ("/console/{name}", Methods::Get),
-    ("/console/sign-in", Methods::Get),
-    ("/api/v4/users/{name}/token", Methods::Post),
-    ("/api/v4/sessions", Methods::Get),
-    ("/api/v4/sessions/{ids}", Methods::Delete),
-];
+routes! { |call|
+    exact {
+        Sql: "/api/v4/sql", Post, Caller, Rest, Configured => sql::post(call, None).await;
+        SqlSchemas: "/api/v4/sql/schema", Get, Caller, Rest, None => sql::schemas(call, None).await;
+        Methods: "/api/v4/methods", Collection, User, Rest, Configured => definitions::collection(call).await;
+        Call: "/api/v4/call", Post, Caller, Rest, Configured => call::call(call).await;
+        Rpc: "/api/v4/rpc", Post, Caller, Rest, Configured => call::call(call).await;
+        DryRun: "/api/v4/call/dry", Post, User, Rest, Configured => call::dry_run(call).await;
+        Interfaces: "/api/v4/interfaces", Get, User, Rest, None => definitions::interfaces(call).await;
+        OpenRpc: "/api/v4/openrpc.json", Get, User, Rest, None => definitions::openrpc(call).await;
+        Clients: "/api/v4/clients", Collection, User, Rest, Configured => clients::collection(call).await;
+        Users: "/api/v4/users", Collection, User, Rest, Configured => users::collection(call).await;
+        Sessions: "/api/v4/sessions", Get, User, Rest, None => sessions::list(call).await;
+        Audit: "/api/v4/audit", Get, User, Rest, None => audit::read(call).await;
+        Tenant: "/api/v4/tenant", Property, User, Rest, Configured => tenant::settings(call).await;
+        Token: "/api/v4/oauth", Post, Client, OAuth, Form => oauth::token(call).await;
+        Guest: "/api/v4/oauth/guest", Post, Client, Guest, Form => oauth::guest(call).await;
+        DeviceAuthorization: "/api/v4/oauth/device", Post, Client, OAuth, Form => oauth::device(call).await;
+        Revoke: "/api/v4/oauth/revoke", Post, Client, OAuth, Form => oauth::revoke(call).await;
+        Introspect: "/api/v4/oauth/introspect", Post, Client, OAuth, Form => oauth::introspect(call).await;
+        Metadata: "/.well-known/oauth-authorization-server", Get, Public, Rest, None => Ok(documents::metadata(call.app));
+        Keys: "/.well-known/jwks.json", Get, Public, Rest, None => documents::keys(call.app);
+        OpenApi: "/api/v4/openapi.json", Get, Public, Rest, None => Ok(openapi::serve());
+        Authorize: "/auth", Page, Browser, Page, Form => pages::authorize(call).await;
+        Device: "/device", Page, Browser, Page, Form => pages::device(call).await;
+        SignUp: "/signup", Page, Browser, Page, Form => pages::sign_up(call).await;
+        SignUpConfirm: "/signup/confirm", Page, Browser, Page, Form => pages::confirm(call).await;
+        Reset: "/reset", Page, Browser, Page, Form => pages::reset(call).await;
+        SignOut: "/signout", Page, Browser, Page, Form => pages::sign_out(call).await;
+        Account: "/account", Page, Browser, Page, Form => pages::account(call).await;
+        Stylesheet: "/assets/tidegate.css", Get, Public, Rest, None => Ok(pages::stylesheet());
+        Icon: "/favicon.ico", Get, Public, Rest, None => Ok(pages::icon());
+        Root: "/" | "", Get, Public, Rest, None => console::root(&call);
+        Console: "/console", Get, Public, Rest, None => console::page(call.app);
+        ConsoleSignIn: "/console/sign-in", Get, Browser, Page, None => pages::sign_in_link(call).await;
+        Events: "/api/v4/events", Get, Caller, Rest, None => socket::upgrade(call.app, call.head, None);
+        EventStream: "/api/v4/events/stream", Get, Caller, Rest, None => socket::event_stream(call).await;
+        Ping: "/ping", Get, Public, Rest, None => Ok(operations::ping());
+        Health: "/healthz", Get, Operator, Rest, None => Ok(operations::health());
+        Readiness: "/readyz", Get, Operator, Rest, None => Ok(operations::readiness(call.app).await);
+        Metrics: "/metrics", Get, Operator, Rest, None => operations::metrics(&call, &paths());
+    }
+    named {
+        SqlDatabase(database): "/api/v4/sql/database/{database}", Post, Public, Rest, Configured => sql::post(call, Some(database)).await;
+        SqlSchema(schema): "/api/v4/sql/schema/{schema}", Get, Caller, Rest, None => sql::schemas(call, Some(schema)).await;
+        MethodsNamed(names): "/api/v4/methods/{names}", Members, User, Rest, Configured => definitions::members(call, names).await;
+        ClientsNamed(ids): "/api/v4/clients/{ids}", Members, User, Rest, Configured => clients::members(call, ids).await;
+        UsersNamed(names): "/api/v4/users/{names}", Members, User, Rest, Configured => users::members(call, names).await;
+        UserToken(name): "/api/v4/users/{name}/token", Post, User, Rest, Configured => impersonation::token(call, name).await;
+        SessionsNamed(ids): "/api/v4/sessions/{ids}", Delete, User, Rest, None => sessions::end(call, ids).await;
+        ConsoleFile(name): "/console/{name}", Get, Public, Rest, None => console::file(call.app, name);
+        Privileges(schema, table): "/api/v4/schemas/{schema}/tables/{table}/privileges", Property, User, Rest, Configured => privileges::of_table(call, schema, table).await;
+        GraphQl(schema): "/api/graphql/schema/{schema}", Collection, Caller, GraphQl, Configured => graphql::serve(call, schema).await;
+        GraphQlSdl(schema): "/api/graphql/schema/{schema}/sdl", Get, Caller, GraphQl, None => graphql::sdl(call, schema).await;
+        GraphiqlAsset(name): "/assets/graphiql/{name}", Get, Public, Rest, None => graphql::asset(call.app, name);
+        SignInWith(provider): "/signin/{provider}", Get, Browser, Page, None => pages::begin_provider_sign_in(call, provider).await;
+        SignedInWith(provider): "/signin/{provider}/callback", Get, Browser, Page, None => pages::complete_provider_sign_in(call, provider).await;
+    }
+}
+
+// Each route has a place among the counters.
+const _: () = assert!(ROUTES.len() <= metrics::ROUTES);
+
+/// The paths of all routes, in the order of the table.
+fn paths() -> Vec<&'static str> {
+    ROUTES.iter().map(|route| route.path).collect()
+}
 
 impl<'p> Route<'p> {
-    /// Finds the route of a request; a trailing slash of the path means nothing.
+    /// Finds the route of a request. A trailing slash of the path is ignored.
     pub(crate) fn parse(method: &Method, path: &'p str) -> Result<Self, Miss> {
-        let route = Self::of_path(path).ok_or(Miss::NotFound)?;
-        let methods = route.methods();
+        let route = Self::find(path).ok_or(Miss::NotFound)?;
+        let methods = route.properties().methods;
         if methods.include(method) {
             Ok(route)
         } else {
@@ -203,227 +115,27 @@ impl<'p> Route<'p> {
         }
     }
 
-    fn of_path(path: &'p str) -> Option<Self> {
-        let path = path.strip_suffix('/').unwrap_or(path);
-        Some(match path {
-            "/api/v4/sql" => Self::Sql,
-            "/api/v4/sql/schema" => Self::SqlSchemas,
-            "/api/v4/clients" => Self::Clients,
-            "/api/v4/users" => Self::Users,
-            "/api/v4/audit" => Self::Audit,
-            "/api/v4/methods" => Self::Methods,
-            "/api/v4/call" => Self::Call,
-            "/api/v4/rpc" => Self::Rpc,
-            "/api/v4/call/dry" => Self::DryRun,
-            "/api/v4/interfaces" => Self::Interfaces,
-            "/api/v4/openrpc.json" => Self::OpenRpc,
-            "/api/v4/oauth" => Self::Token,
-            "/api/v4/oauth/guest" => Self::Guest,
-            "/api/v4/oauth/device" => Self::DeviceAuthorization,
-            "/auth" => Self::Authorize,
-            "/device" => Self::Device,
-            "/signup" => Self::SignUp,
-            "/signup/confirm" => Self::SignUpConfirm,
-            "/reset" => Self::Reset,
-            "/signout" => Self::SignOut,
-            "/account" => Self::Account,
-            "/assets/tidegate.css" => Self::Stylesheet,
-            "/favicon.ico" => Self::Icon,
-            "/api/v4/oauth/revoke" => Self::Revoke,
-            "/api/v4/oauth/introspect" => Self::Introspect,
-            "/.well-known/oauth-authorization-server" => Self::Metadata,
-            "/.well-known/jwks.json" => Self::Keys,
-            "/api/v4/openapi.json" => Self::OpenApi,
-            "" => Self::Root,
-            "/console" => Self::Console,
-            "/console/sign-in" => Self::ConsoleSignIn,
-            "/api/v4/sessions" => Self::Sessions,
-            "/api/v4/events" => Self::Events,
-            "/api/v4/events/stream" => Self::EventStream,
-            "/ping" => Self::Ping,
-            "/api/v4/tenant" => Self::Tenant,
-            "/healthz" => Self::Health,
-            "/readyz" => Self::Readiness,
-            "/metrics" => Self::Metrics,
-            _ => return Self::with_name(path),
-        })
+    fn find(path: &'p str) -> Option<Self> {
+        Self::of_path(path.strip_suffix('/').unwrap_or(path))
     }
 
-    fn with_name(path: &'p str) -> Option<Self> {
-        if let Some(of_table) = path.strip_prefix("/api/v4/schemas/") {
-            return Self::of_table(of_table);
-        }
-        if let Some(name) = path.strip_prefix("/api/graphql/schema/") {
-            return Self::graphql(name);
-        }
-        if let Some(user) = path.strip_prefix("/api/v4/users/")
-            && let Some(name) = user.strip_suffix("/token")
-            && !name.contains('/')
-        {
-            return Some(Self::UserToken(named(name)?));
-        }
-        if let Some(provider) = path.strip_prefix("/signin/") {
-            return Self::of_provider(provider);
-        }
-        let (folder, name) = path.rsplit_once('/')?;
-        let name = named(name)?;
-        match folder {
-            "/api/v4/sql/database" => Some(Self::SqlDatabase(name)),
-            "/api/v4/sql/schema" => Some(Self::SqlSchema(name)),
-            "/api/v4/clients" => Some(Self::ClientsNamed(name)),
-            "/api/v4/users" => Some(Self::UsersNamed(name)),
-            "/api/v4/methods" => Some(Self::MethodsNamed(name)),
-            "/api/v4/sessions" => Some(Self::SessionsNamed(name)),
-            "/console" => Some(Self::ConsoleFile(name)),
-            "/assets/graphiql" => Some(Self::GraphiqlAsset(name)),
-            _ => None,
-        }
-    }
-
-    fn of_provider(path: &'p str) -> Option<Self> {
-        let name = |part| percent::decode(part).filter(|name| !name.is_empty());
-        match path.split_once('/') {
-            None => Some(Self::SignInWith(name(path)?)),
-            Some((provider, "callback")) => Some(Self::SignedInWith(name(provider)?)),
-            Some(_) => None,
-        }
-    }
-
-    fn of_table(path: &'p str) -> Option<Self> {
-        let mut parts = path.split('/');
-        let schema = parts.next()?;
-        let ("tables", table) = (parts.next()?, parts.next()?) else {
-            return None;
-        };
-        let ("privileges", None) = (parts.next()?, parts.next()) else {
-            return None;
-        };
-        let name = |part| percent::decode(part).filter(|name| !name.is_empty());
-        Some(Self::Privileges(name(schema)?, name(table)?))
-    }
-
-    fn graphql(rest: &'p str) -> Option<Self> {
-        let (name, route): (_, fn(Cow<'p, str>) -> Self) = match rest.split_once('/') {
-            None => (rest, Self::GraphQl),
-            Some((name, "sdl")) => (name, Self::GraphQlSdl),
-            Some(_) => return None,
-        };
-        let name = percent::decode(name).filter(|name| !name.is_empty())?;
-        Some(route(name))
-    }
-
-    /// The route's place in [`PATHS`].
-    pub(crate) const fn index(&self) -> usize {
-        match self {
-            Self::Sql => 0,
-            Self::SqlDatabase(_) => 1,
-            Self::SqlSchemas => 2,
-            Self::SqlSchema(_) => 3,
-            Self::Token => 4,
-            Self::Guest => 5,
-            Self::Revoke => 6,
-            Self::Introspect => 7,
-            Self::Metadata => 8,
-            Self::Keys => 9,
-            Self::OpenApi => 10,
-            Self::Health => 11,
-            Self::Readiness => 12,
-            Self::Metrics => 13,
-            Self::Methods => 14,
-            Self::MethodsNamed(_) => 15,
-            Self::Call => 16,
-            Self::Rpc => 17,
-            Self::DryRun => 18,
-            Self::Interfaces => 19,
-            Self::OpenRpc => 20,
-            Self::Clients => 21,
-            Self::ClientsNamed(_) => 22,
-            Self::Users => 23,
-            Self::UsersNamed(_) => 24,
-            Self::Privileges(..) => 25,
-            Self::Audit => 26,
-            Self::DeviceAuthorization => 27,
-            Self::Authorize => 28,
-            Self::Device => 29,
-            Self::SignUp => 30,
-            Self::SignOut => 31,
-            Self::Account => 32,
-            Self::Stylesheet => 33,
-            Self::SignUpConfirm => 34,
-            Self::Reset => 35,
-            Self::GraphQl(_) => 36,
-            Self::GraphQlSdl(_) => 37,
-            Self::SignInWith(_) => 38,
-            Self::SignedInWith(_) => 39,
-            Self::Events => 40,
-            Self::EventStream => 41,
-            Self::GraphiqlAsset(_) => 42,
-            Self::Icon => 43,
-            Self::Ping => 44,
-            Self::Tenant => 45,
-            Self::Root => 46,
-            Self::Console => 47,
-            Self::ConsoleFile(_) => 48,
-            Self::ConsoleSignIn => 49,
-            Self::UserToken(_) => 50,
-            Self::Sessions => 51,
-            Self::SessionsNamed(_) => 52,
-        }
+    /// Its row of the table.
+    pub(crate) const fn properties(&self) -> &'static Properties {
+        &ROUTES[self.index()]
     }
 
     /// The route as the log and the metrics name it.
     pub(crate) const fn label(&self) -> RouteLabel {
-        let index = self.index();
         RouteLabel {
-            index,
-            path: PATHS[index].0,
+            index: self.index(),
+            path: self.properties().path,
         }
-    }
-
-    /// The methods of the route's path.
-    pub(crate) const fn methods(&self) -> Methods {
-        PATHS[self.index()].1
-    }
-
-    /// Whether errors have the shape of RFC 6749, section 5.2.
-    pub(crate) const fn speaks_oauth(&self) -> bool {
-        matches!(
-            self,
-            Self::Token | Self::Guest | Self::DeviceAuthorization | Self::Revoke | Self::Introspect
-        )
-    }
-
-    /// Whether people see it: errors are pages, and no other origin may read it.
-    pub(crate) const fn is_page(&self) -> bool {
-        matches!(
-            self,
-            Self::Authorize
-                | Self::Device
-                | Self::SignUp
-                | Self::SignUpConfirm
-                | Self::Reset
-                | Self::SignInWith(_)
-                | Self::SignedInWith(_)
-                | Self::SignOut
-                | Self::Account
-                | Self::ConsoleSignIn
-        )
-    }
-
-    /// Whether a listener for operators serves it.
-    pub(crate) const fn is_for_operators(&self) -> bool {
-        matches!(self, Self::Health | Self::Readiness | Self::Metrics)
     }
 
     /// Whether a path is that of a page.
     pub(crate) fn is_path_of_page(path: &'p str) -> bool {
-        Self::of_path(path).is_some_and(|route| route.is_page())
+        Self::find(path).is_some_and(|route| route.properties().surface == Surface::Page)
     }
-}
-
-/// A name in a path; `None` for an empty one.
-fn named(part: &str) -> Option<Cow<'_, str>> {
-    percent::decode(part).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -432,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_path_leads_to_its_own_entry_of_the_table() {
-        for (index, (path, methods)) in PATHS.iter().enumerate() {
+        for (index, Properties { path, methods, .. }) in ROUTES.iter().enumerate() {
             let method = match methods {
                 Methods::Post => Method::POST,
                 Methods::Delete => Method::DELETE,
@@ -509,6 +221,39 @@ mod tests {
                 Err(Miss::NotFound),
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn the_openapi_description_has_the_same_paths_methods_and_access() {
+        let description: serde_json::Value = serde_json::from_slice(&crate::openapi()).unwrap();
+        let paths = description["paths"].as_object().unwrap();
+        assert_eq!(paths.len(), ROUTES.len());
+        for route in ROUTES {
+            let item = &paths[route.path];
+            for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+                let operation = &item[method.to_lowercase()];
+                let taken = route.methods.include(&method.parse().unwrap());
+                assert_eq!(operation.is_object(), taken, "{method} {}", route.path);
+                if !taken {
+                    continue;
+                }
+                let has_body = operation["requestBody"].is_object();
+                assert!(!has_body || route.body != BodyLimit::None, "{}", route.path);
+                let schemes: Vec<_> = operation["security"].as_array().unwrap().iter().collect();
+                let optional = schemes
+                    .iter()
+                    .any(|scheme| **scheme == serde_json::json!({}));
+                let has = |name: &str| schemes.iter().any(|scheme| scheme[name].is_array());
+                let described = match route.access {
+                    Access::Public | Access::Browser => schemes.is_empty(),
+                    Access::Caller => has("bearer") && optional,
+                    Access::User => has("bearer") && !optional,
+                    Access::Client => has("client"),
+                    Access::Operator => schemes.is_empty() || has("metrics"),
+                };
+                assert!(described, "{method} {}: {:?}", route.path, route.access);
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tower::{Service, ServiceBuilder};
 
-use crate::endpoint::Dispatch;
+use crate::dispatch::Dispatch;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::forwarded::Peer;

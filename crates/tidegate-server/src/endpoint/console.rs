@@ -7,6 +7,7 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Response};
 
 use super::graphql;
+use crate::dispatch::no_such_path;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
@@ -55,7 +56,7 @@ pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> {
 ///
 /// 404 when the console is switched off.
 pub(crate) fn page(app: &App) -> Result<Response<Body>, Failure> {
-    let console = app.console().ok_or_else(super::no_such_path)?;
+    let console = app.console().ok_or_else(no_such_path)?;
     Ok(answer(console.page()))
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn page(app: &App) -> Result<Response<Body>, Failure> {
 /// 404 when there is no such file, or the console is switched off.
 pub(crate) fn file(app: &App, name: &str) -> Result<Response<Body>, Failure> {
     let file = app.console().and_then(|console| console.file(name));
-    file.map(answer).ok_or_else(super::no_such_path)
+    file.map(answer).ok_or_else(no_such_path)
 }
 
 fn answer(file: &File) -> Response<Body> {

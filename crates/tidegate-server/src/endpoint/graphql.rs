@@ -38,6 +38,9 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
+    if tidegate_socket::is_handshake(&call.head.headers) {
+        return tidegate_socket::upgrade(call.app, call.head, Some(schema));
+    }
     let Call {
         app,
         head,

@@ -19,9 +19,6 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{forwarded, request_body};
 
-/// Token requests are small; a larger one is not worth reading.
-const LARGEST: u64 = 64 * 1024;
-
 /// Nobody waits longer for an answer, whatever hangs behind it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -122,6 +119,7 @@ where
         peer,
         head,
         body,
+        body_limit,
         ..
     } = call;
     let trusted = app.trusted_proxies();
@@ -136,7 +134,7 @@ where
     }
     let kind = ContentType::of(&head.headers);
     let mut limits = *app.limits();
-    limits.request_body = limits.request_body.min(LARGEST);
+    limits.request_body = body_limit;
     let share = app.memory().share(Holder::Anonymous(None));
     let body = request_body::read(body, &head.headers, &limits, share).await?;
     let malformed = |error| Failure::from_oauth(error, false);

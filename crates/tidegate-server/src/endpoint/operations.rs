@@ -9,13 +9,15 @@ use serde_json::{Map, Value};
 
 use tidegate_oauth::Secret;
 
-use super::ForOperators;
-use crate::route::PATHS;
 use tidegate_http::app::{App, Probe};
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json};
 use tidegate_http::error::{Failure, NO_STORE};
 use tidegate_http::{authenticate, forwarded};
+
+/// Marks a request that came through a listener for operators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForOperators;
 
 /// A part that has not answered by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -78,7 +80,10 @@ async fn is_ready(probe: &dyn Probe) -> bool {
 ///
 /// The metrics name tenants, so they are not for everybody: with a token they are for those who show
 /// it; without one they are served through a listener for operators, or to this machine.
-pub(crate) fn metrics<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> {
+pub(crate) fn metrics<B>(
+    call: &Call<'_, B>,
+    paths: &[&'static str],
+) -> Result<Response<Body>, Failure> {
     let Call {
         app, peer, head, ..
     } = call;
@@ -97,7 +102,7 @@ pub(crate) fn metrics<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> 
     }
     let text = app
         .metrics()
-        .text(&PATHS.map(|(path, _)| path), app.metrics_sources())
+        .text(paths, app.metrics_sources())
         .map_err(Failure::internal)?;
     let mut response = json(text, NO_STORE);
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
