@@ -19,6 +19,7 @@ use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store}
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
+use crate::activity::Activity;
 use crate::console::Console;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
@@ -59,6 +60,7 @@ struct Parts {
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
+    activity: Activity,
     metrics_token: Option<Secret>,
     spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
@@ -183,6 +185,11 @@ impl App {
 
     pub(crate) fn probes(&self) -> &[Arc<dyn Probe>] {
         &self.0.probes
+    }
+
+    /// The recent requests of each tenant.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.0.activity
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

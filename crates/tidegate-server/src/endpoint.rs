@@ -1,5 +1,6 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
+mod activity;
 mod audit;
 pub(crate) mod call;
 mod clients;
@@ -154,6 +155,7 @@ where
         Route::Sessions => sessions::list(call).await,
         Route::SessionsNamed(ids) => sessions::end(call, ids).await,
         Route::Privileges(schema, table) => privileges::of_table(call, schema, table).await,
+        Route::Activity => activity::read(call),
         Route::Audit => audit::read(call).await,
         Route::Tenant => tenant::settings(call).await,
         Route::Methods => methods::collection(call).await,

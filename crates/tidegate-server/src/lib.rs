@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod activity;
 mod app;
 mod authenticate;
 mod body;

@@ -36,6 +36,8 @@ pub(crate) enum Route<'p> {
     SessionsNamed(Cow<'p, str>),
     /// `GET`, `PATCH /api/v4/schemas/{schema}/tables/{table}/privileges`
     Privileges(Cow<'p, str>, Cow<'p, str>),
+    /// `GET /api/v4/activity`
+    Activity,
     /// `GET /api/v4/audit`
     Audit,
     /// `GET`, `PATCH /api/v4/tenant`
@@ -131,7 +133,7 @@ pub(crate) enum Miss {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 53] = [
+pub(crate) const PATHS: [(&str, Methods); 54] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -188,6 +190,7 @@ pub(crate) const PATHS: [(&str, Methods); 53] = [
     ("/api/v4/users/{name}/token", Methods::Post),
     ("/api/v4/sessions", Methods::Get),
     ("/api/v4/sessions/{ids}", Methods::Delete),
+    ("/api/v4/activity", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -209,6 +212,7 @@ impl<'p> Route<'p> {
             "/api/v4/sql/schema" => Self::SqlSchemas,
             "/api/v4/clients" => Self::Clients,
             "/api/v4/users" => Self::Users,
+            "/api/v4/activity" => Self::Activity,
             "/api/v4/audit" => Self::Audit,
             "/api/v4/methods" => Self::Methods,
             "/api/v4/call" => Self::Call,
@@ -367,6 +371,7 @@ impl<'p> Route<'p> {
             Self::UserToken(_) => 50,
             Self::Sessions => 51,
             Self::SessionsNamed(_) => 52,
+            Self::Activity => 53,
         }
     }
 

@@ -14,6 +14,7 @@ use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Parts, Probe, ReadSlots};
+use crate::activity::Activity;
 use crate::console::Console;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
@@ -58,6 +59,7 @@ impl AppBuilder {
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
+            activity: Activity::default(),
             metrics_token: None,
             spans: None,
             default_users: DefaultUsers::new(store),

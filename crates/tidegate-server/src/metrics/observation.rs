@@ -1,10 +1,12 @@
 //! One request as the log and the counters see it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::{HeaderValue, Method, Request};
 use tidegate_sql::Login;
 
+use crate::activity::{Finished, LONGEST_BODY};
 use crate::app::App;
 use crate::error::Errors;
 use crate::route::{PATHS, Route};
@@ -59,6 +61,19 @@ pub(crate) struct Subject {
     pub login: Option<Login>,
     /// The errors that its answer tells, also those of an answer with status 200.
     pub errors: Option<Box<Errors>>,
+    /// The body that holds its statement, unless it is long.
+    pub body: Option<Bytes>,
+}
+
+impl Subject {
+    /// Keeps the body until the request has ended, so that its statement can be shown.
+    pub(crate) fn keep_body(&mut self, body: &Bytes) {
+        if body.len() <= LONGEST_BODY {
+            self.body = Some(body.clone());
+        } else {
+            self.body = Some(Bytes::new());
+        }
+    }
 }
 
 impl Observation {
@@ -77,6 +92,7 @@ impl Observation {
                     .map(|route| route.index()),
                 login: None,
                 errors: None,
+                body: None,
             },
             status: PEER_LEFT,
             complete: false,
@@ -88,6 +104,7 @@ impl Observation {
         self.status = status;
         self.subject.login = subject.login;
         self.subject.errors = subject.errors;
+        self.subject.body = subject.body;
     }
 
     /// The answer has reached its end.
@@ -116,6 +133,27 @@ impl Observation {
     }
 }
 
+impl Observation {
+    /// Counts the request for its tenant.
+    fn remember(&self, took: Duration) {
+        let (Some(login), Some(route)) = (&self.subject.login, self.subject.route) else {
+            return;
+        };
+        let errors = self.subject.errors.as_ref();
+        let finished = Finished {
+            at: self.app.issuer().now().millis(),
+            took,
+            status: self.status,
+            route: PATHS[route].0,
+            role: login.role.as_str(),
+            error: errors.and_then(|errors| errors.code()),
+            sqlstate: errors.and_then(|errors| errors.sqlstate.as_deref()),
+            body: self.subject.body.as_ref(),
+        };
+        self.app.activity().record(&login.database, &finished);
+    }
+}
+
 impl Drop for Observation {
     fn drop(&mut self) {
         let took = self.started.elapsed();
@@ -126,6 +164,7 @@ impl Drop for Observation {
         if let Some(errors) = &self.subject.errors {
             self.app.metrics().errors(errors);
         }
+        self.remember(took);
         self.span();
         // An event costs as much as a small request, so requests that went well stay silent unless
         // somebody wants to see them.
