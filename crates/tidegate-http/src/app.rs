@@ -20,6 +20,7 @@ use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store}
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
+use crate::activity::Activity;
 use crate::console::Console;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
@@ -60,6 +61,7 @@ struct Parts {
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
+    activity: Activity,
     metrics_token: Option<Secret>,
     spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
@@ -195,6 +197,11 @@ impl App {
     /// The checks of `/readyz`.
     pub fn probes(&self) -> &[Arc<dyn Probe>] {
         &self.0.probes
+    }
+
+    /// The recent requests of each tenant.
+    pub fn activity(&self) -> &Activity {
+        &self.0.activity
     }
 
     /// The counters.

@@ -11,6 +11,7 @@ macro_rules! opaque_debug {
     };
 }
 
+pub mod activity;
 pub mod app;
 pub mod authenticate;
 pub mod body;

@@ -1,9 +1,12 @@
 //! What the log and the metrics learn of a request.
 
+use bytes::Bytes;
 use http::HeaderName;
 use http::request::Parts;
 use tidegate_graphql::ErrorSummary;
 use tidegate_sql::{Login, Rejection};
+
+use crate::activity::LONGEST_BODY;
 
 /// The header with the id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -26,9 +29,20 @@ pub struct Subject {
     pub login: Option<Login>,
     /// The errors in the response, also those of a response with status 200.
     pub errors: Option<Box<Errors>>,
+    /// The body that holds the statement; empty if it is long.
+    pub body: Option<Bytes>,
 }
 
 impl Subject {
+    /// Keeps the body until the request has ended, so that its statement can be shown.
+    pub fn keep_body(&mut self, body: &Bytes) {
+        if body.len() <= LONGEST_BODY {
+            self.body = Some(body.clone());
+        } else {
+            self.body = Some(Bytes::new());
+        }
+    }
+
     /// The path of the route; `none` without one.
     pub fn path(&self) -> &'static str {
         self.route.map_or("none", |route| route.path)

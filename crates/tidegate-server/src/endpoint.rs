@@ -1,5 +1,6 @@
 //! The endpoints. Each decodes a request, calls a library, encodes the result and maps the error.
 
+pub(crate) mod activity;
 pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod clients;

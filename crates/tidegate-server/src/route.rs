@@ -19,8 +19,8 @@ use tidegate_pages as pages;
 use tidegate_socket as socket;
 
 use crate::endpoint::{
-    audit, call, clients, console, documents, graphql, impersonation, methods as definitions,
-    oauth, openapi, operations, privileges, sessions, sql, tenant, users,
+    activity, audit, call, clients, console, documents, graphql, impersonation,
+    methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, users,
 };
 use define::routes;
 pub(crate) use methods::Methods;
@@ -48,6 +48,7 @@ routes! { |call|
         Clients: "/api/v4/clients", Collection, User, Rest, Configured => clients::collection(call).await;
         Users: "/api/v4/users", Collection, User, Rest, Configured => users::collection(call).await;
         Sessions: "/api/v4/sessions", Get, User, Rest, None => sessions::list(call).await;
+        Activity: "/api/v4/activity", Get, User, Rest, None => activity::read(call);
         Audit: "/api/v4/audit", Get, User, Rest, None => audit::read(call).await;
         Tenant: "/api/v4/tenant", Property, User, Rest, Configured => tenant::settings(call).await;
         Token: "/api/v4/oauth", Post, Client, OAuth, Form => oauth::token(call).await;

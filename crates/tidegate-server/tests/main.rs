@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod account_linking;
+mod activity;
 mod anonymous_sql;
 mod builtin_client;
 mod console;

@@ -14,6 +14,7 @@ use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots};
+use crate::activity::Activity;
 use crate::call::base_of;
 use crate::console::Console;
 use crate::graphiql::Graphiql;
@@ -57,6 +58,7 @@ impl AppBuilder {
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
+            activity: Activity::default(),
             metrics_token: None,
             spans: None,
             default_users: DefaultUsers::new(store),

@@ -47,6 +47,7 @@ where
 {
     call.subject.login = caller.login().cloned();
     let asked = Asked::read(call.app, caller, call.head, call.body).await?;
+    call.subject.keep_body(&asked.body.bytes);
     let payload = match asked.payload(call.app) {
         Ok(payload) => payload,
         Err(reply) => {

@@ -61,6 +61,9 @@ where
     } else {
         None
     };
+    if let Some(body) = &body {
+        subject.keep_body(&body.bytes);
+    }
     let terms = sql::generated_terms(app, &preferences);
     let api = api(app, &caller, schema, &terms).await?;
     let work = Work {

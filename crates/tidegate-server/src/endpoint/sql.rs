@@ -50,6 +50,7 @@ where
     let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
     let share = app.memory().share(caller.holder());
     let body = request_body::read(body, &head.headers, app.limits(), share).await?;
+    subject.keep_body(&body.bytes);
     let requests = match request::parse(&body.bytes, statement_limits(app)) {
         Ok(requests) => requests,
         Err(_) if database.is_none() && is_definition(&body.bytes) => {

@@ -1,10 +1,11 @@
 //! One request as the log and the counters see it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::{HeaderValue, Method, Request};
 
 use crate::route::Route;
+use tidegate_http::activity::Finished;
 use tidegate_http::app::App;
 use tidegate_http::body::Watcher;
 use tidegate_http::report::{REQUEST_ID, Subject};
@@ -65,6 +66,7 @@ impl Observation {
                     .map(|route| route.label()),
                 login: None,
                 errors: None,
+                body: None,
             },
             status: PEER_LEFT,
             complete: false,
@@ -76,6 +78,7 @@ impl Observation {
         self.status = status;
         self.subject.login = subject.login;
         self.subject.errors = subject.errors;
+        self.subject.body = subject.body;
     }
 
     fn span(&mut self) {
@@ -97,6 +100,27 @@ impl Observation {
     }
 }
 
+impl Observation {
+    /// Counts the request for its tenant.
+    fn remember(&self, took: Duration) {
+        let (Some(login), Some(route)) = (&self.subject.login, self.subject.route) else {
+            return;
+        };
+        let errors = self.subject.errors.as_ref();
+        let finished = Finished {
+            at: self.app.issuer().now().millis(),
+            took,
+            status: self.status,
+            route: route.path,
+            role: login.role.as_str(),
+            error: errors.and_then(|errors| errors.code()),
+            sqlstate: errors.and_then(|errors| errors.sqlstate.as_deref()),
+            body: self.subject.body.as_ref(),
+        };
+        self.app.activity().record(&login.database, &finished);
+    }
+}
+
 impl Watcher for Observation {
     fn complete(&mut self) {
         self.complete = true;
@@ -113,6 +137,7 @@ impl Drop for Observation {
         if let Some(errors) = &self.subject.errors {
             self.app.metrics().errors(errors);
         }
+        self.remember(took);
         self.span();
         // An event costs as much as a small request, so requests that went well stay silent unless
         // somebody wants to see them.

@@ -1,0 +1,261 @@
+//! What a tenant's owner sees of its recent requests: counts by second, and the last statements
+//! that were slow or failed. Each node remembers its own, in memory.
+
+mod outline;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Serialize;
+use tidegate_sql::DatabaseName;
+
+/// Seconds that are counted.
+const SECONDS: usize = 300;
+const WINDOW: i64 = 300;
+/// Statements that are kept.
+const STATEMENTS: usize = 50;
+/// From here on a statement is slow.
+const SLOW: Duration = Duration::from_secs(1);
+/// Tenants that are kept; beyond it those without requests in the counted time are forgotten.
+const TENANTS: usize = 1_000;
+/// Longer request bodies are not kept until the end of a request.
+pub const LONGEST_BODY: usize = 16 * 1024;
+
+/// The recent requests by tenant.
+#[derive(Debug, Default)]
+pub struct Activity(Mutex<HashMap<DatabaseName, Tenant>>);
+
+/// A request that is over.
+#[derive(Debug)]
+pub struct Finished<'a> {
+    /// When it ended, in milliseconds since 1970.
+    pub at: i64,
+    /// How long it took.
+    pub took: Duration,
+    /// The status of the response.
+    pub status: u16,
+    /// The path of the route.
+    pub route: &'static str,
+    /// The role as which it ran.
+    pub role: &'a str,
+    /// The code of its first error.
+    pub error: Option<&'static str>,
+    /// The SQLSTATE of PostgreSQL's error.
+    pub sqlstate: Option<&'a str>,
+    /// The request's body, if it holds a statement.
+    pub body: Option<&'a Bytes>,
+}
+
+/// A statement that was slow or failed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Remembered {
+    /// When it ended, in milliseconds since 1970.
+    #[serde(skip)]
+    pub at: i64,
+    route: &'static str,
+    role: String,
+    milliseconds: u64,
+    status: u16,
+    error: Option<&'static str>,
+    sqlstate: Option<String>,
+    /// Without values; `None` where the request was too long to be kept.
+    statement: Option<String>,
+}
+
+/// The recent requests of a tenant.
+#[derive(Debug)]
+struct Tenant {
+    /// Requests and errors of each second, by the second modulo [`SECONDS`].
+    counts: Box<[(u32, u32); SECONDS]>,
+    /// The last second that was counted.
+    last: i64,
+    statements: VecDeque<Remembered>,
+}
+
+/// What is known of a tenant's requests, the oldest second first, the newest statement first.
+#[derive(Debug, Default)]
+pub struct Recent {
+    /// Requests of each second.
+    pub requests: Vec<u32>,
+    /// Requests of each second that failed.
+    pub errors: Vec<u32>,
+    /// Statements that were slow or failed.
+    pub statements: Vec<Remembered>,
+}
+
+impl Activity {
+    /// Counts a request, and remembers its statement if it was slow or failed.
+    pub fn record(&self, database: &DatabaseName, finished: &Finished<'_>) {
+        let second = finished.at.div_euclid(1_000);
+        let failed = finished.status >= 400 || finished.error.is_some();
+        let worth_keeping = finished.body.is_some() && (failed || finished.took >= SLOW);
+        let remembered = worth_keeping.then(|| Remembered::of(finished));
+        let mut tenants = self.lock();
+        if !tenants.contains_key(database) {
+            if tenants.len() >= TENANTS {
+                tenants.retain(|_, tenant| second - tenant.last < WINDOW);
+            }
+            if tenants.len() >= TENANTS {
+                return;
+            }
+            tenants.insert(database.clone(), Tenant::new(second));
+        }
+        if let Some(tenant) = tenants.get_mut(database) {
+            tenant.count(second, failed);
+            tenant.keep(remembered);
+        }
+    }
+
+    /// What is known of a tenant's requests at a time in milliseconds since 1970.
+    pub fn recent(&self, database: &DatabaseName, now: i64) -> Recent {
+        let second = now.div_euclid(1_000);
+        let mut tenants = self.lock();
+        let tenant = tenants.get_mut(database).map(|tenant| {
+            tenant.advance(second);
+            &*tenant
+        });
+        let counts = (second - WINDOW + 1..=second)
+            .map(|of| tenant.map_or((0, 0), |tenant| tenant.counts[place(of)]));
+        let (requests, errors) = counts.unzip();
+        let statements = tenant.map(|tenant| tenant.statements.iter().rev().cloned().collect());
+        Recent {
+            requests,
+            errors,
+            statements: statements.unwrap_or_default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<DatabaseName, Tenant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tenant {
+    fn new(second: i64) -> Self {
+        Self {
+            counts: Box::new([(0, 0); SECONDS]),
+            last: second,
+            statements: VecDeque::new(),
+        }
+    }
+
+    /// Clears the counts of seconds that have begun since the last request.
+    fn advance(&mut self, second: i64) {
+        let passed = (second - self.last).clamp(0, WINDOW);
+        for ahead in 0..passed {
+            self.counts[place(second - ahead)] = (0, 0);
+        }
+        self.last = self.last.max(second);
+    }
+
+    fn count(&mut self, second: i64, failed: bool) {
+        self.advance(second);
+        if self.last - second >= WINDOW {
+            return;
+        }
+        let (requests, errors) = &mut self.counts[place(second)];
+        *requests = requests.saturating_add(1);
+        *errors = errors.saturating_add(u32::from(failed));
+    }
+
+    fn keep(&mut self, remembered: Option<Remembered>) {
+        let Some(remembered) = remembered else {
+            return;
+        };
+        if self.statements.len() == STATEMENTS {
+            self.statements.pop_front();
+        }
+        self.statements.push_back(remembered);
+    }
+}
+
+fn place(second: i64) -> usize {
+    usize::try_from(second.rem_euclid(WINDOW)).unwrap_or_default()
+}
+
+impl Remembered {
+    fn of(finished: &Finished<'_>) -> Self {
+        let body = finished.body.filter(|body| !body.is_empty());
+        Self {
+            at: finished.at,
+            route: finished.route,
+            role: finished.role.to_owned(),
+            milliseconds: u64::try_from(finished.took.as_millis()).unwrap_or(u64::MAX),
+            status: finished.status,
+            error: finished.error,
+            sqlstate: finished.sqlstate.map(str::to_owned),
+            statement: body.and_then(|body| outline::of_body(body)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(at: i64, status: u16, body: Option<&Bytes>) -> Finished<'_> {
+        Finished {
+            at,
+            took: Duration::from_millis(5),
+            status,
+            route: "/api/v4/sql",
+            role: "demo/alice",
+            error: None,
+            sqlstate: None,
+            body,
+        }
+    }
+
+    #[test]
+    fn requests_are_counted_by_the_second() {
+        let activity = Activity::default();
+        let demo = DatabaseName::new("demo");
+        for (at, status) in [(10_000, 200), (10_999, 500), (12_000, 200)] {
+            activity.record(&demo, &finished(at, status, None));
+        }
+        let recent = activity.recent(&demo, 13_500);
+        assert_eq!(recent.requests[SECONDS - 4..], [2, 0, 1, 0]);
+        assert_eq!(recent.errors[SECONDS - 4..], [1, 0, 0, 0]);
+        let later = activity.recent(&demo, 13_500 + 1_000 * 300);
+        assert_eq!(later.requests, [0; SECONDS]);
+        let other = activity.recent(&DatabaseName::new("other"), 13_500);
+        assert_eq!(other.requests, [0; SECONDS]);
+    }
+
+    #[test]
+    fn the_last_failed_and_slow_statements_are_kept_without_values() {
+        let activity = Activity::default();
+        let demo = DatabaseName::new("demo");
+        let body = Bytes::from(r#"{"q":"select * from t where a = 'secret' and b = 42"}"#);
+        activity.record(&demo, &finished(1, 200, Some(&body)));
+        assert!(activity.recent(&demo, 1).statements.is_empty());
+        for at in 0..60 {
+            activity.record(&demo, &finished(at, 400, Some(&body)));
+        }
+        let slow = Finished {
+            took: SLOW,
+            ..finished(60, 200, Some(&body))
+        };
+        activity.record(&demo, &slow);
+        let statements = activity.recent(&demo, 1).statements;
+        assert_eq!(statements.len(), STATEMENTS);
+        assert_eq!((statements[0].at, statements[0].milliseconds), (60, 1_000));
+        let text = statements[0].statement.as_deref();
+        assert_eq!(text, Some("select * from t where a = ? and b = ?"));
+    }
+
+    #[test]
+    fn the_number_of_tenants_is_bounded() {
+        let activity = Activity::default();
+        for number in 0..TENANTS + 10 {
+            let name = DatabaseName::new(format!("t{number}"));
+            activity.record(&name, &finished(1_000, 200, None));
+        }
+        assert_eq!(activity.lock().len(), TENANTS);
+        let new = DatabaseName::new("new");
+        activity.record(&new, &finished(400_000, 200, None));
+        assert_eq!(activity.lock().len(), 1, "the others are quiet");
+    }
+}

@@ -1,0 +1,216 @@
+//! The text of a statement without the values in it.
+
+use serde_json::Value;
+
+/// Longer texts are cut.
+const LONGEST: usize = 1_000;
+
+/// The statement, document or method of a request's body, without values.
+pub(super) fn of_body(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let (first, more) = match &body {
+        Value::Array(items) => (items.first()?, items.len() - 1),
+        one => (one, 0),
+    };
+    let text = |name: &str| first.get(name).and_then(Value::as_str);
+    let mut outlined = match (text("q"), text("query"), text("method")) {
+        (Some(sql), _, _) => outline(sql, true),
+        (_, Some(document), _) => outline(document, false),
+        (_, _, Some(method)) => method.chars().take(LONGEST).collect(),
+        _ => return None,
+    };
+    if more > 0 {
+        outlined = format!("{outlined} (and {more} more)");
+    }
+    Some(outlined)
+}
+
+/// Replaces strings and numbers by `?` and drops comments. In SQL a double-quoted text is a name,
+/// in a GraphQL document it is a string. A text that ends inside a string or comment is cut there.
+fn outline(text: &str, sql: bool) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if out.len() > LONGEST {
+            out.push('…');
+            break;
+        }
+        let Some((piece, behind)) = piece(rest, first, sql, &out) else {
+            out.push('…');
+            break;
+        };
+        let spaced = piece == " " && (out.is_empty() || out.ends_with(' '));
+        if !spaced {
+            out.push_str(piece);
+        }
+        rest = behind;
+    }
+    out.trim_end().to_owned()
+}
+
+/// The next piece of the outline and the text behind it; `None` when something has no end.
+fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t str, &'t str)> {
+    let comment = if sql { "--" } else { "#" };
+    let in_name = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+    if rest.starts_with(comment) {
+        let end = rest.find('\n').unwrap_or(rest.len());
+        return Some((" ", &rest[end..]));
+    }
+    if sql && rest.starts_with("/*") {
+        return block_comment(rest).map(|behind| (" ", behind));
+    }
+    if sql && first == '\'' {
+        // Only a string with the prefix E has backslash escapes.
+        let mut chars = before.chars().rev();
+        let prefixed = matches!(chars.next(), Some('e' | 'E'));
+        let escaped = prefixed
+            && !chars
+                .next()
+                .is_some_and(|c| c.is_alphanumeric() || c == '_');
+        return string(&rest[1..], "'", escaped).map(|behind| ("?", behind));
+    }
+    if sql
+        && first == '$'
+        && !in_name
+        && let Some(tag) = dollar_tag(rest)
+    {
+        let behind = rest[tag.len()..].split_once(tag);
+        return behind.map(|(_, behind)| ("?", behind));
+    }
+    if first == '"' {
+        if sql {
+            let behind = string(&rest[1..], "\"", false)?;
+            return Some((&rest[..rest.len() - behind.len()], behind));
+        }
+        let behind = match rest.strip_prefix("\"\"\"") {
+            Some(block) => block.split_once("\"\"\"").map(|(_, behind)| behind),
+            None => string(&rest[1..], "\"", true),
+        };
+        return behind.map(|behind| ("?", behind));
+    }
+    if first.is_ascii_digit() && !in_name {
+        let number = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+        return Some(("?", rest.trim_start_matches(number)));
+    }
+    let length = first.len_utf8();
+    if first.is_whitespace() {
+        return Some((" ", &rest[length..]));
+    }
+    Some((&rest[..length], &rest[length..]))
+}
+
+/// The text behind a string's end. A doubled quote does not end a string of SQL; read as two
+/// strings, it ends at the same place.
+fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        if escaped && c == '\\' {
+            chars.next();
+        } else if text[at..].starts_with(quote) {
+            return Some(&text[at + quote.len()..]);
+        }
+    }
+    None
+}
+
+/// The tag with which a dollar-quoted string begins, such as `$$` or `$x$`.
+fn dollar_tag(rest: &str) -> Option<&str> {
+    let end = rest[1..].find('$')? + 2;
+    let name = &rest[1..end - 1];
+    let valid = !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    valid.then(|| &rest[..end])
+}
+
+fn block_comment(rest: &str) -> Option<&str> {
+    let (mut depth, mut at) = (0_usize, 0);
+    loop {
+        let found = rest[at..].find(['/', '*'])?;
+        at += found;
+        if rest[at..].starts_with("/*") {
+            (depth, at) = (depth + 1, at + 2);
+        } else if rest[at..].starts_with("*/") {
+            (depth, at) = (depth - 1, at + 2);
+            if depth == 0 {
+                return Some(&rest[at..]);
+            }
+        } else {
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_left_out_of_sql() {
+        for (sql, outlined) in [
+            ("select 'it''s', 1.5e3, -2", "select ??, ?, -?"),
+            (r"select E'a\'b', U&'x'", "select E?, U&?"),
+            (r"select a like'a\' and b = 'c'", "select a like? and b = ?"),
+            ("select $$a'b$$, $x$ $$ $x$, $1", "select ?, ?, $1"),
+            (
+                "select \"a 1\", t2.c3 from t2",
+                "select \"a 1\", t2.c3 from t2",
+            ),
+            (
+                "select 1 -- secret\n, 2 /* a /* b */ c */ + 3",
+                "select ? , ? + ?",
+            ),
+            ("select  :name\n\t, 0xFF", "select :name , ?"),
+            ("select 'never ends", "select …"),
+            ("select $a$never ends", "select …"),
+            ("select 1 /* never ends", "select ? …"),
+            ("select 'ä', \"ö\"", "select ?, \"ö\""),
+        ] {
+            assert_eq!(outline(sql, true), outlined, "{sql}");
+        }
+    }
+
+    #[test]
+    fn values_are_left_out_of_documents() {
+        for (document, outlined) in [
+            (
+                "{ getAlbums(where: {title: \"x \\\" y\"}, limit: 5) { id } } # secret",
+                "{ getAlbums(where: {title: ?}, limit: ?) { id } }",
+            ),
+            ("{ a(b: \"\"\"secret \" \"\"\") }", "{ a(b: ?) }"),
+            ("{ a(b: $c) }", "{ a(b: $c) }"),
+            ("{ a(b: \"never ends) }", "{ a(b: …"),
+        ] {
+            assert_eq!(outline(document, false), outlined, "{document}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_outlined_by_what_it_asks() {
+        for (body, outlined) in [
+            (r#"{"q":"select 1"}"#, Some("select ?")),
+            (
+                r#"[{"q":"select 1"},{"q":"select 2"}]"#,
+                Some("select ? (and 1 more)"),
+            ),
+            (
+                r#"{"query":"{ a }","variables":{"x":"secret"}}"#,
+                Some("{ a }"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"m","params":{"a":"secret"}}"#,
+                Some("m"),
+            ),
+            ("{}", None),
+            ("[]", None),
+            ("not json", None),
+        ] {
+            assert_eq!(of_body(body.as_bytes()).as_deref(), outlined, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        let outlined = outline(&"select a, ".repeat(1_000), true);
+        assert!(outlined.len() < LONGEST + 20 && outlined.ends_with('…'));
+    }
+}

@@ -1,0 +1,40 @@
+//! `GET /api/v4/activity`: what the owner sees of recent requests.
+
+use serde_json::json;
+
+use crate::fixture::Api;
+
+#[tokio::test]
+async fn the_owner_sees_counts_and_failed_statements_without_values() {
+    let api = Api::start().await;
+    let owner = json!({"access_token": api.token("demo").await});
+    let refused = json!({"q": "copy secrets from 'a file'"});
+    assert_eq!(api.sql(&refused).await.status, 403);
+    let unknown = json!({"query": "{ nowhere(a: \"secret\") { id } }"});
+    api.post("/api/graphql/schema/public", &unknown).await;
+    let answer = api.get_as("/api/v4/activity", &owner).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(!answer.text().contains("a file") && !answer.text().contains("\\\"secret"));
+    let shown = answer.json();
+    let sum = |name: &str| -> u64 {
+        let counts = shown[name].as_array().unwrap();
+        assert_eq!(counts.len(), 300);
+        counts.iter().map(|count| count.as_u64().unwrap()).sum()
+    };
+    assert_eq!((sum("requests"), sum("errors")), (2, 2), "{shown}");
+    let copy = &shown["statements"][1];
+    assert_eq!(copy["statement"], "copy secrets from ?");
+    assert_eq!(copy["error"], "STATEMENT_NOT_ALLOWED");
+    assert_eq!(copy["role"], "demo/guest");
+    assert_eq!(copy["route"], "/api/v4/sql");
+    assert_eq!(shown["feed"], json!(null));
+}
+
+#[tokio::test]
+async fn nobody_else_sees_them() {
+    let api = Api::start().await;
+    let alice = json!({"access_token": api.token("alice").await});
+    let answer = api.get_as("/api/v4/activity", &alice).await;
+    assert_eq!(answer.error().0, 403);
+    assert_eq!(api.get("/api/v4/activity").await.error().0, 401);
+}
