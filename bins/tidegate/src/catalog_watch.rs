@@ -12,7 +12,7 @@ use tidegate_catalog::load::{self, Roles, RolesChange};
 use tidegate_catalog::{Catalogs, Telling, Watched};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
-use tidegate_service::{Control, Silence};
+use tidegate_service::{Control, ListenEnd};
 use tidegate_sql::{BoxFuture, DatabaseName, Terms};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -327,13 +327,13 @@ async fn listen(
             // Nobody may be watching any more.
             drop(tell.send((database.clone(), Event::Told)));
         };
-        let silence = control.announcements(&database, said).await;
-        if matches!(silence, Ok(Silence::NoRoom)) {
+        let silence = control.ddl_notifications(&database, said).await;
+        if matches!(silence, Ok(ListenEnd::NoRoom)) {
             drop(tell.send((database.clone(), Event::Crowded)));
             tokio::time::sleep(RETRY_ROOM).await;
             continue;
         }
-        if !matches!(silence, Ok(Silence::NoTrigger)) {
+        if !matches!(silence, Ok(ListenEnd::NoTrigger)) {
             tracing::debug!(%database, ?silence, "the database tells nothing of its definitions");
         }
         drop(tell.send((database.clone(), Event::Silent)));

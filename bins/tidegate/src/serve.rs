@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_admin::doctor::Verdict;
+use tidegate_admin::doctor::Severity;
 use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_mail::SmtpMailer;
@@ -187,7 +187,7 @@ async fn log_missing(service: &Service, settings: &Settings) -> Result {
         .examine(feed::source(settings, &replication))
         .await?
     {
-        if finding.verdict == Verdict::Missing {
+        if finding.verdict == Severity::Missing {
             tracing::warn!(
                 problem = finding.text,
                 sql = finding.sql,

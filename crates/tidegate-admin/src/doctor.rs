@@ -25,14 +25,14 @@ pub struct Finding {
     /// What was checked, or what is wrong.
     pub text: String,
     /// How bad it is.
-    pub verdict: Verdict,
+    pub verdict: Severity,
     /// What sets it right.
     pub sql: Option<String>,
 }
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum Severity {
     /// As it should be.
     Good,
     /// What no check can tell, and an operator should know.
@@ -47,7 +47,7 @@ impl Finding {
     fn good(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            verdict: Verdict::Good,
+            verdict: Severity::Good,
             sql: None,
         }
     }
@@ -55,7 +55,7 @@ impl Finding {
     fn advice(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
         Self {
             text: text.into(),
-            verdict: Verdict::Advice,
+            verdict: Severity::Advice,
             sql: sql.into(),
         }
     }
@@ -63,7 +63,7 @@ impl Finding {
     fn missing(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
         Self {
             text: text.into(),
-            verdict: Verdict::Missing,
+            verdict: Severity::Missing,
             sql: sql.into(),
         }
     }
@@ -135,7 +135,7 @@ impl Admin {
             FeedLogin::Outbox => Vec::new(),
         };
         let mut wanting = findings.into_iter();
-        let wanting = wanting.find(|finding| finding.verdict != Verdict::Good);
+        let wanting = wanting.find(|finding| finding.verdict != Severity::Good);
         Ok(wanting.map(|finding| finding.text))
     }
 }

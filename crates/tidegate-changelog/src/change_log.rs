@@ -71,7 +71,7 @@ pub trait ChangeLog: Send + Sync {
     /// that is captured: the table's OID; marks of the capture of its INSERTs, separated by commas,
     /// of which at least one stays as long as no change was missed; the same for its UPDATEs and
     /// DELETEs; and whether every statement that writes to the table works in spite of the capture.
-    fn standing(&self) -> &'static str;
+    fn health_query(&self) -> &'static str;
 
     /// Ends the capture of all tables except `kept`, and restores what was changed for it.
     fn release<'a>(

@@ -89,7 +89,7 @@ impl<K: Connector> Inner<K> {
         report(key, failure);
         let now = Instant::now();
         let (probe, shared) = self.change(|state, actions| {
-            // Before nobody waits for the role any more and it is forgotten.
+            // Read this first: a role for which no request waits is removed.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.end(key, Phase::Opening);
@@ -175,7 +175,7 @@ fn report(key: &Key, failure: &OpenError) {
 }
 
 impl<K: Connector> State<K> {
-    /// Draws the conclusions of a failed attempt; answers whether somebody must probe now.
+    /// Handles a failed attempt; returns whether the server must be probed now.
     fn take_in(
         &mut self,
         key: &Key,

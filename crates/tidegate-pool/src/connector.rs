@@ -69,7 +69,7 @@ pub trait Connector: Send + Sync + 'static {
     /// Whether an idle connection is still open. Asked before it is lent; must not block.
     fn is_open(&self, connection: &mut Self::Connection) -> bool;
 
-    /// What a connection needs before somebody else may have it. Must not block.
+    /// What a connection needs before its next use. Must not block.
     fn condition(&self, connection: &mut Self::Connection) -> Condition;
 
     /// Whether the server may still work for a connection that is good for nothing any more. It
@@ -142,7 +142,7 @@ pub enum OpenError {
         #[source]
         cause: Cause,
     },
-    /// The database does not exist (3D000), or lets nobody in (55000).
+    /// The database does not exist (3D000), or accepts no connections (55000).
     #[error("the database is not there")]
     NoDatabase,
     /// Something else, which is our fault.
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_role_that_pg_hba_conf_refuses_is_told_so_without_an_address() {
+    fn a_role_that_pg_hba_conf_refuses_gets_an_error_without_an_address() {
         let said = Rejection {
             sqlstate: "28000".to_owned(),
             message: "pg_hba.conf rejects connection for host \"10.0.0.7\"".to_owned(),

@@ -48,15 +48,15 @@ impl<K: Connector> Lease<K> {
         &self.entry().key
     }
 
-    /// Whether somebody waits whom this connection could serve when it comes back, or it is to be
-    /// closed then. Requests of a role that has several are better off sharing it.
+    /// Whether a waiting request could use this connection when it is returned, or it is to be closed
+    /// then. Requests of a role that has several are better off sharing it.
     pub fn is_missed(&self) -> bool {
         let state = self.inner.state.lock();
         let now = Instant::now();
         let own_may_wait = state.settings.of_user() >= SEVERAL;
         let role = state.role(self.key());
         let own_waits = role.is_some_and(|role| !role.waiters.is_empty());
-        state.is_wanted_elsewhere(self.key(), now)
+        state.is_wanted_by_another_role(self.key(), now)
             || (own_waits && !own_may_wait)
             || state.is_retired(self.entry(), now)
     }

@@ -129,8 +129,7 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// Tells the pool that PostgreSQL answers again, as somebody else has found out; requests
-    /// open connections at once instead of waiting for the pool's next probe.
+    /// Reports that PostgreSQL answers again, as was found out elsewhere. Requests then open connections at once instead of waiting for the pool's next probe.
     pub fn resume(&self) {
         let now = Instant::now();
         self.inner.change(|state, actions| {
@@ -201,7 +200,7 @@ impl<K: Connector> Inner<K> {
                 let closing = self.connector.close(entry.connection);
                 self.runtime.spawn(timeout(self.limits.reset, closing));
             }
-            // When nobody waits any more, dropping the lease gives the connection to the next.
+            // If the request has gone, dropping the lease returns the connection to the pool.
             Action::Lend(reply, entry, changed) => {
                 drop(reply.send(Ok(Lease::new(self.clone(), entry, changed))));
             }

@@ -139,8 +139,8 @@ impl<K: Connector> State<K> {
             if let Some(role) = self.role_mut(&key) {
                 role.logged_in = Some(now);
             }
-            // A new connection serves its own role first, whoever else waits.
-            self.lend(&key, now, actions);
+            // A new connection serves its own role first, even if requests of others wait.
+            self.check_out(&key, now, actions);
         }
         self.balance(now, actions);
     }
@@ -158,7 +158,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Gives an idle connection to the request of its role that has waited longest, if any.
-    fn lend(&mut self, key: &Key, now: Instant, actions: &mut Vec<Action<K>>) {
+    fn check_out(&mut self, key: &Key, now: Instant, actions: &mut Vec<Action<K>>) {
         let event = self.next_event();
         let Some(role) = self.role_mut(key) else {
             return;
@@ -189,7 +189,7 @@ impl<K: Connector> State<K> {
             && let Some(step) = self.next_step(now)
         {
             match step {
-                Step::Lend(key) => self.lend(&key, now, actions),
+                Step::Lend(key) => self.check_out(&key, now, actions),
                 Step::Open(key) => {
                     let serial = self.count_opening(&key);
                     actions.push(Action::Open(key, serial, None));
@@ -260,7 +260,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Whether a request of another role waits that could be served if this connection came back.
-    pub(super) fn is_wanted_elsewhere(&self, key: &Key, now: Instant) -> bool {
+    pub(super) fn is_wanted_by_another_role(&self, key: &Key, now: Instant) -> bool {
         let share = self.settings.per_tenant();
         self.tenants
             .iter()

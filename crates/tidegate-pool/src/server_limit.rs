@@ -20,10 +20,10 @@ const FORGET: Duration = Duration::from_mins(1);
 /// tried. If it works, the next may follow at once; if not, a second later again.
 #[derive(Default)]
 pub(super) struct ServerLimit {
-    found: Option<Found>,
+    found: Option<LimitFound>,
 }
 
-struct Found {
+struct LimitFound {
     connections: usize,
     retry_at: Instant,
     cause: Cause,
@@ -33,7 +33,7 @@ impl ServerLimit {
     /// PostgreSQL refused a login; the pool holds this many connections without it. Returns
     /// whether no limit was known.
     pub(super) fn refused(&mut self, held: usize, cause: Cause, now: Instant) -> bool {
-        let found = Found {
+        let found = LimitFound {
             connections: held,
             retry_at: now + RETRY,
             cause,

@@ -26,7 +26,7 @@ pub struct PoolStats {
 pub struct RoleStats {
     /// The database and the role.
     pub key: Key,
-    /// Connections that nobody uses.
+    /// Connections that are not in use.
     pub idle: usize,
     /// Connections that requests use.
     pub lent: usize,
@@ -41,8 +41,8 @@ pub struct RoleStats {
 }
 
 impl PoolStats {
-    /// Connections for which somebody or PostgreSQL still works: lent, being reset, or good for
-    /// nothing any more while their last statement runs on.
+    /// Connections that a request or PostgreSQL still uses: checked out, being reset, or to be closed
+    /// while their last statement still runs.
     pub fn busy(&self) -> usize {
         let of = |role: &RoleStats| role.lent + role.resetting + role.leaving;
         self.roles.iter().map(of).sum()

@@ -14,7 +14,7 @@ use tidegate_sql::{
     RoleName, RowSink, Sharing, Statement, Terms,
 };
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Fate, Secret, StartupPins, Terminator};
+use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator};
 
 /// The role `reader` has a password that we know; a service derives it by `role_password`.
 struct OneRole;
@@ -35,8 +35,8 @@ impl Credentials for OneRole {
 struct Patience;
 
 impl Terminator for Patience {
-    fn terminate(&self, _backend: Backend) -> BoxFuture<'_, Fate> {
-        Box::pin(std::future::ready(Fate::Unknown))
+    fn terminate(&self, _backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
+        Box::pin(std::future::ready(TerminateOutcome::Unknown))
     }
 }
 

@@ -9,14 +9,14 @@ use tokio_postgres::config::SslMode;
 use super::refusal;
 use super::tls::Tls;
 
-/// What every session of the service starts with. Nothing is found by an unqualified name, so
-/// that nobody's look-alike is; nothing runs for long; a database that is read-only by default is
+/// What every session of the service starts with. Unqualified names find
+/// nothing, so that no object of a user's is used by mistake; nothing runs for long; a database that is read-only by default is
 /// administered all the same.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=off";
 
-/// As [`CONTROL`], but it writes nothing: for the catalog of somebody else's database.
+/// As [`CONTROL`], but it writes nothing: for the catalog of a tenant's database.
 pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=on";

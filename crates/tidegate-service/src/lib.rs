@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-mod announcement;
 mod connect;
+mod ddl_notifications;
 mod limits;
 mod link;
 mod lock_table;
@@ -29,13 +29,15 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
-pub use announcement::{Announcement, DECIDE_SQL, Silence, install, source};
+pub use ddl_notifications::{DECIDE_SQL, DdlNotification, ListenEnd, install, source};
 pub use limits::Limits;
 pub use notices::{CHANNEL, Notice};
 pub use role_mark::ROLE_MARK;
 
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, ConnectError, Fate, Terminator, is_lock_table_full};
+use tidegate_wire::{
+    Backend, Config, ConnectError, TerminateOutcome, Terminator, is_lock_table_full,
+};
 
 use connect::{CATALOG, CONTROL};
 use limits::Permits;
@@ -136,7 +138,7 @@ impl Control {
         }
     }
 
-    async fn session(&self, who: &Principal) -> Result<session::Session> {
+    async fn session(&self, who: &Principal) -> Result<session::ServiceSession> {
         match who {
             Principal::Control => self.main.session().await,
             Principal::Catalog(database) => {
@@ -222,11 +224,15 @@ impl Control {
         }
     }
 
-    async fn end(&self, backend: &Backend) -> Result<Fate> {
+    async fn end(&self, backend: &Backend) -> Result<TerminateOutcome> {
         let session = self.rescue.session().await?;
         let told = session.terminate(backend).await?;
         session.release();
-        Ok(if told { Fate::Told } else { Fate::Gone })
+        Ok(if told {
+            TerminateOutcome::Requested
+        } else {
+            TerminateOutcome::Gone
+        })
     }
 }
 
@@ -342,14 +348,14 @@ impl Terminator for Control {
         self.lock_table.request();
     }
 
-    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate> {
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         Box::pin(async move {
             let ending = within(Some(Instant::now() + TERMINATE), self.end(&backend));
             let fate = ending.await.unwrap_or_else(|error| {
                 warn!(?backend, %error, "a backend could not be terminated");
-                Fate::Unknown
+                TerminateOutcome::Unknown
             });
-            if fate == Fate::Told {
+            if fate == TerminateOutcome::Requested {
                 warn!(
                     ?backend,
                     "terminated a backend that ignored a cancel request"

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::connect::settings;
 use super::refusal;
-use super::session::Session;
+use super::session::ServiceSession;
 use super::tls::Tls;
 
 /// How long work of the service waits for one of its connections.
@@ -112,14 +112,14 @@ impl Link {
     }
 
     /// A connection on which nothing runs.
-    pub(super) async fn session(&self) -> Result<Session> {
+    pub(super) async fn session(&self) -> Result<ServiceSession> {
         if self.pool.status().available == 0 {
             self.reach.check()?;
         }
         match self.pool.get().await {
             Ok(object) => {
                 self.reach.succeeded();
-                Ok(Session::new(object, self.tls.clone()))
+                Ok(ServiceSession::new(object, self.tls.clone()))
             }
             Err(PoolError::Timeout(deadpool_postgres::TimeoutType::Wait)) => {
                 Err(Error::PoolTimeout {

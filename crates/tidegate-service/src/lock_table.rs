@@ -107,7 +107,7 @@ impl LockTable {
         self.wanted.notify_one();
     }
 
-    /// Asks for room and waits until somebody has looked.
+    /// Asks for room and waits until the lock table was checked.
     pub(super) async fn relieve(&self) {
         let mut looks = self.looks.subscribe();
         self.request();

@@ -17,14 +17,14 @@ use super::link::Reach;
 /// The channel of the notices.
 pub const CHANNEL: &str = "tidegate";
 /// The longest pause between attempts to listen again: a node that does not listen serves from
-/// caches that nobody drops.
+/// stale caches.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// What a listener hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Listening has begun, for the first time or again. What was said before is lost, so
-    /// whatever notices keep fresh must be read anew.
+    /// Listening has begun, for the first time or again. Earlier notifications are lost, so caches
+    /// that depend on them must be invalidated.
     Listening,
     /// What a node said.
     Said(Arc<str>),
@@ -73,7 +73,7 @@ async fn hear(
                 started.map_err(|error| super::refusal::of_connection(&error))?;
                 listening = true;
                 connected();
-                // Nobody may be listening to us yet.
+                // There may be no receiver yet.
                 drop(notices.send(Notice::Listening));
             }
             message = messages.next() => match message {

@@ -1,4 +1,4 @@
-//! A pooled connection of the service while somebody uses it.
+//! A pooled connection of the service while it is checked out.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ const CANCEL: Duration = Duration::from_secs(5);
 
 /// A connection. Unless it was released, dropping it cancels what runs and closes it: what is
 /// not certain is not lent again.
-pub(super) struct Session {
+pub(super) struct ServiceSession {
     object: Option<Object>,
     tls: Tls,
     /// Its part of the connections that there may be.
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
-impl Session {
+impl ServiceSession {
     pub(super) fn new(object: Object, tls: Tls) -> Self {
         Self {
             object: Some(object),
@@ -60,8 +60,8 @@ impl Session {
         done.map_err(|error| refusal::of_statement(&error, None))
     }
 
-    /// Ends a server process; answers whether there is one. A process id may be somebody else's by
-    /// now, so the role must be the same, or dropped meanwhile; it is never our own.
+    /// Ends a server process; returns whether there is one. The process id may have been reused, so
+    /// the role must be the same, or dropped meanwhile; it is never our own.
     pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
         const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
             FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
@@ -160,7 +160,7 @@ async fn push(
     }
 }
 
-impl Drop for Session {
+impl Drop for ServiceSession {
     fn drop(&mut self) {
         let Some(object) = self.object.take() else {
             return;

@@ -5,18 +5,18 @@ use tidegate_sql::{
 };
 use tokio::time::Instant;
 
-use super::session::Session;
+use super::session::ServiceSession;
 use super::within;
 
 /// An open transaction; dropping it closes its connection, which rolls back.
 pub(super) struct ServiceTransaction {
-    session: Session,
+    session: ServiceSession,
     deadline: Option<Instant>,
     failed: bool,
 }
 
 impl ServiceTransaction {
-    pub(super) fn new(session: Session, deadline: Option<Instant>) -> Self {
+    pub(super) fn new(session: ServiceSession, deadline: Option<Instant>) -> Self {
         Self {
             session,
             deadline,

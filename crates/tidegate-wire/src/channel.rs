@@ -14,7 +14,7 @@ use super::stream::Stream;
 
 /// A send buffer that grew beyond this is given back when it is empty.
 const KEPT: usize = 256 << 10;
-/// So many bytes of a stream that is abandoned are read, which is more than buffers hold.
+/// The most bytes that are drained from an abandoned stream; larger than any socket buffer.
 const ENOUGH: usize = 16 << 20;
 
 /// Why nothing came.
@@ -36,7 +36,7 @@ impl From<io::Error> for Halt {
 #[derive(Debug)]
 pub struct Channel {
     stream: Stream,
-    /// What is to be sent. Whoever writes messages appends them here.
+    /// What is to be sent. Messages are appended here.
     pub outbound: BytesMut,
     /// What has come.
     pub inbound: Inbound,
@@ -85,10 +85,10 @@ impl Channel {
         }
     }
 
-    /// Listens to nothing until then: what comes meanwhile wakes nobody, and is read at once. May
-    /// be dropped; whoever goes on calls it again, or [`Channel::listen`].
-    pub async fn rest(&mut self, until: Instant) -> io::Result<()> {
-        self.stream.hush()?;
+    /// Pauses reading until then; data that arrives meanwhile is read in one go. The future may be
+    /// dropped; after that, call this again or [`Channel::listen`].
+    pub async fn pause(&mut self, until: Instant) -> io::Result<()> {
+        self.stream.pause_reads()?;
         tokio::time::sleep_until(until).await;
         self.listen()
     }
@@ -106,8 +106,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Gives up what was to be sent, and waits until the other side has closed the stream. What
-    /// comes meanwhile is thrown away; who sends very much notices by itself that nobody reads.
+    /// Drops what was to be sent, and waits until the other side has closed the stream. What arrives
+    /// is discarded, up to a limit; a server that sends more finds the stream closed.
     pub async fn abandon(mut self) -> io::Result<()> {
         self.stream.listen()?;
         self.stream.end()?;
@@ -156,18 +156,18 @@ impl Channel {
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // `read_buf` keeps nothing between polls, so a future for one poll is enough.
-        let read = pin!(self.stream.read_buf(self.inbound.spare()));
+        let read = pin!(self.stream.read_buf(self.inbound.read_buffer()));
         match ready!(read.poll(cx))? {
             0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             _ => Poll::Ready(Ok(())),
         }
     }
 
-    /// Whether PostgreSQL has closed the stream, or said something nobody asked for, since the
-    /// last answer. Never blocks.
-    pub fn has_stirred(&mut self) -> bool {
-        let mut nobody = Context::from_waker(Waker::noop());
-        self.inbound.has_more() || self.poll_receive(&mut nobody).is_ready()
+    /// Whether PostgreSQL has closed the stream or sent an unsolicited message since the last
+    /// response. Never blocks.
+    pub fn is_readable(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        self.inbound.has_more() || self.poll_receive(&mut context).is_ready()
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
         TlsAcceptor::from(Arc::new(server))
     }
 
-    /// Sends as long as somebody takes it, and reads nothing.
+    /// Sends until the stream is closed, and reads nothing.
     async fn talk(mut tcp: TcpStream) -> io::Result<()> {
         let mut request = [0; 8];
         tcp.read_exact(&mut request).await?;

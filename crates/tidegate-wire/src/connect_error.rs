@@ -27,8 +27,8 @@ pub enum ConnectError {
     /// has made for itself.
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
     Spoilt(Box<Rejection>),
-    /// PostgreSQL keeps the role's password as an MD5 hash: somebody else has set it, for ours are
-    /// kept for SCRAM.
+    /// PostgreSQL stores the role's password as an MD5 hash: it was not set by Tidegate, which uses
+    /// SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
     /// TLS was asked for and could not be had.
@@ -42,7 +42,7 @@ pub enum ConnectError {
     Protocol(String),
 }
 
-/// What a refused connection means for whoever wanted one.
+/// What a refused connection means for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFault {
     /// The database is not there, or this administrator may not connect to it.
@@ -99,7 +99,7 @@ impl ConnectError {
             Self::Refused(mut said)
                 if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
             {
-                // It is the answer to whoever wanted to come in, not the loss of a session.
+                // It answers an attempt to log in; no session is lost.
                 said.fatal = false;
                 Self::Barred(said)
             }
@@ -136,8 +136,8 @@ pub fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
 }
 
-/// The same of what PostgreSQL says of a statement. `configuration_limit_exceeded` is then a limit
-/// that somebody set for it, `temp_file_limit`: to try again does not help, and nothing is away.
+/// The same for the error of a statement. `configuration_limit_exceeded` is then a limit that was set
+/// for it, `temp_file_limit`: a retry does not help, and PostgreSQL is not down.
 pub fn is_outage_of_statement(sqlstate: &str) -> bool {
     is_outage(sqlstate) && sqlstate != "53400"
 }

@@ -65,14 +65,14 @@ impl Inbound {
     }
 
     /// The buffer with room for a read.
-    pub fn spare(&mut self) -> &mut BytesMut {
+    pub fn read_buffer(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < READ / 4 {
             self.buffer.reserve(READ);
         }
         &mut self.buffer
     }
 
-    /// Whether bytes have come that nobody has looked at.
+    /// Whether unread bytes follow the current message.
     pub fn has_more(&self) -> bool {
         self.buffer.len() > self.current
     }
@@ -95,7 +95,7 @@ mod tests {
         for cut in 0..bytes.len() {
             let (mut inbound, mut seen) = (Inbound::default(), Vec::new());
             for part in [&bytes[..cut], &bytes[cut..]] {
-                inbound.spare().extend_from_slice(part);
+                inbound.read_buffer().extend_from_slice(part);
                 while let Some(tag) = inbound.advance().unwrap() {
                     seen.push((tag, inbound.body().to_vec()));
                 }
@@ -114,7 +114,7 @@ mod tests {
         for length in [[0, 0, 0, 3], [0xff; 4], [0x7f, 0, 0, 0]] {
             let mut inbound = Inbound::default();
             inbound
-                .spare()
+                .read_buffer()
                 .extend_from_slice(&[b'D', length[0], length[1], length[2], length[3]]);
             assert!(inbound.advance().is_err(), "{length:?}");
         }

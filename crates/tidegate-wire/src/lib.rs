@@ -25,4 +25,4 @@ pub use connect_error::{
 };
 pub use login::log_in;
 pub use startup::StartupPins;
-pub use terminator::{Backend, Fate, Terminator};
+pub use terminator::{Backend, TerminateOutcome, Terminator};

@@ -112,7 +112,7 @@ async fn prove(
             sasl::SCRAM_SHA_256_PLUS,
             ChannelBinding::tls_server_end_point(end_point),
         ),
-        // Says that we could, so that the server notices when somebody hid its offer.
+        // Says that we could, so that the server notices when its offer was removed on the way.
         Some(_) => (sasl::SCRAM_SHA_256, ChannelBinding::unrequested()),
         None => (sasl::SCRAM_SHA_256, ChannelBinding::unsupported()),
     };
@@ -127,7 +127,7 @@ async fn prove(
         .map_err(wrong)?;
     scram.update(step(channel, 11).await?).map_err(wrong)?;
     frontend::sasl_response(scram.message(), &mut channel.outbound).map_err(wrong)?;
-    // The server's proof: without it nobody knows who answered.
+    // The server's proof: without it any server could have answered.
     scram.finish(step(channel, 12).await?).map_err(wrong)
 }
 

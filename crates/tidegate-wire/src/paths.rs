@@ -1,4 +1,4 @@
-//! Where the server's files lie is nobody's business who sends statements.
+//! Redacts server file paths from errors shown to clients.
 
 use tidegate_sql::Rejection;
 

@@ -61,7 +61,7 @@ impl ServerError {
     }
 
     /// Whether a type that was asked for by its number is gone.
-    pub fn is_lost_type(&self) -> bool {
+    pub fn is_missing_type(&self) -> bool {
         self.is("42704") || self.is("XX000")
     }
 

@@ -1,4 +1,4 @@
-//! Session settings that nobody can change for good.
+//! Session settings that neither roles nor statements can change for good.
 
 /// What the startup packet pins: these values win over `ALTER ROLE … SET` and are what `RESET`
 /// returns to (PostgreSQL, "Parameter Interaction via the Configuration File" and "RESET").
@@ -7,8 +7,8 @@ pub struct StartupPins {
     /// The `search_path` configured for the role in the database; PostgreSQL's default when
     /// absent.
     pub search_path: Option<String>,
-    /// Settings that the role must not decide either, where strangers share it. They give way to
-    /// the others.
+    /// Settings that the role must not decide either, where anonymous callers share it. The others
+    /// take precedence.
     pub defaults: Vec<(String, String)>,
     /// `server_version_num`; 0 when unknown, then settings of newer versions are left out.
     pub server_version: u32,

@@ -29,13 +29,13 @@ pub enum Stream {
     Unix(UnixStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
-    /// Nobody is told when something comes; see [`Stream::hush`].
-    Hushed(Hushed),
+    /// Readiness is not watched; see [`Stream::pause_reads`].
+    Paused(PausedStream),
 }
 
 /// A stream whose readiness is not watched.
 #[derive(Debug)]
-pub enum Hushed {
+pub enum PausedStream {
     /// Plain TCP.
     Tcp(std::net::TcpStream),
     /// A Unix socket.
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Stream {
             Self::Tcp(_) => "Tcp",
             Self::Unix(_) => "Unix",
             Self::Tls(_) => "Tls",
-            Self::Hushed(_) => "Hushed",
+            Self::Paused(_) => "Paused",
         })
     }
 }
@@ -94,7 +94,7 @@ impl Stream {
         tcp.write_all(&request)
             .await
             .map_err(ConnectError::Unreachable)?;
-        // Exactly one byte: whatever came with it would have been sent by somebody in between.
+        // Exactly one byte: more bytes would have been sent by an attacker in between.
         match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
             b'S' => {}
             _ if config.tls == TlsMode::Prefer => return Ok(Self::Tcp(tcp)),
@@ -120,17 +120,17 @@ impl Stream {
         }
     }
 
-    /// Whether nobody can listen in.
+    /// Whether no one on the network can read what is sent.
     pub fn is_private(&self) -> bool {
-        !matches!(self, Self::Tcp(_) | Self::Hushed(Hushed::Tcp(_)))
+        !matches!(self, Self::Tcp(_) | Self::Paused(PausedStream::Tcp(_)))
     }
 
-    /// From now on what comes wakes nobody: each wake costs both processes, the sender too. An
-    /// encrypted stream stays as it is. Reading and writing fail until [`Stream::listen`].
-    pub fn hush(&mut self) -> io::Result<()> {
-        *self = match std::mem::replace(self, Self::Hushed(Hushed::Lost)) {
-            Self::Tcp(stream) => Self::Hushed(Hushed::Tcp(stream.into_std()?)),
-            Self::Unix(stream) => Self::Hushed(Hushed::Unix(stream.into_std()?)),
+    /// Stops watching for readiness: each wake-up costs both processes, the sender too. An encrypted
+    /// stream stays as it is. Reading and writing fail until [`Stream::listen`].
+    pub fn pause_reads(&mut self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Self::Paused(PausedStream::Lost)) {
+            Self::Tcp(stream) => Self::Paused(PausedStream::Tcp(stream.into_std()?)),
+            Self::Unix(stream) => Self::Paused(PausedStream::Unix(stream.into_std()?)),
             other => other,
         };
         Ok(())
@@ -143,18 +143,18 @@ impl Stream {
             Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
             Self::Unix(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
             Self::Tls(stream) => SockRef::from(stream.get_ref().0).shutdown(Shutdown::Write),
-            Self::Hushed(_) => Err(io::ErrorKind::NotConnected.into()),
+            Self::Paused(_) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
-    /// Ends what [`Stream::hush`] began.
+    /// Ends what [`Stream::pause_reads`] began.
     pub fn listen(&mut self) -> io::Result<()> {
-        if !matches!(self, Self::Hushed(_)) {
+        if !matches!(self, Self::Paused(_)) {
             return Ok(());
         }
-        *self = match std::mem::replace(self, Self::Hushed(Hushed::Lost)) {
-            Self::Hushed(Hushed::Tcp(stream)) => Self::Tcp(TcpStream::from_std(stream)?),
-            Self::Hushed(Hushed::Unix(stream)) => Self::Unix(UnixStream::from_std(stream)?),
+        *self = match std::mem::replace(self, Self::Paused(PausedStream::Lost)) {
+            Self::Paused(PausedStream::Tcp(stream)) => Self::Tcp(TcpStream::from_std(stream)?),
+            Self::Paused(PausedStream::Unix(stream)) => Self::Unix(UnixStream::from_std(stream)?),
             other => other,
         };
         Ok(())
@@ -177,7 +177,7 @@ macro_rules! each {
             Stream::Tcp($stream) => $call,
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
-            Stream::Hushed(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            Stream::Paused(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     };
 }

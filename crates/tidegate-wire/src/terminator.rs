@@ -5,7 +5,7 @@ use tidegate_sql::{BoxFuture, RoleName};
 /// Identifies a server process (PostgreSQL, `BackendKeyData`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Backend {
-    /// As whom it was logged in. After a failover the process id may be somebody else's.
+    /// The role that logged in. After a failover the process id may belong to another backend.
     pub role: RoleName,
     /// Its process id, as `pg_terminate_backend` takes it.
     pub process_id: i32,
@@ -23,14 +23,14 @@ impl std::fmt::Debug for Backend {
     }
 }
 
-/// What is known of a backend that was to be ended.
+/// What is known of a backend that was to be terminated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum TerminateOutcome {
     /// PostgreSQL has no such process, or not any more.
     Gone,
-    /// It was told to end, which takes as long as it does not listen.
-    Told,
-    /// Nobody could be asked.
+    /// It was asked to end, which it does when it next checks for interrupts.
+    Requested,
+    /// PostgreSQL could not be asked.
     Unknown,
 }
 
@@ -38,7 +38,7 @@ pub enum Fate {
 pub trait Terminator: Send + Sync {
     /// Calls `pg_terminate_backend` for a process of that role. A failure is logged where it
     /// happens.
-    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate>;
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome>;
 
     /// Hears that a statement or a login found PostgreSQL's lock table full. Waits for nothing.
     fn lock_table_is_full(&self) {}

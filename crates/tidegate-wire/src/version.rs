@@ -88,7 +88,7 @@ pub fn has_parameter_privileges(version: u32) -> bool {
 /// Whether decoding goes on with what a publication was like, behind a transaction that was open
 /// while it changed.
 pub fn keeps_old_publications(version: u32) -> bool {
-    let mended = match version / 10_000 {
+    let fixed_in = match version / 10_000 {
         13 => 21,
         14 => 18,
         15 => 13,
@@ -96,7 +96,7 @@ pub fn keeps_old_publications(version: u32) -> bool {
         17 => 5,
         _ => 0,
     };
-    version % 10_000 < mended
+    version % 10_000 < fixed_in
 }
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn publications_are_kept_by_minor_versions_before_the_mend() {
+    fn publications_are_kept_by_minor_versions_before_the_fix() {
         for (version, keeps) in [
             (130_020, true),
             (130_021, false),

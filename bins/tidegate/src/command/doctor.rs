@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_admin::doctor::{Finding, Verdict};
+use tidegate_admin::doctor::{Finding, Severity};
 use tidegate_admin::{Admin, RolePasswords};
 use tidegate_oauth::MasterKey;
 
@@ -37,7 +37,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     print(report(&findings))?;
     let missing = findings
         .iter()
-        .filter(|finding| finding.verdict == Verdict::Missing)
+        .filter(|finding| finding.verdict == Severity::Missing)
         .count();
     if missing == 0 {
         return Ok(());
@@ -53,15 +53,15 @@ async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     let kept = admin.kept_fingerprint().await?;
     let (verdict, text) = match kept {
         None => (
-            Verdict::Good,
+            Severity::Good,
             "no control database that could be read knows another master key",
         ),
         Some(kept) if kept == master.fingerprint() => (
-            Verdict::Good,
+            Severity::Good,
             "the master key is the one of the control database",
         ),
         Some(_) => (
-            Verdict::Missing,
+            Severity::Missing,
             "the master key is not the one that the control database was set up with: `serve` \
              refuses it; give the right one in master_key_file",
         ),
@@ -78,7 +78,7 @@ fn no_master_key() -> Finding {
         text: "there is no master key, and `serve` needs one: make it with `tidegate key init \
                FILE` and name the file in master_key_file"
             .to_owned(),
-        verdict: Verdict::Missing,
+        verdict: Severity::Missing,
         sql: None,
     }
 }
@@ -92,13 +92,13 @@ fn report(findings: &[Finding]) -> String {
     } in findings
     {
         let mark = match verdict {
-            Verdict::Good => "ok     ",
-            Verdict::Note => "note   ",
-            Verdict::Advice => "advice ",
-            Verdict::Missing => "MISSING",
+            Severity::Good => "ok     ",
+            Severity::Note => "note   ",
+            Severity::Advice => "advice ",
+            Severity::Missing => "MISSING",
         };
         let _ = writeln!(text, "{mark}  {}", super::line(said));
-        if *verdict == Verdict::Good {
+        if *verdict == Severity::Good {
             continue;
         }
         for line in sql.iter().flat_map(|sql| sql.lines()) {

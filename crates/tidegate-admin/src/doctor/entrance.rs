@@ -6,7 +6,7 @@ use super::super::role::Existing;
 use super::super::script::Script;
 use super::super::session::Session;
 use super::super::{authenticator, group, tenant, users_role};
-use super::kept::{Entry, KeptTenant, Login, Roles};
+use super::kept::{Entry, KeptTenant, Login, TenantRoles};
 
 impl Login<'_> {
     pub(super) fn there(&self) -> bool {
@@ -16,7 +16,7 @@ impl Login<'_> {
 
 /// The role of all users where it is not there and users would need it. Users of a tenant of an older
 /// release have grants of their own until a node has made the role.
-pub(super) fn needed<'a, 'b>(roles: &'b Roles<'a>) -> Option<&'b Login<'a>> {
+pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.there())?;
     let mut logins = roles.logins.iter();
     let needs = logins.any(|login| !login.there() || login.entry == Entry::Refused);

@@ -4,7 +4,7 @@ use super::super::script::identifier;
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, restricted, tenant};
 use super::kept;
-use super::{FeedLogin, Finding, Verdict, authenticators, logins, present, shared};
+use super::{FeedLogin, Finding, Severity, authenticators, logins, present, shared};
 
 impl Admin {
     /// Checks whether what the control database names is there, what tenants' databases leave open
@@ -19,7 +19,10 @@ impl Admin {
         for tenant in &kept {
             let found = present::examine(&home, tenant, feed).await?;
             // Other faults of a tenant may keep its users out, and are reported already.
-            let refused = if found.iter().all(|finding| finding.verdict == Verdict::Good) {
+            let refused = if found
+                .iter()
+                .all(|finding| finding.verdict == Severity::Good)
+            {
                 logins::refused(self, &home, tenant).await?
             } else {
                 Vec::new()

@@ -98,7 +98,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
 }
 
 /// What is there of a tenant's roles.
-pub(super) struct Roles<'a> {
+pub(super) struct TenantRoles<'a> {
     /// Those that log in.
     pub(super) logins: Vec<Login<'a>>,
     /// The role of all users, unless the tenant's name leaves no room for it.
@@ -172,7 +172,7 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
 
 /// Looks up all roles of a tenant that log in. Authenticators that are not there are among them only
 /// where users are not there either: the service makes them otherwise.
-pub(super) async fn roles<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<Roles<'a>> {
+pub(super) async fn roles<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<TenantRoles<'a>> {
     let names = tenant.logins.iter().chain(&tenant.authenticators);
     let names: Vec<&'a String> = names.chain(&tenant.users_role).collect();
     let rows = home
@@ -208,7 +208,7 @@ pub(super) async fn roles<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<
     if logins.iter().any(is_missing) {
         logins.extend(authenticators.into_iter().filter(is_missing));
     }
-    Ok(Roles { logins, of_users })
+    Ok(TenantRoles { logins, of_users })
 }
 
 /// Looks up which logins of a tenant are in their groups.

@@ -6,14 +6,14 @@ use Part::{Name, Syntax};
 use super::super::script::{Part, Script};
 use super::super::session::Session;
 use super::super::{Result, group, users_role};
-use super::kept::{Entry, KeptTenant, Roles};
+use super::kept::{Entry, KeptTenant, TenantRoles};
 use super::{FeedLogin, Finding, entrance};
 
 /// That a database lets everybody in, and what closes it to all but the tenant and the service.
 pub(super) async fn examine(
     home: &Session,
     kept: &KeptTenant,
-    (roles, feed): (&Roles<'_>, FeedLogin<'_>),
+    (roles, feed): (&TenantRoles<'_>, FeedLogin<'_>),
 ) -> Result<Option<Finding>> {
     let row = home
         .client

@@ -10,7 +10,7 @@ use super::super::script::{Part, Script, identifier};
 use super::super::session::Session;
 use super::super::{Result, group, tenant, users_role};
 use super::entrance::{connect, grantor, is_member, needed, needs_admin_option};
-use super::kept::{Entry, KeptTenant, Login, Membership, Roles, memberships, roles};
+use super::kept::{Entry, KeptTenant, Login, Membership, TenantRoles, memberships, roles};
 use super::{FeedLogin, Finding, open};
 
 /// How many names a finding's text tells.
@@ -61,7 +61,7 @@ fn no_database(kept: &KeptTenant) -> Finding {
 fn absent(
     home: &Session,
     (kept, found): (&KeptTenant, bool),
-    roles: &Roles<'_>,
+    roles: &TenantRoles<'_>,
 ) -> Option<Finding> {
     let mut absent: Vec<_> = roles.logins.iter().filter(|login| !login.there()).collect();
     let mut script = Script::default();
@@ -129,7 +129,7 @@ fn enter(kept: &KeptTenant, role: &str, script: &mut Script) {
 }
 
 /// Roles of the tenant's that Tidegate neither changes nor repairs.
-fn foreign(kept: &KeptTenant, roles: &Roles<'_>) -> Option<Finding> {
+fn foreign(kept: &KeptTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let all = roles.logins.iter().chain(&roles.of_users);
     let foreign = all.filter(|login| login.existing == Existing::Foreign);
     let foreign: Vec<_> = foreign.map(|login| login.role).collect();
@@ -177,7 +177,7 @@ fn ungrouped(home: &Session, kept: &KeptTenant, memberships: &[Membership<'_>]) 
 }
 
 /// Roles that PostgreSQL turns away, as an operator keeps somebody out.
-fn barred(home: &Session, kept: &KeptTenant, found: &Roles<'_>) -> Option<Finding> {
+fn barred(home: &Session, kept: &KeptTenant, found: &TenantRoles<'_>) -> Option<Finding> {
     let (mut roles, mut sql) = (Vec::new(), Vec::new());
     let of_users = found.of_users.as_ref();
     if let Some(closed) = of_users.filter(|role| role.there() && role.entry == Entry::Refused) {
@@ -214,7 +214,7 @@ fn commented(script: &Script) -> String {
 
 /// Users who were granted CONNECT one by one, as an older release did: with thousands of them every
 /// request reads a long list.
-fn granted_one_by_one(kept: &KeptTenant, roles: &Roles<'_>) -> Option<Finding> {
+fn granted_one_by_one(kept: &KeptTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let of_users = kept.users_role.as_ref()?;
     let granted = |login: &&Login<'_>| login.entry == Entry::Granted && is_member(kept, login.role);
     let count = roles.logins.iter().filter(granted).count();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::script::{Script, identifier};
 use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
-use super::{FeedLogin, Finding, Verdict};
+use super::{FeedLogin, Finding, Severity};
 
 /// From which part of the `NOTIFY` queue on there is reason to look who does not read it.
 const QUEUE: f64 = 0.1;
@@ -105,7 +105,7 @@ pub(super) fn memory() -> Finding {
             "one statement can take all memory of PostgreSQL's machine: give PostgreSQL a memory \
                cgroup (systemd: MemoryMax), or set vm.overcommit_memory=2"
                 .to_owned(),
-        verdict: Verdict::Note,
+        verdict: Severity::Note,
         sql: None,
     }
 }

@@ -199,7 +199,7 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
         }
     };
     tokio::select! {
-        silence = control.announcements(&tenant, heard) => panic!("{silence:?}"),
+        silence = control.ddl_notifications(&tenant, heard) => panic!("{silence:?}"),
         told = told => told.unwrap(),
     }
     let ours = "SELECT (SELECT count(*) FROM pg_event_trigger) || ' ' || count(*) \

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use tidegate_admin::doctor::{FeedLogin, Finding, Verdict};
+use tidegate_admin::doctor::{FeedLogin, Finding, Severity};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::Connection;
 use tidegate_wire::{Config, Secret, StartupPins};
@@ -19,7 +19,7 @@ fn bad(findings: &[Finding]) -> Vec<&Finding> {
     findings
         .iter()
         .filter(|finding| !is_of_other_tests(finding))
-        .filter(|finding| finding.verdict == Verdict::Missing)
+        .filter(|finding| finding.verdict == Severity::Missing)
         .collect()
 }
 
@@ -70,7 +70,7 @@ async fn the_printed_sql_sets_right_what_is_missing() {
     assert!(bad(&findings).len() >= 4, "{findings:?}");
     for finding in findings
         .iter()
-        .filter(|finding| finding.verdict != Verdict::Good && !is_of_other_tests(finding))
+        .filter(|finding| finding.verdict != Severity::Good && !is_of_other_tests(finding))
     {
         // Other tests' administrators enter `postgres` as everybody may.
         let shared = finding
@@ -135,7 +135,7 @@ async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administer
         return;
     }
     let missing = found().await.unwrap();
-    assert_eq!(missing.verdict, Verdict::Missing, "{missing:?}");
+    assert_eq!(missing.verdict, Severity::Missing, "{missing:?}");
     let sql = missing.sql.unwrap();
     assert_eq!(
         sql,
@@ -148,7 +148,7 @@ async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administer
     let acting = connect_to("a \"service", "service").await;
     assert_eq!(refusal(&acting, set).await, "42501");
     root.batch_execute(&sql).await.unwrap();
-    assert_eq!(found().await.unwrap().verdict, Verdict::Good);
+    assert_eq!(found().await.unwrap().verdict, Severity::Good);
     acting.batch_execute(set).await.unwrap();
 }
 
@@ -169,11 +169,11 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
         of_it.next().unwrap()
     };
     let closed = of_shut().await;
-    assert_eq!(closed.verdict, Verdict::Advice, "{closed:?}");
+    assert_eq!(closed.verdict, Severity::Advice, "{closed:?}");
     assert!(closed.text.contains("cannot be looked into"), "{closed:?}");
     let root = root("postgres").await;
     root.batch_execute(&closed.sql.unwrap()).await.unwrap();
-    assert_eq!(of_shut().await.verdict, Verdict::Good);
+    assert_eq!(of_shut().await.verdict, Severity::Good);
 }
 
 #[tokio::test]
@@ -296,7 +296,7 @@ async fn a_control_database_of_others_is_left_as_it_is() {
         let [only] = &findings[..] else {
             panic!("{name}: {findings:?}");
         };
-        assert_eq!(only.verdict, Verdict::Missing, "{only:?}");
+        assert_eq!(only.verdict, Severity::Missing, "{only:?}");
         assert!(only.text.contains("cannot be the control"), "{only:?}");
         assert_eq!(only.sql, None);
     }
@@ -332,7 +332,7 @@ async fn users_are_kept_out_of_the_control_database_by_what_it_names() {
     let findings = of_control(&config).await;
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
     let told = |finding: &Finding| {
-        finding.verdict == Verdict::Advice && finding.text.contains("named/ann may connect")
+        finding.verdict == Severity::Advice && finding.text.contains("named/ann may connect")
     };
     assert!(findings.iter().any(told), "{findings:?}");
     inside
@@ -414,16 +414,16 @@ async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
         found.into_iter().find(about).unwrap()
     };
     let unbounded = found().await;
-    assert_eq!(unbounded.verdict, Verdict::Advice, "{unbounded:?}");
+    assert_eq!(unbounded.verdict, Severity::Advice, "{unbounded:?}");
     let sql = "ALTER ROLE \"unbounded/guest\" SET temp_file_limit = '1GB';";
     assert_eq!(unbounded.sql.as_deref(), Some(sql));
     root("postgres").await.batch_execute(sql).await.unwrap();
-    assert_eq!(found().await.verdict, Verdict::Good);
+    assert_eq!(found().await.verdict, Severity::Good);
     // What an operator has set stays; what the service has set goes.
     for (shared, verdict) in [
-        (false, Verdict::Advice),
-        (true, Verdict::Good),
-        (false, Verdict::Advice),
+        (false, Severity::Advice),
+        (true, Severity::Good),
+        (false, Severity::Advice),
     ] {
         admin.limit_shared(&guest, shared).await.unwrap();
         assert_eq!(found().await.verdict, verdict, "{shared}");

@@ -163,7 +163,7 @@ impl ChangeLog for Outbox {
         })
     }
 
-    fn standing(&self) -> &'static str {
+    fn health_query(&self) -> &'static str {
         standing::STANDING
     }
 

@@ -202,7 +202,7 @@ impl Course {
             None => self.layouts.learn(&self.reader, table, layout).await?,
         };
         let Known { layout, order } = known;
-        let text: Raw<'_> = row.get(5);
+        let text: RawText<'_> = row.get(5);
         // A row that does not look as its table did was written while that changed.
         let Some(values) = image::values(text.0, layout.columns.len()) else {
             return self.gap(layout.root, batch).await;
@@ -239,9 +239,9 @@ fn begin(told: &Told) -> LogResult<Bytes> {
 }
 
 /// The bytes of a text, whatever its encoding.
-struct Raw<'a>(&'a [u8]);
+struct RawText<'a>(&'a [u8]);
 
-impl<'a> FromSql<'a> for Raw<'a> {
+impl<'a> FromSql<'a> for RawText<'a> {
     fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         Ok(Self(raw))
     }

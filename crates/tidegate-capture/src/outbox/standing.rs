@@ -1,6 +1,6 @@
 //! How tables stand: whether they have their triggers.
 
-/// See [`tidegate_changelog::ChangeLog::standing`]. Triggers refuse nobody.
+/// See [`tidegate_changelog::ChangeLog::health_query`]. Triggers refuse nobody.
 pub(super) const STANDING: &str = "\
     WITH RECURSIVE noted AS (\
         SELECT t.tgrelid AS oid, t.tgenabled = 'A' AS fires, t.tgtype & 24 = 24 AS changes, \

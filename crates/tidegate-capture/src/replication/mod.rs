@@ -109,7 +109,7 @@ impl Replication {
 /// # Errors
 /// Why the login may not replicate, or why the server does not answer.
 pub async fn identify(config: &Config) -> LogResult<()> {
-    let mut session = session::Session::open(config, &config.admin_database).await?;
+    let mut session = session::ReplicationSession::open(config, &config.admin_database).await?;
     let answer = session
         .run("IDENTIFY_SYSTEM", config.connect_timeout)
         .await?;
@@ -157,7 +157,7 @@ impl ChangeLog for Replication {
         Box::pin(parted::look(&self.shared, (database, relation), told))
     }
 
-    fn standing(&self) -> &'static str {
+    fn health_query(&self) -> &'static str {
         standing::STANDING
     }
 

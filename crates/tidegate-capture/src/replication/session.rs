@@ -17,12 +17,12 @@ use crate::refusal;
 pub(super) type TextRow = Vec<Option<String>>;
 
 /// A walsender's session.
-pub(super) struct Session {
+pub(super) struct ReplicationSession {
     channel: Channel,
     canceller: Canceller,
 }
 
-impl Session {
+impl ReplicationSession {
     /// Logs in for the changes of a database.
     pub(super) async fn open(config: &Config, database: &DatabaseName) -> LogResult<Self> {
         let pins = StartupPins {

@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 use tokio_postgres::error::SqlState;
 use tracing::{info, warn};
 
-use super::session::Session;
+use super::session::ReplicationSession;
 use super::stream::Stream;
 use super::{EVERYTHING, INSERTS, Shared, tables, unreadable};
 use crate::refusal;
@@ -38,7 +38,7 @@ pub(super) async fn open(
     start: LogStart,
 ) -> LogResult<Stream> {
     let fresh = tables::prepare(shared, database).await?;
-    let mut session = Session::open(&shared.reader, database).await?;
+    let mut session = ReplicationSession::open(&shared.reader, database).await?;
     let mut place = survey(&mut session).await?;
     let Some(anchored) = anchor(shared, &mut session, &mut place, fresh).await? else {
         return open_unanchored(shared, session, &place, start).await;
@@ -61,7 +61,7 @@ pub(super) async fn open(
 /// Without a retention window a stream begins where its slot was made, and cannot be resumed.
 async fn open_unanchored(
     shared: &Shared,
-    mut session: Session,
+    mut session: ReplicationSession,
     place: &Place,
     start: LogStart,
 ) -> LogResult<Stream> {
@@ -74,7 +74,7 @@ async fn open_unanchored(
 }
 
 async fn stream(
-    session: Session,
+    session: ReplicationSession,
     slot: &str,
     identity: LogIdentity,
     start: LogPosition,
@@ -88,11 +88,11 @@ async fn stream(
     Ok(Stream::new(connection, identity, start))
 }
 
-fn slot_name(place: &Place, session: &Session) -> String {
+fn slot_name(place: &Place, session: &ReplicationSession) -> String {
     format!("{}_{}", place.anchor_name, session.process())
 }
 
-async fn survey(session: &mut Session) -> LogResult<Place> {
+async fn survey(session: &mut ReplicationSession) -> LogResult<Place> {
     let wrong = || unreadable("the survey of the slots");
     let system = session.run("IDENTIFY_SYSTEM", QUICK).await?;
     let rows = session
@@ -154,7 +154,7 @@ fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
 /// From where the anchor keeps the log, when there is to be one; made where it is missing.
 async fn anchor(
     shared: &Shared,
-    session: &mut Session,
+    session: &mut ReplicationSession,
     place: &mut Place,
     fresh: bool,
 ) -> LogResult<Option<LogPosition>> {
@@ -179,7 +179,7 @@ async fn anchor(
 
 async fn create(
     shared: &Shared,
-    session: &mut Session,
+    session: &mut ReplicationSession,
     name: &str,
     temporary: bool,
 ) -> LogResult<LogPosition> {
@@ -208,7 +208,7 @@ async fn create(
     made.ok_or_else(|| unreadable("the position of a new slot"))
 }
 
-async fn drop_slot(session: &mut Session, name: &str) -> LogResult<()> {
+async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()> {
     let command = format!(
         "SELECT pg_catalog.pg_drop_replication_slot(slot_name) \
          FROM pg_catalog.pg_replication_slots WHERE slot_name = '{name}' AND NOT active"

@@ -1,6 +1,6 @@
 //! How tables stand: whether what captures them is as it was left.
 
-/// See [`tidegate_changelog::ChangeLog::standing`]. What stands for a publication is the number of
+/// See [`tidegate_changelog::ChangeLog::health_query`]. What stands for a publication is the number of
 /// the table's row in it, which changes when it was taken out and put back. A table that others
 /// left in the publication of every operation is told of as well: its writers may be refused.
 pub(super) const STANDING: &str = "\

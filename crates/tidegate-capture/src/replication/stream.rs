@@ -130,7 +130,7 @@ impl Stream {
                 return Ok(());
             }
             if let Some(until) = self.rest_until.filter(|until| *until > now) {
-                self.channel.rest(until).await.map_err(outage)?;
+                self.channel.pause(until).await.map_err(outage)?;
             }
             self.rest_until = None;
             match self.channel.exchange(Some(self.report_at)).await {

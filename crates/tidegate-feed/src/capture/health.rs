@@ -70,7 +70,7 @@ struct LastHealth {
     evidence: Vec<Box<str>>,
 }
 
-/// The health of a table's capture: a row of [`tidegate_changelog::ChangeLog::standing`].
+/// The health of a table's capture: a row of [`tidegate_changelog::ChangeLog::health_query`].
 struct CaptureHealth {
     table: u32,
     /// Evidence that INSERTs are captured: as long as one of these words stays, nothing was missed.
@@ -178,7 +178,7 @@ enum CaptureFault {
 /// to be missing.
 pub(crate) async fn is_missing(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
-    let (query, tables) = (database.log.standing(), oid_array(&[table]));
+    let (query, tables) = (database.log.health_query(), oid_array(&[table]));
     let Ok(rows) = database.catalog.query_once(query, &[&tables]).await else {
         return true;
     };

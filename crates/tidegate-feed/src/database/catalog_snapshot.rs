@@ -12,7 +12,7 @@ use crate::database::captures::TableCapture;
 pub(crate) struct CatalogSnapshot {
     /// The captures as they were when the poll began.
     pub(crate) captures: HashMap<u32, TableCapture>,
-    /// The rows of [`tidegate_changelog::ChangeLog::standing`].
+    /// The rows of [`tidegate_changelog::ChangeLog::health_query`].
     pub(crate) capture_health: Vec<TextRow>,
     /// A fingerprint of the partitions of each captured table that is partitioned.
     pub(crate) partition_trees: HashMap<u32, Box<str>>,

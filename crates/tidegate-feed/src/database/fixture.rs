@@ -42,7 +42,7 @@ impl ChangeLog for Unused {
         unreachable!()
     }
 
-    fn standing(&self) -> &'static str {
+    fn health_query(&self) -> &'static str {
         unreachable!()
     }
 

@@ -60,7 +60,7 @@ pub(crate) async fn poll(database: &DatabaseFeed) -> tidegate_sql::Result<Catalo
         oid_array(&composites),
     ];
     let values = values.each_ref().map(String::as_str);
-    let statement = statement(database.log.standing());
+    let statement = statement(database.log.health_query());
     let rows = database.catalog.query_once(&statement, &values).await?;
     let mut snapshot = CatalogSnapshot {
         captures,

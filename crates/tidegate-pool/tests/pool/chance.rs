@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, the books balance and nobody waits for ever.
+//! Whatever happens in whatever order, the counts add up and no request waits for ever.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tidegate_pool::{Pool, Settings};
 use tidegate_sql::{DatabaseName, Error};
 use tokio::time::{Instant, sleep};
 
-use super::fake::{Fake, Script, session, strangers};
+use super::fake::{Fake, Script, anonymous, session};
 use super::{pool_with, settle};
 
 /// Numbers by a linear congruential generator (Knuth's MMIX), the same for the same seed.
@@ -77,7 +77,7 @@ fn request(pool: &Pool<Fake>, chance: &mut Chance) -> tokio::task::JoinHandle<()
     let login = match chance.below(3) {
         0 => session(database, database, 1),
         1 => session(database, &format!("{database}/x"), chance.below(2).into()),
-        _ => strangers(database, &format!("{database}/guest")),
+        _ => anonymous(database, &format!("{database}/guest")),
     };
     let (delay, work, end) = (chance.millis(2_000), chance.millis(30), chance.below(10));
     let reset = chance.millis(30);

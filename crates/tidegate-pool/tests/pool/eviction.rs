@@ -63,7 +63,7 @@ async fn a_database_above_its_share_makes_room_for_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_role_loses_its_last_connection_while_another_has_a_spare_one() {
+async fn no_role_loses_its_last_connection_while_another_has_a_surplus_one() {
     let pool = pool(4);
     let (a, b) = (login("a", "a"), login("b", "b"));
     drop(pool.acquire(&login("c", "c")).await.unwrap());

@@ -21,7 +21,7 @@ pub(crate) fn session(database: &str, role: &str, number: u128) -> Login {
     }
 }
 
-pub(crate) fn strangers(database: &str, role: &str) -> Login {
+pub(crate) fn anonymous(database: &str, role: &str) -> Login {
     Login {
         sharing: Sharing::Strangers,
         ..login(database, role)
@@ -46,7 +46,7 @@ pub(crate) enum Script {
 }
 
 #[derive(Debug)]
-struct Server {
+struct FakeServer {
     script: Script,
     attempts: usize,
     numbers: usize,
@@ -58,11 +58,11 @@ struct Server {
 
 /// The connector.
 #[derive(Clone, Debug)]
-pub(crate) struct Fake(Arc<Mutex<Server>>);
+pub(crate) struct Fake(Arc<Mutex<FakeServer>>);
 
 impl Default for Fake {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Server {
+        Self(Arc::new(Mutex::new(FakeServer {
             script: Script::Up,
             attempts: 0,
             numbers: 0,
@@ -80,7 +80,7 @@ pub(crate) struct FakeConnection {
     pub(crate) number: usize,
     pub(crate) database: String,
     pub(crate) role: String,
-    /// Opened for a role that strangers share.
+    /// Opened for a role that anonymous callers share.
     pub(crate) shared: bool,
     /// How long its reset will take.
     pub(crate) reset_due: Option<Duration>,
@@ -88,7 +88,7 @@ pub(crate) struct FakeConnection {
     pub(crate) uncertain: bool,
     /// The server goes on until the test ends that.
     pub(crate) runs_on: Option<Arc<tokio::sync::Notify>>,
-    server: Arc<Mutex<Server>>,
+    server: Arc<Mutex<FakeServer>>,
 }
 
 impl Drop for FakeConnection {

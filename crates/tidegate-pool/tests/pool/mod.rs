@@ -16,7 +16,7 @@ use tidegate_wire::backoff::Jitter;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use fake::{Fake, login, session, strangers};
+use fake::{Fake, anonymous, login, session};
 
 fn pool(capacity: usize) -> Pool<Fake> {
     pool_with(Settings {
@@ -62,11 +62,11 @@ async fn a_returned_connection_is_lent_again() {
     assert_eq!(counters(&pool).reused, 1);
 }
 
-/// A connection that was opened for one user lacks the pins of a role that strangers share.
+/// A connection that was opened for one user lacks the pins of a role that anonymous callers share.
 #[tokio::test(start_paused = true)]
 async fn a_role_that_becomes_shared_starts_with_new_connections() {
     let pool = pool(10);
-    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    let (one, all) = (login("shop", "shop/a"), anonymous("shop", "shop/a"));
     let (idle, busy) = (
         pool.acquire(&one).await.unwrap(),
         pool.acquire(&one).await.unwrap(),
@@ -89,12 +89,12 @@ async fn a_role_that_becomes_shared_starts_with_new_connections() {
     assert_eq!(pool.acquire(&all).await.unwrap().number, number);
 }
 
-/// A named user may have the role that strangers share.
+/// A named user may have the role that anonymous callers share.
 /// The default user of yesterday, which is busy all the time.
 #[tokio::test(start_paused = true)]
-async fn a_role_to_which_no_strangers_come_any_more_is_its_users_again() {
+async fn a_role_without_anonymous_callers_is_its_users_again() {
     let pool = pool(40);
-    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    let (one, all) = (login("shop", "shop/a"), anonymous("shop", "shop/a"));
     let shared = async |login| pool.acquire(login).await.unwrap().shared;
     let runs_on = pool.acquire(&all).await.unwrap();
     let busy = pool.acquire(&one).await.unwrap();
@@ -116,9 +116,9 @@ async fn a_role_to_which_no_strangers_come_any_more_is_its_users_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn strangers_get_no_connection_that_was_opened_for_one_user() {
+async fn anonymous_callers_get_no_connection_that_was_opened_for_one_user() {
     let pool = pool(10);
-    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    let (one, all) = (login("shop", "shop/a"), anonymous("shop", "shop/a"));
     for logins in [[&all, &one], [&one, &all]] {
         let waiting: Vec<_> = logins.map(|login| later(&pool, login)).into();
         for (login, task) in logins.into_iter().zip(waiting) {
@@ -179,7 +179,7 @@ async fn connections_of_different_roles_are_never_mixed() {
 #[tokio::test(start_paused = true)]
 async fn a_role_a_database_and_the_default_user_keep_to_their_shares() {
     let pool = pool(40);
-    let (owner, guest) = (login("shop", "shop"), fake::strangers("shop", "shop/guest"));
+    let (owner, guest) = (login("shop", "shop"), fake::anonymous("shop", "shop/guest"));
     let mut leases = Vec::new();
     for _ in 0..8 {
         leases.push(pool.acquire(&owner).await.unwrap());
@@ -224,7 +224,7 @@ async fn a_reset_runs_behind_the_answer_and_a_waiter_takes_the_connection_as_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_relies_on_a_slow_reset() {
+async fn no_request_depends_on_a_slow_reset() {
     let pool = pool(10);
     let alice = login("shop", "shop/alice");
     let mut lease = pool.acquire(&alice).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_sql::{Error, LoginRefused};
 use tokio::time::{Instant, sleep};
 
-use super::fake::{Script, login, strangers};
+use super::fake::{Script, anonymous, login};
 use super::{later, pool, settle};
 
 #[tokio::test(start_paused = true)]
@@ -54,9 +54,9 @@ async fn a_server_that_is_down_answers_everyone_at_once_and_is_found_again_by_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_found_the_server_up_for_one_user_goes_to_no_strangers() {
+async fn a_probe_of_one_user_is_not_given_to_anonymous_callers() {
     let pool = pool(20);
-    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    let (one, all) = (login("shop", "shop/a"), anonymous("shop", "shop/a"));
     // While it is in use, others wait for it although the server is down.
     let held = pool.acquire(&one).await.unwrap();
     pool.connector().script(Script::Down);
@@ -74,12 +74,12 @@ async fn what_found_the_server_up_for_one_user_goes_to_no_strangers() {
     drop(held);
 }
 
-/// Nobody waits for the role while it is probed, so that the pool has forgotten it.
+/// No request waits for the role while it is probed, so the pool has removed it.
 #[tokio::test(start_paused = true)]
 async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
     for shared in [false, true] {
         let pool = pool(20);
-        let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+        let (one, all) = (login("shop", "shop/a"), anonymous("shop", "shop/a"));
         let (same, others) = if shared { (&all, &one) } else { (&one, &all) };
         pool.connector().script(Script::Down);
         assert!(pool.acquire(same).await.is_err());
@@ -92,7 +92,7 @@ async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
         assert_eq!(pool.connector().attempts(), attempts, "the probe's is kept");
         lease.discard();
         settle().await;
-        // Others meanwhile hold one that begins differently: the probe's fits nobody.
+        // Others meanwhile hold one that begins differently: no request can use that of the probe.
         let slow = Script::Slow(Duration::from_millis(300));
         pool.connector().script(Script::Down);
         assert!(pool.acquire(same).await.is_err());
@@ -107,7 +107,7 @@ async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_answer_hangs_nobody() {
+async fn a_server_that_does_not_answer_makes_no_request_hang() {
     let pool = pool(20);
     pool.connector()
         .script(Script::Slow(Duration::from_hours(1)));
@@ -139,7 +139,7 @@ async fn a_role_that_cannot_log_in_is_refused_for_a_second_and_others_go_on() {
         pool.acquire(&bob).await.unwrap().discard();
         sleep(Duration::from_secs(1)).await;
     }
-    // Somebody has repaired it.
+    // It was repaired.
     pool.connector().script(Script::Up);
     assert!(pool.acquire(&alice).await.is_ok());
 }
@@ -172,7 +172,7 @@ async fn a_role_that_may_not_log_in_loses_its_open_connections() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_that_is_not_there_is_told_to_all_who_wait_for_it() {
+async fn all_requests_for_a_missing_database_fail() {
     let pool = pool(20);
     pool.connector().script(Script::NoDatabase);
     let waiting: Vec<_> = (0..3)

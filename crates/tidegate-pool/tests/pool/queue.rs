@@ -129,7 +129,7 @@ async fn a_young_connection_serves_its_own_role_before_it_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_longer_than_the_bound() {
+async fn no_request_waits_longer_than_the_bound() {
     let pool = pool_with(Settings {
         capacity: 10,
         per_role: 1,

@@ -130,7 +130,7 @@ impl Connection {
         }
         // What an idle session receives is a notice, a setting reloaded by the administrator, or the
         // announcement of its end. A new connection costs less than telling them apart.
-        if self.channel.has_stirred() {
+        if self.channel.is_readable() {
             self.give_up();
         }
         !self.session.is_lost()

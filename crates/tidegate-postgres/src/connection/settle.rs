@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{Backend, Fate, Terminator, tag};
+use tidegate_wire::{Backend, TerminateOutcome, Terminator, tag};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Condition, Connection, TransactionStatus};
@@ -131,9 +131,9 @@ async fn end(backend: &Backend, terminator: &dyn Terminator) {
     loop {
         sleep(pause).await;
         pause = match terminator.terminate(backend.clone()).await {
-            Fate::Gone => return,
-            Fate::Told => AGAIN,
-            Fate::Unknown => UNASKED,
+            TerminateOutcome::Gone => return,
+            TerminateOutcome::Requested => AGAIN,
+            TerminateOutcome::Unknown => UNASKED,
         };
     }
 }

@@ -77,7 +77,7 @@ impl Task<'_> {
 
     /// Whether an error may only say that a hint names another type now.
     pub(crate) fn has_lost_hint(&self, error: &ServerError) -> bool {
-        error.is_lost_type() && self.bound.hints.iter().any(Option::is_some)
+        error.is_missing_type() && self.bound.hints.iter().any(Option::is_some)
     }
 
     /// Whether the statement is worth its place in a cache.

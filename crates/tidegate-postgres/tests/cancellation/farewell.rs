@@ -9,7 +9,7 @@ use tidegate_pool::{Key, OpenError, Pool, Settings};
 use tidegate_postgres::{Credential, Credentials, RoleConnector, Roles};
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Fate, Secret, StartupPins, Terminator, TlsMode};
+use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator, TlsMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -38,17 +38,17 @@ async fn babble(mut stream: TcpStream, end: Arc<Notify>) -> std::io::Result<()> 
 
 /// The administrator, whose answers are given; after them the backend ends.
 struct Administrator {
-    answers: Mutex<Vec<Fate>>,
+    answers: Mutex<Vec<TerminateOutcome>>,
     asked: Mutex<Vec<(Instant, Backend)>>,
     end: Arc<Notify>,
 }
 
 impl Terminator for Administrator {
-    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate> {
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         self.asked.lock().push((Instant::now(), backend));
         let mut answers = self.answers.lock();
         let fate = answers.remove(0);
-        if answers.is_empty() && fate == Fate::Told {
+        if answers.is_empty() && fate == TerminateOutcome::Requested {
             self.end.notify_one();
         }
         Box::pin(std::future::ready(fate))
@@ -70,7 +70,7 @@ impl Credentials for Anybody {
 
 /// After how many seconds the administrator was asked about a connection that broke the protocol,
 /// until its place was free.
-async fn asked(answers: &[Fate]) -> Vec<u64> {
+async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("postgres://u:p@{}/d", listener.local_addr().unwrap());
     let config = Config::from_url(&url)
@@ -116,7 +116,12 @@ async fn asked(answers: &[Fate]) -> Vec<u64> {
 #[tokio::test]
 async fn a_backend_that_nobody_has_told_to_end_is_told_until_it_does() {
     assert_eq!(
-        asked(&[Fate::Unknown, Fate::Told, Fate::Told]).await,
+        asked(&[
+            TerminateOutcome::Unknown,
+            TerminateOutcome::Requested,
+            TerminateOutcome::Requested
+        ])
+        .await,
         [2, 7, 37]
     );
 }
@@ -124,5 +129,8 @@ async fn a_backend_that_nobody_has_told_to_end_is_told_until_it_does() {
 /// As after a failover: the other side's host is away without a word.
 #[tokio::test]
 async fn a_backend_that_is_gone_is_not_waited_for() {
-    assert_eq!(asked(&[Fate::Told, Fate::Gone]).await, [2, 32]);
+    assert_eq!(
+        asked(&[TerminateOutcome::Requested, TerminateOutcome::Gone]).await,
+        [2, 32]
+    );
 }

@@ -14,7 +14,7 @@ use tidegate_postgres::{
 use tidegate_service::Control;
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Fate, Secret, StartupPins, Terminator};
+use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator};
 use tokio_postgres::{Client, NoTls};
 
 pub(crate) use rows::{Gathered, Rows, Stalled};
@@ -208,14 +208,14 @@ impl Credentials for Service {
 }
 
 impl Terminator for Service {
-    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate> {
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         Box::pin(async move {
             let admin = connect(&self.0.url("postgres")).await;
             admin
                 .execute("SELECT pg_terminate_backend($1)", &[&backend.process_id])
                 .await
                 .unwrap();
-            Fate::Told
+            TerminateOutcome::Requested
         })
     }
 }

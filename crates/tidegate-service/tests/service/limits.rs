@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
-use tidegate_service::{Announcement, Control, Limits, Silence};
+use tidegate_service::{Control, DdlNotification, Limits, ListenEnd};
 use tidegate_sql::{DatabaseName, Executor as _, Principal};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -75,25 +75,25 @@ async fn no_more_databases_are_listened_to_than_allowed() {
         let (control, tell) = (control.clone(), tell.clone());
         tokio::spawn(async move {
             let heard = |announcement| tell.send(announcement).unwrap();
-            control.announcements(&database, heard).await.unwrap()
+            control.ddl_notifications(&database, heard).await.unwrap()
         })
     };
     let first: Vec<_> = databases[..2].iter().cloned().map(listen).collect();
     for _ in 0..2 {
-        assert_eq!(soon(told.recv()).await, Some(Announcement::Listening));
+        assert_eq!(soon(told.recv()).await, Some(DdlNotification::Listening));
     }
     let others = join_all(databases[2..].iter().cloned().map(listen));
     for silence in soon(others).await {
-        assert_eq!(silence.unwrap(), Silence::NoRoom);
+        assert_eq!(silence.unwrap(), ListenEnd::NoRoom);
     }
-    // A place is free again once somebody stops.
+    // A place is free again once a listener stops.
     first[0].abort();
     soon(async {
         loop {
             let waiting = listen(databases[3].clone());
             tokio::select! {
                 _ = waiting => {}
-                heard = told.recv() => break assert_eq!(heard, Some(Announcement::Listening)),
+                heard = told.recv() => break assert_eq!(heard, Some(DdlNotification::Listening)),
             }
         }
     })

@@ -1,6 +1,6 @@
 //! The service's own connections.
 
-mod announcement;
+mod ddl_notifications;
 mod limits;
 mod lock_table;
 mod outage;
@@ -15,7 +15,7 @@ use tidegate_sql::{
     WireFormat,
 };
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Fate, Terminator as _};
+use tidegate_wire::{Backend, Config, TerminateOutcome, Terminator as _};
 use tokio_postgres::Client;
 
 use crate::fixture::{Gathered, Rows, Sql, connect};
@@ -175,7 +175,7 @@ async fn a_refusal_tells_what_postgresql_said_and_where() {
 }
 
 #[tokio::test]
-async fn a_changed_table_is_read_anew() {
+async fn a_changed_table_is_read_again() {
     let place = Place::new("control_stale").await;
     place
         .control("CREATE TABLE public.things AS SELECT 1 AS id")
@@ -306,7 +306,7 @@ async fn a_transaction_is_committed_or_was_never_there() {
 }
 
 #[tokio::test]
-async fn a_statement_that_nobody_waits_for_is_cancelled() {
+async fn an_abandoned_statement_is_cancelled() {
     let place = Place::new("control_cancel").await;
     let control = place.control.clone();
     let task = tokio::spawn(async move {
@@ -392,16 +392,25 @@ async fn a_backend_that_does_not_stop_is_terminated() {
         };
         place.control.terminate(backend).await
     };
-    assert_eq!(terminate("control_other", process_id).await, Fate::Gone);
-    assert_eq!(terminate("control_stubborn", i32::MAX).await, Fate::Gone);
+    assert_eq!(
+        terminate("control_other", process_id).await,
+        TerminateOutcome::Gone
+    );
+    assert_eq!(
+        terminate("control_stubborn", i32::MAX).await,
+        TerminateOutcome::Gone
+    );
     assert!(!sleep.is_finished(), "the number may be another backend's");
-    assert_eq!(terminate("control_stubborn", process_id).await, Fate::Told);
+    assert_eq!(
+        terminate("control_stubborn", process_id).await,
+        TerminateOutcome::Requested
+    );
     assert!(soon(sleep).await.unwrap().is_err());
     drop(soon(ended).await);
 }
 
 #[tokio::test]
-async fn notices_are_heard_and_a_lost_listener_says_so_when_it_is_back() {
+async fn notices_arrive_and_a_broken_listener_reports_when_it_is_back() {
     let place = Place::new("control_notices").await;
     let mut notices = place.control.notices();
     soon(async {

@@ -8,7 +8,7 @@ use tidegate_sql::Error;
 use super::{Place, soon};
 
 #[tokio::test]
-async fn while_postgresql_is_away_everyone_is_told_at_once_and_afterwards_all_works() {
+async fn requests_fail_at_once_during_an_outage_and_work_afterwards() {
     let cluster = Cluster::start(tidegate_embedded::testing::settings())
         .await
         .unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_embedded::Cluster;
-use tidegate_service::{Announcement, Control, Silence};
+use tidegate_service::{Control, DdlNotification, ListenEnd};
 use tidegate_sql::DatabaseName;
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -33,7 +33,7 @@ fn control(url: &str) -> Arc<Control> {
 }
 
 /// Hears until it is dropped.
-fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<Announcement> {
+fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<DdlNotification> {
     let (tell, told) = mpsc::unbounded_channel();
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
@@ -41,27 +41,27 @@ fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<Announceme
             // The test may have ended.
             let _ = tell.send(announcement);
         };
-        control.announcements(&database, heard).await
+        control.ddl_notifications(&database, heard).await
     });
     told
 }
 
-async fn next(told: &mut mpsc::UnboundedReceiver<Announcement>) -> Option<Announcement> {
+async fn next(told: &mut mpsc::UnboundedReceiver<DdlNotification>) -> Option<DdlNotification> {
     timeout(PATIENCE, told.recv()).await.unwrap()
 }
 
 #[tokio::test]
-async fn definitions_and_grants_of_anybody_are_told() {
+async fn definitions_and_grants_of_all_roles_are_reported() {
     let admin = database("announced").await;
     let sql = "create role announced_owner login; grant create, temp on database announced to announced_owner; \
                create schema own authorization announced_owner; create table a (id int)";
     admin.batch_execute(sql).await.unwrap();
     let control = control(&cluster().admin_url());
     let mut first = hear(control.clone(), "announced");
-    assert_eq!(next(&mut first).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut first).await, Some(DdlNotification::Listening));
     // A second node finds what the first one made.
     let mut second = hear(control, "announced");
-    assert_eq!(next(&mut second).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut second).await, Some(DdlNotification::Listening));
     // The last two run with a path in which nothing of PostgreSQL's would be found.
     admin
         .batch_execute(
@@ -70,7 +70,7 @@ async fn definitions_and_grants_of_anybody_are_told() {
         .await
         .unwrap();
     for told in [&mut first, &mut second] {
-        assert_eq!(next(told).await, Some(Announcement::Changed));
+        assert_eq!(next(told).await, Some(DdlNotification::Changed));
     }
     for sql in [
         "alter table a add b int",
@@ -83,7 +83,11 @@ async fn definitions_and_grants_of_anybody_are_told() {
         "alter table t rename to u",
     ] {
         admin.batch_execute(sql).await.unwrap();
-        assert_eq!(next(&mut first).await, Some(Announcement::Changed), "{sql}");
+        assert_eq!(
+            next(&mut first).await,
+            Some(DdlNotification::Changed),
+            "{sql}"
+        );
     }
 }
 
@@ -99,7 +103,7 @@ async fn only_what_a_superuser_provisions_is_not_announced() {
         .await
         .unwrap();
     let mut told = hear(control(&cluster().admin_url()), "announced_quiet");
-    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
     let grant = "grant usage on schema public to announced_quiet_user";
     admin
         .batch_execute(&format!(
@@ -109,19 +113,19 @@ async fn only_what_a_superuser_provisions_is_not_announced() {
         .await
         .unwrap();
     // The one that the test sent itself.
-    assert_eq!(next(&mut told).await, Some(Announcement::Changed));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Changed));
     assert!(told.try_recv().is_err());
     let sql = "set session authorization announced_quiet_owner; \
                set tidegate.provisioning = 'on'; create table public.own (id int)";
     admin.batch_execute(sql).await.unwrap();
-    assert_eq!(next(&mut told).await, Some(Announcement::Changed));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Changed));
 }
 
 #[tokio::test]
-async fn whoever_does_not_want_the_trigger_may_drop_it() {
+async fn a_dropped_trigger_is_not_made_again() {
     let admin = database("announced_gone").await;
     let mut told = hear(control(&cluster().admin_url()), "announced_gone");
-    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
     let sql = "drop schema tidegate_catalog cascade";
     admin.batch_execute(sql).await.unwrap();
     admin
@@ -132,21 +136,21 @@ async fn whoever_does_not_want_the_trigger_may_drop_it() {
 
 #[tokio::test]
 async fn a_cluster_with_prepared_transactions_gets_no_trigger() {
-    // PREPARE TRANSACTION refuses what has notified somebody.
+    // PREPARE TRANSACTION refuses a transaction that has sent a notification.
     let settings = tidegate_embedded::testing::settings();
     let settings = settings.with("max_prepared_transactions", "2");
     let cluster = Cluster::start(settings).await.unwrap();
     let silence = control(&cluster.admin_url())
-        .announcements(&DatabaseName::new("postgres"), |_| {
+        .ddl_notifications(&DatabaseName::new("postgres"), |_| {
             panic!("nothing is told")
         })
         .await;
-    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+    assert_eq!(silence.unwrap(), ListenEnd::NoTrigger);
     cluster.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn without_the_right_to_make_a_trigger_nothing_is_told() {
+async fn without_the_right_to_make_a_trigger_nothing_is_reported() {
     let admin = database("announced_poor").await;
     let sql = "create role announced_poor login createdb createrole password 'poor'; \
                alter database announced_poor owner to announced_poor";
@@ -156,15 +160,15 @@ async fn without_the_right_to_make_a_trigger_nothing_is_told() {
         cluster().port()
     );
     let silence = control(&url)
-        .announcements(&DatabaseName::new("announced_poor"), |_| {
+        .ddl_notifications(&DatabaseName::new("announced_poor"), |_| {
             panic!("nothing is told")
         })
         .await;
-    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+    assert_eq!(silence.unwrap(), ListenEnd::NoTrigger);
 }
 
 #[tokio::test]
-async fn a_schema_of_somebody_else_gets_no_trigger() {
+async fn a_foreign_schema_gets_no_trigger() {
     let admin = database("announced_taken").await;
     let sql = "create role announced_thief; create schema tidegate_catalog authorization announced_thief; \
                set role announced_thief; \
@@ -172,11 +176,11 @@ async fn a_schema_of_somebody_else_gets_no_trigger() {
                reset role";
     admin.batch_execute(sql).await.unwrap();
     let silence = control(&cluster().admin_url())
-        .announcements(&DatabaseName::new("announced_taken"), |_| {
+        .ddl_notifications(&DatabaseName::new("announced_taken"), |_| {
             panic!("nothing is told")
         })
         .await;
-    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+    assert_eq!(silence.unwrap(), ListenEnd::NoTrigger);
     let row = admin
         .query_one("select count(*) from pg_event_trigger", &[])
         .await;
@@ -184,7 +188,7 @@ async fn a_schema_of_somebody_else_gets_no_trigger() {
 }
 
 #[tokio::test]
-async fn default_privileges_give_nobody_a_right_on_our_schema() {
+async fn default_privileges_give_no_right_on_our_schema() {
     let admin = database("announced_default").await;
     let sql = "create role announced_heir; \
                alter default privileges grant all on schemas to announced_heir with grant option; \
@@ -200,14 +204,14 @@ async fn default_privileges_give_nobody_a_right_on_our_schema() {
         [0, 1, 2].map(|place| row.get::<_, bool>(place))
     };
     let mut told = hear(control(&cluster().admin_url()), "announced_default");
-    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
     assert_eq!(rights().await, [false; 3]);
     // What an older release left behind is mended by the next use.
     let sql = "grant all on schema tidegate_catalog to announced_heir with grant option";
     admin.batch_execute(sql).await.unwrap();
     assert_eq!(rights().await, [true; 3]);
     let mut told = hear(control(&cluster().admin_url()), "announced_default");
-    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
     assert_eq!(rights().await, [false; 3]);
 }
 
@@ -234,10 +238,10 @@ async fn noticed(url: &str, options: &str, sql: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn sessions_of_the_service_are_told_at_once_and_nobody_else() {
+async fn only_sessions_of_the_service_are_notified_at_once() {
     let _admin = database("announced_here").await;
     let mut told = hear(control(&cluster().admin_url()), "announced_here");
-    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
     let url = cluster().url("announced_here");
     let ours = "-c tidegate.session=on -c client_min_messages=error";
     let told = noticed(&url, ours, "create table ours (id int)").await;
@@ -264,12 +268,12 @@ async fn sessions_of_the_service_are_told_at_once_and_nobody_else() {
 async fn what_an_older_release_made_is_renewed() {
     let admin = database("announced_old").await;
     let mut told = hear(control(&cluster().admin_url()), "announced_old");
-    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
     let sql = "create or replace function tidegate_catalog.announce() returns event_trigger \
                language plpgsql as $$ begin perform pg_notify('tidegate_catalog', ''); end $$";
     admin.batch_execute(sql).await.unwrap();
     let mut told = hear(control(&cluster().admin_url()), "announced_old");
-    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
     let url = cluster().url("announced_old");
     let sql = "create table ours (id int)";
     let told = noticed(&url, "-c tidegate.session=on", sql).await;

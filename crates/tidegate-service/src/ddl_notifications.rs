@@ -60,7 +60,7 @@ pub fn source() -> &'static str {
 /// release or a later one makes it (`-- Version` in the function; raise both numbers with every
 /// change of the function or of `decide.sql`); and whether we may make it, which only superusers may. Where transactions are
 /// prepared there should be none: a transaction that has sent NOTIFY cannot be prepared.
-const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
+const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
      FROM pg_catalog.pg_roles r
@@ -80,7 +80,7 @@ const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, fa
 
 /// What is heard of a database's definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announcement {
+pub enum DdlNotification {
     /// From now on every change is told, but for those of roles and memberships, which are no part
     /// of a database.
     Listening,
@@ -90,7 +90,7 @@ pub enum Announcement {
 
 /// Why nothing is heard any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silence {
+pub enum ListenEnd {
     /// The database has no event trigger that tells, and we may not make one.
     NoTrigger,
     /// As many databases are listened to as [`Limits`](super::Limits) allow.
@@ -106,13 +106,13 @@ impl Control {
     /// # Errors
     ///
     /// When the database cannot be reached.
-    pub async fn announcements(
+    pub async fn ddl_notifications(
         &self,
         database: &DatabaseName,
-        mut heard: impl FnMut(Announcement) + Send,
-    ) -> Result<Silence, ConnectError> {
+        mut heard: impl FnMut(DdlNotification) + Send,
+    ) -> Result<ListenEnd, ConnectError> {
         let Some(_permit) = self.permits.listener() else {
-            return Ok(Silence::NoRoom);
+            return Ok(ListenEnd::NoRoom);
         };
         let (client, mut connection) = connect(&self.config, database, CONTROL).await?;
         let mut messages = poll_fn(move |cx| connection.poll_message(cx));
@@ -122,16 +122,16 @@ impl Control {
             tokio::select! {
                 tells = &mut begin, if !listening => {
                     if !tells.map_err(|error| refusal::of_connection(&error))? {
-                        return Ok(Silence::NoTrigger);
+                        return Ok(ListenEnd::NoTrigger);
                     }
                     listening = true;
-                    heard(Announcement::Listening);
+                    heard(DdlNotification::Listening);
                 }
                 message = messages.next() => match message {
-                    Some(Ok(AsyncMessage::Notification(_))) => heard(Announcement::Changed),
+                    Some(Ok(AsyncMessage::Notification(_))) => heard(DdlNotification::Changed),
                     Some(Ok(_)) => {}
                     Some(Err(error)) => return Err(refusal::of_connection(&error)),
-                    None => return Ok(Silence::Ended),
+                    None => return Ok(ListenEnd::Ended),
                 }
             }
         }
@@ -140,7 +140,7 @@ impl Control {
 
 /// What was found of the trigger.
 #[derive(Default)]
-struct Survey {
+struct TriggerState {
     /// It is there.
     there: bool,
     /// As this release makes it.
@@ -165,14 +165,14 @@ async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
 ///
 /// When the connection fails.
 pub async fn install(client: &Client) -> Result<bool, tokio_postgres::Error> {
-    let mut found = survey(client).await?;
+    let mut found = inspect(client).await?;
     if !found.there && found.may_make {
         // Another node may be doing the same, or the name is taken.
         if let Err(error) = client.batch_execute(&make()).await {
             debug!(%error, "no event trigger");
             client.batch_execute("ROLLBACK").await?;
         }
-        found = survey(client).await?;
+        found = inspect(client).await?;
     }
     if found.there {
         // Not ours to change where another administrator made it.
@@ -190,14 +190,14 @@ pub async fn install(client: &Client) -> Result<bool, tokio_postgres::Error> {
     Ok(found.there)
 }
 
-async fn survey(client: &Client) -> Result<Survey, tokio_postgres::Error> {
-    let messages = client.simple_query(SURVEY).await?;
+async fn inspect(client: &Client) -> Result<TriggerState, tokio_postgres::Error> {
+    let messages = client.simple_query(INSPECT).await?;
     let row = messages.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
     let is = |place| row.and_then(|row| row.get(place)) == Some("t");
-    Ok(Survey {
+    Ok(TriggerState {
         there: is(0),
         current: is(1),
         may_make: is(2),
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_changed_function_has_another_version() {
         let digest = Sha256::digest(source().as_bytes());
-        // Installations are renewed by the version. Raise it in the function and in `SURVEY`
+        // Installations are renewed by the version. Raise it in the function and in `INSPECT`
         // whenever this digest changes.
         assert_eq!(digest[..4], [0xf2, 0x66, 0xb6, 0xe3]);
     }
