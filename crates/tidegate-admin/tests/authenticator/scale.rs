@@ -64,3 +64,142 @@ async fn thousands_of_users_share_connections() {
         assert!(authenticator.is_some(), "{user}: {:?}", node.decisions());
     }
 }
+
+/// A cluster of its own with a tenant `small`, whose users are alice and bob.
+async fn small() -> (Cluster, Client, Authenticators) {
+    let cluster = Cluster::start(testing::settings()).await.unwrap();
+    let mut config = Config::from_url(&cluster.admin_url()).unwrap();
+    config.control_database = DatabaseName::new("control");
+    let root = connect(&cluster, "postgres").await;
+    root.batch_execute("CREATE DATABASE control").await.unwrap();
+    let control = connect(&cluster, "control").await;
+    let records = RECORDS.replace("large", "small");
+    control.batch_execute(&records).await.unwrap();
+    let admin = Admin::new(config.clone(), passwords());
+    let database = DatabaseName::new("small");
+    admin.create_tenant(&database).await.unwrap();
+    for user in ["small/alice", "small/bob"] {
+        let made = admin.create_user(&database, &RoleName::new(user)).await;
+        made.unwrap();
+    }
+    let node = Control::new(Arc::new(config), Jitter::none()).unwrap();
+    (cluster, control, Authenticators::new(Arc::new(node)))
+}
+
+/// Whether a user shares connections, as the node knows after it has looked at the roles.
+async fn shares(node: &Authenticators, user: &str) -> bool {
+    node.refresh().await.unwrap();
+    let role = RoleName::new(format!("small/{user}"));
+    node.of(&DatabaseName::new("small"), &role).await.is_some()
+}
+
+/// A new user, as a sign-up makes it.
+const SIGN_UP: &str = "CREATE ROLE \"small/carol\" LOGIN; \
+    GRANT \"small/$users\" TO \"small/carol\"; GRANT \"small/carol\" TO \"small/$authenticator1\"";
+
+#[tokio::test]
+async fn a_new_user_is_added_without_another_decision() {
+    let (cluster, control, node) = small().await;
+    assert!(shares(&node, "alice").await);
+    assert!(!shares(&node, "carol").await);
+    // Without it no decision succeeds.
+    let hide = "ALTER TABLE tidegate.tenants RENAME TO hidden";
+    control.batch_execute(hide).await.unwrap();
+    control
+        .batch_execute(&format!(
+            "BEGIN; {SIGN_UP}; CREATE ROLE \"small/dave\" LOGIN VALID UNTIL '2001-01-01'; \
+             GRANT \"small/$users\" TO \"small/dave\"; \
+             GRANT \"small/dave\" TO \"small/$authenticator1\"; COMMIT"
+        ))
+        .await
+        .unwrap();
+    assert!(shares(&node, "carol").await);
+    assert!(shares(&node, "alice").await);
+    // To this one PostgreSQL would refuse a login.
+    assert!(!shares(&node, "dave").await);
+    // Each of these needs a decision, which cannot be made.
+    control
+        .batch_execute("ALTER ROLE \"small/carol\" NOLOGIN")
+        .await
+        .unwrap();
+    assert!(!shares(&node, "alice").await);
+    drop(control);
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_plain_new_user_is_decided() {
+    let (cluster, control, node) = small().await;
+    control
+        .batch_execute(
+            "CREATE ROLE team; CREATE ROLE \"small/old\"; GRANT \"small/old\" TO \"small/bob\"",
+        )
+        .await
+        .unwrap();
+    for (number, (change, end)) in [
+        ("ALTER ROLE \"small/new\" CREATEROLE", ""),
+        // What the others are no members of may own anything.
+        ("GRANT team TO \"small/new\"", ""),
+        ("GRANT \"small/new\" TO \"small/bob\"", ""),
+        (
+            "CREATE ROLE \"small/$authenticator9\"",
+            "DROP ROLE \"small/$authenticator9\"",
+        ),
+        ("ALTER ROLE \"small/new\" SET work_mem = '1MB'", ""),
+        (
+            "GRANT team TO \"small/bob\"",
+            "REVOKE team FROM \"small/bob\"",
+        ),
+        (
+            "REVOKE \"small/old\" FROM \"small/bob\"",
+            "GRANT \"small/old\" TO \"small/bob\"",
+        ),
+        ("ALTER DATABASE small CONNECTION LIMIT 90", ""),
+        ("CREATE ROLE \"elsewhere\"", "DROP ROLE \"elsewhere\""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert!(shares(&node, "alice").await, "{number}");
+        let hide = "ALTER TABLE tidegate.tenants RENAME TO hidden";
+        control.batch_execute(hide).await.unwrap();
+        let sign_up = SIGN_UP.replace("carol", "new");
+        let changed = format!("BEGIN; {sign_up}; {change}; COMMIT");
+        control.batch_execute(&changed).await.unwrap();
+        assert!(!shares(&node, "alice").await, "{change}");
+        let show = format!(
+            "ALTER TABLE tidegate.hidden RENAME TO tenants; DROP ROLE \"small/new\"; {end}"
+        );
+        control.batch_execute(&show).await.unwrap();
+    }
+    drop(control);
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_user_that_is_gone_or_was_undone_shares_nothing() {
+    let (cluster, control, node) = small().await;
+    assert!(shares(&node, "alice").await);
+    control.batch_execute(SIGN_UP).await.unwrap();
+    assert!(shares(&node, "carol").await);
+    // A transaction that stays open has the same rows read again and again.
+    let open = connect(&cluster, "control").await;
+    open.batch_execute("BEGIN; SELECT pg_current_xact_id()")
+        .await
+        .unwrap();
+    for user in ["erin", "frank"] {
+        let sign_up = SIGN_UP.replace("carol", user);
+        control.batch_execute(&sign_up).await.unwrap();
+        assert!(shares(&node, user).await, "{user}");
+    }
+    // One goes while another comes.
+    let sign_up = SIGN_UP.replace("carol", "grace");
+    let changed =
+        format!("BEGIN; REVOKE \"small/erin\" FROM \"small/$authenticator1\"; {sign_up}; COMMIT");
+    control.batch_execute(&changed).await.unwrap();
+    assert!(shares(&node, "grace").await);
+    assert!(!shares(&node, "erin").await);
+    assert!(shares(&node, "frank").await);
+    drop((control, open));
+    cluster.stop().await.unwrap();
+}

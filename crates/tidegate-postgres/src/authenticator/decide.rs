@@ -54,10 +54,23 @@ static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 });
 static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(tidegate_service::DECIDE_SQL));
 static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
+/// The same of new users only.
+static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    let sql = include_str!("members.sql")
+        .replace(
+            "/* of new users */",
+            "AND m.member = ANY (:users::pg_catalog.oid[])",
+        )
+        .replace(
+            "/* new users */",
+            "AND m.roleid = ANY (:users::pg_catalog.oid[])",
+        );
+    statement(&sql)
+});
 static ROLES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));
 
-fn statement(text: &str) -> Arc<Statement> {
+pub(super) fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("a statement of our own can be parsed"))
 }
 
@@ -136,6 +149,15 @@ impl Source<'_> {
         Ok((objections, members.into_iter().filter_map(member).collect()))
     }
 
+    /// The users that have an authenticator, of those with these numbers (`pg_roles.oid`).
+    pub(super) async fn members(&self, users: &[String]) -> Result<Vec<Member>> {
+        let users = format!("{{{}}}", users.join(","));
+        let bound = bind(&MEMBERS_OF, &[("mark", ROLE_MARK), ("users", &users)])?;
+        let who = Principal::Catalog(self.database.clone());
+        let rows = texts(self.service, &who, &bound, &terms()).await?;
+        Ok(rows.into_iter().filter_map(member).collect())
+    }
+
     async fn owner(&self) -> Result<Option<String>> {
         let bound = bind(&OWNER, &[("database", self.database.as_str())])?;
         let rows = texts(self.service, &Principal::Control, &bound, &terms()).await?;
@@ -151,7 +173,7 @@ pub(super) async fn roles(service: &dyn Executor) -> Result<HashMap<String, Stri
     Ok(rows.into_iter().filter_map(pair).collect())
 }
 
-fn terms() -> Terms {
+pub(super) fn terms() -> Terms {
     Terms {
         deadline: Some(Instant::now() + LIMIT),
         ..Terms::default()
@@ -169,7 +191,7 @@ async fn rows(
     Ok(texts.0)
 }
 
-fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Result<BoundStatement> {
+pub(super) fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Result<BoundStatement> {
     let names = statement.placeholders();
     let value = |name: &String| {
         let found = values.iter().find(|(known, _)| known == name);

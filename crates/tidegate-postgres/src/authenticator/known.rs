@@ -41,6 +41,7 @@ pub(super) struct Known {
 }
 
 /// A user's place among the authenticators.
+#[derive(Clone)]
 struct Membership {
     authenticator: RoleName,
     /// When the user may not log in any more.
@@ -112,6 +113,26 @@ impl Place {
         self.ask(source, doubts).await;
     }
 
+    /// Adds plain users, to which the last decision applies. Decides again where that fails.
+    pub(super) async fn add(&self, source: &Source<'_>, users: &[String]) {
+        let _asking = self.asking.lock().await;
+        let Some(known) = self.known().filter(|known| known.shares()) else {
+            // Nothing is shared, with them or without.
+            return;
+        };
+        match source.members(users).await {
+            Ok(members) => {
+                let mut all = HashMap::clone(&known.members);
+                all.extend(index(members));
+                self.keep(source.database, known.with(all));
+            }
+            Err(error) => {
+                tracing::debug!(database = %source.database, %error, "new users were not read");
+                self.ask(source, self.doubts.load(Ordering::Acquire)).await;
+            }
+        }
+    }
+
     async fn ask(&self, source: &Source<'_>, doubts: u64) -> Arc<Known> {
         let (objections, members, until) = match source.decide().await {
             Ok((objections, members)) => {
@@ -153,6 +174,17 @@ impl Place {
 }
 
 impl Known {
+    /// The same answer with other members.
+    fn with(&self, members: HashMap<RoleName, Membership>) -> Self {
+        Self {
+            objections: Vec::new(),
+            members: Arc::new(members),
+            doubts: self.doubts,
+            until: self.until,
+            outdated: self.outdated,
+        }
+    }
+
     /// The same answer, for more doubts.
     fn again(&self, doubts: u64) -> Self {
         Self {

@@ -20,7 +20,7 @@ WITH granted (oid) AS (
         SELECT m.roleid, m.member, inherit_option AS inherits FROM pg_catalog.pg_auth_members m) m
     JOIN granted g ON g.oid = m.roleid
     JOIN pg_catalog.pg_roles r ON r.oid = m.member
-    WHERE coalesce(m.inherits, r.rolinherit)
+    WHERE coalesce(m.inherits, r.rolinherit) /* of new users */
 ), login AS NOT MATERIALIZED (
     SELECT r.* FROM pg_catalog.pg_roles r
     WHERE pg_catalog.starts_with(r.rolname::text, pg_catalog.current_database() || '/')
@@ -81,3 +81,4 @@ WHERE pg_catalog.starts_with(a.rolname::text, pg_catalog.current_database() || '
       WHERE NOT pg_catalog.has_schema_privilege(u.oid, i.schema, 'USAGE')
         AND CASE WHEN i.grantee = 0 THEN true
                  ELSE pg_catalog.pg_has_role(u.oid, i.grantee, 'USAGE') END)
+  /* new users */

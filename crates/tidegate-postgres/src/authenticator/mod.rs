@@ -10,6 +10,7 @@
 //! every definition and grant writes an objection in its own transaction, and the switch of the role
 //! reads the table, so that no node acts on a decision that is older than a definition.
 
+mod additions;
 mod decide;
 mod known;
 
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tidegate_sql::{DatabaseName, Executor, Result, RoleName};
 
+use additions::Change;
 use decide::Source;
 use known::Place;
 
@@ -39,6 +41,8 @@ pub struct Authenticators {
     places: RwLock<HashMap<DatabaseName, Arc<Place>>>,
     /// What the roles of the cluster were like, by tenant, when they were last compared.
     roles: Mutex<Option<HashMap<String, String>>>,
+    /// What is compared more often, and at less cost.
+    seen: Mutex<Option<additions::RoleRows>>,
 }
 
 /// Whether the users of a database share connections.
@@ -72,6 +76,7 @@ impl Authenticators {
             service,
             places: RwLock::default(),
             roles: Mutex::default(),
+            seen: Mutex::default(),
         }
     }
 
@@ -102,7 +107,8 @@ impl Authenticators {
     }
 
     /// Compares what is known with the roles, memberships and settings of the cluster. To be called
-    /// once a second.
+    /// once a second. A plain new user costs a statement about that user; after any other change the
+    /// tenants that it concerns are decided again.
     ///
     /// # Errors
     ///
@@ -116,19 +122,48 @@ impl Authenticators {
         if places.is_empty() {
             return Ok(());
         }
+        let before = self.seen.lock().take();
+        let (seen, change) = additions::additions(&*self.service, before.as_ref()).await?;
+        match change {
+            Change::Nothing => self.add(&places, &HashMap::new()).await,
+            Change::Users(users) => self.add(&places, &users).await,
+            Change::Other => self.compare(&places).await?,
+        }
+        // After an error everything is compared the next time.
+        *self.seen.lock() = Some(seen);
+        Ok(())
+    }
+
+    /// Adds plain users, by tenant.
+    async fn add(
+        &self,
+        places: &[(DatabaseName, Arc<Place>)],
+        users: &HashMap<String, Vec<String>>,
+    ) {
+        for (database, place) in places {
+            let tenant = tenant(database);
+            if place.is_outdated() {
+                place.renew(&self.source(database)).await;
+            } else if let Some(users) = users.get(tenant) {
+                place.add(&self.source(database), users).await;
+            }
+        }
+    }
+
+    /// Decides again where roles, memberships or settings have changed.
+    async fn compare(&self, places: &[(DatabaseName, Arc<Place>)]) -> Result<()> {
         let roles = decide::roles(&*self.service).await?;
         let before = self.roles.lock().take();
         for (database, place) in places {
-            let tenant = database.as_str().split('/').next().unwrap_or_default();
             let same = |before: &HashMap<_, _>| {
-                ["", tenant]
+                ["", tenant(database)]
                     .iter()
                     .all(|part| before.get(*part) == roles.get(*part))
             };
             if place.is_outdated() || !before.as_ref().is_some_and(same) {
                 // What is known goes on to count meanwhile: only a definition could make it unsafe,
                 // and that writes an objection.
-                place.renew(&self.source(&database)).await;
+                place.renew(&self.source(database)).await;
             }
         }
         *self.roles.lock() = Some(roles);
@@ -162,6 +197,11 @@ impl Authenticators {
             database,
         }
     }
+}
+
+/// The name before the slash of its roles.
+fn tenant(database: &DatabaseName) -> &str {
+    database.as_str().split('/').next().unwrap_or_default()
 }
 
 impl fmt::Debug for Authenticators {
