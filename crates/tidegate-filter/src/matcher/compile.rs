@@ -102,15 +102,6 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether values of different bytes are different values, as the column's collation has it.
-pub(super) fn tells_bytes_apart(column: &Column, scalar: &Scalar) -> bool {
-    !matches!(scalar, Scalar::Text | Scalar::Padded)
-        || matches!(
-            column.collation,
-            Some(Collation::Bytes | Collation::Deterministic)
-        )
-}
-
 /// A comparison and its column.
 struct Target<'a> {
     column: &'a Column,
@@ -127,7 +118,7 @@ impl Target<'_> {
 
     /// Refuses text under a collation that calls different bytes equal.
     fn told_apart(&self, scalar: &Scalar) -> Result<()> {
-        if tells_bytes_apart(self.column, scalar) {
+        if scalar.distinguishes_bytes(self.column) {
             return Ok(());
         }
         self.refuse("the column's collation is not deterministic")

@@ -4,7 +4,6 @@ use tidegate_catalog::ColumnId;
 use tidegate_catalog::model::Column;
 use tidegate_sql::Result;
 
-use super::compile::tells_bytes_apart;
 use super::datum::Datum;
 use super::scalar::Scalar;
 use super::{Image, Node};
@@ -40,7 +39,9 @@ impl KeyReader {
     /// A reader for a column that a [`Pin`] can be of; `None` for others.
     pub fn new(column: &Column) -> Option<Self> {
         let scalar = Scalar::of(&column.r#type)?;
-        tells_bytes_apart(column, &scalar).then_some(Self { scalar })
+        scalar
+            .distinguishes_bytes(column)
+            .then_some(Self { scalar })
     }
 
     /// The key of a column's value; `None` when it is NULL or missing.

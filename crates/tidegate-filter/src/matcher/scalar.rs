@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use tidegate_catalog::model::{Collation, Column};
 use tidegate_sql::codec::{Interval, bytea};
 use tidegate_sql::datetime::{Moment, MomentType};
 use tidegate_sql::{Error, Type, TypeKind};
@@ -46,6 +47,16 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
+    /// Whether values of the column with different bytes are different values: text is compared as
+    /// the column's collation says.
+    pub(super) fn distinguishes_bytes(&self, column: &Column) -> bool {
+        !matches!(self, Self::Text | Self::Padded)
+            || matches!(
+                column.collation,
+                Some(Collation::Bytes | Collation::Deterministic)
+            )
+    }
+
     /// The form of a type; `None` where a comparison outside the database would not be exact.
     pub(super) fn of(r#type: &Type) -> Option<Self> {
         let r#type = base(r#type);

@@ -12,7 +12,7 @@ use super::harmless;
 use super::level::{Level, Settings, Source};
 use super::tree::Tree;
 use super::{Plan, Root, RootShows, Way};
-use crate::operation::{self, RootField, Selection};
+use crate::operation::{self, List, RootField, Selection};
 use crate::row::{Compiler, KeyKind, Keys, Rows, aggregate};
 use crate::statement;
 use crate::{Error, Operation, Result};
@@ -182,7 +182,8 @@ impl<'a> Builder<'a> {
         let Settings { schema, limits } = self.settings;
         let joins = matches!(source, Source::List(_) | Source::Children(_) | Source::One);
         let mut nest =
-            |relationship: &'a Relationship, source: Source<'a>, selection: Selection| {
+            |relationship: &'a Relationship, list: Option<Arc<List>>, selection: Selection| {
+                let source = list.map_or(Source::One, Source::Children);
                 self.level(relationship.target, source, selection)
             };
         let program = Arc::new(Compiler::rows(

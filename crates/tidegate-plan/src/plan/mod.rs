@@ -16,7 +16,6 @@ use tidegate_catalog::Schema;
 use tidegate_sql::{InputError, Step};
 
 use self::level::Settings;
-pub(crate) use self::level::Source;
 pub use self::template::Template;
 use self::tree::Tree;
 use crate::{Error, Limits, Operation, Outcome, Result};

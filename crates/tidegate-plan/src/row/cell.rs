@@ -6,11 +6,9 @@ use tidegate_sql::{Column, Result, Type, TypeKind, WireFormat, is_spatial, json}
 
 use super::parts;
 use super::program::Form;
-use super::shown::{base, has_parts};
+use super::shown::{Inner, NO_NUMBER, base, has_parts};
 use crate::Segment;
 
-/// NaN and the infinities have no number in JSON.
-pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL cannot show";
 const DIMENSIONS: &str = "the array has more than one dimension, which GraphQL cannot show";
 
 /// Writes the values of one column.
@@ -35,9 +33,6 @@ enum Check {
     /// The same, and elements that are no numbers.
     Numbers,
 }
-
-/// What could not be shown: where inside the value, and why.
-pub(super) type Inner = (Vec<Segment>, &'static str);
 
 impl Cell {
     /// A writer for a column of a result.

@@ -12,10 +12,9 @@ use super::keys::KeyKind;
 use super::program::{Child, Expression, Form, Join, Op, Program};
 use super::shown::{self, Cast};
 use crate::operation::{
-    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows, Field,
+    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows, Field, List,
     Selection, Shows,
 };
-use crate::plan::Source;
 
 /// Bytes that the names of a usual selection take.
 const LITERALS: usize = 256;
@@ -31,8 +30,8 @@ pub(crate) struct Compiler<'a, 'n> {
     joins: bool,
     /// The response keys of the joined rows around the current object.
     around: Vec<Arc<str>>,
-    /// Makes a level of its own and tells its number.
-    nest: &'n mut dyn FnMut(&'a Relationship, Source<'a>, Selection) -> usize,
+    /// Adds a level and returns its number; without a list it has the rows of a to-one relationship.
+    nest: &'n mut dyn FnMut(&'a Relationship, Option<Arc<List>>, Selection) -> usize,
 }
 
 impl<'a, 'n> Compiler<'a, 'n> {
@@ -42,7 +41,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         relation: RelationId,
         selection: Selection,
         joins: bool,
-        nest: &'n mut dyn FnMut(&'a Relationship, Source<'a>, Selection) -> usize,
+        nest: &'n mut dyn FnMut(&'a Relationship, Option<Arc<List>>, Selection) -> usize,
     ) -> Program {
         let mut compiler = Compiler {
             schema,
@@ -93,12 +92,12 @@ impl<'a, 'n> Compiler<'a, 'n> {
                     if self.joins {
                         self.join(table, id, key, selection);
                     } else {
-                        self.children(table, id, key, (Source::One, selection));
+                        self.children(table, id, key, (None, selection));
                     }
                 }
                 Shows::Many(id, mut list) => {
                     let selection = mem::take(&mut list.selection);
-                    let rows = (Source::Children(Arc::new(list)), selection);
+                    let rows = (Some(Arc::new(list)), selection);
                     self.children(table, id, key, rows);
                 }
             }
@@ -162,7 +161,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         table: usize,
         id: RelationshipId,
         key: Arc<str>,
-        (source, selection): (Source<'a>, Selection),
+        (list, selection): (Option<Arc<List>>, Selection),
     ) {
         let relation = &self.schema[self.program.tables[table]];
         let relationship = relation.relationship(id);
@@ -178,7 +177,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
                 cast,
             });
         }
-        let level = (self.nest)(relationship, source, selection);
+        let level = (self.nest)(relationship, list, selection);
         let text = self.text();
         self.program.ops.push(Op::Children {
             text,
@@ -224,7 +223,7 @@ pub(crate) fn aggregate<'a>(
     relation: RelationId,
     wanted: &Aggregate,
 ) -> Program {
-    let mut nest = |_: &'a Relationship, _: Source<'a>, _: Selection| 0;
+    let mut nest = |_: &'a Relationship, _: Option<Arc<List>>, _: Selection| 0;
     let mut compiler = Compiler {
         schema,
         program: Program::default(),

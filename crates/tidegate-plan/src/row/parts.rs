@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use tidegate_sql::codec::json_string;
 use tidegate_sql::json::{self, JsonKind, Members};
 
-use super::cell::{Inner, NO_NUMBER};
+use super::shown::{Inner, NO_NUMBER};
 use crate::Segment;
 use crate::operation::{Part, PartShows};
 

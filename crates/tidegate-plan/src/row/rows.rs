@@ -6,11 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_sql::{Column, Error, Result};
 
 use super::keys::Keys;
+use super::offset::{NONE, narrow};
 use super::program::Program;
 use super::writer::{Hole, Writer, miscounted};
-
-/// No row, or no slot.
-pub(crate) const NONE: u32 = u32::MAX;
 
 /// The rows of one level: a sink while its statement runs, then the text that is put together.
 #[derive(Debug)]
@@ -238,9 +236,4 @@ impl Rows {
         }
         Ok(())
     }
-}
-
-/// Offsets have 32 bits, because the text is limited.
-pub(super) fn narrow(offset: usize) -> u32 {
-    u32::try_from(offset).unwrap_or(u32::MAX)
 }

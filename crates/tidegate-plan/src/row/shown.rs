@@ -3,6 +3,14 @@
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_sql::{Type, TypeKind, is_spatial};
 
+use crate::Segment;
+
+/// NaN and the infinities have no number in JSON.
+pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL cannot show";
+
+/// What could not be shown: where inside the value, and why.
+pub(super) type Inner = (Vec<Segment>, &'static str);
+
 /// What a column is cast to, so that its values come in a form that GraphQL shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cast {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_sql::{Column, Error, Result};
 
-use super::cell::{Cell, Inner};
+use super::cell::Cell;
 use super::keys::Keys;
+use super::offset::{NONE, narrow};
 use super::program::{Form, Op, Program};
-use super::rows::{NONE, narrow};
+use super::shown::Inner;
 use crate::Segment;
 
 /// Bytes that the text of a few rows takes: a buffer that begins empty grows in many steps.

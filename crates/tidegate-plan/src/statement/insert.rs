@@ -12,7 +12,7 @@ use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind, V
 
 use super::elements::Elements;
 use super::name::target;
-use super::overflow::Overflow;
+use super::overflow::{Overflow, column_text};
 use super::{returning, type_name};
 use crate::Result;
 use crate::operation::{ConflictTarget, Insert, OnConflict};
@@ -332,20 +332,6 @@ pub(crate) fn locate(
     };
     let object = values.position(quoted)?;
     Some(place(object).column(field))
-}
-
-/// The text that PostgreSQL reads for a column; `None` for null.
-pub(super) fn column_text(column: &Column, value: &Json<'_>) -> Option<String> {
-    let mut text = BytesMut::new();
-    let nowhere = String::new;
-    let shown = parameter::encode(
-        &value.parameter(),
-        &column.r#type,
-        None,
-        &nowhere,
-        &mut text,
-    );
-    (shown == Ok(IsNull::No)).then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The place of a column of all objects.

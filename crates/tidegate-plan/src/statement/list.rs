@@ -3,7 +3,7 @@
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 
-use super::nested::raw_keys;
+use super::raw_keys::raw_keys;
 use super::{Page, condition, expressions, joins, page, relation};
 use crate::operation::List;
 use crate::row::Program;

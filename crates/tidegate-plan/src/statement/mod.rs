@@ -11,6 +11,7 @@ mod name;
 mod nested;
 mod overflow;
 mod page;
+mod raw_keys;
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Alias, Filter};

@@ -20,6 +20,7 @@ use tidegate_sql::{BoundStatement, Type, TypeKind};
 
 use super::elements::Elements;
 use super::layout::{Item, Layout};
+use super::raw_keys::{as_text, raw_keys};
 use super::{
     Page, column, condition, expressions, joined_by, joins, list, page, relation, type_name,
 };
@@ -149,31 +150,6 @@ pub(crate) fn nested(schema: &Schema, levels: &[Part<'_>]) -> Nested {
         layout: Some(layout),
         parameters,
     }
-}
-
-/// Appends the columns that levels below join where the program shows only their text.
-pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
-    for child in &program.children {
-        for expression in &program.expressions[child.key.clone()] {
-            if let Some((table, known)) = as_text(schema, program, expression) {
-                sql.syntax(", ");
-                column(table, &known.name, sql);
-            }
-        }
-    }
-}
-
-/// The table and column of a key that is shown as text.
-fn as_text<'s>(
-    schema: &'s Schema,
-    program: &Program,
-    expression: &Expression,
-) -> Option<(usize, &'s Column)> {
-    let Expression::Column { table, column, .. } = *expression else {
-        return None;
-    };
-    let column = schema.relation(program.tables[table]).column(column);
-    (KeyKind::of(&column.r#type) == KeyKind::Text).then_some((table, column))
 }
 
 /// The columns that lead to a child.

@@ -1,11 +1,12 @@
 //! Values beyond the length or the precision of their column. PostgreSQL tells the limit of such a
 //! value, and not where it stands (PostgreSQL, "Character Types", "Numeric Types").
 
+use bytes::BytesMut;
 use tidegate_catalog::model::Column;
 use tidegate_filter::Json;
+use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::{Rejection, Type};
 
-use super::insert::column_text;
 use crate::row::base;
 
 /// `pg_attribute.atttypmod` counts the header of a value with variable length.
@@ -102,6 +103,20 @@ fn rounds_up(digits: &str, precision: i32) -> bool {
 
 fn narrow(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// The text that PostgreSQL reads for a column; `None` for null.
+pub(super) fn column_text(column: &Column, value: &Json<'_>) -> Option<String> {
+    let mut text = BytesMut::new();
+    let nowhere = String::new;
+    let shown = parameter::encode(
+        &value.parameter(),
+        &column.r#type,
+        None,
+        &nowhere,
+        &mut text,
+    );
+    (shown == Ok(IsNull::No)).then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]
