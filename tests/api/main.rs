@@ -108,6 +108,7 @@ mod sql_values;
 mod tls;
 mod trust;
 mod two_factor;
+mod up;
 mod user_roles;
 mod users;
 mod watching;

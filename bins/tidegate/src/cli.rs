@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::settings::SettingFlags;
+use crate::settings::{DatabaseUrl, SettingFlags};
 
 /// Put it in front of PostgreSQL and every table, query and change is an API.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve a database that exists: check it, adopt it, create a client, serve
+    Up(Up),
     /// Serve the API
     Serve,
     /// Serve a demonstration with a PostgreSQL of its own
@@ -51,12 +53,37 @@ pub(crate) enum Command {
     Feed(Feed),
 }
 
+/// `tidegate up`.
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// Address of the database, with a role that can create roles: postgresql://USER@HOST/DATABASE;
+    /// without it, the demo is served. The password may also be in PGPASSWORD, or is asked for
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<DatabaseUrl>,
+    /// Run the SQL that is shown without asking
+    #[arg(long, requires = "url")]
+    pub(crate) yes: bool,
+    /// Role of the tenant's owner, if another role has the database's name
+    #[arg(long = "as", value_name = "ROLE", requires = "url")]
+    pub(crate) role: Option<String>,
+    /// Read the owner's password from the first line of a file; `-` is the standard input. If not
+    /// given, a password is generated
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Do not download PostgreSQL for the demo if none is installed
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) no_fetch: bool,
+}
+
 /// `tidegate demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Delete the demonstration's data and start again
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Do not download PostgreSQL if none is installed
+    #[arg(long)]
+    pub(crate) no_fetch: bool,
 }
 
 /// `tidegate tenant …`.

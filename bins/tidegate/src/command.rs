@@ -16,7 +16,10 @@ pub(crate) use client::run as client;
 pub(crate) use doctor::run as doctor;
 pub(crate) use feed::run as feed;
 pub(crate) use key::run as key;
-pub(crate) use tenant::{create as create_tenant, drop as drop_tenant, run as tenant};
+pub(crate) use tenant::{
+    create as create_tenant, drop as drop_tenant, owner_role, refuse_known, run as tenant,
+    run_adoption,
+};
 pub(crate) use user::{create as create_user, run as user};
 
 /// Prints to the standard output, with unprintable characters of names escaped.
@@ -33,7 +36,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// The same for one line.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     escaped(text, is_unprintable)
 }
 

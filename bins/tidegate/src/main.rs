@@ -23,6 +23,8 @@ mod settings;
 mod signal;
 mod terminal;
 mod traces;
+mod up;
+mod user_folders;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -65,6 +67,9 @@ async fn run(cli: Cli) -> Result {
     if let Command::Demo(command) = &cli.command {
         return demo::run(command, layers).await;
     }
+    if let Command::Up(command) = cli.command {
+        return up::run(command, layers).await;
+    }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
         // Where a wrong key comes from is what the table tells.
@@ -91,7 +96,7 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
         Command::Client(client) => command::client(client, &Service::open(settings).await?).await,
         Command::Key(key) => command::key(key, settings).await,
         Command::Feed(feed) => command::feed(feed, settings).await,
-        Command::Demo(_) | Command::Settings => Ok(()),
+        Command::Demo(_) | Command::Up(_) | Command::Settings => Ok(()),
     }
 }
 

@@ -23,7 +23,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("deadpool-postgres", &["tidegate-postgres"]),
     ("postgres-protocol", &["tidegate-postgres"]),
     ("hmac", &["tidegate-postgres"]),
-    ("sha2", &["tidegate-postgres"]),
+    ("sha2", &["tidegate-postgres", "tidegate-download"]),
     (
         "postgres-types",
         &["tidegate-values", "tidegate-sql", "tidegate-postgres"],
@@ -31,7 +31,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ring", &["tidegate-oauth", "tidegate-oidc"]),
     ("oauth2", &["tidegate-oidc"]),
     ("lettre", &["tidegate-mail"]),
-    ("reqwest", &["tidegate-oidc"]),
+    ("reqwest", &["tidegate-oidc", "tidegate-download"]),
     ("argon2", &["tidegate-oauth"]),
     ("data-encoding", &["tidegate-oauth"]),
     ("maud", &["tidegate-server"]),
