@@ -18,6 +18,7 @@ mod barred;
 mod beginning;
 mod catalog;
 mod cli;
+mod cli_changes;
 mod clients;
 mod demo;
 mod doctor;

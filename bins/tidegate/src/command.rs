@@ -3,6 +3,7 @@
 mod client;
 mod doctor;
 mod feed;
+mod help;
 mod key;
 mod tenant;
 mod user;
@@ -15,6 +16,7 @@ use crate::failure::Result;
 pub(crate) use client::run as client;
 pub(crate) use doctor::run as doctor;
 pub(crate) use feed::run as feed;
+pub(crate) use help::{completions, manual, settings as settings_help};
 pub(crate) use key::run as key;
 pub(crate) use tenant::{
     create as create_tenant, drop as drop_tenant, owner_role, refuse_known, run as tenant,
@@ -49,6 +51,11 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
         }
         line
     })
+}
+
+/// A text, or none if it is empty.
+fn unless_empty(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// Prints rows below a heading, in columns.

@@ -61,9 +61,9 @@ pub(crate) enum Failure {
     #[error("{download}\n{missing}")]
     Download {
         /// Why it cannot be downloaded.
-        download: tidegate_download::Error,
+        download: Box<tidegate_download::Error>,
         /// What is missing, and how to install it.
-        missing: tidegate_embedded::Error,
+        missing: Box<tidegate_embedded::Error>,
     },
     /// The certificate cannot be used.
     #[error(transparent)]

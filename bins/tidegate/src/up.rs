@@ -39,11 +39,8 @@ const REDIRECT_URIS: [&str; 4] = [
 /// Runs the command until the process is told to stop.
 pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     let Some(url) = &command.url else {
-        let demo = cli::Demo {
-            fresh: false,
-            no_fetch: command.no_fetch,
-        };
-        return demo::run(&demo, layers).await;
+        let (fresh, no_fetch) = (false, command.no_fetch);
+        return demo::run(&cli::Demo { fresh, no_fetch }, layers).await;
     };
     let mut address = Address::parse(&url.0)?;
     layers.prefer("log_level", "warn");
@@ -67,8 +64,8 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     examine(&admin, &settings).await?;
     require_same_key(&admin, &master).await?;
     let name = TenantName::adopted(address.database())?;
-    let step = Step::plan(&admin, &name, command.role.as_deref()).await?;
-    if let Some(script) = step.script() {
+    let adoption = Step::plan(&admin, &name, command.role.as_deref()).await?;
+    if let Some(script) = adoption.script() {
         print(format_args!(
             "Tidegate will run this SQL in the database {name}, in one transaction:\n\n{script}\n"
         ))?;
@@ -80,7 +77,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     drop(interruptible);
     state.write(&master, &layers, address.database())?;
     let service = Service::open(&settings).await?;
-    let password = step.run(&service, command.password_file).await?;
+    let password = adoption.run(&service, command.password_file).await?;
     let client = client(&service, &name).await?;
     let issuer = settings.public_url.as_ref().map(|url| url.0.clone());
     let issuer = issuer.unwrap_or_else(|| sockets.url());

@@ -32,7 +32,12 @@ pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> 
     };
     match download(&source).await {
         Ok(programs) => cluster.fallback_dir = Some(programs),
-        Err(download) => return Err(Failure::Download { download, missing }),
+        Err(download) => {
+            return Err(Failure::Download {
+                download: Box::new(download),
+                missing: Box::new(missing),
+            });
+        }
     }
     Ok(Cluster::start(cluster).await?)
 }

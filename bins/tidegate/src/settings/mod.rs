@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use flags::SettingFlags;
 pub(crate) use kind::{DatabaseUrl, FeedSource, LogFormat, LogLevel, Origin, RoleLimit, Secret};
+pub(crate) use show::described;
 pub(crate) use table::Settings;
 use table::{Setting, TABLE};
 

@@ -30,7 +30,7 @@ pub(super) async fn check(
         use_password(address, layers, &password);
     }
     match administrator(&layers.settings()?)?.server().await {
-        Ok(_) => return Ok(None),
+        Ok(_) => Ok(None),
         Err(AdminError::NoPassword { role, .. }) if std::io::stdin().is_terminal() => {
             let mut terminal = Hidden::open()?;
             let password = terminal.ask(&format!("PostgreSQL password of {role}: "))?;
