@@ -68,10 +68,9 @@ fn wanted(path: &Path) -> Option<PathBuf> {
 
 /// Links a file to one in the same folder.
 fn make_link(link: &Link, folder: &Path) -> io::Result<()> {
-    let (Some(source), Some(target)) = (
-        wanted(Path::new(&link.source)),
-        wanted(Path::new(&link.target)),
-    ) else {
+    // The file's paths begin in the package.
+    let inside = |path: &str| wanted(&Path::new("package").join(path));
+    let (Some(source), Some(target)) = (inside(&link.source), inside(&link.target)) else {
         return Ok(());
     };
     match source.file_name() {

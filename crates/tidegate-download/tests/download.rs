@@ -11,7 +11,6 @@ use crate::registry::{Registry, archive, sha512};
 const LINKS: &str = r#"[{"source":"native/lib/libpq.so.5.17","target":"native/lib/libpq.so.5"}]"#;
 
 fn server() -> Vec<u8> {
-    let links = LINKS.replace("native/", "package/native/");
     archive(&[
         ("package/package.json", 0o644, "{}"),
         ("package/native/bin/postgres", 0o755, "#!/bin/sh\n"),
@@ -24,7 +23,7 @@ fn server() -> Vec<u8> {
             "codes",
         ),
         ("package/native/../../../escaped", 0o644, "outside"),
-        ("package/native/pg-symlinks.json", 0o644, &links),
+        ("package/native/pg-symlinks.json", 0o644, LINKS),
     ])
 }
 
