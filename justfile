@@ -92,6 +92,10 @@ console:
 deny:
     cargo deny --locked check
 
+# The files of a release: archive, .deb, SBOM, checksums, in target/package.
+release-files target="":
+    dist/package {{target}}
+
 # Packages every crate that is published, in the order of their dependencies; uploads nothing.
 package:
     cargo package --workspace --exclude tidegate-bench --exclude tidegate-tidy --locked --no-verify

@@ -203,7 +203,8 @@ fn build() -> Result<PathBuf> {
     let built = Command::new(env!("CARGO"))
         .args([
             "build",
-            "--release",
+            "--profile",
+            "dist",
             "-p",
             "tidegate",
             "--message-format=json-render-diagnostics",

@@ -1,14 +1,26 @@
 //! The command line as types.
 
+mod client;
+mod user;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 
-use crate::settings::SettingFlags;
+use crate::settings::{DatabaseUrl, SettingFlags};
+pub(crate) use client::{ChangedClient, Client, NewClient};
+pub(crate) use user::{ChangedUser, User};
 
 /// Put it in front of PostgreSQL and every table, query and change is an API.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version, max_term_width = 100)]
+#[command(
+    name = "tidegate",
+    version,
+    max_term_width = 100,
+    after_help = "`tidegate help settings` describes the settings, which every command takes as \
+                  flags, as variables TIDEGATE_… and from the file."
+)]
 pub(crate) struct Cli {
     /// File with settings (TOML); also `TIDEGATE_CONFIG`
     #[arg(long, global = true, value_name = "FILE")]
@@ -19,16 +31,21 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// What the help of commands says that serve.
+const SETTINGS: &str = "It takes settings, such as --listen ADDRESS and --data-dir FOLDER; \
+                        `tidegate help settings` describes them.";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve a database that exists: check it, adopt it, create a client, serve
+    #[command(after_help = SETTINGS)]
+    Up(Up),
     /// Serve the API
+    #[command(after_help = SETTINGS)]
     Serve,
     /// Serve a demonstration with a PostgreSQL of its own
-    #[command(
-        after_help = "It takes settings too: --listen ADDRESS, --data-dir FOLDER, \
-                            --insecure-http; see --help."
-    )]
+    #[command(after_help = SETTINGS)]
     Demo(Demo),
     /// Print the effective settings and where each comes from
     Settings,
@@ -49,6 +66,40 @@ pub(crate) enum Command {
     /// What change events keep in PostgreSQL: slots, publications, replica identities
     #[command(subcommand)]
     Feed(Feed),
+    /// Print a script that completes commands and flags in a shell
+    #[command(after_help = "Install it with one of:\n  \
+        tidegate completions bash > /etc/bash_completion.d/tidegate\n  \
+        tidegate completions zsh > \"${fpath[1]}/_tidegate\"\n  \
+        tidegate completions fish > ~/.config/fish/completions/tidegate.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page (roff)
+    #[command(hide = true)]
+    Man,
+}
+
+/// `tidegate up`.
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// Address of the database, with a role that can create roles:
+    /// `postgresql://USER@HOST/DATABASE`; without it, the demo is served. The password may also be in PGPASSWORD, or is asked for
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<DatabaseUrl>,
+    /// Run the SQL that is shown without asking
+    #[arg(long, requires = "url")]
+    pub(crate) yes: bool,
+    /// Role of the tenant's owner, if another role has the database's name
+    #[arg(long = "as", value_name = "ROLE", requires = "url")]
+    pub(crate) role: Option<String>,
+    /// Read the owner's password from the first line of a file; `-` is the standard input. If not
+    /// given, a password is generated
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Do not download PostgreSQL for the demo if none is installed
+    #[arg(long, conflicts_with = "url")]
+    pub(crate) no_fetch: bool,
 }
 
 /// `tidegate demo`.
@@ -57,6 +108,9 @@ pub(crate) struct Demo {
     /// Delete the demonstration's data and start again
     #[arg(long)]
     pub(crate) fresh: bool,
+    /// Do not download PostgreSQL if none is installed
+    #[arg(long)]
+    pub(crate) no_fetch: bool,
 }
 
 /// `tidegate tenant …`.
@@ -113,121 +167,6 @@ pub(crate) enum Tenant {
         #[command(flatten)]
         confirmation: Confirmation,
     },
-}
-
-/// `tidegate user …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum User {
-    /// Make a user with a PostgreSQL role of its own
-    Create {
-        /// The tenant
-        database: String,
-        /// The user's name in it
-        name: String,
-        /// E-mail address
-        #[arg(long)]
-        email: Option<String>,
-        /// A group, or several with commas between them; may be repeated
-        #[arg(long, value_delimiter = ',')]
-        group: Vec<String>,
-        /// The tenant's default user, as whom strangers run
-        #[arg(long)]
-        default: bool,
-        /// A user that cannot sign in by password
-        #[arg(long, conflicts_with = "password_file")]
-        no_password: bool,
-        #[command(flatten)]
-        password: PasswordSource,
-    },
-    /// List a tenant's users
-    List {
-        /// The tenant
-        database: String,
-    },
-    /// Give a user a new password and end its sessions
-    Password {
-        /// The tenant
-        database: String,
-        /// The user
-        name: String,
-        #[command(flatten)]
-        password: PasswordSource,
-    },
-    /// Give a user's role the password that the service logs in with, as after a restore without
-    /// the roles' passwords, and reset settings of the role with which PostgreSQL lets it not in
-    Repair {
-        /// The tenant
-        #[arg(required_unless_present = "all")]
-        database: Option<String>,
-        /// The user
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
-        name: Option<String>,
-        /// All users of the tenant, or of all tenants where none is named
-        #[arg(long)]
-        all: bool,
-    },
-    /// Drop a user with its role
-    Drop {
-        /// The tenant
-        database: String,
-        /// The user
-        name: String,
-        /// Give what the user owns in the database to the tenant's owner; refused for code that
-        /// would run with the owner's rights
-        #[arg(long)]
-        reassign: bool,
-        #[command(flatten)]
-        confirmation: Confirmation,
-    },
-}
-
-/// `tidegate client …`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Client {
-    /// Register an application; prints the secret of a confidential one, once
-    Create(NewClient),
-    /// List a tenant's clients
-    List {
-        /// The tenant
-        database: String,
-    },
-    /// Drop a client and end its sessions
-    Drop {
-        /// The client
-        id: String,
-        #[command(flatten)]
-        confirmation: Confirmation,
-    },
-}
-
-/// `tidegate client create`.
-#[derive(Debug, Args)]
-pub(crate) struct NewClient {
-    /// The tenant
-    pub(crate) database: String,
-    /// The name that people see
-    pub(crate) name: String,
-    /// The `client_id`; made when left out
-    #[arg(long)]
-    pub(crate) id: Option<String>,
-    /// Where the browser may be sent back to; may be repeated
-    #[arg(long, required = true, value_name = "URI")]
-    pub(crate) redirect_uri: Vec<String>,
-    /// The application cannot keep a secret
-    #[arg(long)]
-    pub(crate) public: bool,
-    /// Ask nobody for consent
-    #[arg(long)]
-    pub(crate) no_confirm: bool,
-    /// The application's own page
-    #[arg(long)]
-    pub(crate) homepage: Option<String>,
-    /// What the application is
-    #[arg(long)]
-    pub(crate) description: Option<String>,
-    /// Grants that it may use; all when left out
-    #[arg(long, value_delimiter = ',', value_name = "GRANT")]
-    pub(crate) grants: Vec<String>,
 }
 
 /// `tidegate key …`.

@@ -3,6 +3,7 @@
 mod client;
 mod doctor;
 mod feed;
+mod help;
 mod key;
 mod tenant;
 mod user;
@@ -16,8 +17,12 @@ use crate::failure::Result;
 pub(crate) use client::run as client;
 pub(crate) use doctor::run as doctor;
 pub(crate) use feed::run as feed;
+pub(crate) use help::{completions, manual, settings as settings_help};
 pub(crate) use key::run as key;
-pub(crate) use tenant::{create as create_tenant, drop as drop_tenant, run as tenant};
+pub(crate) use tenant::{
+    create as create_tenant, drop as drop_tenant, owner_role, refuse_known, run as tenant,
+    run_adoption,
+};
 pub(crate) use user::{create as create_user, run as user};
 
 /// Prints to the standard output, with unprintable characters of names escaped.
@@ -34,7 +39,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// The same for one line.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     escaped(text, is_unprintable)
 }
 
@@ -47,6 +52,11 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
         }
         line
     })
+}
+
+/// A text, or none if it is empty.
+fn unless_empty(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// Prints rows below a heading, in columns.

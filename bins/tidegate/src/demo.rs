@@ -2,6 +2,7 @@
 
 mod banner;
 mod folder;
+mod programs;
 mod seed;
 
 use std::convert::Infallible;
@@ -31,6 +32,9 @@ const OPEN_HOUSE: &str = "everybody knows the demo's passwords, so it listens on
 /// Runs the demo until the process is told to stop.
 pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     layers.prefer("log_level", "warn");
+    if command.no_fetch {
+        layers.decide(&[("fetch_postgresql", Some("false".to_owned()))]);
+    }
     let settings = layers.settings()?;
     logging::start_demo(&settings);
     let loopback = settings
@@ -49,7 +53,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
         Cluster::remove(cluster_settings.clone()).await?;
         folder.clear()?;
     }
-    let cluster = Cluster::start(cluster_settings).await?;
+    let cluster = programs::start(cluster_settings, &settings).await?;
     let served = tokio::select! {
         served = serve(layers, &cluster, &folder, (sockets, stop, graphiql)) => served,
         never = keep_running(&cluster) => match never {},

@@ -57,6 +57,14 @@ pub(crate) enum Failure {
     /// The demo's PostgreSQL failed.
     #[error(transparent)]
     Embedded(#[from] tidegate_embedded::Error),
+    /// PostgreSQL is not installed and cannot be downloaded.
+    #[error("{download}\n{missing}")]
+    Download {
+        /// Why it cannot be downloaded.
+        download: Box<tidegate_download::Error>,
+        /// What is missing, and how to install it.
+        missing: Box<tidegate_embedded::Error>,
+    },
     /// The certificate cannot be used.
     #[error(transparent)]
     Certificate(#[from] tidegate_server::CertificateError),

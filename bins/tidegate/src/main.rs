@@ -24,6 +24,8 @@ mod settings;
 mod signal;
 mod terminal;
 mod traces;
+mod up;
+mod user_folders;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -46,12 +48,21 @@ fn main() -> ExitCode {
     provider
         .install_default()
         .expect("nobody installed a provider before");
+    // clap knows only commands by `help`.
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if arguments == ["help", "settings"] {
+        return finished(command::settings_help());
+    }
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     let runtime = runtime.expect("the operating system has threads for the runtime");
-    match runtime.block_on(run(cli)) {
+    finished(runtime.block_on(run(cli)))
+}
+
+fn finished(result: Result) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             let mut stderr = std::io::stderr().lock();
@@ -62,9 +73,17 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result {
+    match cli.command {
+        Command::Completions { shell } => return command::completions(shell),
+        Command::Man => return command::manual(),
+        _ => {}
+    }
     let mut layers = layers(&cli)?;
     if let Command::Demo(command) = &cli.command {
         return demo::run(command, layers).await;
+    }
+    if let Command::Up(command) = cli.command {
+        return up::run(command, layers).await;
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
@@ -92,7 +111,11 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
         Command::Client(client) => command::client(client, &Service::open(settings).await?).await,
         Command::Key(key) => command::key(key, settings).await,
         Command::Feed(feed) => command::feed(feed, settings).await,
-        Command::Demo(_) | Command::Settings => Ok(()),
+        Command::Demo(_)
+        | Command::Up(_)
+        | Command::Settings
+        | Command::Completions { .. }
+        | Command::Man => Ok(()),
     }
 }
 

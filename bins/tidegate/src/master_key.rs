@@ -28,7 +28,8 @@ pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
     }
 }
 
-fn from_file(path: &Path) -> Result<MasterKey> {
+/// Loads the master key of a file.
+pub(crate) fn from_file(path: &Path) -> Result<MasterKey> {
     let text = std::fs::read_to_string(path).on("read the master key from", path)?;
     let mode = std::fs::metadata(path)
         .on("read", path)?
@@ -46,8 +47,17 @@ fn from_file(path: &Path) -> Result<MasterKey> {
 }
 
 /// Creates a new key in a new file that only its owner can read.
-pub(crate) fn create(path: &Path) -> Result<MasterKey> {
-    let key = MasterKey::generate(&*ports::random())?;
+pub(crate) fn create(path: &Path) -> Result {
+    write(&generate()?, path)
+}
+
+/// A new key.
+pub(crate) fn generate() -> Result<MasterKey> {
+    Ok(MasterKey::generate(&*ports::random())?)
+}
+
+/// Writes a key to a new file that only its owner can read.
+pub(crate) fn write(key: &MasterKey, path: &Path) -> Result {
     let mut options = std::fs::OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(path);
     let mut file = match file {
@@ -61,6 +71,5 @@ pub(crate) fn create(path: &Path) -> Result<MasterKey> {
         other => other.on("create", path)?,
     };
     writeln!(file, "{}", *key.to_base64url()).on("write", path)?;
-    file.sync_all().on("write", path)?;
-    Ok(key)
+    file.sync_all().on("write", path)
 }

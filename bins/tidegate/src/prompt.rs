@@ -61,6 +61,30 @@ fn ask(whose: &str) -> Result<Secret> {
     Ok(password)
 }
 
+/// Asks a question at the terminal, unless the caller said yes.
+///
+/// # Errors
+/// When the answer is not yes, or there is no terminal.
+pub(crate) fn agree(question: &str, yes: bool) -> Result {
+    if yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Usage(
+            "nothing was changed: run the command at a terminal, or with --yes".to_owned(),
+        ));
+    }
+    let mut stderr = std::io::stderr().lock();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::Refused("nothing was changed".to_owned())),
+    }
+}
+
 impl Confirmation {
     /// Asks for `name` again, unless the caller said yes.
     pub(crate) fn confirm(&self, what: &str, name: &str) -> Result {

@@ -116,28 +116,7 @@ pub(crate) fn lonely(there: &str, missing: &str) -> Failure {
 /// `tidegate serve`.
 pub(crate) async fn run(settings: &Settings) -> Result {
     let mut stop = Box::pin(signal::stop()?);
-    let loopback = settings
-        .listen
-        .iter()
-        .all(|address| address.ip().is_loopback());
-    if settings.public_url.is_none() && !loopback {
-        return Err(Failure::Usage(
-            "the setting public_url is missing: the address at which users reach this service, \
-             such as https://api.example.com; it is the issuer of its tokens"
-                .to_owned(),
-        ));
-    }
-    if let Some(url) = &settings.public_url
-        && url.is_insecure()
-        && !settings.insecure_http
-    {
-        return Err(Failure::Usage(format!(
-            "the setting public_url is {}: passwords and tokens would cross the network in the \
-             clear; use https:// (tls_certificate and tls_key, or a proxy named in \
-             trusted_proxies), or insecure_http = true for a network that is private",
-            url.0
-        )));
-    }
+    require_safe_address(settings)?;
     let graphiql = graphiql::read(settings)?;
     let sockets = Sockets::bind(settings).await?;
     let (service, sockets) = match Service::open(settings).await {
@@ -163,6 +142,33 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(addresses, issuer, version, "listening");
     node.serve(sockets, stop).await
+}
+
+/// Refuses addresses at which credentials would cross a network in the clear.
+pub(crate) fn require_safe_address(settings: &Settings) -> Result {
+    let loopback = settings
+        .listen
+        .iter()
+        .all(|address| address.ip().is_loopback());
+    if settings.public_url.is_none() && !loopback {
+        return Err(Failure::Usage(
+            "the setting public_url is missing: the address at which users reach this service, \
+             such as https://api.example.com; it is the issuer of its tokens"
+                .to_owned(),
+        ));
+    }
+    if let Some(url) = &settings.public_url
+        && url.is_insecure()
+        && !settings.insecure_http
+    {
+        return Err(Failure::Usage(format!(
+            "the setting public_url is {}: passwords and tokens would cross the network in the \
+             clear; use https:// (tls_certificate and tls_key, or a proxy named in \
+             trusted_proxies), or insecure_http = true for a network that is private",
+            url.0
+        )));
+    }
+    Ok(())
 }
 
 /// Retries until PostgreSQL is reachable: after a boot it may start later than this service.

@@ -6,11 +6,26 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tidegate_oauth::Secret;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::AbortHandle;
 
 /// The terminal of the process, showing nothing until it is dropped or the process is told to end.
 pub(crate) struct Hidden {
     terminal: BufReader<File>,
     before: Termios,
+    interruptible: Interruptible,
+}
+
+/// While this exists a signal ends the process. Afterwards signals do nothing until another part
+/// handles them: the process no longer dies of them by itself.
+#[derive(Default)]
+pub(crate) struct Interruptible(Vec<AbortHandle>);
+
+impl Drop for Interruptible {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
 }
 
 impl Hidden {
@@ -19,7 +34,7 @@ impl Hidden {
     pub(crate) fn open() -> io::Result<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;
-        show_again_at_the_end(&terminal, &before)?;
+        let interruptible = show_again_at_the_end(&terminal, &before)?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         // The end of a line is shown all the same.
@@ -28,6 +43,7 @@ impl Hidden {
         Ok(Self {
             terminal: BufReader::new(terminal),
             before,
+            interruptible,
         })
     }
 
@@ -42,14 +58,24 @@ impl Hidden {
     }
 }
 
+impl Hidden {
+    /// Shows again what is typed, and leaves it to the caller how long a signal ends the process.
+    pub(crate) fn close(mut self) -> Interruptible {
+        std::mem::take(&mut self.interruptible)
+    }
+}
+
 impl Drop for Hidden {
     fn drop(&mut self) {
+        // Unless the caller took it, a signal ends the process from now on.
+        self.interruptible.0.clear();
         let _ = tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before);
     }
 }
 
 /// From now on these signals put the terminal back and end the process, as shells say it.
-fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<()> {
+fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<Interruptible> {
+    let mut interruptible = Interruptible::default();
     for kind in [
         SignalKind::interrupt(),
         SignalKind::terminate(),
@@ -58,12 +84,13 @@ fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<()> {
     ] {
         let mut signals = signal(kind)?;
         let (mut terminal, before) = (terminal.try_clone()?, before.clone());
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             signals.recv().await;
             let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
             let _ = terminal.write_all(b"\n");
             std::process::exit(128 + kind.as_raw_value());
         });
+        interruptible.0.push(task.abort_handle());
     }
-    Ok(())
+    Ok(interruptible)
 }

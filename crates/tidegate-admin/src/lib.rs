@@ -192,6 +192,13 @@ impl Admin {
         })
     }
 
+    /// Whether the cluster has a role of this name.
+    pub async fn has_role(&self, role: &RoleName) -> Result<bool> {
+        let session = self.open_home().await?;
+        let found = role::existing(&session, role.as_str()).await?;
+        Ok(found != role::Existing::Nothing)
+    }
+
     /// Makes the control database unless it is there, closed to everybody else.
     ///
     /// # Errors

@@ -59,7 +59,9 @@ impl<'a> Lookup<'a> {
         Self {
             bin_dir: settings.bin_dir.as_deref(),
             search_path: settings.search_path.as_deref(),
-            usual: usual_folders(),
+            usual: usual_folders()
+                .chain(settings.fallback_dir.clone())
+                .collect(),
             existing,
         }
     }
@@ -160,13 +162,12 @@ impl Binaries {
 }
 
 /// The newest version's folders first.
-fn usual_folders() -> Vec<PathBuf> {
+fn usual_folders() -> impl Iterator<Item = PathBuf> {
     (OLDEST..=NEWEST)
         .rev()
         .flat_map(|major| USUAL.map(|folder| folder.replace("{}", &major.to_string())))
         .chain(UNVERSIONED.map(str::to_owned))
         .map(PathBuf::from)
-        .collect()
 }
 
 /// What the first `pg_config` on the path says.
@@ -395,7 +396,7 @@ mod tests {
 
     #[test]
     fn the_usual_folders_begin_with_the_newest_version() {
-        let folders = usual_folders();
+        let folders: Vec<_> = usual_folders().collect();
         let place = |folder: &str| {
             folders
                 .iter()

@@ -19,5 +19,5 @@ mod watcher;
 pub use cluster::Cluster;
 pub use error::{Error, Result};
 pub use postmaster::Shutdown;
-pub use settings::{DataDir, Settings, default_directory};
+pub use settings::{DataDir, Settings, default_cache, default_directory};
 pub use version::Version;

@@ -29,6 +29,8 @@ pub struct Settings {
     pub port: Option<u16>,
     /// The folder of `postgres`, `initdb` and `pg_ctl`; `None` looks for one.
     pub bin_dir: Option<PathBuf>,
+    /// A folder with a server that is used if none is installed, such as one that was downloaded.
+    pub fallback_dir: Option<PathBuf>,
     /// The caller's `PATH`, where `pg_config` and the binaries are looked for.
     pub search_path: Option<OsString>,
     /// A folder with a short path for temporary clusters and for sockets; `/tmp` unless set.
@@ -44,6 +46,7 @@ impl Settings {
             data_dir: DataDir::Temporary,
             port: None,
             bin_dir: None,
+            fallback_dir: None,
             search_path: None,
             scratch_dir: PathBuf::from("/tmp"),
             extra: Vec::new(),
@@ -70,10 +73,22 @@ impl Settings {
 /// `user_data` is the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`). As root it is
 /// `/var/lib/tidegate` instead: PostgreSQL runs as another user, who cannot enter root's home.
 pub fn default_directory(user_data: &Path) -> Result<PathBuf> {
+    for_user(user_data, "/var/lib/tidegate")
+}
+
+/// The folder for programs that were downloaded.
+///
+/// `user_cache` is the user's cache folder (`$XDG_CACHE_HOME`, else `~/.cache`). As root it is
+/// `/var/cache/tidegate` instead, for the same reason.
+pub fn default_cache(user_cache: &Path) -> Result<PathBuf> {
+    for_user(user_cache, "/var/cache/tidegate")
+}
+
+fn for_user(folder: &Path, as_root: &str) -> Result<PathBuf> {
     let is_root = user::effective_uid(Path::new("/tmp"))? == 0;
     Ok(if is_root {
-        PathBuf::from("/var/lib/tidegate")
+        PathBuf::from(as_root)
     } else {
-        user_data.join("tidegate")
+        folder.join("tidegate")
     })
 }

@@ -36,7 +36,12 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hmac", &["tidegate-postgres"]),
     (
         "sha2",
-        &["tidegate-wire", "tidegate-postgres", "tidegate-capture"],
+        &[
+            "tidegate-wire",
+            "tidegate-postgres",
+            "tidegate-capture",
+            "tidegate-download",
+        ],
     ),
     (
         "postgres-types",
@@ -50,7 +55,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ring", &["tidegate-oauth", "tidegate-oidc"]),
     ("oauth2", &["tidegate-oidc"]),
     ("lettre", &["tidegate-mail"]),
-    ("reqwest", &["tidegate-oidc"]),
+    ("reqwest", &["tidegate-oidc", "tidegate-download"]),
     ("argon2", &["tidegate-oauth"]),
     ("data-encoding", &["tidegate-oauth"]),
     ("maud", &["tidegate-pages"]),

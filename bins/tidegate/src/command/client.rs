@@ -1,6 +1,8 @@
 //! `tidegate client …`.
 
-use tidegate_oauth::{ClientAuthentication, GrantKind, GrantSet, NewClient, TenantName};
+use tidegate_oauth::{
+    ClientAuthentication, ClientChange, CreatedClient, GrantKind, GrantSet, NewClient, TenantName,
+};
 
 use super::user::tenant;
 use super::{print, print_table};
@@ -12,11 +14,10 @@ use crate::service::Service;
 pub(crate) async fn run(command: Client, service: &Service) -> Result {
     match command {
         Client::Create(new) => create(new, service).await,
+        Client::Change(changed) => change(changed, service).await,
         Client::List { database } => list(service, &database).await,
         Client::Drop { id, confirmation } => {
-            let found = service.store.client(&id).await?;
-            let found =
-                found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))?;
+            let found = client(service, &id).await?;
             let database = found.database.unwrap_or_default();
             let what = format!("the client {id} ({}) of {database}", found.name);
             confirmation.confirm(&what, &id)?;
@@ -36,9 +37,54 @@ async fn create(new: cli::NewClient, service: &Service) -> Result {
     client.homepage = new.homepage;
     client.description = new.description;
     client.grants = grants(&new.grants)?;
+    client.two_factor = new.two_factor;
+    client.allow_signup = new.allow_signup;
+    client.social_signup = new.social_signup;
     let created = service.directory().create_client(client).await?;
-    print(format_args!("client_id      {}\n", created.client.id))?;
-    match created.secret {
+    print_client(&created)
+}
+
+async fn change(given: cli::ChangedClient, service: &Service) -> Result {
+    let before = client(service, &given.id).await?;
+    let mut uris = given.redirect_uri;
+    if !given.add_redirect_uri.is_empty() {
+        uris.clone_from(&before.redirect_uris);
+        let new = given.add_redirect_uri.into_iter();
+        uris.extend(new.filter(|uri| !before.redirect_uris.contains(uri)));
+    }
+    let change = ClientChange {
+        name: given.name,
+        redirect_uris: (!uris.is_empty()).then_some(uris),
+        homepage: given.homepage.map(super::unless_empty),
+        description: given.description.map(super::unless_empty),
+        public: given.public,
+        confirm: given.confirm,
+        two_factor: given.two_factor,
+        allow_signup: given.allow_signup,
+        social_signup: given.social_signup,
+        grants: match given.grants.as_slice() {
+            [] => None,
+            [all] if all == "all" => Some(GrantSet::All),
+            names => Some(grants(names)?),
+        },
+        rotate_secret: given.rotate_secret,
+    };
+    let directory = service.directory();
+    let database = before.database.as_deref().unwrap_or_default();
+    let changed = directory.change_client(database, &given.id, change);
+    print_client(&changed.await?)
+}
+
+/// The client, which must exist.
+async fn client(service: &Service, id: &str) -> Result<tidegate_oauth::Client> {
+    let found = service.store.client(id).await?;
+    found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))
+}
+
+/// Prints the id, and the secret if it is new.
+fn print_client(client: &CreatedClient) -> Result {
+    print(format_args!("client_id      {}\n", client.client.id))?;
+    match &client.secret {
         Some(secret) => print(format_args!(
             "client_secret  {}\nThe secret is shown this once.\n",
             secret.expose()

@@ -3,7 +3,7 @@
 mod settings;
 
 use serde::{Deserialize, Serialize};
-use tidegate_admin::{Admin, Grantee, Right, RightsChange, RolePasswords};
+use tidegate_admin::{Admin, Adoption, Grantee, Right, RightsChange, RolePasswords};
 use tidegate_oauth::{AnonymousSql, NewOwner, Secret, TenantName};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
@@ -75,7 +75,7 @@ fn kind(adopted: bool) -> &'static str {
 }
 
 /// A name that a tenant's owner can log in by ("CREATE ROLE", "Identifiers and Key Words").
-fn owner_role(role: String) -> Result<String> {
+pub(crate) fn owner_role(role: String) -> Result<String> {
     let problem = if role.contains('/') {
         "a slash separates a tenant and its user"
     } else if role.starts_with("pg_") || role == "public" || role == "none" {
@@ -121,19 +121,33 @@ async fn adopt(
         .await?;
     print(&plan.script)?;
     let password = password.read(name.as_str())?;
+    run_adoption(service, (name, role), &plan, password).await?;
+    print(format_args!(
+        "-- {name} is a tenant now; its owner signs in as {name}.\n"
+    ))
+}
+
+/// Adopts a database as planned. After an error nothing is left behind.
+///
+/// The records come first: they have what dropping the tenant must take back.
+pub(crate) async fn run_adoption(
+    service: &Service,
+    (name, role): (&TenantName, &str),
+    plan: &Adoption,
+    password: Secret,
+) -> Result {
     let record = Record {
         name,
         role,
         grants: Some(to_json(&plan.changes)?),
     };
     record.keep(service, password).await?;
-    if let Err(error) = service.admin.adopt(&database, &plan).await {
+    let database = DatabaseName::new(name.as_str());
+    if let Err(error) = service.admin.adopt(&database, plan).await {
         forget(service, name.as_str()).await?;
         return Err(error.into());
     }
-    print(format_args!(
-        "-- {name} is a tenant now; its owner signs in as {name}.\n"
-    ))
+    Ok(())
 }
 
 /// Makes a tenant with its owner.
@@ -233,7 +247,7 @@ async fn require_new(service: &Service, name: &str, role: &str) -> Result {
 }
 
 /// The same, for these names of tenants and of their owners' roles.
-fn refuse_known<'a>(
+pub(crate) fn refuse_known<'a>(
     mut kept: impl Iterator<Item = (&'a str, &'a str)>,
     name: &str,
     role: &str,

@@ -2,11 +2,11 @@
 
 mod repair;
 
-use tidegate_oauth::{NewUser, Secret, TenantName, UserKey, UserName};
+use tidegate_oauth::{NewUser, Secret, TenantName, UserChange, UserKey, UserName};
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
-use crate::cli::{Confirmation, User};
+use crate::cli::{ChangedUser, Confirmation, User};
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 
@@ -34,6 +34,7 @@ pub(crate) async fn run(command: User, service: &Service) -> Result {
             create(service, user).await?;
             print(format_args!("{name} is a user of {database} now.\n"))
         }
+        User::Change(changed) => change(changed, service).await,
         User::List { database } => list(service, &database).await,
         User::Password {
             database,
@@ -59,6 +60,22 @@ pub(crate) async fn run(command: User, service: &Service) -> Result {
             print(format_args!("{name} is dropped.\n"))
         }
     }
+}
+
+async fn change(given: ChangedUser, service: &Service) -> Result {
+    tenant(service, &given.database).await?;
+    let change = UserChange {
+        email: given.email.map(super::unless_empty),
+        user_groups: given.group.map(|groups| {
+            let named = groups.into_iter().filter(|group| !group.is_empty());
+            named.collect()
+        }),
+        default_user: given.default,
+        ..UserChange::default()
+    };
+    let key = UserKey::new(&given.database, &given.name);
+    service.accounts().change(&key, change).await?;
+    print(format_args!("{} is changed.\n", given.name))
 }
 
 async fn drop(

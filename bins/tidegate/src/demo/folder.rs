@@ -5,8 +5,8 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, OnFile, Result};
-use crate::master_key;
 use crate::settings::Settings;
+use crate::{master_key, user_folders};
 
 /// The name of the cluster's folder in it.
 const CLUSTER: &str = "postgresql";
@@ -19,7 +19,7 @@ impl Folder {
     pub(super) fn open(settings: &Settings) -> Result<Self> {
         let path = match &settings.data_dir {
             Some(path) => path.clone(),
-            None => tidegate_embedded::default_directory(&user_data()?)?.join("demo"),
+            None => tidegate_embedded::default_directory(&user_folders::data()?)?.join("demo"),
         };
         if path.exists() {
             require_ours(&path)?;
@@ -94,20 +94,4 @@ fn write_private(path: &Path, text: &str) -> Result {
     file.on("write", path)?
         .write_all(text.as_bytes())
         .on("write", path)
-}
-
-/// The user's data folder (XDG Base Directory Specification).
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the binary is where the environment is read"
-)]
-fn user_data() -> Result<PathBuf> {
-    let set = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    set("XDG_DATA_HOME")
-        .or_else(|| set("HOME").map(|home| home.join(".local/share")))
-        .ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --data-dir".to_owned()))
 }

@@ -63,7 +63,9 @@ impl Args for SettingFlags {
                 .value_name("VALUE")
                 .help_heading("Settings")
                 .global(true)
-                .hide_short_help(true);
+                .hide_short_help(true)
+                // `tidegate help settings` describes them once.
+                .hide_long_help(true);
             command.arg(match setting.shape {
                 Shape::Boolean => arg
                     .num_args(0..=1)

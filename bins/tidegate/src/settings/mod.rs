@@ -9,11 +9,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 pub(crate) use flags::SettingFlags;
 pub(crate) use kind::{DatabaseUrl, FeedSource, LogFormat, LogLevel, Origin, RoleLimit, Secret};
+pub(crate) use show::described;
 pub(crate) use table::Settings;
 use table::{Setting, TABLE};
 
@@ -91,8 +92,8 @@ pub(crate) enum Source {
     Environment(String),
     /// A flag.
     Flag(String),
-    /// The demo decides it.
-    Demo,
+    /// The command decides it.
+    Command,
 }
 
 impl fmt::Display for Source {
@@ -102,7 +103,7 @@ impl fmt::Display for Source {
             Self::File(path, line) => write!(f, "{}:{line}", path.display()),
             Self::Environment(variable) => f.write_str(variable),
             Self::Flag(flag) => write!(f, "--{flag}"),
-            Self::Demo => f.write_str("demo"),
+            Self::Command => f.write_str("command"),
         }
     }
 }
@@ -184,13 +185,13 @@ impl Layers {
         }
     }
 
-    /// Sets what the demo decides; `None` takes a value away.
+    /// Sets what a command decides; `None` removes a value.
     pub(crate) fn decide(&mut self, decisions: &[(&'static str, Option<String>)]) {
         for (name, text) in decisions {
             for entry in &mut self.effective {
                 if entry.setting.name == *name {
                     entry.text.clone_from(text);
-                    entry.source = Source::Demo;
+                    entry.source = Source::Command;
                 }
             }
         }
@@ -198,16 +199,34 @@ impl Layers {
 
     /// Sets a default of the command's own.
     pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
-        let given =
-            |entry: &Effective| entry.setting.name == name && entry.source != Source::Default;
-        if !self.effective.iter().any(given) {
+        if !self.is_given(name) {
             self.decide(&[(name, Some(text.to_owned()))]);
         }
+    }
+
+    /// Whether a setting has a value that is not its default.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        let given =
+            |entry: &Effective| entry.setting.name == name && entry.source != Source::Default;
+        self.effective.iter().any(given)
     }
 
     /// The typed settings.
     pub(crate) fn settings(&self) -> Result<Settings, Error> {
         Settings::read(&self.effective)
+    }
+
+    /// These settings as a settings file, without those that have their defaults.
+    pub(crate) fn to_toml(&self, names: &[&str]) -> String {
+        let mut text = String::new();
+        for entry in &self.effective {
+            let is_kept = names.contains(&entry.setting.name) && entry.source != Source::Default;
+            if let Some(value) = entry.text.clone().filter(|_| is_kept) {
+                let value = toml::Value::String(value);
+                let _ = writeln!(text, "{} = {value}", entry.setting.name);
+            }
+        }
+        text
     }
 
     /// The lines of `tidegate settings`: name, value and source, secrets redacted.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Effective;
-use super::table::Exposure;
+use super::table::{Exposure, TABLE};
 
 /// One line a setting: name, value, source.
 pub(super) fn lines(effective: &[Effective]) -> String {
@@ -19,6 +19,28 @@ pub(super) fn lines(effective: &[Effective]) -> String {
         let _ = writeln!(lines, "{name:name_width$} = {value:30} # {}", entry.source);
     }
     lines
+}
+
+/// All settings with their defaults, as `tidegate help settings` prints them.
+pub(crate) fn described() -> String {
+    let mut text = "Settings come from a TOML file (--config FILE or TIDEGATE_CONFIG), from variables \
+                    TIDEGATE_… and from flags; a later one wins.\nFor the setting statement_timeout \
+                    these are statement_timeout = \"5s\", TIDEGATE_STATEMENT_TIMEOUT and \
+                    --statement-timeout.\n`tidegate settings` prints the values in effect.\n"
+        .to_owned();
+    for setting in TABLE {
+        let _ = write!(text, "\n{}", setting.name);
+        let _ = match setting.exposure {
+            Exposure::Secret => write!(text, "  (variable {} only)", setting.variable()),
+            Exposure::Open | Exposure::Url => Ok(()),
+        };
+        let _ = match setting.default {
+            Some(default) => writeln!(text, "  (default: {default})"),
+            None => writeln!(text),
+        };
+        let _ = writeln!(text, "    {}", setting.doc);
+    }
+    text
 }
 
 /// The value as others may see it.

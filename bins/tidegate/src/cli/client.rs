@@ -1,0 +1,112 @@
+//! The commands for clients.
+
+use clap::{Args, Subcommand};
+
+use super::Confirmation;
+
+/// `tidegate client …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Client {
+    /// Register an application; prints the secret of a confidential one, once
+    Create(NewClient),
+    /// Change a client; what is not named stays as it is
+    Change(ChangedClient),
+    /// List a tenant's clients
+    List {
+        /// The tenant
+        database: String,
+    },
+    /// Drop a client and end its sessions
+    Drop {
+        /// The client
+        id: String,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+/// `tidegate client create`.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct NewClient {
+    /// The tenant
+    pub(crate) database: String,
+    /// The name that people see
+    pub(crate) name: String,
+    /// The `client_id`; made when left out
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Where the browser may be sent back to; may be repeated
+    #[arg(long, required = true, value_name = "URI")]
+    pub(crate) redirect_uri: Vec<String>,
+    /// The application cannot keep a secret
+    #[arg(long)]
+    pub(crate) public: bool,
+    /// Ask nobody for consent
+    #[arg(long)]
+    pub(crate) no_confirm: bool,
+    /// The application's own page
+    #[arg(long)]
+    pub(crate) homepage: Option<String>,
+    /// What the application is
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// Grants that it may use; all when left out
+    #[arg(long, value_delimiter = ',', value_name = "GRANT")]
+    pub(crate) grants: Vec<String>,
+    /// Signing in requires a second factor
+    #[arg(long)]
+    pub(crate) two_factor: bool,
+    /// People may sign up
+    #[arg(long)]
+    pub(crate) allow_signup: bool,
+    /// People may sign up with an identity provider
+    #[arg(long)]
+    pub(crate) social_signup: bool,
+}
+
+/// `tidegate client change`.
+#[derive(Debug, Args)]
+pub(crate) struct ChangedClient {
+    /// The client
+    pub(crate) id: String,
+    /// The name that people see
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Where the browser may be sent back to, instead of the addresses so far; may be repeated
+    #[arg(long, value_name = "URI")]
+    pub(crate) redirect_uri: Vec<String>,
+    /// One more such address, beside those so far; may be repeated
+    #[arg(long, value_name = "URI", conflicts_with = "redirect_uri")]
+    pub(crate) add_redirect_uri: Vec<String>,
+    /// The application's own page; empty for none
+    #[arg(long)]
+    pub(crate) homepage: Option<String>,
+    /// What the application is; empty for none
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// Whether the application cannot keep a secret
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) public: Option<bool>,
+    /// Whether people are asked for consent
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) confirm: Option<bool>,
+    /// Whether signing in requires a second factor
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) two_factor: Option<bool>,
+    /// Whether people may sign up
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) allow_signup: Option<bool>,
+    /// Whether people may sign up with an identity provider
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) social_signup: Option<bool>,
+    /// Grants that it may use, or `all`
+    #[arg(long, value_delimiter = ',', value_name = "GRANT")]
+    pub(crate) grants: Vec<String>,
+    /// Make a new secret and print it; the previous one works for another 24 hours
+    #[arg(long)]
+    pub(crate) rotate_secret: bool,
+}

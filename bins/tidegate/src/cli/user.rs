@@ -1,0 +1,91 @@
+//! The commands for users.
+
+use clap::{Args, Subcommand};
+
+use super::{Confirmation, PasswordSource};
+
+/// `tidegate user …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum User {
+    /// Make a user with a PostgreSQL role of its own
+    Create {
+        /// The tenant
+        database: String,
+        /// The user's name in it
+        name: String,
+        /// E-mail address
+        #[arg(long)]
+        email: Option<String>,
+        /// A group, or several with commas between them; may be repeated
+        #[arg(long, value_delimiter = ',')]
+        group: Vec<String>,
+        /// The tenant's default user, as whom strangers run
+        #[arg(long)]
+        default: bool,
+        /// A user that cannot sign in by password
+        #[arg(long, conflicts_with = "password_file")]
+        no_password: bool,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// List a tenant's users
+    List {
+        /// The tenant
+        database: String,
+    },
+    /// Change a user; what is not named stays as it is
+    Change(ChangedUser),
+    /// Give a user a new password and end its sessions
+    Password {
+        /// The tenant
+        database: String,
+        /// The user
+        name: String,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// Give a user's role the password that the service logs in with, as after a restore without
+    /// the roles' passwords, and reset settings of the role with which PostgreSQL lets it not in
+    Repair {
+        /// The tenant
+        #[arg(required_unless_present = "all")]
+        database: Option<String>,
+        /// The user
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        name: Option<String>,
+        /// All users of the tenant, or of all tenants where none is named
+        #[arg(long)]
+        all: bool,
+    },
+    /// Drop a user with its role
+    Drop {
+        /// The tenant
+        database: String,
+        /// The user
+        name: String,
+        /// Give what the user owns in the database to the tenant's owner; refused for code that
+        /// would run with the owner's rights
+        #[arg(long)]
+        reassign: bool,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+/// `tidegate user change`.
+#[derive(Debug, Args)]
+pub(crate) struct ChangedUser {
+    /// The tenant
+    pub(crate) database: String,
+    /// The user
+    pub(crate) name: String,
+    /// E-mail address; empty for none
+    #[arg(long)]
+    pub(crate) email: Option<String>,
+    /// The groups, instead of those so far, with commas between them; empty for none
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) group: Option<Vec<String>>,
+    /// Whether callers without a token run as this user
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) default: Option<bool>,
+}

@@ -1,0 +1,71 @@
+//! `tidegate help settings`, `tidegate completions` and `tidegate man`.
+
+use std::fmt::Write as _;
+
+use clap::{Command, CommandFactory as _};
+use clap_complete::Shell;
+
+use super::print;
+use crate::cli::Cli;
+use crate::failure::Result;
+use crate::settings;
+
+/// Describes all settings.
+pub(crate) fn settings() -> Result {
+    print(settings::described())
+}
+
+/// Prints the script for a shell.
+pub(crate) fn completions(shell: Shell) -> Result {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut script);
+    print(String::from_utf8_lossy(&script))
+}
+
+/// Prints one manual page with all commands and settings.
+pub(crate) fn manual() -> Result {
+    let mut page = Vec::new();
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(without_settings(&command)).render(&mut page)?;
+    let mut text = String::from_utf8_lossy(&page).into_owned();
+    text.push_str(".SH COMMANDS\n");
+    describe(&command, "", &mut text);
+    text.push_str(".SH SETTINGS\n.nf\n");
+    for line in settings::described().lines() {
+        let _ = writeln!(text, "\\&{}", escaped(line));
+    }
+    text.push_str(".fi\n");
+    print(text)
+}
+
+/// The command without the flags that every command has.
+fn without_settings(command: &Command) -> Command {
+    command.clone().mut_args(|arg| {
+        let is_setting = arg.get_help_heading() == Some("Settings");
+        arg.hide(is_setting)
+    })
+}
+
+/// The commands of a command, with theirs.
+fn describe(command: &Command, prefix: &str, text: &mut String) {
+    for command in command.get_subcommands() {
+        let name = format!("{prefix}{}", command.get_name());
+        if command.is_hide_set() || command.get_name() == "help" {
+            continue;
+        }
+        if command.has_subcommands() {
+            describe(command, &format!("{name} "), text);
+            continue;
+        }
+        let usage = command.clone().render_usage().to_string();
+        let usage = usage.trim_start_matches("Usage: ");
+        let about = command.get_about().map(ToString::to_string);
+        let _ = writeln!(text, ".TP\n.B {}", escaped(usage));
+        let _ = writeln!(text, "{}", escaped(&about.unwrap_or_default()));
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-")
+}

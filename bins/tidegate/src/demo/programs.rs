@@ -1,0 +1,96 @@
+//! The programs of the demo's PostgreSQL: those that are installed, or downloaded ones.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use tidegate_download::{Package, Progress, Source};
+use tidegate_embedded::{Cluster, Error as ClusterError, Settings as ClusterSettings};
+
+use crate::command::print;
+use crate::failure::{Failure, Result};
+use crate::settings::Settings;
+use crate::user_folders;
+
+/// Starts the cluster, with a downloaded PostgreSQL if no other one fits.
+pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> Result<Cluster> {
+    let (Some(package), Some(cache)) = (Package::for_this_platform(), cache()?) else {
+        return Ok(Cluster::start(cluster).await?);
+    };
+    cluster.fallback_dir = package.installed(&cache);
+    let downloaded = cluster.fallback_dir.is_some();
+    let missing = match Cluster::start(cluster.clone()).await {
+        Err(error) if is_missing(&error, package) => error,
+        started => return Ok(started?),
+    };
+    if downloaded || !settings.fetch_postgresql {
+        return Err(missing.into());
+    }
+    let source = Source {
+        registry: &settings.postgresql_registry.0,
+        package,
+        cache: &cache,
+    };
+    match download(&source).await {
+        Ok(programs) => cluster.fallback_dir = Some(programs),
+        Err(download) => {
+            return Err(Failure::Download {
+                download: Box::new(download),
+                missing: Box::new(missing),
+            });
+        }
+    }
+    Ok(Cluster::start(cluster).await?)
+}
+
+/// Where downloads are kept.
+fn cache() -> Result<Option<PathBuf>> {
+    let of_user = user_folders::cache();
+    // Root has a folder that does not depend on its home.
+    let of_user = of_user.as_deref().unwrap_or(Path::new("/nonexistent"));
+    let cache = tidegate_embedded::default_cache(of_user)?;
+    Ok((!cache.starts_with("/nonexistent")).then_some(cache))
+}
+
+/// Whether the package would help.
+fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
+    match error {
+        ClusterError::NoBinaries { .. } => true,
+        ClusterError::DataVersion { major, .. } => {
+            package.postgresql.starts_with(&format!("{major}."))
+        }
+        _ => false,
+    }
+}
+
+/// Downloads, and shows on a terminal how far it is.
+async fn download(source: &Source<'_>) -> std::result::Result<PathBuf, tidegate_download::Error> {
+    let version = source.package.postgresql;
+    let (url, cache) = (source.url(), source.cache.display());
+    let on_terminal = std::io::stderr().is_terminal();
+    let mut shown = None;
+    let programs = source
+        .download(|Progress { received, total }| {
+            let size =
+                total.map_or_else(String::new, |total| format!(" ({} MB)", megabytes(total)));
+            if shown.is_none() {
+                let _ = print(format_args!(
+                    "PostgreSQL is not installed; downloading version {version}{size} from {url} \
+                     into {cache}\n"
+                ));
+            }
+            let now = megabytes(received);
+            if on_terminal && shown != Some(now) {
+                let _ = write!(std::io::stderr(), "\r{now} MB");
+            }
+            shown = Some(now);
+        })
+        .await;
+    if on_terminal && shown.is_some() {
+        let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+    }
+    programs
+}
+
+fn megabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000)
+}

@@ -1,0 +1,173 @@
+//! `tidegate up`: from the address of a database to a served one.
+//!
+//! Everything that can be refused is refused before the first change. An interrupted run is
+//! completed by the next one.
+
+mod address;
+mod adoption;
+mod links;
+mod login;
+mod state;
+
+use std::fmt::Write as _;
+
+use tidegate_admin::Admin;
+use tidegate_admin::doctor::Severity;
+use tidegate_oauth::{ClientAuthentication, MasterKey, NewClient, TenantName};
+
+use crate::command::{line, print};
+use crate::failure::{Failure, Result};
+use crate::serve::{self, Node, Sockets};
+use crate::service::{self, Service};
+use crate::settings::{Layers, Settings};
+use crate::{cli, demo, feed, graphiql, logging, prompt, signal};
+use address::Address;
+use adoption::Step;
+use links::Links;
+use state::State;
+
+/// The name of the client that is created for applications on this machine.
+const CLIENT: &str = "localhost";
+/// Where the development servers of common frameworks listen. A loopback address may have any port.
+const REDIRECT_URIS: [&str; 4] = [
+    "http://127.0.0.1/callback",
+    "http://localhost:3000/callback",
+    "http://localhost:5173/callback",
+    "http://localhost:8080/callback",
+];
+
+/// Runs the command until the process is told to stop.
+pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
+    let Some(url) = &command.url else {
+        let (fresh, no_fetch) = (false, command.no_fetch);
+        return demo::run(&cli::Demo { fresh, no_fetch }, layers).await;
+    };
+    let mut address = Address::parse(&url.0)?;
+    layers.prefer("log_level", "warn");
+    layers.decide(&[("admin_url", Some(address.administrator()))]);
+    let settings = layers.settings()?;
+    logging::start_demo(&settings);
+    serve::require_safe_address(&settings)?;
+    let graphiql = graphiql::read(&settings)?;
+    let sockets = Sockets::bind(&settings).await?;
+    let state = State::open(&settings)?;
+
+    let interruptible = login::check(&mut address, &mut layers).await?;
+    let master = state.master_key(&layers.settings()?)?;
+    let notice = choose_feed(&mut layers).await?;
+    state.decide(&mut layers);
+    let settings = layers.settings()?;
+    let admin = Admin::new(
+        service::config(&settings)?,
+        service::role_passwords(&master),
+    );
+    examine(&admin, &settings).await?;
+    require_same_key(&admin, &master).await?;
+    let name = TenantName::adopted(address.database())?;
+    let adoption = Step::plan(&admin, &name, command.role.as_deref()).await?;
+    if let Some(script) = adoption.script() {
+        print(format_args!(
+            "Tidegate will run this SQL in the database {name}, in one transaction:\n\n{script}\n"
+        ))?;
+        prompt::agree("Run it?", command.yes)?;
+    }
+
+    // From here on a signal ends the command between two steps, not within one.
+    let mut stop = Box::pin(signal::stop()?);
+    drop(interruptible);
+    state.write(&master, &layers, address.database())?;
+    let service = Service::open(&settings).await?;
+    let password = adoption.run(&service, command.password_file).await?;
+    let client = client(&service, &name).await?;
+    let issuer = settings.public_url.as_ref().map(|url| url.0.clone());
+    let issuer = issuer.unwrap_or_else(|| sockets.url());
+    let node = tokio::select! {
+        node = Node::start(&service, &settings, &issuer, graphiql) => node?,
+        () = &mut stop => return Ok(()),
+    };
+    let links = Links {
+        url: &issuer,
+        tenant: name.as_str(),
+        password: password.as_deref(),
+        client: &client,
+        settings: &state.settings_file(address.database()),
+        notice: notice.as_deref(),
+    };
+    print(links.text())?;
+    node.serve(sockets, stop).await
+}
+
+/// Reads changes from triggers where the log cannot be read, unless a setting says from where.
+/// Returns what to tell about it.
+async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
+    if layers.is_given("feed_source") {
+        return Ok(None);
+    }
+    let settings = layers.settings()?;
+    let admin = login::administrator(&settings)?;
+    let replication = service::replication_config(&settings)?;
+    let source = feed::source(&settings, &replication);
+    let Some(reason) = admin.why_no_changes(source).await? else {
+        return Ok(None);
+    };
+    layers.decide(&[("feed_source", Some("outbox".to_owned()))]);
+    Ok(Some(format!(
+        "Change events come from triggers on the tables that are subscribed to: {reason}."
+    )))
+}
+
+/// Runs the doctor's checks, and prints those that failed.
+async fn examine(admin: &Admin, settings: &Settings) -> Result {
+    let replication = service::replication_config(settings)?;
+    let findings = admin.examine(feed::source(settings, &replication)).await?;
+    let of = |verdict| findings.iter().filter(move |it| it.verdict == verdict);
+    let missing = of(Severity::Missing).count();
+    if missing == 0 {
+        let advice = of(Severity::Advice).count();
+        return print(format_args!(
+            "PostgreSQL has everything that the service needs; `tidegate doctor` prints {advice} \
+             piece(s) of advice.\n\n"
+        ));
+    }
+    let mut text = String::new();
+    for finding in of(Severity::Missing) {
+        let _ = writeln!(text, "MISSING  {}", line(&finding.text));
+        for line in finding.sql.iter().flat_map(|sql| sql.lines()) {
+            let _ = writeln!(text, "         {line}");
+        }
+    }
+    print(text)?;
+    Err(Failure::Refused(format!(
+        "{missing} thing(s) that the service needs are missing, and nothing was changed; run the \
+         SQL above as a superuser, or give the address with another role, and run the command again"
+    )))
+}
+
+/// Only the key with which the control database was set up can be used with it.
+async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
+    match admin.kept_fingerprint().await? {
+        Some(kept) if kept != master.fingerprint() => Err(Failure::Refused(
+            "the control database of this cluster was set up with another master key, and nothing \
+             was changed; name that key's file with --master-key-file FILE, or another database \
+             with --control-database NAME"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The id of the client for applications on this machine, which is created if it is missing.
+async fn client(service: &Service, tenant: &TenantName) -> Result<String> {
+    let directory = service.directory();
+    let clients = directory.clients(tenant.as_str()).await?;
+    let ours = clients.into_iter().find(|client| {
+        client.name == CLIENT && client.authentication == ClientAuthentication::Public
+    });
+    if let Some(client) = ours {
+        return Ok(client.id);
+    }
+    let uris = REDIRECT_URIS.map(str::to_owned).to_vec();
+    let mut client = NewClient::new(tenant.clone(), CLIENT, uris);
+    client.public = true;
+    Ok(directory.create_client(client).await?.client.id)
+}

@@ -1,0 +1,111 @@
+//! What is left to do until a database is a tenant.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use tidegate_admin::{Admin, Adoption, Script};
+use tidegate_oauth::{Secret, TenantName, UserKey};
+use tidegate_sql::{DatabaseName, RoleName};
+
+use crate::cli::PasswordSource;
+use crate::command::{owner_role, refuse_known, run_adoption};
+use crate::failure::Result;
+use crate::ports;
+use crate::service::Service;
+
+/// What is left to do.
+pub(super) enum Step {
+    /// The database is a tenant.
+    Nothing,
+    /// It is to be adopted.
+    Adopt(Planned),
+    /// A former run wrote the records and was interrupted before the SQL ran.
+    Complete(Planned),
+}
+
+/// An adoption that was planned.
+pub(super) struct Planned {
+    name: TenantName,
+    role: String,
+    plan: Adoption,
+}
+
+impl Step {
+    /// Looks what is left to do. Changes nothing.
+    pub(super) async fn plan(admin: &Admin, name: &TenantName, role: Option<&str>) -> Result<Self> {
+        let tenants = admin.kept_tenants().await?;
+        let known = tenants.iter().find(|kept| kept.name == name.as_str());
+        let role = match known {
+            Some(known) => known.owner_role.clone(),
+            None => owner_role(role.unwrap_or(name.as_str()).to_owned())?,
+        };
+        let owner = RoleName::new(&role);
+        if known.is_some() && admin.has_role(&owner).await? {
+            return Ok(Self::Nothing);
+        }
+        if known.is_none() {
+            let kept = tenants.iter();
+            let kept = kept.map(|kept| (&*kept.name, &*kept.owner_role));
+            refuse_known(kept, name.as_str(), &role)?;
+        }
+        let database = DatabaseName::new(name.as_str());
+        let planned = Planned {
+            name: name.clone(),
+            plan: admin.plan_adoption(&database, &owner).await?,
+            role,
+        };
+        Ok(match known {
+            Some(_) => Self::Complete(planned),
+            None => Self::Adopt(planned),
+        })
+    }
+
+    /// The SQL that is to run.
+    pub(super) fn script(&self) -> Option<&Script> {
+        match self {
+            Self::Nothing => None,
+            Self::Adopt(planned) | Self::Complete(planned) => Some(&planned.plan.script),
+        }
+    }
+
+    /// Makes the database a tenant. Returns the owner's password if it was generated.
+    pub(super) async fn run(
+        self,
+        service: &Service,
+        password_file: Option<PathBuf>,
+    ) -> Result<Option<String>> {
+        let (Self::Adopt(planned) | Self::Complete(planned)) = &self else {
+            return Ok(None);
+        };
+        let name = planned.name.as_str();
+        let (password, generated) = match password_file {
+            None => {
+                let password = generate();
+                (Secret::new(&*password), Some(password))
+            }
+            password_file => (PasswordSource { password_file }.read(name)?, None),
+        };
+        let directory = service.directory();
+        if let Self::Complete(_) = &self {
+            let database = DatabaseName::new(name);
+            service.admin.adopt(&database, &planned.plan).await?;
+            let owner = UserKey::new(name, name);
+            directory.set_password(&owner, &password).await?;
+        } else {
+            // An interrupted run may have left the owner's record without the tenant's.
+            directory.drop_tenant(name).await?;
+            let names = (&planned.name, &*planned.role);
+            run_adoption(service, names, &planned.plan, password).await?;
+        }
+        Ok(generated)
+    }
+}
+
+/// A password of 80 random bits.
+fn generate() -> String {
+    let bytes: [u8; 10] = ports::bytes();
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

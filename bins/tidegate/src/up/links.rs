@@ -1,0 +1,52 @@
+//! What is printed when the database is served.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// What to tell.
+pub(super) struct Links<'a> {
+    /// The address of the service.
+    pub(super) url: &'a str,
+    /// The tenant, which is also the name of its owner.
+    pub(super) tenant: &'a str,
+    /// The owner's password, if it is new.
+    pub(super) password: Option<&'a str>,
+    /// The client for applications on this machine.
+    pub(super) client: &'a str,
+    /// The file with the settings for other commands.
+    pub(super) settings: &'a Path,
+    /// A limitation, as a sentence.
+    pub(super) notice: Option<&'a str>,
+}
+
+impl Links<'_> {
+    /// The text.
+    pub(super) fn text(&self) -> String {
+        let Self {
+            url,
+            tenant,
+            client,
+            ..
+        } = self;
+        let settings = self.settings.display();
+        let mut text = format!(
+            "Tidegate serves the database {tenant} at {url}\n\n  \
+             pages    {url}/ (console), {url}/api/graphql/schema/public (GraphQL)\n"
+        );
+        let _ = match self.password {
+            Some(password) => writeln!(text, "  owner    {tenant} / {password} (shown this once)"),
+            None => writeln!(text, "  owner    {tenant}"),
+        };
+        let _ = write!(
+            text,
+            "  client   {client} (public, for applications on localhost)\n  \
+             more     tidegate --config {settings} user create {tenant} NAME\n           \
+             tidegate --config {settings} serve\n\n"
+        );
+        if let Some(notice) = self.notice {
+            let _ = writeln!(text, "{notice}\n");
+        }
+        text.push_str("Ctrl-C stops the service; run the command again to start it.\n");
+        text
+    }
+}

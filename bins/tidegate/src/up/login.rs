@@ -1,0 +1,62 @@
+//! Logs in to PostgreSQL, and asks for a password if one is needed.
+
+use std::io::IsTerminal as _;
+
+use tidegate_admin::{Admin, Error as AdminError, RolePasswords};
+
+use super::address::Address;
+use crate::failure::{Failure, Result};
+use crate::settings::{Layers, Settings};
+use crate::terminal::{Hidden, Interruptible};
+use crate::{ports, service};
+
+/// An administrator that only looks.
+pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
+    let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
+    Ok(Admin::new(service::config(settings)?, passwords))
+}
+
+/// Logs in once. A password that the address lacks is that of `PGPASSWORD`, as in libpq, or is
+/// asked for at the terminal.
+///
+/// What is returned lets a signal end the process until it is dropped, if something was asked.
+pub(super) async fn check(
+    address: &mut Address,
+    layers: &mut Layers,
+) -> Result<Option<Interruptible>> {
+    if !address.has_password()
+        && let Some(password) = from_environment()
+    {
+        use_password(address, layers, &password);
+    }
+    match administrator(&layers.settings()?)?.server().await {
+        Ok(_) => Ok(None),
+        Err(AdminError::NoPassword { role, .. }) if std::io::stdin().is_terminal() => {
+            let mut terminal = Hidden::open()?;
+            let password = terminal.ask(&format!("PostgreSQL password of {role}: "))?;
+            use_password(address, layers, password.expose());
+            let interruptible = terminal.close();
+            administrator(&layers.settings()?)?.server().await?;
+            Ok(Some(interruptible))
+        }
+        Err(AdminError::NoPassword { role, .. }) => Err(Failure::Usage(format!(
+            "PostgreSQL asks for the password of {role}, and the address has none; set PGPASSWORD, \
+             or run the command at a terminal"
+        ))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn use_password(address: &mut Address, layers: &mut Layers, password: &str) {
+    address.set_password(password);
+    layers.decide(&[("admin_url", Some(address.administrator()))]);
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is where the environment is read"
+)]
+fn from_environment() -> Option<String> {
+    let password = std::env::var("PGPASSWORD").ok();
+    password.filter(|password| !password.is_empty())
+}

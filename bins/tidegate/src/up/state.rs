@@ -1,0 +1,101 @@
+//! What `tidegate up` keeps on this machine: the master key, and a settings file for each database.
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tidegate_oauth::MasterKey;
+
+use crate::failure::{OnFile, Result};
+use crate::settings::{Layers, Settings};
+use crate::{master_key, user_folders};
+
+/// The settings that the file has.
+const KEPT: [&str; 7] = [
+    "admin_url",
+    "control_database",
+    "master_key_file",
+    "feed_source",
+    "replication_url",
+    "sslmode",
+    "sslrootcert",
+];
+
+/// The folder.
+pub(super) struct State {
+    folder: PathBuf,
+    /// Whether the settings name the master key.
+    key_is_given: bool,
+}
+
+impl State {
+    /// Where things are kept. Creates nothing.
+    pub(super) fn open(settings: &Settings) -> Result<Self> {
+        let folder = match &settings.data_dir {
+            Some(folder) => std::path::absolute(folder).on("find the folder", folder)?,
+            None => tidegate_embedded::default_directory(&user_folders::data()?)?,
+        };
+        let key_is_given = settings.master_key.is_some() || settings.master_key_file.is_some();
+        Ok(Self {
+            folder,
+            key_is_given,
+        })
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.folder.join("master.key")
+    }
+
+    /// The file with the settings with which other commands reach the database.
+    pub(super) fn settings_file(&self, database: &str) -> PathBuf {
+        let safe = |char: char| if char.is_alphanumeric() { char } else { '_' };
+        let name: String = database.chars().map(safe).collect();
+        self.folder.join(format!("{name}.toml"))
+    }
+
+    /// The key of the settings, or of a former run, or a new one that is not yet written.
+    pub(super) fn master_key(&self, settings: &Settings) -> Result<MasterKey> {
+        if self.key_is_given {
+            return master_key::read(settings);
+        }
+        let path = self.key_file();
+        if path.exists() {
+            return master_key::from_file(&path);
+        }
+        master_key::generate()
+    }
+
+    /// Names the key's file in the settings.
+    pub(super) fn decide(&self, layers: &mut Layers) {
+        if !self.key_is_given {
+            let path = self.key_file().to_string_lossy().into_owned();
+            layers.decide(&[("master_key_file", Some(path))]);
+        }
+    }
+
+    /// Writes the key, if it is new, and the settings.
+    pub(super) fn write(&self, key: &MasterKey, layers: &Layers, database: &str) -> Result {
+        std::fs::create_dir_all(&self.folder).on("create the folder", &self.folder)?;
+        if !self.key_is_given && !self.key_file().exists() {
+            master_key::write(key, &self.key_file())?;
+        }
+        let text = layers.to_toml(&KEPT);
+        write_private(&self.settings_file(database), &text)
+    }
+}
+
+/// Replaces a file that only its owner can read.
+fn write_private(path: &Path, text: &str) -> Result {
+    let fresh = path.with_extension("toml.new");
+    let _ = std::fs::remove_file(&fresh);
+    let mut options = std::fs::OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh);
+    file.on("create", &fresh)?
+        .write_all(text.as_bytes())
+        .on("write", &fresh)?;
+    std::fs::rename(&fresh, path).on("write", path)
+}

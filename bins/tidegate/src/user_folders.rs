@@ -1,0 +1,27 @@
+//! The user's folders (XDG Base Directory Specification).
+
+use std::path::PathBuf;
+
+use crate::failure::{Failure, Result};
+
+/// `$XDG_DATA_HOME`, or `~/.local/share`.
+pub(crate) fn data() -> Result<PathBuf> {
+    named("XDG_DATA_HOME")
+        .or_else(|| named("HOME").map(|home| home.join(".local/share")))
+        .ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --data-dir".to_owned()))
+}
+
+/// `$XDG_CACHE_HOME`, or `~/.cache`.
+pub(crate) fn cache() -> Option<PathBuf> {
+    named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))
+}
+
+/// Relative paths are invalid and ignored, as the specification says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is where the environment is read"
+)]
+fn named(variable: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable).map(PathBuf::from);
+    path.filter(|path| path.is_absolute())
+}

@@ -1,0 +1,55 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+
+/// The result of a download.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the programs are not there. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The registry cannot be reached, or the connection broke.
+    #[error("cannot download {url}: {source}")]
+    Request {
+        /// The archive.
+        url: String,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// The registry does not have the archive.
+    #[error("cannot download {url}: the registry answered {status}")]
+    Status {
+        /// The archive.
+        url: String,
+        /// The HTTP status.
+        status: reqwest::StatusCode,
+    },
+    /// More bytes than any of the packages has.
+    #[error("cannot download {url}: it has more than {limit} bytes")]
+    TooLarge {
+        /// The archive.
+        url: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// Another archive than the pinned one.
+    #[error(
+        "{url} is not the archive that this version of Tidegate knows: its SHA-512 is {found}, and {expected} was expected; nothing was unpacked"
+    )]
+    Checksum {
+        /// The archive.
+        url: String,
+        /// Its SHA-512 in base64.
+        found: String,
+        /// The pinned one.
+        expected: String,
+    },
+    /// The archive cannot be read, or a file cannot be written.
+    #[error("cannot unpack PostgreSQL into {}: {source}", .folder.display())]
+    Unpack {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}

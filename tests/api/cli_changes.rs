@@ -1,0 +1,110 @@
+//! Commands that change clients and users, and what the command line tells of itself.
+
+use crate::operator::{Operator, text, tidegate};
+
+#[tokio::test]
+async fn a_client_and_a_user_are_changed_in_what_is_named() {
+    let operator = Operator::new().await;
+    let owner = ["tenant", "create", "shop", "--password-file", "-"];
+    operator.succeeds(&owner, "owner-password\n");
+    let (first, second) = ("https://shop.example/a", "https://shop.example/b");
+    let create = [
+        "client",
+        "create",
+        "shop",
+        "Till",
+        "--id",
+        "till",
+        "--redirect-uri",
+        first,
+    ];
+    operator.succeeds(&create, "");
+    let change = |arguments: &[&str]| {
+        operator.succeeds(&[&["client", "change", "till"][..], arguments].concat(), "")
+    };
+    let list = || operator.succeeds(&["client", "list", "shop"], "");
+    assert!(!change(&["--name", "Desk", "--add-redirect-uri", second]).contains("secret"));
+    let shown = list();
+    for part in ["Desk", first, second, "confidential"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(change(&["--rotate-secret"]).contains("client_secret  "));
+    change(&["--redirect-uri", second, "--public", "true"]);
+    let shown = list();
+    assert!(
+        shown.contains("public") && !shown.contains(first),
+        "{shown}"
+    );
+    let (code, said) = operator.fails(&["client", "change", "other", "--name", "x"], "");
+    assert_eq!(
+        (code, said.contains("there is no client other")),
+        (1, true),
+        "{said}"
+    );
+    let (code, said) = operator.fails(&["client", "change", "till", "--grants", "fly"], "");
+    assert_eq!(
+        (code, said.contains("there is no grant fly")),
+        (2, true),
+        "{said}"
+    );
+
+    operator.succeeds(&["user", "create", "shop", "ann", "--no-password"], "");
+    let change = [
+        "user",
+        "change",
+        "shop",
+        "ann",
+        "--email",
+        "ann@shop.example",
+    ];
+    operator.succeeds(&[&change[..], &["--group", "sales,desk"]].concat(), "");
+    let shown = operator.succeeds(&["user", "list", "shop"], "");
+    assert!(shown.contains("ann@shop.example"), "{shown}");
+    let members = "SELECT string_agg(g.rolname, ' ' ORDER BY g.rolname) FROM pg_auth_members m \
+                   JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles u ON u.oid = m.member \
+                   WHERE u.rolname = 'shop/ann' AND g.rolname LIKE '%s%' AND g.rolname !~ 'users'";
+    assert!(operator.value(members).await.contains("sales"));
+    operator.succeeds(
+        &[
+            "user", "change", "shop", "ann", "--email", "", "--group", "",
+        ],
+        "",
+    );
+    assert!(
+        !operator
+            .succeeds(&["user", "list", "shop"], "")
+            .contains("ann@")
+    );
+    assert!(!operator.value(members).await.contains("sales"));
+}
+
+#[test]
+fn settings_are_described_once_with_their_defaults() {
+    let said = |arguments: &[&str]| text(&tidegate(arguments).output().unwrap().stdout);
+    let described = said(&["help", "settings"]);
+    for part in [
+        "\nstatement_timeout  (default: 60s)\n",
+        "\nmaster_key  (variable TIDEGATE_MASTER_KEY only)\n",
+        "\npublic_url\n",
+    ] {
+        assert!(described.contains(part), "{part}: {described}");
+    }
+    let long = said(&["key", "rotate", "--help"]);
+    assert!(!long.contains("statement-timeout"), "{long}");
+    assert!(said(&["serve", "--help"]).contains("tidegate help settings"));
+}
+
+#[test]
+fn completions_and_the_manual_page_know_commands_and_settings() {
+    let said = |arguments: &[&str]| text(&tidegate(arguments).output().unwrap().stdout);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = said(&["completions", shell]);
+        for part in ["adopt", "rotate-secret", "statement-timeout"] {
+            assert!(script.contains(part), "{shell}: {part}");
+        }
+    }
+    let page = said(&["man"]);
+    for part in [".TH", "tenant adopt", "statement_timeout", "client change"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
