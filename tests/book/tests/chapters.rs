@@ -18,6 +18,7 @@ macro_rules! chapters {
 
 chapters! {
     first_minutes => "docs/start/first-minutes.md",
+    up => "docs/start/up.md",
     own_database => "docs/tutorials/own-database.md",
     todo => "docs/tutorials/todo.md",
     public_data => "docs/tutorials/public-data.md",
