@@ -55,7 +55,7 @@ pub async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Failure> {
     if let Some(token) = bearer(headers)? {
         return by_token(app, token).map(Caller::from);
     }
-    nobody(app, named_database(headers)?).await
+    anonymous(app, named_database(headers)?).await
 }
 
 /// The database that the header `Tidegate-Database` names.
@@ -78,7 +78,7 @@ pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
 /// # Errors
 ///
 /// 401 when there is no such user.
-pub async fn nobody(app: &App, named: Option<&str>) -> Result<Caller, Failure> {
+pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, Failure> {
     let Some(database) = named.or_else(|| app.anonymous_database().map(DatabaseName::as_str))
     else {
         return Err(Failure::missing_token(
@@ -88,7 +88,7 @@ pub async fn nobody(app: &App, named: Option<&str>) -> Result<Caller, Failure> {
     };
     let text = "a token is required: the database has no default user; the header \
                 `Tidegate-Database` names another database";
-    default_user(app, database)
+    known_default_user(app, database)
         .await?
         .ok_or_else(|| Failure::missing_token(text))
 }
@@ -151,13 +151,13 @@ pub fn by_token(app: &App, token: &str) -> Result<User, Failure> {
 /// # Errors
 ///
 /// 404 when there is no such database, or it has no default user.
-pub async fn stranger(app: &App, database: &str) -> Result<Caller, Failure> {
-    default_user(app, database)
+pub async fn default_user(app: &App, database: &str) -> Result<Caller, Failure> {
+    known_default_user(app, database)
         .await?
         .ok_or_else(Failure::no_default_user)
 }
 
-async fn default_user(app: &App, database: &str) -> Result<Option<Caller>, Failure> {
+async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>, Failure> {
     let login = app
         .default_users()
         .of(database)

@@ -161,7 +161,7 @@ impl Failure {
 
     /// 426: the address speaks WebSocket.
     pub fn upgrade_required() -> Self {
-        let text = "this address speaks WebSocket (RFC 6455, version 13) over HTTP/1.1";
+        let text = "this address serves WebSocket (RFC 6455, version 13) over HTTP/1.1";
         Self::new(StatusCode::UPGRADE_REQUIRED, "UPGRADE_REQUIRED", text)
     }
 

@@ -357,7 +357,7 @@ where
 {
     if ContentType::of(&head.headers) != Some(ContentType::Form) {
         return Err(Failure::unsupported_media_type(
-            "this page takes its own forms",
+            "the body must be application/x-www-form-urlencoded",
         ));
     }
     let mut limits = *app.limits();

@@ -2,16 +2,16 @@
 //!
 //! hyper's own timers would count the idle time of a connection as time of the next head, and none
 //! of them covers the first byte or a peer that does not read. So each connection counts what it
-//! reads and writes ([`vitals`]), and its task looks at the counters from time to time.
+//! reads and writes ([`activity`]), and its task looks at the counters from time to time.
 
 mod accept;
-mod attention;
+mod activity;
 mod connection;
-mod refusal;
+mod disconnect;
+mod http1_errors;
 mod stall;
 mod tls;
 mod unread;
-mod vitals;
 
 use std::future::Future;
 use std::io;

@@ -3,18 +3,18 @@
 //! Each layer is a few lines before and after the request ([`Around`]); none of them allocates on
 //! the way, so that the whole stack costs less than a microsecond.
 
+mod access_log;
 mod around;
 mod compression;
-mod conditional;
 mod cors;
+mod etag;
 mod head;
 mod head_size;
 mod host;
+mod hsts;
 mod observation;
-mod observe;
 mod panics;
 mod request_id;
-mod transport;
 
 use std::convert::Infallible;
 
@@ -53,9 +53,9 @@ where
         // Outermost, so that whatever answers carries the id under which it is logged.
         .layer(around(request_id::RequestId::new(app.clone())))
         // Counts and logs what is really sent, the refusals of the layers below too.
-        .layer(around(observe::Observe::new(app.clone())))
+        .layer(around(access_log::AccessLog::new(app.clone())))
         // On every answer, those of the layers below too.
-        .layer(around(transport::Transport::new(app.clone(), peer)))
+        .layer(around(hsts::Hsts::new(app.clone(), peer)))
         // A panic is a 500 with an id and an entry in the log, not a connection that breaks off.
         .layer(panics::CatchPanics)
         // Before anything is answered: whom such a request is for is in doubt.
@@ -69,6 +69,6 @@ where
         // Outside of the validators, which speak of the document and not of its coding.
         .layer(around(compression::Compression))
         // A document that the client has already is not sent again.
-        .layer(around(conditional::Conditional))
+        .layer(around(etag::Conditional))
         .service(Dispatch::new(app, peer))
 }

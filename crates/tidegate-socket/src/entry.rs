@@ -10,8 +10,8 @@ use tokio::task::AbortHandle;
 
 use super::answer;
 use super::handshake::Dialect;
-use super::raw::RawFrame;
 use super::subscribe::{resync_reason, write_field_errors};
+use super::table_subscription::RawFrame;
 
 /// An operation or a subscription.
 pub(super) struct Entry {

@@ -103,7 +103,7 @@ pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response
     let (dialect, protocol) = dialect(&head.headers);
     if schema.is_some() && dialect == Dialect::Own {
         return Err(Failure::input(
-            "this address speaks the sub-protocol graphql-transport-ws",
+            "this address serves the sub-protocol graphql-transport-ws",
         ));
     }
     let request_id = head.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());

@@ -27,10 +27,10 @@ impl Identity {
     }
 
     /// Who shows none.
-    pub(super) async fn nobody(app: &App, credentials: &Credentials) -> Result<Self, Failure> {
+    pub(super) async fn anonymous(app: &App, credentials: &Credentials) -> Result<Self, Failure> {
         let database = credentials.database.as_deref();
         Ok(Self {
-            caller: authenticate::nobody(app, database).await?,
+            caller: authenticate::anonymous(app, database).await?,
             token: None,
         })
     }

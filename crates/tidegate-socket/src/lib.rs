@@ -3,14 +3,14 @@
 mod answer;
 mod entry;
 mod event_stream;
+mod graphql_transport_ws;
 mod handshake;
 mod identity;
 mod message;
 mod operation;
-mod raw;
 mod session;
 mod subscribe;
-mod transport;
+mod table_subscription;
 
 pub use event_stream::event_stream;
 pub use handshake::{Handoff, Opening, is_handshake, upgrade};

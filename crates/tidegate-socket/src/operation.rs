@@ -11,8 +11,8 @@ use super::answer::{self, Texts};
 use super::entry::{Frame, Framed};
 use super::handshake::Dialect;
 use super::message::{self, Id};
-use super::raw;
 use super::subscribe::{Refusal, Wanted, no_feed, of_graphql};
+use super::table_subscription;
 use tidegate_http::app::App;
 use tidegate_http::authenticate::Caller;
 use tidegate_http::body::Content;
@@ -185,10 +185,12 @@ impl Work {
         let schema = graphql::schema(&self.app, &self.caller, &name, &terms).await?;
         let login = self.caller.login();
         let database = login.map_or("", |login| login.database.as_str());
-        Ok(match raw::wanted(&fields, &schema, database) {
-            Ok((wanted, frame)) => self.subscribe(wanted, Frame::Raw(frame), to).await,
-            Err(refusal) => Outcome::Refused(refusal),
-        })
+        Ok(
+            match table_subscription::wanted(&fields, &schema, database) {
+                Ok((wanted, frame)) => self.subscribe(wanted, Frame::Raw(frame), to).await,
+                Err(refusal) => Outcome::Refused(refusal),
+            },
+        )
     }
 
     async fn subscribe(&self, wanted: Wanted, frame: Frame, to: Channel) -> Outcome {

@@ -1,7 +1,7 @@
 //! One socket from its first message to its end: a loop over a closed set of happenings.
 
-mod deliver;
-mod hear;
+mod receive;
+mod send;
 mod write;
 
 use std::borrow::Cow;
@@ -49,7 +49,7 @@ const OPERATIONS: usize = 100;
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// What happens to a socket.
-enum Happening {
+enum SessionEvent {
     /// The peer has said something, or has gone.
     Heard(Option<Result<Message, Error>>),
     /// An operation has ended.
@@ -205,14 +205,14 @@ impl Session {
 
     async fn listen(&mut self) -> End {
         loop {
-            let happening = self.next().await;
-            let flow = match happening {
-                Happening::Heard(heard) => self.heard(heard).await,
-                Happening::Done(done) => self.done(done).await,
-                Happening::Due(due) => self.due(due).await,
-                Happening::Tick => self.tick().await,
-                Happening::Deadline => Err(self.expired().await),
-                Happening::Drain => {
+            let event = self.next().await;
+            let flow = match event {
+                SessionEvent::Heard(heard) => self.heard(heard).await,
+                SessionEvent::Done(done) => self.done(done).await,
+                SessionEvent::Due(due) => self.due(due).await,
+                SessionEvent::Tick => self.tick().await,
+                SessionEvent::Deadline => Err(self.expired().await),
+                SessionEvent::Drain => {
                     self.draining = true;
                     Ok(())
                 }
@@ -226,16 +226,16 @@ impl Session {
         }
     }
 
-    async fn next(&mut self) -> Happening {
+    async fn next(&mut self) -> SessionEvent {
         let reads = !self.draining && self.operations.len() < OPERATIONS;
         let deadline = self.deadline;
         tokio::select! {
-            heard = self.socket.next(), if reads => Happening::Heard(heard),
-            Some(done) = self.operations.join_next() => Happening::Done(done),
-            due = self.events.next() => Happening::Due(due),
-            _ = self.look.tick() => Happening::Tick,
-            () = wait(deadline), if deadline.is_some() => Happening::Deadline,
-            _ = self.stopped.changed(), if !self.draining => Happening::Drain,
+            heard = self.socket.next(), if reads => SessionEvent::Heard(heard),
+            Some(done) = self.operations.join_next() => SessionEvent::Done(done),
+            due = self.events.next() => SessionEvent::Due(due),
+            _ = self.look.tick() => SessionEvent::Tick,
+            () = wait(deadline), if deadline.is_some() => SessionEvent::Deadline,
+            _ = self.stopped.changed(), if !self.draining => SessionEvent::Drain,
         }
     }
 
@@ -295,7 +295,7 @@ impl Session {
                 End::new(4408, "Connection initialisation timeout")
             }
             _ if self.identity.is_none() => {
-                let text = "no message came within 10 seconds: send a token, or anything";
+                let text = "no message within 10 seconds";
                 self.unauthorized(&Failure::missing_token(text)).await
             }
             _ => {
@@ -329,7 +329,7 @@ impl Session {
     }
 
     async fn anonymous(&mut self) -> Flow {
-        match Identity::nobody(&self.app, &self.credentials).await {
+        match Identity::anonymous(&self.app, &self.credentials).await {
             Ok(identity) => {
                 self.identity = Some(identity);
                 (self.expires, self.deadline) = (None, None);

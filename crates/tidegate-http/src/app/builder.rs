@@ -131,7 +131,7 @@ impl AppBuilder {
         self
     }
 
-    /// The database whose default user answers for strangers that name no database.
+    /// The database of anonymous requests that name none.
     pub fn anonymous_database(mut self, database: Option<DatabaseName>) -> Self {
         self.0.anonymous_database = database;
         self

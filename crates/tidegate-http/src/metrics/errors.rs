@@ -22,7 +22,7 @@ impl ErrorCounts {
         const NAME: &str = "tidegate_errors_total";
         writeln!(
             text,
-            "# HELP {NAME} Errors in responses, by protocol and error code; one answer can hold several."
+            "# HELP {NAME} Errors in responses, by protocol and error code; a response can have several."
         )?;
         writeln!(text, "# TYPE {NAME} counter")?;
         for ((protocol, code), count) in &*self.lock() {

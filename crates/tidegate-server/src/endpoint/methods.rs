@@ -114,7 +114,7 @@ fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName
 fn writer(user: &User) -> Result<Actor<'_>, Failure> {
     if user.claims.shared {
         return Err(Failure::insufficient_privileges(
-            "the default user, which strangers share, defines and changes no methods",
+            "the default user, which anonymous callers share, cannot define or change methods",
         ));
     }
     Ok(Actor {

@@ -37,7 +37,7 @@ where
         ..
     } = call;
     let caller = match database {
-        Some(database) => authenticate::stranger(app, database).await?,
+        Some(database) => authenticate::default_user(app, database).await?,
         None => authenticate::caller(app, &head.headers).await?,
     };
     subject.login = caller.login().cloned();

@@ -244,7 +244,7 @@ fn patch(desk: &Desk, mut members: Members) -> Result<UserChange, Failure> {
     let claims = &desk.user.claims;
     if claims.shared {
         return Err(Failure::insufficient_privileges(
-            "the default user, which strangers share, does not change itself",
+            "the default user, which anonymous callers share, cannot change itself",
         ));
     }
     for name in ["properties", "user_group", "default_user"] {

@@ -15,11 +15,11 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::Service;
 
-use super::attention::{attended, keep};
-use super::refusal::{self, Explained};
+use super::activity::{ConnectionActivity, Decision, InFlight, Monitor, Reset, Watched};
+use super::disconnect::{keep, watch_client};
+use super::http1_errors::{self, Explained};
 use super::tls::Acceptor;
 use super::unread;
-use super::vitals::{InFlight, Monitor, Reset, Verdict, Vitals, Watched};
 use crate::endpoint::ForOperators;
 use crate::stack;
 use tidegate_http::app::App;
@@ -60,7 +60,7 @@ pub(crate) async fn serve(stream: TcpStream, acceptor: Option<Acceptor>, context
             return acceptor.accept(stream).await.map(Some);
         }
         let mut stream = stream;
-        stream.write_all(&refusal::plain(&context.app)).await?;
+        stream.write_all(&http1_errors::plain(&context.app)).await?;
         stream.shutdown().await?;
         Ok(None)
     };
@@ -102,15 +102,15 @@ where
         mut stopped,
     } = context;
     let timeouts = app.limits().timeouts;
-    let vitals = Arc::new(Vitals::default());
-    let mut monitor = Monitor::new(Arc::clone(&vitals), Instant::now());
+    let activity = Arc::new(ConnectionActivity::default());
+    let mut monitor = Monitor::new(Arc::clone(&activity), Instant::now());
     let mut ticks = tokio::time::interval(tick(&timeouts));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
 
-    let gone = Arc::clone(&vitals);
-    let io = Watched::new(io, Arc::clone(&vitals));
-    let io = TokioIo::new(Explained::new(io, app.clone(), Arc::clone(&vitals)));
-    let service = hyper_service((app.clone(), operations), peer, vitals, handoff);
+    let gone = Arc::clone(&activity);
+    let io = Watched::new(io, Arc::clone(&activity));
+    let io = TokioIo::new(Explained::new(io, app.clone(), Arc::clone(&activity)));
+    let service = hyper_service((app.clone(), operations), peer, activity, handoff);
     let builder = builder(app.limits());
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut closing = false;
@@ -126,13 +126,13 @@ where
                 connection.as_mut().graceful_shutdown();
             }
             _ = ticks.tick() => match monitor.judge(&timeouts, Instant::now()) {
-                Verdict::Live => {}
-                Verdict::Rest if !closing => {
+                Decision::Live => {}
+                Decision::Rest if !closing => {
                     closing = true;
                     connection.as_mut().graceful_shutdown();
                 }
                 // Dropping the connection drops its requests, which cancels their statements.
-                Verdict::Rest | Verdict::Drop => return,
+                Decision::Rest | Decision::Drop => return,
             },
         }
     }
@@ -168,7 +168,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
 fn hyper_service(
     (app, operations): (App, bool),
     peer: Peer,
-    vitals: Arc<Vitals>,
+    activity: Arc<ConnectionActivity>,
     handoff: Handoff,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
@@ -184,13 +184,13 @@ fn hyper_service(
         if operations {
             request.extensions_mut().insert(ForOperators);
         }
-        let in_flight = InFlight::begin(&vitals);
+        let in_flight = InFlight::begin(&activity);
         let old = request.version() == Version::HTTP_10;
         let (request, unread) = unread::split(request);
         let answer = stack.clone().call(request);
-        let vitals = Arc::clone(&vitals);
+        let activity = Arc::clone(&activity);
         async move {
-            let mut response = attended(answer, &vitals).await?;
+            let mut response = watch_client(answer, &activity).await?;
             if let Some(unread) = unread {
                 unread.settle(&mut response).await;
             }

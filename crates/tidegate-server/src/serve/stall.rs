@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::vitals::{InFlight, Stallable};
+use super::activity::{InFlight, Stallable};
 use tidegate_http::body::{Content, Interrupted, Source};
 
 /// What an answer holds, where it can be taken away.
@@ -28,14 +28,14 @@ struct Held {
 impl StallGuard {
     /// Guards the content of a response, for as long as it is in progress.
     pub(crate) fn guard(content: Content, in_flight: InFlight) -> Content {
-        let vitals = in_flight.vitals();
+        let activity = in_flight.activity();
         let guard = Arc::new(Self(Mutex::new(Some(Held {
             content,
             waiting_since: Some(Instant::now()),
             _in_flight: in_flight,
         }))));
         let judged: Arc<dyn Stallable> = guard.clone();
-        vitals.watch(Arc::downgrade(&judged));
+        activity.watch(Arc::downgrade(&judged));
         Content::Streamed(Box::pin(Guarded(guard)))
     }
 

@@ -44,7 +44,7 @@ fn check<B>(request: &Request<B>) -> Result<(), &'static str> {
     }
     match host {
         Some(host) if is_valid(host.as_bytes()) => Ok(()),
-        Some(_) => Err("the field Host is no name or address, with a port or without"),
+        Some(_) => Err("invalid Host header: expected a name or address, optionally with a port"),
         // HTTP/2 has `:authority`, and HTTP/1.0 knew of no hosts.
         None if request.version() == Version::HTTP_11 => Err("the field Host is missing"),
         None => Ok(()),

@@ -10,15 +10,15 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Observe(App);
+pub(crate) struct AccessLog(App);
 
-impl Observe {
+impl AccessLog {
     pub(crate) fn new(app: App) -> Self {
         Self(app)
     }
 }
 
-impl Around for Observe {
+impl Around for AccessLog {
     type State = Observation;
 
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Observation> {

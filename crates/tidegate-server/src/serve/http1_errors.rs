@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::vitals::Vitals;
+use super::activity::ConnectionActivity;
 use tidegate_http::app::App;
 use tidegate_http::error::Failure;
 use tidegate_http::report::{Errors, Protocol};
@@ -26,7 +26,7 @@ const BARE: &str = "content-length: 0";
 pub(crate) struct Explained<I> {
     io: I,
     app: App,
-    vitals: Arc<Vitals>,
+    activity: Arc<ConnectionActivity>,
     /// How many requests had begun when everything was answered and flushed.
     settled: Option<u64>,
     replacement: Option<Replacement>,
@@ -41,11 +41,11 @@ struct Replacement {
 }
 
 impl<I> Explained<I> {
-    pub(crate) fn new(io: I, app: App, vitals: Arc<Vitals>) -> Self {
+    pub(crate) fn new(io: I, app: App, activity: Arc<ConnectionActivity>) -> Self {
         Self {
             io,
             app,
-            vitals,
+            activity,
             settled: Some(0),
             replacement: None,
         }
@@ -53,7 +53,7 @@ impl<I> Explained<I> {
 
     /// Finds a refusal of hyper's in what is about to be written.
     fn notice(&mut self, bytes: &[u8]) {
-        let settled = self.vitals.settled();
+        let settled = self.activity.settled();
         if self.replacement.is_some() || settled.is_none() || settled != self.settled {
             return;
         }
@@ -103,7 +103,7 @@ fn explain(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
             "the head is too large, expected at most 64 KiB in 100 fields"
         }
-        _ => "the head is no HTTP/1.1, expected a request line and fields as in RFC 9112",
+        _ => "the head is not valid HTTP/1.1, expected a request line and fields as in RFC 9112",
     };
     answer(app, (status, message), fields)
 }
@@ -186,7 +186,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Explained<I> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.io).poll_flush(cx))?;
-        self.settled = self.vitals.settled();
+        self.settled = self.activity.settled();
         Poll::Ready(Ok(()))
     }
 

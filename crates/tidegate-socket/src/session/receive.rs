@@ -10,7 +10,7 @@ use super::{End, Flow, Session};
 use crate::entry::Entry;
 use crate::message::{self, Fields, Id, Message, Wrong};
 use crate::operation::{Channel, Done, Work};
-use crate::{answer, transport};
+use crate::{answer, graphql_transport_ws};
 
 /// The schema of a `graphql-transport-ws` socket whose address and client name none.
 const SCHEMA: &str = "public";
@@ -85,16 +85,16 @@ impl Session {
     }
 
     async fn hear_transport(&mut self, text: &str) -> Flow {
-        let heard = transport::read(text).map_err(|reason| {
+        let heard = graphql_transport_ws::read(text).map_err(|reason| {
             self.report("invalid_message");
             End::new(4400, reason)
         })?;
         match heard {
-            transport::Message::Init { token, schema } => self.init(token, schema).await,
-            transport::Message::Subscribe { .. } if !self.initialised() => {
+            graphql_transport_ws::Message::Init { token, schema } => self.init(token, schema).await,
+            graphql_transport_ws::Message::Subscribe { .. } if !self.initialised() => {
                 Err(End::new(4401, "Unauthorized"))
             }
-            transport::Message::Subscribe { id, payload } => {
+            graphql_transport_ws::Message::Subscribe { id, payload } => {
                 if self.entries.contains_key(&id) {
                     self.report("duplicate_id");
                     let reason = format!("Subscriber for {} already exists", id.trim_matches('"'));
@@ -107,18 +107,18 @@ impl Session {
                 self.start(id, after, |work, id, to| work.graphql(id, schema, text, to))
                     .await
             }
-            transport::Message::Complete(id) => {
+            graphql_transport_ws::Message::Complete(id) => {
                 self.forget(&id);
                 Ok(())
             }
-            transport::Message::Ping(payload) => {
+            graphql_transport_ws::Message::Ping(payload) => {
                 let text = match payload {
                     Some(payload) => format!("{{\"type\":\"pong\",\"payload\":{payload}}}"),
                     None => "{\"type\":\"pong\"}".to_owned(),
                 };
                 self.send(text.into()).await
             }
-            transport::Message::Pong => Ok(()),
+            graphql_transport_ws::Message::Pong => Ok(()),
         }
     }
 

@@ -10,20 +10,23 @@ use std::time::Duration;
 use tidegate_http::body::{Body, Watcher};
 use tokio::time::{Instant, Sleep};
 
+use super::activity::{ConnectionActivity, InFlight};
 use super::stall::StallGuard;
-use super::vitals::{InFlight, Vitals};
 
 /// How often it is looked.
-const ATTENTION: Duration = Duration::from_millis(400);
+const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 
 /// Waits for an answer, and has its connection looked after meanwhile.
-pub(crate) async fn attended<T>(answer: impl Future<Output = T>, vitals: &Vitals) -> T {
+pub(crate) async fn watch_client<T>(
+    answer: impl Future<Output = T>,
+    activity: &ConnectionActivity,
+) -> T {
     let mut answer = pin!(answer);
     loop {
         tokio::select! {
             biased;
             done = &mut answer => return done,
-            () = tokio::time::sleep(ATTENTION) => vitals.attend(),
+            () = tokio::time::sleep(CHECK_INTERVAL) => activity.attend(),
         }
     }
 }
@@ -67,10 +70,10 @@ impl Timer {
     fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
         let timer = self
             .0
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(ATTENTION)));
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(CHECK_INTERVAL)));
         if timer.as_mut().poll(cx).is_ready() {
             in_flight.attend();
-            timer.as_mut().reset(Instant::now() + ATTENTION);
+            timer.as_mut().reset(Instant::now() + CHECK_INTERVAL);
             // Registers the next time; it cannot have come already.
             let _ = timer.as_mut().poll(cx);
         }

@@ -1,4 +1,4 @@
-//! `Strict-Transport-Security` (RFC 6797): a browser that came over HTTPS once does so for a year.
+//! `Strict-Hsts-Security` (RFC 6797): a browser that came over HTTPS once does so for a year.
 
 use std::ops::ControlFlow;
 
@@ -14,18 +14,18 @@ use tidegate_http::forwarded::{self, Peer};
 const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 #[derive(Clone, Debug)]
-pub(crate) struct Transport {
+pub(crate) struct Hsts {
     app: App,
     peer: Peer,
 }
 
-impl Transport {
+impl Hsts {
     pub(crate) fn new(app: App, peer: Peer) -> Self {
         Self { app, peer }
     }
 }
 
-impl Around for Transport {
+impl Around for Hsts {
     type State = bool;
 
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, bool> {

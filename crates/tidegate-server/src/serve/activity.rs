@@ -15,7 +15,7 @@ use tidegate_http::limits::Timeouts;
 
 /// The counters of a connection.
 #[derive(Default)]
-pub(crate) struct Vitals {
+pub(crate) struct ConnectionActivity {
     read: AtomicU64,
     written: AtomicU64,
     /// Bytes wait that the peer does not take.
@@ -43,13 +43,13 @@ pub(super) trait Stallable: Send + Sync {
 }
 
 /// One request in flight; it is over when this is dropped.
-pub(crate) struct InFlight(Arc<Vitals>);
+pub(crate) struct InFlight(Arc<ConnectionActivity>);
 
 impl InFlight {
-    pub(crate) fn begin(vitals: &Arc<Vitals>) -> Self {
-        vitals.requests.fetch_add(1, Relaxed);
-        vitals.in_flight.fetch_add(1, Relaxed);
-        Self(Arc::clone(vitals))
+    pub(crate) fn begin(activity: &Arc<ConnectionActivity>) -> Self {
+        activity.requests.fetch_add(1, Relaxed);
+        activity.in_flight.fetch_add(1, Relaxed);
+        Self(Arc::clone(activity))
     }
 
     /// Whether other requests are answered on the connection at the same time.
@@ -73,7 +73,7 @@ impl InFlight {
     }
 
     /// The counters of the connection.
-    pub(super) fn vitals(&self) -> Arc<Vitals> {
+    pub(super) fn activity(&self) -> Arc<ConnectionActivity> {
         Arc::clone(&self.0)
     }
 }
@@ -100,7 +100,7 @@ enum Phase {
 
 /// What is to be done with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// It may go on.
     Live,
     /// It has been without a request for long enough: it may end what it does and close.
@@ -111,7 +111,7 @@ pub(crate) enum Verdict {
 
 /// Looks at the counters from time to time and remembers since when they stand still.
 pub(crate) struct Monitor {
-    vitals: Arc<Vitals>,
+    activity: Arc<ConnectionActivity>,
     phase: (Phase, u64),
     phase_since: Instant,
     written: u64,
@@ -119,9 +119,9 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    pub(crate) fn new(vitals: Arc<Vitals>, now: Instant) -> Self {
+    pub(crate) fn new(activity: Arc<ConnectionActivity>, now: Instant) -> Self {
         Self {
-            vitals,
+            activity,
             phase: (Phase::Silent, 0),
             phase_since: now,
             written: 0,
@@ -130,28 +130,28 @@ impl Monitor {
     }
 
     /// Judges the connection by what has changed since the last time.
-    pub(crate) fn judge(&mut self, timeouts: &Timeouts, now: Instant) -> Verdict {
-        let written = self.vitals.written.load(Relaxed);
-        if written != self.written || !self.vitals.blocked.load(Relaxed) {
+    pub(crate) fn judge(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
+        let written = self.activity.written.load(Relaxed);
+        if written != self.written || !self.activity.blocked.load(Relaxed) {
             (self.written, self.written_since) = (written, now);
         } else if now.duration_since(self.written_since) >= timeouts.write {
-            return Verdict::Drop;
+            return Decision::Drop;
         }
-        self.vitals.judge_responses(timeouts, now);
-        let phase = (self.vitals.phase(), self.vitals.requests.load(Relaxed));
+        self.activity.judge_responses(timeouts, now);
+        let phase = (self.activity.phase(), self.activity.requests.load(Relaxed));
         if phase != self.phase {
             (self.phase, self.phase_since) = (phase, now);
         }
         let lasted = now.duration_since(self.phase_since);
         match phase.0 {
-            Phase::Silent | Phase::Head if lasted >= timeouts.header => Verdict::Drop,
-            Phase::Idle if lasted >= timeouts.idle => Verdict::Rest,
-            _ => Verdict::Live,
+            Phase::Silent | Phase::Head if lasted >= timeouts.header => Decision::Drop,
+            Phase::Idle if lasted >= timeouts.idle => Decision::Rest,
+            _ => Decision::Live,
         }
     }
 }
 
-impl Vitals {
+impl ConnectionActivity {
     /// Has the connection look after the peer when it is woken.
     pub(super) fn attend(&self) {
         self.waits.store(true, Relaxed);
@@ -241,30 +241,30 @@ impl Reset for TlsStream<TcpStream> {
 /// A connection that counts.
 pub(crate) struct Watched<I: Reset> {
     io: I,
-    vitals: Arc<Vitals>,
+    activity: Arc<ConnectionActivity>,
 }
 
 impl<I: Reset> Drop for Watched<I> {
     fn drop(&mut self) {
-        if self.vitals.owing.load(Relaxed) {
+        if self.activity.owing.load(Relaxed) {
             self.io.reset();
         }
     }
 }
 
 impl<I: Reset> Watched<I> {
-    pub(crate) fn new(io: I, vitals: Arc<Vitals>) -> Self {
-        Self { io, vitals }
+    pub(crate) fn new(io: I, activity: Arc<ConnectionActivity>) -> Self {
+        Self { io, activity }
     }
 
     fn wrote<T>(&self, poll: &Poll<std::io::Result<T>>, size: impl FnOnce(&T) -> usize) {
         match poll {
             Poll::Ready(Ok(done)) => {
-                self.vitals.written.fetch_add(size(done) as u64, Relaxed);
-                self.vitals.blocked.store(false, Relaxed);
+                self.activity.written.fetch_add(size(done) as u64, Relaxed);
+                self.activity.blocked.store(false, Relaxed);
             }
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.vitals.blocked.store(true, Relaxed),
+            Poll::Pending => self.activity.blocked.store(true, Relaxed),
         }
     }
 }
@@ -279,10 +279,10 @@ impl<I: AsyncRead + Reset + Unpin> AsyncRead for Watched<I> {
         let poll = Pin::new(&mut self.io).poll_read(cx, buf);
         let new = &buf.filled()[before..];
         if !new.is_empty() {
-            let read = self.vitals.read.fetch_add(new.len() as u64, Relaxed);
+            let read = self.activity.read.fetch_add(new.len() as u64, Relaxed);
             // The preface of HTTP/2 (RFC 9113, section 3.4) is no method of HTTP/1.
             if read == 0 && new.starts_with(b"PRI") {
-                self.vitals.http2.store(true, Relaxed);
+                self.activity.http2.store(true, Relaxed);
             }
         }
         poll
@@ -317,13 +317,13 @@ impl<I: AsyncWrite + Reset + Unpin> AsyncWrite for Watched<I> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         let poll = Pin::new(&mut self.io).poll_flush(cx);
         self.wrote(&poll, |()| 0);
-        let vitals = &self.vitals;
-        if vitals.waits.load(Relaxed)
-            && vitals.waits.swap(false, Relaxed)
-            && !vitals.http2.load(Relaxed)
+        let activity = &self.activity;
+        if activity.waits.load(Relaxed)
+            && activity.waits.swap(false, Relaxed)
+            && !activity.http2.load(Relaxed)
             && self.io.is_closed()
         {
-            vitals.gone.notify_one();
+            activity.gone.notify_one();
         }
         poll
     }
