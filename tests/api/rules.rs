@@ -6,8 +6,15 @@ use serde_json::{Value, json};
 use crate::service::{Answer, demo};
 
 /// The pages, whose answers are for the browser that shows them.
-const PAGES: [&str; 7] = [
-    "/auth", "/device", "/signup", "/signout", "/account", "/reset", "/signin",
+const PAGES: [&str; 8] = [
+    "/auth",
+    "/device",
+    "/signup",
+    "/signout",
+    "/account",
+    "/reset",
+    "/signin",
+    "/console/sign-in",
 ];
 
 /// What answers strangers.

@@ -75,7 +75,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     // From here on a signal ends the command between two steps, not within one.
     let mut stop = Box::pin(signal::stop()?);
     drop(interruptible);
-    state.write(&master, &layers, address.database())?;
+    state.write(&master, &layers, &address)?;
     let service = Service::open(&settings).await?;
     let password = adoption.run(&service, command.password_file).await?;
     let client = client(&service, &name).await?;

@@ -177,7 +177,10 @@ fn place(second: i64) -> usize {
 
 impl Remembered {
     fn of(finished: &Finished<'_>) -> Self {
-        let body = finished.body.filter(|body| !body.is_empty());
+        // What cannot be parsed has no known place for its values.
+        let is_parsed = finished.sqlstate != Some("42601")
+            && !finished.error.is_some_and(|code| code.contains("PARSE"));
+        let body = finished.body.filter(|body| is_parsed && !body.is_empty());
         Self {
             at: finished.at,
             route: finished.route,

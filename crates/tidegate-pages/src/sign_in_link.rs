@@ -7,6 +7,7 @@ use super::context::{PageContext, failure};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::Failure;
+use tidegate_http::forwarded;
 use tidegate_http::percent;
 use tidegate_http::request_body::BodyError;
 
@@ -24,11 +25,16 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
+    // A proxy on this machine connects from it for clients of other machines.
+    let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
     let refused = || Failure::input(REFUSED);
     // A link that is only looked at must still work afterwards.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));
+    }
+    if !is_local {
+        return Err(refused());
     }
     let token = context.parameter("token").ok_or_else(refused)?.to_owned();
     let identity = context.app.issuer().identity();

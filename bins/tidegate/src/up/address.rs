@@ -1,7 +1,7 @@
 //! The address of a database, and that of the cluster's administration derived from it.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use tidegate_wire::Config;
+use tidegate_wire::{Config, Target};
 
 use crate::failure::{Failure, Result};
 
@@ -12,6 +12,7 @@ pub(super) struct Address {
     /// The parameters, without the database.
     parameters: Vec<String>,
     database: String,
+    server: String,
     has_password: bool,
 }
 
@@ -43,6 +44,10 @@ impl Address {
                 .map(str::to_owned)
                 .collect(),
             database: database.to_owned(),
+            server: match &config.target {
+                Target::Unix { directory, port } => format!("{}:{port}", directory.display()),
+                Target::Tcp { host, port } => format!("{host}:{port}"),
+            },
             has_password: !config.admin_password.reveal().is_empty(),
         })
     }
@@ -50,6 +55,11 @@ impl Address {
     /// The database to serve.
     pub(super) fn database(&self) -> &str {
         &self.database
+    }
+
+    /// The database and its server, without the login.
+    pub(super) fn name(&self) -> String {
+        format!("{}@{}", self.database, self.server)
     }
 
     /// Whether it has a password.

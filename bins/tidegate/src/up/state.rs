@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tidegate_oauth::MasterKey;
 
-use crate::failure::{OnFile, Result};
+use super::address::Address;
+use crate::failure::{Failure, OnFile, Result};
 use crate::settings::{Layers, Settings};
 use crate::{master_key, user_folders};
 
@@ -35,6 +36,13 @@ impl State {
             Some(folder) => std::path::absolute(folder).on("find the folder", folder)?,
             None => tidegate_embedded::default_directory(&user_folders::data()?)?,
         };
+        if folder.join("postgresql").exists() {
+            return Err(Failure::Usage(format!(
+                "{} holds the database of `tidegate demo`, which deletes its master key with \
+                 --fresh; give another --data-dir",
+                folder.display()
+            )));
+        }
         let key_is_given = settings.master_key.is_some() || settings.master_key_file.is_some();
         Ok(Self {
             folder,
@@ -48,7 +56,8 @@ impl State {
 
     /// The file with the settings with which other commands reach the database.
     pub(super) fn settings_file(&self, database: &str) -> PathBuf {
-        let safe = |char: char| if char.is_alphanumeric() { char } else { '_' };
+        let is_safe = |c: char| c.is_alphanumeric() || c == '-';
+        let safe = |c: char| if is_safe(c) { c } else { '_' };
         let name: String = database.chars().map(safe).collect();
         self.folder.join(format!("{name}.toml"))
     }
@@ -74,13 +83,22 @@ impl State {
     }
 
     /// Writes the key, if it is new, and the settings.
-    pub(super) fn write(&self, key: &MasterKey, layers: &Layers, database: &str) -> Result {
+    pub(super) fn write(&self, key: &MasterKey, layers: &Layers, address: &Address) -> Result {
         std::fs::create_dir_all(&self.folder).on("create the folder", &self.folder)?;
         if !self.key_is_given && !self.key_file().exists() {
             master_key::write(key, &self.key_file())?;
         }
-        let text = layers.to_toml(&KEPT);
-        write_private(&self.settings_file(database), &text)
+        let path = self.settings_file(address.database());
+        let first = format!("# {}", address.name());
+        let present = std::fs::read_to_string(&path).unwrap_or_default();
+        if present.lines().next().is_some_and(|line| line != first) {
+            return Err(Failure::Usage(format!(
+                "{} has the settings of another database or server; give another --data-dir",
+                path.display()
+            )));
+        }
+        let text = format!("{first}\n{}", layers.to_toml(&KEPT));
+        write_private(&path, &text)
     }
 }
 

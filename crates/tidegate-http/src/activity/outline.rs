@@ -25,8 +25,9 @@ pub(super) fn of_body(body: &[u8]) -> Option<String> {
     Some(outlined)
 }
 
-/// Replaces strings and numbers by `?` and drops comments. In SQL a double-quoted text is a name,
-/// in a GraphQL document it is a string. A text that ends inside a string or comment is cut there.
+/// Replaces strings, quoted names and numbers by `?` and drops comments. A statement that fails may
+/// have a value in double quotes. A text is cut where a string or comment has no end, and at a
+/// string with a backslash in SQL, whose end depends on settings.
 fn outline(text: &str, sql: bool) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -67,7 +68,9 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
             && !chars
                 .next()
                 .is_some_and(|c| c.is_alphanumeric() || c == '_');
-        return string(&rest[1..], "'", escaped).map(|behind| ("?", behind));
+        let behind = string(&rest[1..], "'", escaped)?;
+        let content = &rest[..rest.len() - behind.len()];
+        return (!content.contains('\\')).then_some(("?", behind));
     }
     if sql
         && first == '$'
@@ -79,8 +82,7 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
     }
     if first == '"' {
         if sql {
-            let behind = string(&rest[1..], "\"", false)?;
-            return Some((&rest[..rest.len() - behind.len()], behind));
+            return string(&rest[1..], "\"", false).map(|behind| ("?", behind));
         }
         let behind = match rest.strip_prefix("\"\"\"") {
             Some(block) => block.split_once("\"\"\"").map(|(_, behind)| behind),

@@ -73,6 +73,7 @@ impl Issuer {
         self.ports.audit(event.with_address(address)).await;
         let id = SessionId::from_bytes(random::bytes(&*self.ports.random)?).to_string();
         let access = AccessToken {
+            actor: Some(&caller.user),
             issuer: self.settings.issuer(),
             user: &user,
             client_id: &session.client_id,

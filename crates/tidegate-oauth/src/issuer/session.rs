@@ -76,6 +76,7 @@ impl Issuer {
             .min(session.closes_at);
         let id = SessionId::from_bytes(random::bytes(&*self.ports.random)?).to_string();
         let access = AccessToken {
+            actor: None,
             issuer,
             user,
             client_id: &session.client_id,

@@ -10,11 +10,17 @@ const MOST: u32 = 1_000;
 
 impl Issuer {
     /// The live sessions that the caller may see, the most recently used first, at most 1,000: all
-    /// of the tenant without those of anonymous visitors, or those of one user.
+    /// of the tenant without those of anonymous visitors, or those of one user. An anonymous visitor
+    /// sees and ends only its own session.
     ///
     /// [`Error::NotFound`] when a user who is not the owner names another user.
     pub async fn sessions(&self, caller: &Claims, user: Option<&str>) -> Result<Vec<Session>> {
         let now = self.ports.clock.now();
+        if caller.shared {
+            // Anonymous visitors share the user, not their sessions.
+            let session = self.ports.store.session(caller.session).await?;
+            return Ok(session.into_iter().collect());
+        }
         let own = Some(caller.user.as_str());
         let user = if caller.owner { user } else { user.or(own) };
         if !caller.owner && user != own {
@@ -48,7 +54,11 @@ impl Issuer {
         for id in ids {
             let session = store.session(*id).await?.filter(|session| {
                 let key = &session.user;
-                let own = caller.owner || key.name == caller.user;
+                let own = if caller.shared {
+                    session.id == caller.session
+                } else {
+                    caller.owner || key.name == caller.user
+                };
                 key.database == caller.database && own && session.is_alive(now)
             });
             found.push(session.ok_or(Error::NotFound("session"))?);
@@ -65,7 +75,7 @@ impl Issuer {
                 .with_user(&session.user.name)
                 .with_client(&session.client_id)
                 .with_session(session.id)
-                .with_actor(Some(caller.user.clone()));
+                .with_actor(Some(caller.acting().to_owned()));
             self.ports.audit(event.with_address(address)).await;
         }
         Ok(())

@@ -33,6 +33,8 @@ pub struct Claims {
     /// private claim that only such tokens carry. A user's sessions end when this changes, so the
     /// claim holds while the token is valid.
     pub shared: bool,
+    /// The owner who acts as the user, `act` (RFC 8693, section 4.1).
+    pub actor: Option<String>,
     /// The user's properties.
     pub properties: Option<Map<String, Value>>,
     /// The user's email address.
@@ -48,6 +50,8 @@ pub(crate) struct AccessToken<'a> {
     pub(crate) issuer: &'a str,
     pub(crate) user: &'a User,
     pub(crate) client_id: &'a str,
+    /// The owner who acts as the user.
+    pub(crate) actor: Option<&'a str>,
     pub(crate) session: SessionId,
     pub(crate) id: &'a str,
     pub(crate) issued_at: Timestamp,
@@ -75,6 +79,24 @@ struct Payload<S, P> {
     response_type: S,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     shared: bool,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    act: Option<Actor<S>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Actor<S> {
+    sub: S,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+impl Claims {
+    /// The name of the user who acts: the owner where it acts as the user.
+    pub fn acting(&self) -> &str {
+        self.actor.as_deref().unwrap_or(&self.user)
+    }
 }
 
 /// Encodes and signs a token.
@@ -98,6 +120,7 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         email: user.email.as_deref(),
         response_type: "token",
         shared: user.default_user,
+        act: token.actor.map(|sub| Actor { sub }),
     };
     let payload = json::text(&payload);
     let mut text = String::with_capacity(1024);
@@ -142,6 +165,7 @@ pub(crate) fn decode(
         role: payload.sub,
         owner: payload.super_user,
         shared: payload.shared,
+        actor: payload.act.map(|actor| actor.sub),
         properties: payload.properties,
         email: payload.email,
         issued_at,
@@ -187,6 +211,7 @@ mod tests {
             email: None,
             response_type,
             shared: false,
+            act: None,
         };
         let key = ring.active();
         let payload = URL_SAFE_NO_PAD.encode(json::text(&payload));

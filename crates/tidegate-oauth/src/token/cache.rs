@@ -100,6 +100,7 @@ mod tests {
             role: String::new(),
             owner: false,
             shared: false,
+            actor: None,
             properties: None,
             email: None,
             issued_at: Timestamp::default(),

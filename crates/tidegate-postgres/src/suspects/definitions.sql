@@ -151,8 +151,9 @@ cross join lateral (
     select y.typdefault
 ) e
 where y.oid operator(pg_catalog.>=) 16384::pg_catalog.oid and e.text is not null
-  -- Rows of tables and arrays have neither.
-  and y.typtype operator(pg_catalog.<>) 'c' and y.typcategory operator(pg_catalog.<>) 'A'
+  -- Rows of tables and arrays have neither; a domain over an array has the category of arrays.
+  and y.typtype operator(pg_catalog.<>) 'c'
+  and (y.typtype operator(pg_catalog.=) 'd' or y.typcategory operator(pg_catalog.<>) 'A')
 union all
 select 'type', r.rngtypid::pg_catalog.text, '', ''
 from pg_catalog.pg_range r

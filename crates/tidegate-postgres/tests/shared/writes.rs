@@ -131,6 +131,19 @@ async fn a_new_trigger_or_domain_counts_at_once() {
     assert!(is_reset(&stage, &login, "delete from child").await);
 }
 
+/// A domain over an array has the category of arrays, which have no checks.
+#[tokio::test]
+async fn checks_of_domains_over_arrays_are_read() {
+    let (stage, _) = tenant("shared_array_domain", 1).await;
+    tables(&stage).await;
+    let domain = "create domain own as int[] check (own() < cardinality(value))";
+    stage.admin.batch_execute(domain).await.unwrap();
+    let definitions = include_str!("../../src/suspects/definitions.sql");
+    let rows = stage.admin.query(definitions, &[]).await.unwrap();
+    let is_check = |text: Option<&str>| text.is_some_and(|text| text.contains("own() <"));
+    assert!(rows.iter().any(|row| is_check(row.get(3))));
+}
+
 /// What plain writes leave is not asked for on a connection that users share.
 #[tokio::test]
 async fn an_owners_method_that_asks_for_the_last_number_keeps_its_login() {

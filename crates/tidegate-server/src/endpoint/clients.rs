@@ -65,7 +65,7 @@ impl Desk {
         let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
         let directory = accounts.directory();
         Ok(Self {
-            directory: directory.acting_as(&user.claims.user, Some(address)),
+            directory: directory.acting_as(user.claims.acting(), Some(address)),
             database: user.claims.database.clone(),
         })
     }

@@ -84,8 +84,10 @@ where
     let logins: Vec<_> = users.iter().map(|u| login(table.database, u)).collect();
     let (executor, terms) = (&**call.app.executor(), terms(call.app));
     let accounts = call.app.accounts();
-    let directory =
-        accounts.map(|all| all.directory().acting_as(&owner.claims.user, Some(address)));
+    let directory = accounts.map(|all| {
+        all.directory()
+            .acting_as(owner.claims.acting(), Some(address))
+    });
     let name = format!("{}.{}", table.schema, table.table);
     for (index, Wanted { user, access }) in wanted.iter().enumerate() {
         let asked = (user.role.as_str(), *access);

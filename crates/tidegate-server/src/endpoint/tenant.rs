@@ -47,7 +47,7 @@ where
     let impersonation = members.flag("impersonation")?;
     members.finish("anonymous_sql, impersonation")?;
     let directory = accounts.directory();
-    let directory = directory.acting_as(&owner.claims.user, Some(address));
+    let directory = directory.acting_as(owner.claims.acting(), Some(address));
     let anonymous = |name: String| {
         let expected = AnonymousSql::NAMES;
         let invalid = || Failure::input(format!("`anonymous_sql`: expected {expected}"));

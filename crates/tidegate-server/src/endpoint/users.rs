@@ -64,7 +64,7 @@ impl Desk {
         let trusted = call.app.trusted_proxies();
         let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
         Ok(Self {
-            accounts: accounts.acting_as(&user.claims.user, Some(address)),
+            accounts: accounts.acting_as(user.claims.acting(), Some(address)),
             user,
         })
     }

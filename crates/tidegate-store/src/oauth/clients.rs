@@ -55,12 +55,13 @@ static UPDATE: Query = Query::new(
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from changed",
 );
 static DELETE: Query = Query::new(
-    "with gone as (delete from tidegate.clients where id = :id returning id), \
+    "with gone as (delete from tidegate.clients where id = :id returning id, database), \
      codes as (delete from tidegate.authorization_codes where client_id = :id), \
      devices as (delete from tidegate.device_codes where client_id = :id), \
      ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
-       where client_id = :id and ended_at is null returning id) \
+       where client_id = :id and ended_at is null \
+         and database = (select database from gone) returning id) \
      select (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from gone), \
        (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended)",
 );

@@ -64,7 +64,7 @@ static OF_USER: Query = Query::new(
      expires_at, closes_at, ended_at, end_reason from tidegate.sessions \
      where database = :database and user_name = :name and ended_at is null \
        and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
-     order by refreshed_at desc, id",
+     order by refreshed_at desc, id limit 1000",
 );
 
 static OF_TENANT: Query = Query::new(

@@ -84,7 +84,7 @@ impl Pieces {
         let (login, address) = authority.rsplit_once('@').unwrap_or(("", authority));
         if !login.is_empty() {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
-            self.user = Some(decode(user, "user")?);
+            self.user = Some(decode(user, "user")?).filter(|user| !user.is_empty());
             self.password = decode(password, "password")?;
         }
         if address.contains(',') {
@@ -248,6 +248,7 @@ mod tests {
         let wrong = |url| parse(url).unwrap_err();
         assert_eq!(wrong("mysql://a@b"), ConfigError::NotPostgres);
         assert_eq!(wrong("postgresql://b/x"), ConfigError::NoUser);
+        assert_eq!(wrong("postgresql://:secret@b/x"), ConfigError::NoUser);
         assert_eq!(wrong("postgresql://a@b:70000/x"), ConfigError::BadPort);
         assert_eq!(wrong("postgresql://a@b,c/x"), ConfigError::SeveralHosts);
         assert_eq!(
