@@ -76,7 +76,7 @@ async fn an_expired_token_and_a_refresh_token_are_invalid() {
 }
 
 #[tokio::test]
-async fn a_silent_socket_ends_soon_after_its_session() {
+async fn a_silent_socket_and_an_event_stream_end_soon_after_their_session() {
     let body = json!({"grant_type": "password", "username": "demo", "password": "demo1234",
         "client_id": "demo-app"});
     let request = demo().request(reqwest::Method::POST, "/api/v4/oauth");
@@ -87,6 +87,11 @@ async fn a_silent_socket_ends_soon_after_its_session() {
     socket
         .subscribe("a", "subscription { VenuesMessageAdded { id } }")
         .await;
+    let query = "subscription%20%7B%20VenuesMessageAdded%20%7B%20id%20%7D%20%7D";
+    let path = format!("/api/v4/events/stream?schema=public&query={query}&token={token}");
+    let stream = demo().request(reqwest::Method::GET, &path);
+    let stream = stream.send().await.unwrap();
+    assert_eq!(stream.status(), 200);
     let revoke = json!({"token": tokens["refresh_token"], "client_id": "demo-app"});
     let request = demo().request(reqwest::Method::POST, "/api/v4/oauth/revoke");
     let revoked = request.json(&revoke).send().await.unwrap();
@@ -95,6 +100,9 @@ async fn a_silent_socket_ends_soon_after_its_session() {
     let error = socket.hear().await;
     assert_eq!(error["error"], "invalid_token", "{error}");
     assert_eq!(socket.close_code().await, 4401);
+    // The stream ends too, so its whole text can be read.
+    let text = stream.text().await.unwrap();
+    assert!(text.contains(r#"{"error":"invalid_token","#), "{text}");
     // Sooner than with the next ping, which came with 25 s.
     assert!(began.elapsed() < Duration::from_secs(20));
 }

@@ -85,8 +85,14 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
         node = Node::start(&service, &settings, &issuer, graphiql) => node?,
         () = &mut stop => return Ok(()),
     };
+    let console = if settings.console {
+        Some(node.sign_in_url(&sockets.url(), name.as_str()).await?)
+    } else {
+        None
+    };
     let links = Links {
         url: &issuer,
+        console: console.as_deref(),
         tenant: name.as_str(),
         password: password.as_deref(),
         client: &client,

@@ -13,7 +13,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tidegate_feed::{Delivery, EventReceiver, Item, QueueLimits, Subscription, event_queue};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 
 use super::answer;
 use super::subscribe::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_field_errors};
@@ -26,8 +26,10 @@ use tidegate_http::negotiate::Preferences;
 use tidegate_http::operation::{graphql, sql};
 use tidegate_http::percent;
 
-/// How often a comment is sent, so that nobody on the way takes the answer for dead.
+/// How often a comment is sent, so that no proxy closes an idle connection.
 const COMMENT: Duration = Duration::from_secs(25);
+/// How often the session of the token is checked.
+const CHECK: Duration = Duration::from_millis(2_500);
 
 /// `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.
 pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
@@ -35,7 +37,7 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failur
         app, head, subject, ..
     } = call;
     let asked = Asked::of(head)?;
-    let (caller, left) = asked.caller(app, head).await?;
+    let (caller, token) = asked.caller(app, head).await?;
     subject.login = caller.login().cloned();
     let (wanted, key) = asked.wanted(app, &caller).await?;
     let login = caller.login().cloned();
@@ -43,10 +45,14 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failur
     let (sender, receiver) = event_queue(QueueLimits::default());
     let subscribed = wanted.subscribe(app, login, &sender, (0, asked.after(head)));
     let subscription = subscribed.await.map_err(refused)?;
+    let mut check = interval_at(Instant::now() + CHECK, CHECK);
+    check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let events = Events {
+        app: app.clone(),
         receiver,
         key,
-        expires: left.map(|left| Instant::now() + left),
+        token,
+        check,
         over: false,
         _subscription: subscription,
     };
@@ -83,12 +89,15 @@ impl Asked {
     }
 
     /// A browser's `EventSource` can set no header, so the token may stand in the address.
-    async fn caller(&self, app: &App, head: &Parts) -> Result<(Caller, Option<Duration>), Failure> {
+    async fn caller(&self, app: &App, head: &Parts) -> Result<(Caller, Option<Token>), Failure> {
         let header = authenticate::bearer(&head.headers)?;
         if let Some(token) = header.or_else(|| self.member("token")) {
             let user = authenticate::by_token(app, token)?;
-            let left = app.issuer().remaining(&user.claims);
-            return Ok((user.into(), Some(left)));
+            let token = Token {
+                text: token.to_owned(),
+                expires: Instant::now() + app.issuer().remaining(&user.claims),
+            };
+            return Ok((user.into(), Some(token)));
         }
         let caller = authenticate::caller(app, &head.headers).await?;
         Ok((caller, None))
@@ -148,12 +157,22 @@ fn refused(refusal: Refusal) -> Failure {
     }
 }
 
+/// The token of a stream.
+struct Token {
+    /// Never logged.
+    text: String,
+    expires: Instant,
+}
+
 /// The events of one subscription.
 struct Events {
+    app: App,
     receiver: EventReceiver,
     /// The response key, as JSON.
     key: String,
-    expires: Option<Instant>,
+    /// `None` for anonymous callers.
+    token: Option<Token>,
+    check: Interval,
     over: bool,
     _subscription: Subscription,
 }
@@ -164,28 +183,48 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
         return None;
     }
     let comment = Instant::now() + COMMENT;
-    let wake = events.expires.map_or(comment, |at| at.min(comment));
-    let due = tokio::select! {
-        due = events.receiver.next() => due,
-        () = sleep_until(wake) => {
-            let expired = events.expires.is_some_and(|at| at <= Instant::now());
-            events.over = expired;
-            let text: &[u8] = if expired {
-                b"event: error\ndata: {\"error\":\"token_expired\",\"message\":\"the token has expired\"}\n\n"
-            } else {
-                b":\n\n"
-            };
-            return Some((Bytes::from_static(text), events));
+    let expires = events.token.as_ref().map(|token| token.expires);
+    let wake = expires.map_or(comment, |at| at.min(comment));
+    loop {
+        let due = tokio::select! {
+            due = events.receiver.next() => due,
+            _ = events.check.tick() => match events.failure() {
+                Some(failure) => return Some((events.end(&failure), events)),
+                None => continue,
+            },
+            () = sleep_until(wake) => {
+                events.over = expires.is_some_and(|at| at <= Instant::now());
+                let text: &[u8] = if events.over {
+                    b"event: error\ndata: {\"error\":\"token_expired\",\"message\":\"the token has expired\"}\n\n"
+                } else {
+                    b":\n\n"
+                };
+                return Some((Bytes::from_static(text), events));
+            }
+        };
+        let mut out = BytesMut::with_capacity(256);
+        for Delivery { item, .. } in due? {
+            events.write(item, &mut out);
         }
-    };
-    let mut out = BytesMut::with_capacity(256);
-    for Delivery { item, .. } in due? {
-        events.write(item, &mut out);
+        return Some((out.freeze(), events));
     }
-    Some((out.freeze(), events))
 }
 
 impl Events {
+    /// Why the token is no longer accepted: its session has ended or its user is gone. Costs no I/O.
+    fn failure(&self) -> Option<Failure> {
+        let token = self.token.as_ref()?;
+        authenticate::by_token(&self.app, &token.text).err()
+    }
+
+    /// The last text of the stream.
+    fn end(&mut self, failure: &Failure) -> Bytes {
+        self.over = true;
+        let error = failure.code.to_ascii_lowercase();
+        let data = json!({"error": error, "message": failure.message});
+        format!("event: error\ndata: {data}\n\n").into()
+    }
+
     fn write(&mut self, item: Item, out: &mut BytesMut) {
         let text = match item {
             Item::Acknowledged { cursor } => {

@@ -22,11 +22,12 @@ pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> 
         Err(error) if is_missing(&error, package) => error,
         started => return Ok(started?),
     };
-    if downloaded || !settings.fetch_postgresql {
+    let registry = settings.postgresql_registry.as_ref();
+    let Some(registry) = registry.filter(|_| settings.fetch_postgresql && !downloaded) else {
         return Err(missing.into());
-    }
+    };
     let source = Source {
-        registry: &settings.postgresql_registry.0,
+        registry: &registry.0,
         package,
         cache: &cache,
     };

@@ -225,8 +225,8 @@ settings! {
     bin_dir: Option<PathBuf> = None, Open;
     /// Download PostgreSQL for `demo` if none is installed; `--no-fetch` is short for `false`
     fetch_postgresql: bool = Some("true"), Open;
-    /// npm registry, or a mirror of one, from which PostgreSQL is downloaded; the archive is verified
-    postgresql_registry: PublicUrl = Some("https://registry.npmjs.org"), Open;
+    /// npm registry, or a mirror of one, from which PostgreSQL is downloaded; the archive is verified; if not set, nothing is downloaded
+    postgresql_registry: Option<PublicUrl> = None, Open;
 }
 
 impl Setting {

@@ -7,6 +7,8 @@ use std::path::Path;
 pub(super) struct Links<'a> {
     /// The address of the service.
     pub(super) url: &'a str,
+    /// A link to the console that signs a browser on this machine in, once.
+    pub(super) console: Option<&'a str>,
     /// The tenant, which is also the name of its owner.
     pub(super) tenant: &'a str,
     /// The owner's password, if it is new.
@@ -29,10 +31,11 @@ impl Links<'_> {
             ..
         } = self;
         let settings = self.settings.display();
-        let mut text = format!(
-            "Tidegate serves the database {tenant} at {url}\n\n  \
-             pages    {url}/ (console), {url}/api/graphql/schema/public (GraphQL)\n"
-        );
+        let mut text = format!("Tidegate serves the database {tenant} at {url}\n\n");
+        if let Some(console) = self.console {
+            let _ = writeln!(text, "  console  {console} (works once, for 15 minutes)");
+        }
+        let _ = writeln!(text, "  GraphQL  {url}/api/graphql/schema/public");
         let _ = match self.password {
             Some(password) => writeln!(text, "  owner    {tenant} / {password} (shown this once)"),
             None => writeln!(text, "  owner    {tenant}"),
