@@ -1,4 +1,4 @@
-//! Commands that change clients and users, and what the command line tells of itself.
+//! Commands that change clients and users; completions, manual page and help.
 
 use crate::operator::{Operator, text, tidegate};
 

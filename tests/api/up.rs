@@ -100,7 +100,7 @@ fn stop(mut child: Process) {
     assert_eq!(child.end().code(), Some(0));
 }
 
-/// The word behind another one.
+/// The word after another one.
 fn behind<'t>(text: &'t str, word: &str) -> &'t str {
     let (_, rest) = text
         .split_once(word)

@@ -36,7 +36,7 @@ const REDIRECT_URIS: [&str; 4] = [
     "http://localhost:8080/callback",
 ];
 
-/// Runs the command until the process is told to stop.
+/// Runs the command until the process receives a stop signal.
 pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     let Some(url) = &command.url else {
         let (fresh, no_fetch) = (false, command.no_fetch);

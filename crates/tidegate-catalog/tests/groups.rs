@@ -371,7 +371,7 @@ async fn a_definition_by_the_owner_is_loaded_once() {
         let caught_up = catalogs.catch_up(&stage.database, &terms).await;
         assert_eq!(caught_up.unwrap(), Watched::Same);
         seen(&catalogs, &owner).await.unwrap();
-        // One question for the keys, and one behind the load.
+        // One query for the keys before the load, and one after it.
         assert_eq!(counts(), (loads + 1, keys + 2, comparisons + 1), "{name}");
         // The watch reads the fingerprint in any case, and finds nothing to load.
         assert_eq!(

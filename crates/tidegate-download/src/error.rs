@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// The result of a download.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the programs are not there. Nothing is left behind.
+/// Why the programs could not be installed. No files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The registry cannot be reached, or the connection broke.

@@ -33,7 +33,7 @@ pub struct Source<'a> {
 pub struct Progress {
     /// Bytes received.
     pub received: u64,
-    /// Bytes in all, if the registry told.
+    /// The size of the archive in bytes, if the registry sent it.
     pub total: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is unpacked, and what is refused with nothing left behind.
+//! Which archives are unpacked, and which are refused without leaving files.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -65,7 +65,7 @@ pub(crate) fn archive(files: &[(&str, u32, &str)]) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-/// The checksum as the registry tells it.
+/// The checksum in the form of the registry.
 pub(crate) fn sha512(archive: &[u8]) -> String {
     STANDARD.encode(Sha512::digest(archive))
 }

@@ -1,5 +1,5 @@
 //! What a tenant's owner sees of its recent requests: counts by second, and the last statements
-//! that were slow or failed. Each node remembers its own, in memory.
+//! that were slow or failed. Each node keeps its own, in memory.
 
 mod outline;
 
@@ -86,7 +86,7 @@ pub struct Recent {
 }
 
 impl Activity {
-    /// Counts a request, and remembers its statement if it was slow or failed.
+    /// Counts a request, and keeps its statement if it was slow or failed.
     pub fn record(&self, database: &DatabaseName, finished: &Finished<'_>) {
         let second = finished.at.div_euclid(1_000);
         let failed = finished.status >= 400 || finished.error.is_some();

@@ -52,7 +52,7 @@ pub trait Watcher: Send {
 /// The body of a response.
 pub struct Body {
     content: Content,
-    /// What the log and the metrics learn of the response.
+    /// What the log and the metrics record of the response.
     pub subject: Subject,
     /// That of the access log, and that of the connection.
     watchers: [Option<Box<dyn Watcher>>; 2],

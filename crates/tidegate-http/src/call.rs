@@ -29,7 +29,7 @@ pub struct Call<'a, B> {
     pub body: B,
     /// The largest body in bytes.
     pub body_limit: u64,
-    /// What the log learns of the request.
+    /// What the log records of the request.
     pub subject: &'a mut Subject,
 }
 

@@ -1,4 +1,4 @@
-//! What the log and the metrics learn of a request.
+//! What the log and the metrics record of a request.
 
 use bytes::Bytes;
 use http::HeaderName;
@@ -20,7 +20,7 @@ pub struct RouteLabel {
     pub path: &'static str,
 }
 
-/// What becomes known of a request while it is served.
+/// What is found out about a request while it is served.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     /// The route.

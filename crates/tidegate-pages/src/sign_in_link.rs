@@ -29,7 +29,7 @@ where
     let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
     let refused = || Failure::input(REFUSED);
-    // A link that is only looked at must still work afterwards.
+    // Programs that preview links send HEAD; the link must still work afterwards.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));
     }

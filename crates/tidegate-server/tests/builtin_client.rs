@@ -241,7 +241,7 @@ async fn the_named_database_fills_the_form_and_is_the_only_one() {
             .text()
             .contains("This sign-in is for the database demo.")
     );
-    // Who is signed in to another database is asked to sign in to this one.
+    // A user who is signed in to another database must sign in to this one.
     let any = self::address("tidegate", CONSOLE, "");
     let (mut browser, _) = signed_in(&api, &any, lonely).await;
     let page = browser.get(&api, &address).await;

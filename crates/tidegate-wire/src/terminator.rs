@@ -28,7 +28,7 @@ impl std::fmt::Debug for Backend {
 pub enum TerminateOutcome {
     /// PostgreSQL has no such process, or not any more.
     Gone,
-    /// It was asked to end, which it does when it next checks for interrupts.
+    /// PostgreSQL signalled the backend, which ends when it next checks for interrupts.
     Requested,
     /// PostgreSQL could not be asked.
     Unknown,

@@ -2,13 +2,13 @@
 //!
 //! | block | what the runner does |
 //! |---|---|
-//! | `sh` | runs it with bash; a `json` or `text` block right behind it is its output |
+//! | `sh` | runs it with bash; a `json` or `text` block right after it is its output |
 //! | `sh background` | starts it, waits for the first line of the output, and ends it with the document |
 //! | any language with `file=NAME` | writes it to that file |
 //! | any language with `norun` | nothing |
 //! | a comment `<!-- test`, up to `-->` | runs it with bash; readers do not see it |
 //!
-//! `…` in an output stands for anything.
+//! `…` in an output matches anything.
 
 /// What a document needs, from its line `<!-- needs: … -->`.
 pub(crate) const NEEDS: &str = "<!-- needs:";
@@ -36,7 +36,7 @@ pub(crate) struct Blocks {
     pub(crate) steps: Vec<Block>,
     pub(crate) unknown: Vec<String>,
     pub(crate) norun: usize,
-    /// Whether the last block was a command, behind which its output may follow.
+    /// Whether the last block was a command, so that a block with its output may follow.
     may_show_output: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where a document is run: a demo of its own, a folder, and what stands for the addresses in it.
+//! Where a document is run: a demo of its own, a folder, and replacements for the addresses in it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -35,7 +35,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The program: the one that is named, else the one that Cargo built beside this test.
+/// The program that the environment names, else the one that Cargo built beside this test.
 fn program() -> PathBuf {
     let built = std::env::current_exe().unwrap();
     let built = built.parent().unwrap().with_file_name("tidegate");

@@ -86,7 +86,7 @@ async fn small() -> (Cluster, Client, Authenticators) {
     (cluster, control, Authenticators::new(Arc::new(node)))
 }
 
-/// Whether a user shares connections, as the node knows after it has looked at the roles.
+/// Whether a user shares connections, according to the node's last check of the roles.
 async fn shares(node: &Authenticators, user: &str) -> bool {
     node.refresh().await.unwrap();
     let role = RoleName::new(format!("small/{user}"));

@@ -49,7 +49,7 @@ fn outline(text: &str, sql: bool) -> String {
     out.trim_end().to_owned()
 }
 
-/// The next piece of the outline and the text behind it; `None` when something has no end.
+/// The next piece of the outline and the text after it; `None` where a string or comment has no end.
 fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t str, &'t str)> {
     let comment = if sql { "--" } else { "#" };
     let in_name = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
@@ -101,7 +101,7 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
     Some((&rest[..length], &rest[length..]))
 }
 
-/// The text behind a string's end. A doubled quote does not end a string of SQL; read as two
+/// The text after a string's end. A doubled quote does not end a string of SQL; read as two
 /// strings, it ends at the same place.
 fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
     let mut chars = text.char_indices();

@@ -4,7 +4,7 @@ use super::Failure;
 use crate::report::{Errors, Protocol};
 
 impl Errors {
-    /// The failure that an answer tells.
+    /// The failure in a response.
     pub fn of_failure(protocol: Protocol, failure: &Failure) -> Self {
         let counts = vec![(failure.code, 1)];
         Self::new(protocol, counts, failure.rejection())

@@ -67,7 +67,7 @@ impl Identity {
     }
 }
 
-/// How long it is remembered that a link was used; no link lives longer.
+/// How long the use of a link is stored; no link is valid for longer.
 const MEMORY: Duration = Duration::from_hours(24);
 
 /// The mark of a used link: an attempt counter with limit 1.

@@ -46,7 +46,7 @@ impl Issuer {
         let key = UserKey::new(&caller.database, name);
         let user = store.user(&key).await?.ok_or(Error::NotFound("user"))?;
         if user.key.is_owner() {
-            return refused("nobody acts as the owner of a database");
+            return refused("the owner of a database cannot be impersonated");
         }
         let now = self.ports.clock.now();
         let expires_at = now.plus(LIFETIME);

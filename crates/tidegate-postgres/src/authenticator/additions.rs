@@ -15,7 +15,7 @@ static ADDITIONS: LazyLock<Arc<Statement>> =
 /// If there are more, because a transaction runs very long, everything is compared instead.
 const MOST_ROWS: usize = 1000;
 
-/// The roles, memberships, settings and databases of a cluster when they were last looked at.
+/// The roles, memberships, settings and databases of a cluster when they were last read.
 pub(super) struct RoleRows {
     bound: String,
     newest: String,
