@@ -138,11 +138,7 @@ async fn serve(
         node = prepared => node?,
         () = &mut stop => return Ok(()),
     };
-    let console = if settings.console {
-        Some(node.sign_in_url(&url, TENANT).await?)
-    } else {
-        None
-    };
+    let console = node.sign_in_url(&settings, &url, TENANT).await?;
     print(banner::banner(
         &url,
         console.as_deref(),

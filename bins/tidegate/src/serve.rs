@@ -279,13 +279,22 @@ impl Node {
         })
     }
 
-    /// A URL that signs a browser on this machine in once, as the owner of `database`.
-    pub(crate) async fn sign_in_url(&self, service_url: &str, database: &str) -> Result<String> {
+    /// A URL that signs a browser on this machine in to the console once, as the owner of
+    /// `database`; `None` if the console is switched off.
+    pub(crate) async fn sign_in_url(
+        &self,
+        settings: &Settings,
+        service_url: &str,
+        database: &str,
+    ) -> Result<Option<String>> {
+        if !settings.console {
+            return Ok(None);
+        }
         let identity = self.maintenance.issuer.identity();
         let owner = UserKey::owner(database);
         let token = identity.sign_in_link(&owner, SIGN_IN_LINK).await?;
         let token = token.expose();
-        Ok(format!("{service_url}/console/sign-in?token={token}"))
+        Ok(Some(format!("{service_url}/console/sign-in?token={token}")))
     }
 
     /// Serves until `stop` is over and what was in flight has ended.

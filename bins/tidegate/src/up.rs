@@ -85,11 +85,9 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
         node = Node::start(&service, &settings, &issuer, graphiql) => node?,
         () = &mut stop => return Ok(()),
     };
-    let console = if settings.console {
-        Some(node.sign_in_url(&sockets.url(), name.as_str()).await?)
-    } else {
-        None
-    };
+    let console = node
+        .sign_in_url(&settings, &sockets.url(), name.as_str())
+        .await?;
     let links = Links {
         url: &issuer,
         console: console.as_deref(),
