@@ -1,5 +1,7 @@
 //! `tidegate serve`, and the part of it that the demo shares.
 
+mod sign_in_url;
+
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Issuer, Mailer, Secret, UserKey};
+use tidegate_oauth::{Issuer, Mailer, Secret};
 use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits};
 use tidegate_sql::DatabaseName;
 use tidegate_wire::backoff::Backoff;
@@ -30,8 +32,6 @@ use crate::{builtin_clients, graphiql, identity, ports, signal};
 
 /// How long statements that are broken off may take to end when the process does.
 const SETTLE: Duration = Duration::from_secs(5);
-/// How long a printed sign-in link may wait for its use.
-const SIGN_IN_LINK: Duration = Duration::from_mins(15);
 /// How often the certificate's files are looked at.
 const CERTIFICATE: Duration = Duration::from_secs(10);
 
@@ -277,24 +277,6 @@ impl Node {
             traces,
             feed,
         })
-    }
-
-    /// A URL that signs a browser on this machine in to the console once, as the owner of
-    /// `database`; `None` if the console is switched off.
-    pub(crate) async fn sign_in_url(
-        &self,
-        settings: &Settings,
-        service_url: &str,
-        database: &str,
-    ) -> Result<Option<String>> {
-        if !settings.console {
-            return Ok(None);
-        }
-        let identity = self.maintenance.issuer.identity();
-        let owner = UserKey::owner(database);
-        let token = identity.sign_in_link(&owner, SIGN_IN_LINK).await?;
-        let token = token.expose();
-        Ok(Some(format!("{service_url}/console/sign-in?token={token}")))
     }
 
     /// Serves until `stop` is over and what was in flight has ended.

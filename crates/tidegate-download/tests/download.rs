@@ -108,7 +108,7 @@ async fn another_archive_is_refused_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_broken_connection_and_a_missing_archive_are_told_with_the_address() {
+async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address() {
     let bytes = server();
     let sum = sha512(&bytes);
     let cut = format!(

@@ -1,7 +1,6 @@
 //! A request on its way to an endpoint, and the responses that endpoints share.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -62,23 +61,4 @@ pub fn no_content() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
-}
-
-/// The validator of a document. It is weak, because compression changes the bytes but not their
-/// meaning (RFC 9110, section 8.8.1).
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "hex digits and quotes are visible ASCII"
-)]
-pub fn etag(document: &[u8]) -> HeaderValue {
-    let mut hasher = DefaultHasher::new();
-    document.hash(&mut hasher);
-    let tag = format!("W/\"{:016x}\"", hasher.finish());
-    HeaderValue::try_from(tag).expect("hex digits and quotes are visible ASCII")
-}
-
-/// The path of the issuer's URL without a trailing slash, which prefixes all paths.
-pub fn base_of(issuer: &str) -> &str {
-    let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
-    after.find('/').map_or("", |at| &after[at..])
 }

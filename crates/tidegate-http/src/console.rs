@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::HeaderValue;
 
-use crate::call::etag;
+use crate::etag::etag;
 
 /// A file as it is sent.
 pub struct File {

@@ -14,10 +14,12 @@ macro_rules! opaque_debug {
 pub mod activity;
 pub mod app;
 pub mod authenticate;
+pub mod base_path;
 pub mod body;
 pub mod call;
 pub mod console;
 pub mod error;
+pub mod etag;
 pub mod forwarded;
 mod graphiql;
 pub mod limits;

@@ -132,7 +132,7 @@ impl<'a> PageContext<'a> {
 
     /// The path of the issuer's URL, which prefixes all paths.
     fn base(&self) -> &str {
-        tidegate_http::call::base_of(self.app.issuer().address())
+        tidegate_http::base_path::base_of(self.app.issuer().address())
     }
 
     /// The path and query of this request as the browser sees them.

@@ -11,7 +11,7 @@ use crate::template;
 /// The response of a page that failed. `issuer` is the issuer's URL, whose path prefixes all paths.
 pub fn failure(failure: &Failure, issuer: &str, context: &Context<'_>) -> Response<Body> {
     failure.log(context);
-    let base = tidegate_http::call::base_of(issuer);
+    let base = tidegate_http::base_path::base_of(issuer);
     let title = match failure.status.as_u16() {
         404 => "Not found",
         400 | 413 | 415 => "This does not work",

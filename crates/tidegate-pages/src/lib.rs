@@ -35,7 +35,8 @@ pub use sign_up::sign_up;
 
 use crate::template::{ICON, STYLE};
 use tidegate_http::body::Body;
-use tidegate_http::call::{MINUTES, etag, json};
+use tidegate_http::call::{MINUTES, json};
+use tidegate_http::etag::etag;
 
 /// `GET /assets/tidegate.css`
 pub fn stylesheet() -> Response<Body> {

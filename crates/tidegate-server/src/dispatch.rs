@@ -103,6 +103,6 @@ where
     response
 }
 
-pub(crate) fn no_such_path() -> Failure {
+fn no_such_path() -> Failure {
     Failure::not_found("there is no such path")
 }

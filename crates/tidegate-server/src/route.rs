@@ -117,7 +117,13 @@ impl<'p> Route<'p> {
     }
 
     fn find(path: &'p str) -> Option<Self> {
-        Self::of_path(path.strip_suffix('/').unwrap_or(path))
+        let path = path.strip_suffix('/').unwrap_or(path);
+        // `/` names the root in the table; here it is what `//` leaves.
+        if path == "/" {
+            None
+        } else {
+            Self::of_path(path)
+        }
     }
 
     /// Its row of the table.

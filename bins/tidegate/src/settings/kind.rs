@@ -181,25 +181,9 @@ kind!(
     }
 );
 
-/// The id of an OAuth client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ClientId(pub(crate) String);
+mod client_id;
 
-kind!(
-    ClientId,
-    Text,
-    "a client id: 1 to 64 characters of A-Z a-z 0-9 _ . -",
-    |text| {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
-        valid.then(|| Self(text.to_owned()))
-    }
-);
-
-impl Element for ClientId {
-    const EXPECTED_LIST: &'static str =
-        "a list of client ids of 1 to 64 characters of A-Z a-z 0-9 _ . -";
-}
+pub(crate) use client_id::ClientId;
 
 impl Element for Origin {
     const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";

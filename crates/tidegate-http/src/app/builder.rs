@@ -15,7 +15,7 @@ use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots};
 use crate::activity::Activity;
-use crate::call::base_of;
+use crate::base_path::base_of;
 use crate::console::Console;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;

@@ -7,7 +7,6 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Response};
 
 use super::graphql;
-use crate::dispatch::no_such_path;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
@@ -79,4 +78,8 @@ fn answer(file: &File) -> Response<Body> {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.extend(PROTECTION);
     response
+}
+
+fn no_such_path() -> Failure {
+    Failure::not_found("there is no such path")
 }

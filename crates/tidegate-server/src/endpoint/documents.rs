@@ -7,8 +7,9 @@ use tidegate_oauth::Endpoints;
 
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
-use tidegate_http::call::{MINUTES, etag, json};
+use tidegate_http::call::{MINUTES, json};
 use tidegate_http::error::Failure;
+use tidegate_http::etag::etag;
 
 const ENDPOINTS: Endpoints<'static> = Endpoints {
     authorization: "/auth",

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::connection::{self, Context};
+use super::connection::{self, ConnectionContext};
 use super::tls::Acceptor;
 use super::{Certificate, Listener};
 use tidegate_http::app::App;
@@ -84,7 +84,7 @@ impl Door {
     }
 
     fn welcome(&mut self, stream: TcpStream, peer: std::net::IpAddr, place: OwnedSemaphorePermit) {
-        let context = Context {
+        let context = ConnectionContext {
             app: self.app.clone(),
             peer: Peer {
                 address: peer,

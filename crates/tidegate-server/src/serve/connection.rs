@@ -39,7 +39,7 @@ const HTTP2_SEND_BUFFER: usize = 64 * 1024;
 const HTTP2_RESETS: usize = 64;
 
 /// What a connection needs to know.
-pub(crate) struct Context {
+pub(crate) struct ConnectionContext {
     pub app: App,
     pub peer: Peer,
     /// Whether only operators are served here.
@@ -48,7 +48,11 @@ pub(crate) struct Context {
 }
 
 /// Serves one connection.
-pub(crate) async fn serve(stream: TcpStream, acceptor: Option<Acceptor>, context: Context) {
+pub(crate) async fn serve(
+    stream: TcpStream,
+    acceptor: Option<Acceptor>,
+    context: ConnectionContext,
+) {
     // An answer is written at once; waiting for more bytes only delays it.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = acceptor else {
@@ -77,7 +81,7 @@ async fn speaks_tls(stream: &TcpStream) -> std::io::Result<bool> {
 }
 
 /// Serves HTTP, and the WebSocket that the connection may become.
-async fn drive<I>(io: I, context: Context)
+async fn drive<I>(io: I, context: ConnectionContext)
 where
     I: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
 {
@@ -91,11 +95,11 @@ where
     }
 }
 
-async fn http<I>(io: I, context: Context, handoff: Handoff)
+async fn http<I>(io: I, context: ConnectionContext, handoff: Handoff)
 where
     I: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
 {
-    let Context {
+    let ConnectionContext {
         app,
         peer,
         operations,

@@ -10,8 +10,8 @@ use http::{HeaderValue, Response};
 
 use tidegate_http::Graphiql;
 use tidegate_http::app::App;
+use tidegate_http::base_path::base_of;
 use tidegate_http::body::Body;
-use tidegate_http::call::base_of;
 use tidegate_http::error::Failure;
 
 const PAGE: &str = include_str!("page.html");

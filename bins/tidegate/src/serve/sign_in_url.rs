@@ -1,0 +1,32 @@
+//! The link with which a browser on this machine signs in once.
+
+use std::time::Duration;
+
+use tidegate_oauth::UserKey;
+
+use super::Node;
+use crate::failure::Result;
+use crate::settings::Settings;
+
+/// How long a printed link may wait for its use.
+const SIGN_IN_LINK: Duration = Duration::from_mins(15);
+
+impl Node {
+    /// A URL that signs a browser on this machine in to the console once, as the owner of
+    /// `database`; `None` if the console is switched off.
+    pub(crate) async fn sign_in_url(
+        &self,
+        settings: &Settings,
+        service_url: &str,
+        database: &str,
+    ) -> Result<Option<String>> {
+        if !settings.console {
+            return Ok(None);
+        }
+        let identity = self.maintenance.issuer.identity();
+        let owner = UserKey::owner(database);
+        let token = identity.sign_in_link(&owner, SIGN_IN_LINK).await?;
+        let token = token.expose();
+        Ok(Some(format!("{service_url}/console/sign-in?token={token}")))
+    }
+}

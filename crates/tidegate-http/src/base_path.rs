@@ -1,0 +1,7 @@
+//! The path below which the service is reached.
+
+/// The path of the issuer's URL without a trailing slash, which prefixes all paths.
+pub fn base_of(issuer: &str) -> &str {
+    let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
+    after.find('/').map_or("", |at| &after[at..])
+}
