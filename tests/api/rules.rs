@@ -122,7 +122,9 @@ async fn every_answer_has_an_id_and_every_json_answer_is_compact() {
 async fn a_trailing_slash_means_nothing_on_any_path() {
     let owner = demo().cached_token("demo").await;
     for operation in operations().await {
-        if operation.0 == Method::DELETE || is_endless(&operation.1) {
+        // `/` has its slash; `//` is another path.
+        let is_root = operation.1 == "/";
+        if operation.0 == Method::DELETE || is_endless(&operation.1) || is_root {
             continue;
         }
         for token in [None, Some(&owner)] {
