@@ -304,8 +304,8 @@ async fn look(
         // What fails is logged and told by `/readyz`.
         if let Ok(Watched::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "the catalog has changed");
-            // What was reported has invalidated caches already. To do it again would have the next
-            // request compare the database again.
+            // A reported definition has invalidated the caches already. If they were invalidated a
+            // second time, the next request would compare the database once more.
             if reason == Reason::Due {
                 users.redefined(&database);
             }

@@ -31,7 +31,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What the help of commands says that serve.
+/// The last line of `--help` of commands that start the service.
 const SETTINGS: &str = "It takes settings, such as --listen ADDRESS and --data-dir FOLDER; \
                         `tidegate help settings` describes them.";
 

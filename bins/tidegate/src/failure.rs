@@ -62,7 +62,7 @@ pub(crate) enum Failure {
     Download {
         /// Why it cannot be downloaded.
         download: Box<tidegate_download::Error>,
-        /// What is missing, and how to install it.
+        /// The search for installed programs; its text names the packages to install.
         missing: Box<tidegate_embedded::Error>,
     },
     /// The certificate cannot be used.

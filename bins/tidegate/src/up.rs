@@ -28,7 +28,8 @@ use state::State;
 
 /// The name of the client that is created for applications on this machine.
 const CLIENT: &str = "localhost";
-/// Where the development servers of common frameworks listen. A loopback address may have any port.
+/// Redirect URIs for the development servers of common frameworks. Those with a loopback address
+/// match any port (RFC 8252, section 7.3).
 const REDIRECT_URIS: [&str; 4] = [
     "http://127.0.0.1/callback",
     "http://localhost:3000/callback",

@@ -39,19 +39,19 @@ pub(crate) struct NewClient {
     /// The `client_id`; made when left out
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// Where the browser may be sent back to; may be repeated
+    /// Redirect URI (RFC 6749, section 3.1.2); may be repeated
     #[arg(long, required = true, value_name = "URI")]
     pub(crate) redirect_uri: Vec<String>,
     /// The application cannot keep a secret
     #[arg(long)]
     pub(crate) public: bool,
-    /// Ask nobody for consent
+    /// Skip the consent page
     #[arg(long)]
     pub(crate) no_confirm: bool,
     /// The application's own page
     #[arg(long)]
     pub(crate) homepage: Option<String>,
-    /// What the application is
+    /// Description, shown on the consent page
     #[arg(long)]
     pub(crate) description: Option<String>,
     /// Grants that it may use; all when left out
@@ -76,7 +76,7 @@ pub(crate) struct ChangedClient {
     /// The name that people see
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Where the browser may be sent back to, instead of the addresses so far; may be repeated
+    /// Redirect URI that replaces the present ones; may be repeated
     #[arg(long, value_name = "URI")]
     pub(crate) redirect_uri: Vec<String>,
     /// One more such address, beside those so far; may be repeated
@@ -85,7 +85,7 @@ pub(crate) struct ChangedClient {
     /// The application's own page; empty for none
     #[arg(long)]
     pub(crate) homepage: Option<String>,
-    /// What the application is; empty for none
+    /// New description, shown on the consent page; an empty text removes it
     #[arg(long)]
     pub(crate) description: Option<String>,
     /// Whether the application cannot keep a secret

@@ -43,7 +43,7 @@ pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> 
     Ok(Cluster::start(cluster).await?)
 }
 
-/// Where downloads are kept.
+/// The cache folder for downloads; `None` if the user has none.
 fn cache() -> Result<Option<PathBuf>> {
     let of_user = user_folders::cache();
     // Root has a folder that does not depend on its home.

@@ -20,7 +20,7 @@ impl Address {
     /// Reads `postgresql://USER:PASSWORD@HOST/DATABASE?…` (PostgreSQL, "Connection URIs").
     ///
     /// # Errors
-    /// What is wrong with it. The address is never quoted: it may hold a password.
+    /// A usage error that names the fault. It never quotes the address, which may hold a password.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let wrong = |error| Failure::Usage(format!("the address cannot be used: {error}"));
         let config = Config::from_url(url).map_err(wrong)?;

@@ -1,4 +1,4 @@
-//! What is left to do until a database is a tenant.
+//! The remaining steps that make a database a tenant, so that an interrupted run can be repeated.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
