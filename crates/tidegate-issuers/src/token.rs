@@ -14,15 +14,15 @@ const MAX_LENGTH: usize = 16 * 1024;
 /// A token whose signature has not been verified.
 #[derive(Debug)]
 pub(crate) struct Token<'t> {
-    pub(crate) header: Header,
-    /// Header and payload, which the signature covers.
+    pub(crate) header: TokenHeader,
+    /// TokenHeader and payload, which the signature covers.
     pub(crate) signed: &'t str,
     pub(crate) signature: Vec<u8>,
     payload: &'t str,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct TokenHeader {
     pub(crate) alg: String,
     pub(crate) kid: Option<String>,
     crit: Option<Value>,
@@ -67,7 +67,7 @@ impl<'t> Token<'t> {
             .split_once('.')
             .filter(|(_, payload)| !payload.contains('.'))
             .ok_or(TokenError::Malformed(parts))?;
-        let header: Header = decode(header, "its header is no JSON object in base64url")?;
+        let header: TokenHeader = decode(header, "its header is no JSON object in base64url")?;
         // Section 4.1.11: extensions that are not understood.
         if header.crit.is_some() {
             return Err(TokenError::Malformed("its header has critical extensions"));
