@@ -15,7 +15,7 @@ const MAX_LENGTH: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct Token<'t> {
     pub(crate) header: TokenHeader,
-    /// TokenHeader and payload, which the signature covers.
+    /// Header and payload, which the signature covers.
     pub(crate) signed: &'t str,
     pub(crate) signature: Vec<u8>,
     payload: &'t str,

@@ -73,13 +73,13 @@ pub(crate) enum Document {
 }
 
 /// The HTTP server of an issuer.
-pub(crate) struct Server {
+pub(crate) struct IssuerServer {
     pub(crate) url: String,
     documents: Arc<Mutex<HashMap<String, Document>>>,
     requests: Arc<AtomicUsize>,
 }
 
-impl Server {
+impl IssuerServer {
     /// A server with a discovery document and these keys.
     pub(crate) async fn start(keys: &[&Signer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

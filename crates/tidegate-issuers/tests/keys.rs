@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tidegate_issuers::{FetchError, Issuer, Network, TokenError};
 
-use crate::fixture::{Document, Server, Signer, read, verify};
+use crate::fixture::{Document, IssuerServer, Signer, read, verify};
 
 fn unavailable(error: TokenError) -> FetchError {
     match error {
@@ -17,7 +17,7 @@ fn unavailable(error: TokenError) -> FetchError {
 #[tokio::test(start_paused = true)]
 async fn a_new_key_is_found_by_its_id_at_most_once_in_ten_seconds() {
     let (old, new) = (Signer::new("old"), Signer::new("new"));
-    let server = Server::start(&[&old]).await;
+    let server = IssuerServer::start(&[&old]).await;
     let issuer = server.issuer(json!({}));
     let claims = server.claims();
     verify(&issuer, &old.token(&claims)).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_new_key_is_found_by_its_id_at_most_once_in_ten_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_cached_token_is_rejected_once_its_key_is_gone() {
     let (old, new) = (Signer::new("old"), Signer::new("new"));
-    let server = Server::start(&[&old]).await;
+    let server = IssuerServer::start(&[&old]).await;
     let issuer = server.issuer(json!({}));
     let token = old.token(&server.claims());
     verify(&issuer, &token).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_cached_token_is_rejected_once_its_key_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn known_keys_outlast_an_outage_of_the_issuer_for_a_day() {
     let signer = Signer::new("a");
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     let issuer = server.issuer(json!({}));
     verify(&issuer, &signer.token(&server.claims()))
         .await
@@ -115,7 +115,7 @@ async fn documents_that_cannot_be_used_are_reported() {
             "of this issuer",
         ),
     ] {
-        let server = Server::start(&[&signer]).await;
+        let server = IssuerServer::start(&[&signer]).await;
         server.set(path, document);
         let issuer = server.issuer(json!({}));
         let error = verify(&issuer, &signer.token(&server.claims()))
@@ -129,7 +129,7 @@ async fn documents_that_cannot_be_used_are_reported() {
 #[tokio::test(start_paused = true)]
 async fn an_issuer_that_does_not_answer_costs_five_seconds() {
     let signer = Signer::new("a");
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     server.set("/keys", Document::Silence);
     let issuer = server.issuer(json!({"jwks_url": format!("{}/keys", server.url)}));
     let before = tokio::time::Instant::now();
@@ -149,7 +149,7 @@ async fn an_issuer_that_does_not_answer_costs_five_seconds() {
 #[tokio::test]
 async fn keys_are_found_by_the_discovery_document_of_oauth_too() {
     let signer = Signer::new("a");
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     server.remove("/.well-known/openid-configuration");
     let issuer_url = format!("{}/tenant", server.url);
     let metadata = json!({"issuer": issuer_url, "jwks_uri": format!("{}/keys", server.url)});
@@ -166,7 +166,7 @@ async fn keys_are_found_by_the_discovery_document_of_oauth_too() {
 #[tokio::test]
 async fn names_and_documents_lead_to_no_private_address() {
     let signer = Signer::new("a");
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     let settings = json!({"issuer": "https://localhost:1", "audience": ["api"]});
     let issuer = Issuer::new(read(settings), Network::PublicOnly).unwrap();
     let mut claims = server.claims();
@@ -193,7 +193,7 @@ async fn names_and_documents_lead_to_no_private_address() {
 async fn a_key_serves_only_what_it_says() {
     let signer = Signer::new("a");
     for (member, value) in [("alg", "RS256"), ("alg", "HS256"), ("key_ops", "encrypt")] {
-        let server = Server::start(&[]).await;
+        let server = IssuerServer::start(&[]).await;
         let mut jwk = signer.jwk();
         jwk[member] = if member == "alg" {
             json!(value)
@@ -215,7 +215,7 @@ async fn a_key_serves_only_what_it_says() {
 #[tokio::test(start_paused = true)]
 async fn a_token_without_a_key_id_is_checked_with_all_keys() {
     let (first, second) = (Signer::new("1"), Signer::new("2"));
-    let server = Server::start(&[&first]).await;
+    let server = IssuerServer::start(&[&first]).await;
     let issuer = server.issuer(json!({}));
     let header = json!({"alg": "ES256"});
     verify(&issuer, &first.sign(&header, &server.claims()))

@@ -7,12 +7,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tidegate_issuers::{TokenError, unverified};
 
-use crate::fixture::{Document, NOW, Server, Signer, at, verify};
+use crate::fixture::{Document, IssuerServer, NOW, Signer, at, verify};
 
 #[tokio::test]
 async fn a_valid_token_gives_user_roles_and_claims() {
     let signer = Signer::new("a");
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     let issuer = server.issuer(json!({"role_claim": "roles", "clock_skew": 0}));
     let mut claims = server.claims();
     claims["roles"] = json!(["editor", "viewer"]);
@@ -37,7 +37,7 @@ async fn a_valid_token_gives_user_roles_and_claims() {
 #[tokio::test]
 async fn tokens_of_each_algorithm_verify_with_the_keys_of_their_kind() {
     let golden: Value = serde_json::from_str(include_str!("golden_tokens.json")).unwrap();
-    let server = Server::start(&[]).await;
+    let server = IssuerServer::start(&[]).await;
     server.set("/keys", Document::Json(json!({"keys": golden["keys"]})));
     let tokens = golden["tokens"].as_object().unwrap();
     assert_eq!(tokens.len(), 9);
@@ -66,7 +66,7 @@ async fn tokens_of_each_algorithm_verify_with_the_keys_of_their_kind() {
 #[tokio::test]
 async fn tokens_with_other_claims_are_rejected() {
     let signer = Signer::new("a");
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     let issuer = server.issuer(json!({"role_claim": "role", "default_role": "guest"}));
     let claim = |claim: &str, expected| TokenError::Claim {
         claim: claim.to_owned(),
@@ -125,7 +125,7 @@ async fn tokens_with_other_claims_are_rejected() {
 #[tokio::test]
 async fn headers_choose_neither_algorithm_nor_key() {
     let (signer, attacker) = (Signer::new("a"), Signer::new("a"));
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     let issuer = server.issuer(json!({}));
     let claims = server.claims();
     let unsigned = |header: &Value| {
@@ -176,7 +176,7 @@ async fn headers_choose_neither_algorithm_nor_key() {
 #[tokio::test]
 async fn what_is_no_token_is_rejected_without_a_request() {
     let signer = Signer::new("a");
-    let server = Server::start(&[&signer]).await;
+    let server = IssuerServer::start(&[&signer]).await;
     let issuer = server.issuer(json!({}));
     let valid = signer.token(&server.claims());
     let (header, rest) = valid.split_once('.').unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Server, Signer, verify};
+use crate::fixture::{IssuerServer, Signer, verify};
 
 struct Vendor {
     name: &'static str,
@@ -89,7 +89,7 @@ fn vendors() -> Vec<Vendor> {
 async fn tokens_of_well_known_issuers_give_users_and_roles() {
     for vendor in vendors() {
         let signer = Signer::new("a");
-        let server = Server::start(&[&signer]).await;
+        let server = IssuerServer::start(&[&signer]).await;
         let issuer = server.issuer(vendor.settings);
         let mut claims = server.claims();
         let Value::Object(more) = vendor.claims else {
