@@ -177,8 +177,9 @@ async fn answer(
         Some(Document::Endless) => {
             let start = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"keys\": [\"";
             let mut result = stream.write_all(start.as_bytes()).await;
+            let filler = vec![b'a'; 65_536];
             while result.is_ok() {
-                result = stream.write_all(&[b'a'; 65_536]).await;
+                result = stream.write_all(&filler).await;
             }
             return;
         }
