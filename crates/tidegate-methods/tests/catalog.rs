@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_methods::{NotNull, Signature};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{Column, DatabaseName, Description, Statement, Terms, WireFormat};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -29,7 +29,7 @@ const TABLES: &str = "
 ";
 
 struct Stage {
-    service: Control,
+    service: ServiceConnections,
     database: DatabaseName,
     client: Client,
 }
@@ -46,7 +46,7 @@ impl Stage {
         client.batch_execute(TABLES).await.unwrap();
         let config = Config::from_url(&cluster.admin_url()).unwrap();
         Self {
-            service: Control::new(Arc::new(config), Jitter::none()).unwrap(),
+            service: ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap(),
             database: DatabaseName::new(database),
             client,
         }
