@@ -18,9 +18,9 @@ const IN_EVERY_CRATE: &str = "Error Result Settings Limits Kind State Value";
 
 /// Type names that are defined in more than three crates, with different meanings. Remove a name
 /// when few enough are left.
-const AMBIGUOUS: &str = "Token Answer Asked Change Counted Elements Failure Field Fields Fixture Form Key Members \
+const AMBIGUOUS: &str = "Token Answer Asked Counted Elements Failure Field Fields Fixture Form Key Members \
     Node Open Origin Outcome Place Random Reader Rows Service Shape Shown Source Stage Step \
-    Tenant Texts Writer Written";
+    Tenant Texts Written";
 
 /// The most crates that may define a type of one name.
 const CRATES_OF_A_NAME: usize = 3;
