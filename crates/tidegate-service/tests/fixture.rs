@@ -9,7 +9,6 @@ use tidegate_sql::{
     BoundStatement, BoxFuture, Column, Completion, Flow, Parameter, RawRow, Result, RowSink,
     Statement, Terms,
 };
-use tokio_postgres::{Client, NoTls};
 
 /// A statement being put together.
 #[derive(Clone)]
@@ -57,12 +56,6 @@ impl Sql {
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
-}
-
-pub(crate) async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }
 
 /// What came back, values as JSON.

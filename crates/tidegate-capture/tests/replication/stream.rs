@@ -6,8 +6,8 @@ use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_changelog::{ChangeLog as _, LogError, LogPosition, LogStart};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 
-use super::scene::connect;
 use super::scene::{Reader, Scene, config};
+use tidegate_testkit::connect;
 
 /// A cluster of the test's own, for as long as the process lives.
 fn own_cluster() -> &'static Cluster {

@@ -7,20 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_embedded::Cluster;
-use tidegate_pool::{Key, OpenError, Pool, RoleStats, Settings};
-use tidegate_postgres::{
-    Credential, Credentials, RoleConnector, Roles, role_password, scram_verifier,
-};
+use tidegate_pool::{Pool, RoleStats, Settings};
+use tidegate_postgres::{RoleConnector, Roles};
 use tidegate_service::Control;
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_testkit::{Passwords, create_role, database_on, running, text, wait_for_running};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator};
-use tokio_postgres::{Client, NoTls};
+use tidegate_wire::{Backend, Config, StartupPins, TerminateOutcome, Terminator};
+use tokio_postgres::Client;
 
 pub(crate) use rows::{Gathered, Rows, Stalled};
 pub(crate) use sql::Sql;
-
-const MASTER: [u8; 32] = [7; 32];
+pub(crate) use tidegate_testkit::{connect, password};
 
 /// A database of its own with the roles `<name>` (who may do everything in it), `<name>/alice`
 /// and `<name>/guest`.
@@ -54,20 +52,10 @@ impl Stage {
         settings: Settings,
         config: Config,
     ) -> Self {
-        let root = connect(&cluster.url("postgres")).await;
-        for role in [
-            name.to_owned(),
-            format!("{name}/alice"),
-            format!("{name}/guest"),
-        ] {
-            let verifier = scram_verifier(&role_password(&MASTER, &role, 1), &[3; 16]);
-            let make = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}'");
-            root.batch_execute(&make).await.unwrap();
+        let admin = database_on(cluster, name, "").await;
+        for user in ["", "/alice", "/guest"] {
+            create_role(&admin, &format!("{name}{user}"), "").await;
         }
-        root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
-            .await
-            .unwrap();
-        let admin = connect(&cluster.url(name)).await;
         admin
             .batch_execute(&format!(
                 "REVOKE CONNECT, TEMP ON DATABASE \"{name}\" FROM PUBLIC;
@@ -84,8 +72,8 @@ impl Stage {
         config.control_database = DatabaseName::new(name);
         let config = Arc::new(config);
         let control = Control::new(config.clone(), Jitter::none()).unwrap();
-        let service = Arc::new(Service(cluster));
-        let connector = RoleConnector::new(config, service.clone(), service);
+        let passwords = Arc::new(Passwords::new(cluster));
+        let connector = RoleConnector::new(config, passwords, Arc::new(AdminTerminator(cluster)));
         let pool = Pool::new(connector, settings, Jitter::none());
         Self {
             name: name.to_owned(),
@@ -129,22 +117,12 @@ impl Stage {
 
     /// One value that the administrator sees.
     pub(crate) async fn value(&self, query: &str) -> String {
-        let row = self.admin.query_one(query, &[]).await.unwrap();
-        row.get::<_, Option<String>>(0).unwrap_or_default()
+        text(&self.admin, query).await
     }
 
     /// What runs in the database with this mark in its text.
     pub(crate) async fn running(&self, mark: &str) -> i64 {
-        let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
-            AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
-        // In a transaction PostgreSQL would go on showing what ran when it was asked first.
-        let renew = "SELECT pg_stat_clear_snapshot()";
-        self.admin.batch_execute(renew).await.unwrap();
-        self.admin
-            .query_one(query, &[&self.name, &mark])
-            .await
-            .unwrap()
-            .get(0)
+        running(&self.admin, mark).await
     }
 
     /// Waits until no connection is opened, lent, reset or closed: who asks next gets the one that
@@ -164,26 +142,8 @@ impl Stage {
 
     /// Waits until as many statements with this mark run.
     pub(crate) async fn wait_for_running(&self, mark: &str, count: i64) {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-        while self.running(mark).await != count {
-            assert!(
-                tokio::time::Instant::now() < deadline,
-                "{mark}: never {count} running"
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        wait_for_running(&self.admin, mark, count).await;
     }
-}
-
-/// The password of a role on a stage.
-pub(crate) fn password(role: &str) -> String {
-    role_password(&MASTER, role, 1)
-}
-
-pub(crate) async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }
 
 pub(crate) fn pins() -> StartupPins {
@@ -193,21 +153,10 @@ pub(crate) fn pins() -> StartupPins {
     }
 }
 
-/// The service's part: passwords by the master key, and the last resort.
-struct Service(&'static Cluster);
+/// Terminates backends as the administrator.
+struct AdminTerminator(&'static Cluster);
 
-impl Credentials for Service {
-    fn of<'a>(
-        &'a self,
-        key: &'a Key,
-        _shared: bool,
-    ) -> BoxFuture<'a, Result<Credential, OpenError>> {
-        let password = Secret::new(password(key.role.as_str()));
-        Box::pin(std::future::ready(Ok(Credential::new(password, pins()))))
-    }
-}
-
-impl Terminator for Service {
+impl Terminator for AdminTerminator {
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         Box::pin(async move {
             let admin = connect(&self.0.url("postgres")).await;

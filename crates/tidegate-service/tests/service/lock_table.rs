@@ -4,7 +4,7 @@ use tidegate_embedded::{Cluster, testing};
 use tokio_postgres::Client;
 
 use super::{Place, soon};
-use crate::fixture::connect;
+use tidegate_testkit::connect;
 
 /// Takes whatever room there is in the lock table and keeps it in an open transaction.
 const FILL: &str = "BEGIN; DO $$ BEGIN
