@@ -281,7 +281,7 @@ async fn a_database_that_is_gone_is_forgotten() {
     stage.control.close(&stage.database);
     stage.run("set application_name to 'the last'").await;
     let cluster = tidegate_embedded::testing::cluster();
-    let admin = crate::stage::connect(&cluster.admin_url()).await;
+    let admin = tidegate_testkit::connect(&cluster.admin_url()).await;
     admin
         .batch_execute("drop database fresh_gone with (force)")
         .await

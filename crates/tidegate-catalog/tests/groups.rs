@@ -7,10 +7,11 @@ use tidegate_catalog::load::{self, Fingerprint, Roles, RolesChange};
 use tidegate_catalog::{Catalogs, Schema, Watched};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::{Login, Terms};
+use tidegate_testkit::connect;
 
 use crate::counting::Counting;
 use crate::fresh::watch;
-use crate::stage::{Stage, connect};
+use crate::stage::Stage;
 
 async fn seen(catalogs: &Catalogs, login: &Login) -> Option<Arc<Schema>> {
     let found = catalogs.schema(login, "public", &Terms::default()).await;

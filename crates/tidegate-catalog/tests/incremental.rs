@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tidegate_catalog::{Catalogs, Schema};
 use tidegate_sql::{Login, Terms};
+use tidegate_testkit::Random;
 
 use crate::stage::Stage;
 
@@ -193,21 +194,11 @@ async fn every_kind_of_definition_is_loaded_as_from_nothing() {
 }
 
 /// A small generator of numbers, the same with each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % most
-    }
-}
-
 /// Definitions in an order that nobody thought of; those that PostgreSQL refuses change nothing.
 #[tokio::test]
 async fn random_definitions_are_loaded_as_from_nothing() {
     let compared = compared("incremental_random").await;
-    let mut random = Random(16);
+    let mut random = Random::new(16);
     let (mut done, mut refused) = (0, 0);
     while done < 60 {
         let mut batch = String::new();

@@ -7,6 +7,7 @@ use tidegate_catalog::{Catalogs, Definitions, Schema, Telling};
 use tidegate_embedded::Cluster;
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+use tidegate_testkit::database_on;
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 
@@ -53,13 +54,7 @@ impl Stage {
     }
 
     pub(crate) async fn on(cluster: &Cluster, database: &str, sql: &str) -> Self {
-        let admin = connect(&cluster.admin_url()).await;
-        admin
-            .batch_execute(&format!("create database {database}"))
-            .await
-            .unwrap();
-        let client = connect(&cluster.url(database)).await;
-        client.batch_execute(sql).await.unwrap();
+        let client = database_on(cluster, database, sql).await;
         let row = client.query_one("select current_user::text", &[]).await;
         let config = Config::from_url(&cluster.admin_url()).unwrap();
         let control = Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap());
@@ -100,12 +95,4 @@ impl Stage {
         let found = self.catalogs.schema(login, schema, &Terms::default()).await;
         found.unwrap()
     }
-}
-
-pub(crate) async fn connect(url: &str) -> tokio_postgres::Client {
-    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    client
 }

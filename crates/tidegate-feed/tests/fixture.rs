@@ -13,19 +13,16 @@ use tidegate_feed::{
     event_queue,
 };
 use tidegate_filter::{Filter, Json};
-use tidegate_pool::{OpenError, Pool, PoolKey};
-use tidegate_postgres::{
-    Credential, Credentials, Postgres, RoleConnector, UserExecutor, role_password, scram_verifier,
-};
-use tidegate_service::ServiceConnections;
-use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
-use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Config, Secret, StartupParameters};
-use tokio_postgres::{Client, NoTls};
+use tidegate_postgres::Credentials;
+use tidegate_sql::{DatabaseName, Executor, Login, RoleName, Sharing, Terms};
+use tidegate_testkit::{Passwords, create_role, database_on};
+use tidegate_wire::Config;
+use tokio_postgres::Client;
 
 use crate::SOURCE;
 
-const MASTER: [u8; 32] = [7; 32];
+/// A commit does not wait for the standby of a test.
+const LOCAL_COMMIT: &str = "SET synchronous_commit = local";
 /// The deadline of what a test waits for.
 const SOON: Duration = Duration::from_secs(30);
 
@@ -131,14 +128,10 @@ impl Fixture {
     }
 
     pub(crate) async fn with(name: &str, setup: &Setup) -> Self {
-        let root = connect(&setup.cluster.url("postgres")).await;
+        let sql = database_on(setup.cluster, name, LOCAL_COMMIT).await;
         for role in [name.to_owned(), format!("{name}/alice")] {
-            make_role(&root, &role, "").await;
+            create_role(&sql, &role, "").await;
         }
-        root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
-            .await
-            .unwrap();
-        let sql = connect(&setup.cluster.url(name)).await;
         sql.batch_execute(&format!(
             "GRANT CREATE ON DATABASE \"{name}\" TO \"{name}\";
              ALTER SCHEMA public OWNER TO \"{name}\";
@@ -171,7 +164,7 @@ impl Fixture {
 
     /// Creates a role that may log in, with more options.
     pub(crate) async fn role(&self, user: &str, options: &str) {
-        make_role(&self.sql, &format!("{}{user}", self.name), options).await;
+        create_role(&self.sql, &format!("{}{user}", self.name), options).await;
     }
 
     /// The major version of the server.
@@ -280,13 +273,6 @@ impl Fixture {
     }
 }
 
-async fn make_role(sql: &Client, role: &str, options: &str) {
-    let verifier = scram_verifier(&role_password(&MASTER, role, 1), &[3; 16]);
-    let name = role.replace('"', "\"\"");
-    let make = format!("CREATE ROLE \"{name}\" LOGIN PASSWORD '{verifier}' {options}");
-    sql.batch_execute(&make).await.unwrap();
-}
-
 /// A separate feed, as of another node.
 pub(crate) fn node(setup: &Setup) -> Feed {
     node_with(setup, executor(setup))
@@ -295,7 +281,7 @@ pub(crate) fn node(setup: &Setup) -> Feed {
 /// A feed that queries `executor`.
 pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
     let config = config(setup);
-    let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
+    let credentials: Arc<dyn Credentials> = Arc::new(Passwords::new(setup.cluster));
     let owners = setup.owners.then_some(credentials);
     let log: Arc<dyn ChangeLog> = match setup.source {
         LogSource::Log => Arc::new(Replication::new(
@@ -317,15 +303,7 @@ fn config(setup: &Setup) -> Config {
 }
 
 pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
-    let config = Arc::new(config(setup));
-    let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
-    let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
-    let pool = Pool::new(
-        connector,
-        tidegate_pool::Settings::default(),
-        Jitter::none(),
-    );
-    Arc::new(Postgres::new(UserExecutor::new(pool), control))
+    Arc::new(tidegate_testkit::executor(setup.cluster, config(setup)))
 }
 
 /// The schemas as a role sees them.
@@ -335,26 +313,9 @@ async fn load(executor: &Arc<dyn Executor>, login: &Login) -> Schemas {
 }
 
 pub(crate) async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let client = tidegate_testkit::connect(url).await;
+    client.batch_execute(LOCAL_COMMIT).await.unwrap();
     client
-        .batch_execute("SET synchronous_commit = local")
-        .await
-        .unwrap();
-    client
-}
-
-struct Passwords;
-
-impl Credentials for Passwords {
-    fn of<'a>(&'a self, key: &'a PoolKey, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
-        let password = Secret::new(role_password(&MASTER, key.role.as_str(), 1));
-        let startup = StartupParameters {
-            server_version: u32::from(shared_cluster().version().major) * 10_000,
-            ..StartupParameters::default()
-        };
-        Box::pin(std::future::ready(Ok(Credential::new(password, startup))))
-    }
 }
 
 /// A connection with one subscription.

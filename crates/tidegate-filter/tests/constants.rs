@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tidegate_catalog::Schema;
 use tidegate_filter::{Filter, Image, Json, Matcher};
 
-use crate::random::Random;
 use crate::stage;
+use tidegate_testkit::Random;
 
 const TYPES: &[&str] = &[
     "int2",

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use tidegate_sql::Parameter;
+use tidegate_testkit::assert_golden;
 
 use crate::stage;
 
-/// Each case is a JSON line, followed by the text and the parameters; an error stands in their
-/// place. A file that differs is written beside the test's build, to be looked at and taken over.
+/// Each case is a line of JSON, followed by the text and the parameters, or by an error.
 #[test]
 fn json_becomes_the_sql_of_the_golden_file() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/where.txt");
+    let path = "tests/golden/where.txt";
     let golden = std::fs::read_to_string(path).unwrap();
     let schema = stage::shop();
     let mut written = String::new();
@@ -20,16 +20,8 @@ fn json_becomes_the_sql_of_the_golden_file() {
     for json in cases {
         let _ = writeln!(written, "{json}\n{}\n", outcome(&schema, json));
     }
-    let ours = concat!(env!("CARGO_TARGET_TMPDIR"), "/where.txt");
-    std::fs::write(ours, &written).unwrap();
-    assert!(
-        written.lines().count() > 150,
-        "the golden file has lost its cases"
-    );
-    for (line, golden) in written.lines().zip(golden.lines()) {
-        assert_eq!(line, golden, "see {ours}");
-    }
-    assert_eq!(written.lines().count(), golden.lines().count());
+    assert!(written.lines().count() > 150, "{path} has lost its cases");
+    assert_golden(path, &written);
 }
 
 fn outcome(schema: &tidegate_catalog::Schema, json: &str) -> String {

@@ -13,7 +13,6 @@ mod language;
 mod matcher;
 mod orders;
 mod properties;
-mod random;
 mod refusals;
 mod stage;
 mod words;

@@ -7,8 +7,8 @@ use tidegate_sql::Type;
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::random::Random;
 use crate::stage;
+use tidegate_testkit::Random;
 
 const TYPES: &str = "
 create type mood as enum ('sad', 'ok', 'glad');

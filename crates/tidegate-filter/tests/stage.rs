@@ -9,8 +9,8 @@ use tidegate_filter::{Alias, Error, Filter, Json};
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
 use tidegate_sql::{BoundStatement, Parameter, Type, TypeKind};
+use tokio_postgres::Client;
 use tokio_postgres::types::{Format, ToSql};
-use tokio_postgres::{Client, NoTls};
 
 /// A foreign key of a test: its name, and both ends as relation and column.
 pub(crate) type Link<'a> = (&'a str, (&'a str, &'a str), (&'a str, &'a str));
@@ -161,22 +161,8 @@ pub(crate) fn select(
 
 /// A connection to a new database with these tables.
 pub(crate) async fn database(name: &str, sql: &str) -> Client {
-    let cluster = tidegate_embedded::testing::cluster();
-    let admin = connect(&cluster.admin_url()).await;
-    admin
-        .batch_execute(&format!("create database {name}"))
-        .await
-        .unwrap();
-    let client = connect(&cluster.url(name)).await;
-    client.batch_execute("set timezone = 'UTC'").await.unwrap();
-    client.batch_execute(sql).await.unwrap();
-    client
-}
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
+    let sql = format!("set timezone = 'UTC'; {sql}");
+    tidegate_testkit::database(name, &sql).await
 }
 
 /// The columns of a relation as PostgreSQL describes them.

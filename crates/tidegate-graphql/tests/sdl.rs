@@ -1,11 +1,11 @@
 //! The schema in the schema definition language.
 
+use tidegate_testkit::assert_golden;
+
 use crate::fixture::api;
 
 #[test]
 fn the_text_is_the_golden_one() {
     let sdl = String::from_utf8(api().sdl().into_bytes().unwrap().to_vec()).unwrap();
-    let golden = include_str!("sdl/golden.graphql");
-    // Copy what is printed when the difference is meant.
-    assert!(sdl == golden, "{sdl}");
+    assert_golden("tests/sdl/golden.graphql", &sdl);
 }

@@ -7,7 +7,7 @@ use tidegate_service::ServiceConnections;
 use tidegate_sql::{Column, DatabaseName, Description, Statement, Terms, WireFormat};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 const TABLES: &str = "
     create domain required as int not null;
@@ -37,18 +37,11 @@ struct Stage {
 impl Stage {
     async fn new(database: &str) -> Self {
         let cluster = tidegate_embedded::testing::cluster();
-        let admin = connect(&cluster.admin_url()).await;
-        admin
-            .batch_execute(&format!("create database {database}"))
-            .await
-            .unwrap();
-        let client = connect(&cluster.url(database)).await;
-        client.batch_execute(TABLES).await.unwrap();
         let config = Config::from_url(&cluster.admin_url()).unwrap();
         Self {
             service: ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap(),
             database: DatabaseName::new(database),
-            client,
+            client: tidegate_testkit::database(database, TABLES).await,
         }
     }
 
@@ -94,12 +87,6 @@ impl Stage {
         }
         nulls
     }
-}
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }
 
 #[tokio::test]

@@ -3,11 +3,12 @@ use std::sync::Arc;
 use postgres_types::Field as Attribute;
 use tidegate_methods::{Field, Method, Signature, typescript};
 use tidegate_sql::{Type, TypeKind};
+use tidegate_testkit::assert_golden;
 
 use crate::fixture::method;
 
 /// The text for one of each type: `tsc --strict --target es2022` compiles it together with `use.ts` beside it.
-const GOLDEN: &str = include_str!("typescript/golden.ts");
+const GOLDEN: &str = "tests/typescript/golden.ts";
 
 fn made(name: &str, kind: TypeKind) -> Type {
     Type::new(name.to_owned(), 90_000, kind, "public".to_owned())
@@ -151,14 +152,14 @@ fn golden_methods() -> Vec<Arc<Method>> {
 #[test]
 fn every_type_has_its_typescript() {
     let text = typescript::interfaces(&golden_methods());
-    assert_eq!(text, GOLDEN);
+    assert_golden(GOLDEN, &text);
 }
 
 #[test]
 fn the_same_methods_give_the_same_bytes_in_any_order() {
     let mut methods = golden_methods();
     methods.reverse();
-    assert_eq!(typescript::interfaces(&methods), GOLDEN);
+    assert_golden(GOLDEN, &typescript::interfaces(&methods));
 }
 
 #[test]

@@ -6,7 +6,9 @@ use tidegate_catalog::model::{Cardinality, Relationship};
 use tidegate_catalog::{Relation, RelationId};
 use tidegate_sql::Type;
 
-use crate::fixture::{Random, Stage};
+use tidegate_testkit::Random;
+
+use crate::fixture::Stage;
 
 /// The tables of `MUSIC` with random rows, keys of several columns, of text, of odd widths, and keys
 /// that are equal with other bytes.

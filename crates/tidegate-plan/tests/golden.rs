@@ -2,18 +2,20 @@
 
 use std::fmt::Write as _;
 
+use tidegate_testkit::assert_golden;
+
 use crate::MUSIC;
 use crate::fixture::Stage;
 
-const GOLDEN: &str = include_str!("golden/statements.txt");
+const GOLDEN: &str = "tests/golden/statements.txt";
 
-/// Each operation stands behind `> `, its statements in the lines below it. Where the file is
-/// wrong, the right one is written beside it.
+/// Each operation follows `> `, and its statements are in the lines below it.
 #[tokio::test]
 async fn statements_are_those_of_the_golden_file() {
     let stage = Stage::new("plan_golden", MUSIC).await;
     let mut written = String::new();
-    for operation in GOLDEN.lines().filter_map(|line| line.strip_prefix("> ")) {
+    let golden = std::fs::read_to_string(GOLDEN).unwrap();
+    for operation in golden.lines().filter_map(|line| line.strip_prefix("> ")) {
         let answer = stage.run(operation).await.unwrap();
         let _ = writeln!(written, "> {operation}");
         for text in answer.texts {
@@ -21,9 +23,5 @@ async fn statements_are_those_of_the_golden_file() {
         }
         written.push('\n');
     }
-    if written != GOLDEN {
-        let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/statements.txt");
-        std::fs::write(path, written).unwrap();
-        panic!("golden/statements.txt differs from {path}");
-    }
+    assert_golden(GOLDEN, &written);
 }

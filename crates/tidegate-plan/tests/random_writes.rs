@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::fixture::{Random, Stage};
+use tidegate_testkit::Random;
+
+use crate::fixture::Stage;
 
 const SETUP: &str = r#"create table t (id int primary key, a int default 5, b text default 'd"\',
     c int[] default '{7}', j jsonb default '[]', d date)"#;

@@ -9,7 +9,6 @@ use tidegate_sql::{
     BoundStatement, BoxFuture, Column, Completion, Flow, Parameter, RawRow, Result, RowSink,
     Statement, Terms,
 };
-use tokio_postgres::{Client, NoTls};
 
 /// A builder of statements.
 #[derive(Clone)]
@@ -59,13 +58,7 @@ impl Sql {
     }
 }
 
-pub(crate) async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
-}
-
-/// The rows of a result, values as JSON.
+/// What came back, values as JSON.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) columns: Vec<Column>,

@@ -7,13 +7,11 @@ use serde_json::value::RawValue;
 use tidegate_sql::parameter::encode;
 use tidegate_sql::statement::Trust;
 use tidegate_sql::{Parameter, Params, Statement, Type};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 async fn connect() -> Client {
     let url = tidegate_embedded::testing::cluster().admin_url();
-    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
+    tidegate_testkit::connect(&url).await
 }
 
 fn input(json: &str, r#type: &Type) -> String {

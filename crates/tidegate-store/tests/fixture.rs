@@ -8,10 +8,11 @@ use tidegate_oauth::Store;
 use tidegate_service::{Notification, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, migrate};
+use tidegate_testkit::soon;
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 use tokio::sync::broadcast::Receiver;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 /// An empty control database.
 pub(crate) struct Fixture {
@@ -23,13 +24,10 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn empty(name: &str) -> Self {
-        let cluster = tidegate_embedded::testing::cluster();
-        let root = connect(&cluster.url("postgres")).await;
-        let create = format!("create database \"{name}\"");
-        root.batch_execute(&create).await.unwrap();
+        let beside = tidegate_testkit::database(name, "").await;
         Self {
             control: Arc::new(control(name)),
-            beside: connect(&cluster.url(name)).await,
+            beside,
             name: name.to_owned(),
         }
     }
@@ -63,20 +61,6 @@ fn control(database: &str) -> ServiceConnections {
     let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
     config.control_database = DatabaseName::new(database);
     ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap()
-}
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
-}
-
-/// Waits for an event, with a deadline.
-pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let limit = Duration::from_secs(10);
-    tokio::time::timeout(limit, what)
-        .await
-        .expect("it happens within ten seconds")
 }
 
 /// Subscribes to notifications. Sends probes until one arrives, which proves that the subscription

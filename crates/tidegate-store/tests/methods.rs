@@ -10,7 +10,9 @@ use tidegate_sql::DatabaseName;
 use tidegate_store::{Change, PgMethodStore};
 use tokio::task::JoinSet;
 
-use crate::fixture::{Fixture, listening, soon};
+use tidegate_testkit::soon;
+
+use crate::fixture::{Fixture, listening};
 use crate::store::user;
 
 type Shared = Arc<dyn MethodStore>;

@@ -4,7 +4,9 @@ use tidegate_oauth::{Store as _, Timestamp, UserKey};
 use tidegate_service::Notification;
 use tidegate_store::{Change, PgOauthStore};
 
-use crate::fixture::{Fixture, listening, soon};
+use tidegate_testkit::soon;
+
+use crate::fixture::{Fixture, listening};
 use crate::store::{client, key, session, user};
 
 #[tokio::test]

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use tidegate_oauth::{RefreshOutcome, Store, Timestamp};
 use tidegate_store::PgOauthStore;
 
-use crate::fixture::{Fixture, soon};
+use tidegate_testkit::soon;
+
+use crate::fixture::Fixture;
 use crate::store::session;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_000);

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use tidegate_values::codec::ValueWriter;
 use tidegate_values::parameter::encode;
 use tidegate_values::{Parameter, Type, WireFormat};
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::rows::column;
 
@@ -20,8 +20,7 @@ const TYPES: &str = "
 
 async fn connect() -> Client {
     let url = tidegate_embedded::testing::cluster().admin_url();
-    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let client = tidegate_testkit::connect(&url).await;
     client.batch_execute("set timezone = 'UTC'").await.unwrap();
     client.batch_execute(TYPES).await.unwrap();
     client

@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use tidegate_values::codec::{ValueWriter, wire_format};
 use tidegate_values::{Type, WireFormat};
 use tokio_postgres::types::FromSql;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::rows::column;
 
@@ -28,8 +28,7 @@ impl<'a> FromSql<'a> for Raw {
 
 async fn connect() -> Client {
     let url = tidegate_embedded::testing::cluster().admin_url();
-    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let client = tidegate_testkit::connect(&url).await;
     client
         .batch_execute("set timezone = 'UTC'; select setseed(0.42)")
         .await

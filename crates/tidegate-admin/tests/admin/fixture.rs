@@ -62,24 +62,17 @@ pub(super) async fn grant_the_template(name: &str) {
 
 /// A connection as the cluster's superuser.
 pub(super) async fn root(database: &str) -> Client {
-    let cluster = testing::cluster();
-    connect(database, cluster.admin_user(), cluster.admin_password())
-        .await
-        .unwrap()
+    tidegate_testkit::connect(&testing::cluster().url(database)).await
 }
 
 /// Creates a control database that records a tenant and one user's role with its group.
 pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>) {
-    let home = root("postgres").await;
-    let create = format!("CREATE DATABASE {control}");
-    home.batch_execute(&create).await.unwrap();
     let sql = "CREATE SCHEMA tidegate; GRANT USAGE ON SCHEMA tidegate TO PUBLIC;
         CREATE TABLE tidegate.tenants (name text, owner_role text, adopted bool);
         CREATE TABLE tidegate.users (database text, role text, user_group text,
             default_user bool);
         GRANT SELECT ON ALL TABLES IN SCHEMA tidegate TO PUBLIC";
-    let inside = root(control).await;
-    inside.batch_execute(sql).await.unwrap();
+    let inside = tidegate_testkit::database(control, sql).await;
     let insert = "INSERT INTO tidegate.tenants VALUES ($1, $1, false)";
     inside.execute(insert, &[&tenant]).await.unwrap();
     if let Some((role, group)) = user {
@@ -116,8 +109,7 @@ pub(super) async fn refusal(client: &Client, sql: &str) -> String {
 
 /// One value of a query as text.
 pub(super) async fn value(client: &Client, sql: &str) -> String {
-    let row = client.query_one(sql, &[]).await.unwrap();
-    row.get::<_, Option<String>>(0).unwrap_or_default()
+    tidegate_testkit::text(client, sql).await
 }
 
 pub(super) fn database(name: &str) -> DatabaseName {

@@ -14,7 +14,7 @@ use tidegate_service::ServiceConnections;
 use tidegate_sql::{Error, Executor, Login, LoginRefused, Sharing};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Config, ConnectError, ConnectFault};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use super::fixture::{
     SECRET, admin as administrator, database, role, root, service_admin, superuser, user, value,
@@ -62,10 +62,7 @@ impl LoginFixture {
     }
 
     async fn root(&self) -> Client {
-        let url = self.cluster.url("shop");
-        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
+        tidegate_testkit::connect(&self.cluster.url("shop")).await
     }
 
     async fn open(&self) -> Result<Connection, ConnectError> {

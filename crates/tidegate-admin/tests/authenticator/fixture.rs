@@ -29,11 +29,6 @@ impl TenantFixture {
     pub(super) async fn new(name: &'static str) -> Self {
         let config = config(name);
         let admin = Admin::new(config.clone(), passwords());
-        let home = root("postgres").await;
-        home.batch_execute(&format!("CREATE DATABASE {name}_control"))
-            .await
-            .unwrap();
-        let control = root(&format!("{name}_control")).await;
         let records = format!(
             "CREATE SCHEMA tidegate; CREATE TABLE tidegate.tenants \
              (name text, owner_role text, adopted bool); \
@@ -41,7 +36,7 @@ impl TenantFixture {
              default_user bool); \
              INSERT INTO tidegate.tenants VALUES ('{name}', '{name}', false)"
         );
-        control.batch_execute(&records).await.unwrap();
+        tidegate_testkit::database(&format!("{name}_control"), &records).await;
         admin.create_tenant(&DatabaseName::new(name)).await.unwrap();
         let tenant = Self {
             name,
@@ -183,12 +178,7 @@ pub(super) fn node(name: &str) -> Authenticators {
 
 /// A connection of the superuser.
 pub(super) async fn root(database: &str) -> Client {
-    let cluster = testing::cluster();
-    let (client, connection) = tokio_postgres::connect(&cluster.url(database), NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    client
+    tidegate_testkit::connect(&testing::cluster().url(database)).await
 }
 
 pub(super) fn passwords() -> RolePasswords {

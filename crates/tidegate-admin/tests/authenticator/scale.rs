@@ -9,7 +9,7 @@ use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use super::fixture::passwords;
 
@@ -32,10 +32,7 @@ const SIGN_UPS: &str = "DO $$ DECLARE users text; BEGIN \
     END $$";
 
 async fn connect(cluster: &Cluster, database: &str) -> Client {
-    let connected = tokio_postgres::connect(&cluster.url(database), NoTls).await;
-    let (client, connection) = connected.unwrap();
-    tokio::spawn(connection);
-    client
+    tidegate_testkit::connect(&cluster.url(database)).await
 }
 
 /// A query that compares each user with each would exceed the statement timeout.

@@ -9,10 +9,11 @@ use tidegate_changelog::{
 };
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::DatabaseName;
+use tidegate_testkit::{connect, database_on};
 use tidegate_wire::{Config, Secret};
 use tokio_postgres::Client;
 
-use crate::replication::fixture::{StreamReader, connect};
+use crate::replication::fixture::StreamReader;
 
 fn cluster() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
@@ -30,9 +31,7 @@ struct Fixture {
 
 impl Fixture {
     async fn new(name: &str) -> Self {
-        let root = connect(&cluster().url("postgres")).await;
-        let make = format!("CREATE DATABASE {name}");
-        root.batch_execute(&make).await.unwrap();
+        database_on(cluster(), name, "").await;
         Self::of(name, superuser(), OutboxSettings::default()).await
     }
 

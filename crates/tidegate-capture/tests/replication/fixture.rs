@@ -8,8 +8,9 @@ use tidegate_changelog::{
 };
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::DatabaseName;
+use tidegate_testkit::{connect, database_on};
 use tidegate_wire::Config;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 pub(crate) struct Fixture {
     pub(crate) database: DatabaseName,
@@ -35,15 +36,11 @@ impl Fixture {
         name: &str,
         settings: ReplicationSettings,
     ) -> Self {
-        let root = connect(&cluster.url("postgres")).await;
-        root.batch_execute(&format!("CREATE DATABASE {name}"))
-            .await
-            .unwrap();
         let config = config(cluster);
         Self {
             database: DatabaseName::new(name),
             log: Replication::new(config.clone(), config, None, settings),
-            sql: connect(&cluster.url(name)).await,
+            sql: database_on(cluster, name, "").await,
             cluster,
         }
     }
@@ -169,10 +166,4 @@ impl StreamReader {
             self.step().await.unwrap();
         }
     }
-}
-
-pub(crate) async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }

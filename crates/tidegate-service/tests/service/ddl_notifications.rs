@@ -11,7 +11,7 @@ use tidegate_wire::backoff::Jitter;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::fixture::connect;
+use tidegate_testkit::connect;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use futures_util::future::{join_all, try_join_all};
 use tidegate_service::{DdlNotification, Limits, ListenEnd, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor as _, Principal};
+use tidegate_testkit::connect;
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 use tokio::sync::mpsc;
 
 use super::soon;
-use crate::fixture::{Gathered, Sql, connect};
+use crate::fixture::{Gathered, Sql};
 
 const LIMITS: Limits = Limits {
     lookups: 3,

@@ -3,8 +3,8 @@
 use tidegate_embedded::{Cluster, testing};
 use tokio_postgres::Client;
 
-use super::{TestDatabase, soon};
-use crate::fixture::connect;
+use super::{Place, soon};
+use tidegate_testkit::connect;
 
 /// Takes all room in the lock table and keeps it in an open transaction.
 const FILL: &str = "BEGIN; DO $$ BEGIN

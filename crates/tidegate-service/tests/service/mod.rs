@@ -14,11 +14,12 @@ use tidegate_sql::{
     DatabaseName, Error, Executor as _, Login, Mode, Principal, Result, RoleName, Sharing, Terms,
     WireFormat,
 };
+use tidegate_testkit::{connect, soon, wait_for_running};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, TerminateOutcome, Terminator as _};
 use tokio_postgres::Client;
 
-use crate::fixture::{Gathered, Rows, Sql, connect};
+use crate::fixture::{Gathered, Rows, Sql};
 
 /// A control database of its own for a test.
 struct TestDatabase {
@@ -29,12 +30,8 @@ struct TestDatabase {
 
 impl TestDatabase {
     async fn new(name: &str) -> Self {
-        let cluster = tidegate_embedded::testing::cluster();
-        let root = connect(&cluster.url("postgres")).await;
-        root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
-            .await
-            .unwrap();
-        Self::on(cluster, name).await
+        tidegate_testkit::database(name, "").await;
+        Self::on(tidegate_embedded::testing::cluster(), name).await
     }
 
     async fn on(cluster: &Cluster, name: &str) -> Self {
@@ -68,33 +65,9 @@ impl TestDatabase {
         Principal::Catalog(self.database.clone())
     }
 
-    /// How many running statements contain this mark.
-    async fn running(&self, mark: &str) -> i64 {
-        let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
-            AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
-        let row = self
-            .beside
-            .query_one(query, &[&self.database.as_str(), &mark])
-            .await;
-        row.unwrap().get(0)
-    }
-
     async fn wait_for_running(&self, mark: &str, count: i64) {
-        soon(async {
-            while self.running(mark).await != count {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        wait_for_running(&self.beside, mark, count).await;
     }
-}
-
-/// Waits for a future with a deadline.
-async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let limit = Duration::from_secs(20);
-    tokio::time::timeout(limit, what)
-        .await
-        .expect("it happens within twenty seconds")
 }
 
 #[tokio::test]

@@ -1,0 +1,69 @@
+//! Connections and databases of a cluster.
+
+use tidegate_embedded::{Cluster, testing};
+use tokio_postgres::{Client, NoTls};
+
+use crate::eventually;
+
+/// A connection to a database by its URL.
+///
+/// # Panics
+/// If PostgreSQL refuses it.
+pub async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Creates a database in the cluster that the tests of this process share, runs SQL in it, and
+/// returns the administrator's connection to it. The name must be the test's own.
+///
+/// # Panics
+/// If a statement fails.
+pub async fn database(name: &str, sql: &str) -> Client {
+    database_on(testing::cluster(), name, sql).await
+}
+
+/// [`database`] in another cluster.
+///
+/// # Panics
+/// If a statement fails.
+pub async fn database_on(cluster: &Cluster, name: &str, sql: &str) -> Client {
+    let root = connect(&cluster.url("postgres")).await;
+    let create = format!("CREATE DATABASE \"{name}\"");
+    root.batch_execute(&create).await.unwrap();
+    let client = connect(&cluster.url(name)).await;
+    client.batch_execute(sql).await.unwrap();
+    client
+}
+
+/// The text in the first column of the only row of a query; empty if it is NULL.
+///
+/// # Panics
+/// If the query fails, or returns another number of rows or another type.
+pub async fn text(client: &Client, query: &str) -> String {
+    let row = client.query_one(query, &[]).await.unwrap();
+    row.get::<_, Option<String>>(0).unwrap_or_default()
+}
+
+/// The number of statements with `mark` in their text that other sessions of the database run.
+///
+/// # Panics
+/// If the query fails.
+pub async fn running(client: &Client, mark: &str) -> i64 {
+    let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $1) > 0";
+    // Within a transaction, PostgreSQL repeats what the view had at its first use.
+    let clear = "SELECT pg_stat_clear_snapshot()";
+    client.batch_execute(clear).await.unwrap();
+    client.query_one(query, &[&mark]).await.unwrap().get(0)
+}
+
+/// Waits until `count` statements with `mark` in their text run.
+///
+/// # Panics
+/// After the deadline.
+pub async fn wait_for_running(client: &Client, mark: &str, count: i64) {
+    let what = format!("{count} statements with {mark} run");
+    eventually(&what, async || running(client, mark).await == count).await;
+}

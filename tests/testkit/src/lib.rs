@@ -1,0 +1,22 @@
+//! What the tests of several crates share: deadlines, golden files and random numbers; with the
+//! feature `database` databases of a temporary PostgreSQL; with `roles` logins and an executor.
+//!
+//! Everything here panics when it fails, as a test does.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+#[cfg(feature = "database")]
+mod database;
+mod deadline;
+mod golden;
+mod random;
+#[cfg(feature = "roles")]
+mod roles;
+
+#[cfg(feature = "database")]
+pub use database::{connect, database, database_on, running, text, wait_for_running};
+pub use deadline::{DEADLINE, eventually, soon};
+pub use golden::assert_golden;
+pub use random::Random;
+#[cfg(feature = "roles")]
+pub use roles::{Passwords, create_role, executor, password};

@@ -1,0 +1,71 @@
+//! UserExecutor that may log in, and an executor that runs statements as them.
+
+use std::sync::Arc;
+
+use tidegate_embedded::Cluster;
+use tidegate_pool::{PoolKey, OpenError, Pool, Settings};
+use tidegate_postgres::{
+    Credential, Credentials, Postgres, RoleConnector, UserExecutor, role_password, scram_verifier,
+};
+use tidegate_service::ServiceConnections;
+use tidegate_sql::BoxFuture;
+use tidegate_wire::backoff::Jitter;
+use tidegate_wire::{Config, Secret, StartupParameters};
+use tokio_postgres::Client;
+
+const MASTER_SECRET: [u8; 32] = [7; 32];
+
+/// The password of a role that [`create_role`] made.
+pub fn password(role: &str) -> String {
+    role_password(&MASTER_SECRET, role, 1)
+}
+
+/// Creates a role that may log in. `options` are further options of `CREATE ROLE`.
+///
+/// # Panics
+/// If PostgreSQL refuses it.
+pub async fn create_role(client: &Client, role: &str, options: &str) {
+    let verifier = scram_verifier(&password(role), &[3; 16]);
+    let name = role.replace('"', "\"\"");
+    let create = format!("CREATE ROLE \"{name}\" LOGIN PASSWORD '{verifier}' {options}");
+    client.batch_execute(&create).await.unwrap();
+}
+
+/// The credentials of all roles that [`create_role`] made.
+#[derive(Debug)]
+pub struct Passwords {
+    server_version: u32,
+}
+
+impl Passwords {
+    /// Those for the version of PostgreSQL that a cluster runs.
+    pub fn new(cluster: &Cluster) -> Self {
+        Self {
+            server_version: u32::from(cluster.version().major) * 10_000,
+        }
+    }
+}
+
+impl Credentials for Passwords {
+    fn of<'a>(&'a self, key: &'a PoolKey, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        let startup = StartupParameters {
+            server_version: self.server_version,
+            ..StartupParameters::default()
+        };
+        let password = Secret::new(password(key.role.as_str()));
+        Box::pin(std::future::ready(Ok(Credential::new(password, startup))))
+    }
+}
+
+/// An executor for the roles of a cluster.
+///
+/// # Panics
+/// If the configuration is invalid.
+pub fn executor(cluster: &Cluster, config: Config) -> Postgres {
+    let config = Arc::new(config);
+    let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
+    let passwords = Arc::new(Passwords::new(cluster));
+    let connector = RoleConnector::new(config, passwords, control.clone());
+    let pool = Pool::new(connector, Settings::default(), Jitter::none());
+    Postgres::new(UserExecutor::new(pool), control)
+}
