@@ -21,6 +21,7 @@ mod cli;
 mod cli_changes;
 mod clients;
 mod demo;
+mod docs;
 mod doctor;
 mod edge;
 mod enumeration;

@@ -117,7 +117,8 @@ async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     };
     layers.decide(&[("feed_source", Some("outbox".to_owned()))]);
     Ok(Some(format!(
-        "Change events come from triggers on the tables that are subscribed to: {reason}."
+        "Change events come from triggers on the tables that are subscribed to. PostgreSQL's log \
+         would cost writes less, but {reason}."
     )))
 }
 

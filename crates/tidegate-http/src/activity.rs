@@ -20,6 +20,8 @@ const STATEMENTS: usize = 50;
 const SLOW: Duration = Duration::from_secs(1);
 /// Tenants that are kept; beyond it those without requests in the counted time are forgotten.
 const TENANTS: usize = 1_000;
+/// The status of a request whose client left before the response. That is no error.
+const CLIENT_LEFT: u16 = 499;
 /// Longer request bodies are not kept until the end of a request.
 pub const LONGEST_BODY: usize = 16 * 1024;
 
@@ -89,7 +91,8 @@ impl Activity {
     /// Counts a request, and keeps its statement if it was slow or failed.
     pub fn record(&self, database: &DatabaseName, finished: &Finished<'_>) {
         let second = finished.at.div_euclid(1_000);
-        let failed = finished.status >= 400 || finished.error.is_some();
+        let failed =
+            (finished.status >= 400 && finished.status != CLIENT_LEFT) || finished.error.is_some();
         let worth_keeping = finished.body.is_some() && (failed || finished.took >= SLOW);
         let remembered = worth_keeping.then(|| Remembered::of(finished));
         let mut tenants = self.lock();
@@ -233,7 +236,9 @@ mod tests {
         let demo = DatabaseName::new("demo");
         let body = Bytes::from(r#"{"q":"select * from t where a = 'secret' and b = 42"}"#);
         activity.record(&demo, &finished(1, 200, Some(&body)));
+        activity.record(&demo, &finished(1, CLIENT_LEFT, Some(&body)));
         assert!(activity.recent(&demo, 1).statements.is_empty());
+        assert_eq!(activity.recent(&demo, 1).errors, [0; SECONDS]);
         for at in 0..60 {
             activity.record(&demo, &finished(at, 400, Some(&body)));
         }

@@ -22,6 +22,7 @@ use tidegate_sql::{DatabaseName, Executor};
 
 use crate::activity::Activity;
 use crate::console::Console;
+use crate::docs::Docs;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::Memory;
@@ -58,6 +59,7 @@ struct Parts {
     help: Option<String>,
     graphiql: Option<Graphiql>,
     console: Option<Console>,
+    docs: Option<Docs>,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
@@ -192,6 +194,11 @@ impl App {
     /// The browser console, unless it is switched off.
     pub fn console(&self) -> Option<&Console> {
         self.0.console.as_ref()
+    }
+
+    /// The documentation, unless it is switched off together with the console.
+    pub fn docs(&self) -> Option<&Docs> {
+        self.0.docs.as_ref()
     }
 
     /// The checks of `/readyz`.

@@ -1,5 +1,7 @@
 //! The files of the browser console, with their validators.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::HeaderValue;
 
@@ -7,7 +9,7 @@ use crate::etag::etag;
 
 /// A file as it is sent.
 pub struct File {
-    name: &'static str,
+    name: Cow<'static, str>,
     /// The value of `Content-Type`.
     pub media_type: &'static str,
     /// The content.
@@ -31,10 +33,10 @@ impl Console {
         let page = Bytes::from(tidegate_console::page(base));
         let embedded = |file: &tidegate_console::File| {
             let bytes = Bytes::from_static(file.bytes);
-            with_etag(file.name, file.media_type, bytes)
+            File::new(file.name, file.media_type, bytes)
         };
         Self {
-            page: with_etag("index.html", "text/html; charset=utf-8", page),
+            page: File::new("index.html", "text/html; charset=utf-8", page),
             files: tidegate_console::FILES.iter().map(embedded).collect(),
         }
     }
@@ -50,12 +52,24 @@ impl Console {
     }
 }
 
-fn with_etag(name: &'static str, media_type: &'static str, bytes: Bytes) -> File {
-    let etag = etag(&bytes);
-    File {
-        name,
-        media_type,
-        bytes,
-        etag,
+impl File {
+    /// A file with a validator of its content.
+    pub(crate) fn new(
+        name: impl Into<Cow<'static, str>>,
+        media_type: &'static str,
+        bytes: Bytes,
+    ) -> Self {
+        let etag = etag(&bytes);
+        Self {
+            name: name.into(),
+            media_type,
+            bytes,
+            etag,
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 }

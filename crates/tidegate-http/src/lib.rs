@@ -18,6 +18,7 @@ pub mod base_path;
 pub mod body;
 pub mod call;
 pub mod console;
+pub mod docs;
 pub mod error;
 pub mod etag;
 pub mod forwarded;

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod clients;
 pub(crate) mod console;
+pub(crate) mod docs;
 pub(crate) mod documents;
 pub(crate) mod graphql;
 pub(crate) mod impersonation;

@@ -19,7 +19,7 @@ use tidegate_pages as pages;
 use tidegate_socket as socket;
 
 use crate::endpoint::{
-    activity, audit, call, clients, console, documents, graphql, impersonation,
+    activity, audit, call, clients, console, docs, documents, graphql, impersonation,
     methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, users,
 };
 use define::routes;
@@ -70,6 +70,8 @@ routes! { |call|
         Icon: "/favicon.ico", Get, Public, Rest, None => Ok(pages::icon());
         Root: "/" | "", Get, Public, Rest, None => console::root(&call);
         Console: "/console", Get, Public, Rest, None => console::page(call.app);
+        Docs: "/docs", Get, Public, Rest, None => docs::page(&call, "");
+        Llms: "/llms.txt", Get, Public, Rest, None => docs::llms(call.app);
         ConsoleSignIn: "/console/sign-in", Get, Browser, Page, None => pages::sign_in_link(call).await;
         Events: "/api/v4/events", Get, Caller, Rest, None => socket::upgrade(call.app, call.head, None);
         EventStream: "/api/v4/events/stream", Get, Caller, Rest, None => socket::event_stream(call).await;
@@ -87,6 +89,8 @@ routes! { |call|
         UserToken(name): "/api/v4/users/{name}/token", Post, User, Rest, Configured => impersonation::token(call, name).await;
         SessionsNamed(ids): "/api/v4/sessions/{ids}", Delete, User, Rest, None => sessions::end(call, ids).await;
         ConsoleFile(name): "/console/{name}", Get, Public, Rest, None => console::file(call.app, name);
+        DocsPage(name): "/docs/{name}", Get, Public, Rest, None => docs::page(&call, name);
+        DocsPageOf(folder, name): "/docs/{folder}/{name}", Get, Public, Rest, None => docs::page_of(&call, folder, name);
         Privileges(schema, table): "/api/v4/schemas/{schema}/tables/{table}/privileges", Property, User, Rest, Configured => privileges::of_table(call, schema, table).await;
         GraphQl(schema): "/api/graphql/schema/{schema}", Collection, Caller, GraphQl, Configured => graphql::serve(call, schema).await;
         GraphQlSdl(schema): "/api/graphql/schema/{schema}/sdl", Get, Caller, GraphQl, None => graphql::sdl(call, schema).await;

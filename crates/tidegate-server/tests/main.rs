@@ -8,6 +8,7 @@ mod anonymous_sql;
 mod builtin_client;
 mod console;
 mod cors;
+mod docs;
 mod documented;
 mod documents;
 mod edge;

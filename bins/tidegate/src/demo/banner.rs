@@ -7,7 +7,7 @@ pub(super) fn banner(url: &str, console: Option<&str>, environment: &Path) -> St
     let environment = environment.display();
     let console = console.map(|link| {
         format!(
-            "\n  console  {link}\n           signs a browser on this machine in as the owner, once, within 15 minutes\n"
+            "\n  console  {link}\n           signs a browser on this machine in as the owner, once, within 15 minutes\n  docs     {url}/docs/\n"
         )
     });
     let console = console.unwrap_or_default();

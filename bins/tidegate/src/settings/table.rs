@@ -157,7 +157,7 @@ settings! {
     anonymous_database: Option<String> = None, Open;
     /// Folder with the GraphiQL page that `npm run build` in `graphiql/` creates; if not set, browsers get a small built-in page
     graphiql_dir: Option<PathBuf> = None, Open;
-    /// Serve the browser console at `/` and `/console/`
+    /// Serve the browser console at `/` and `/console/`, and the documentation at `/docs/`
     console: bool = Some("true"), Open;
     /// Maximum size of a request body
     body_limit: Size = Some("10MiB"), Open;

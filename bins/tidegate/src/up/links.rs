@@ -34,6 +34,7 @@ impl Links<'_> {
         let mut text = format!("Tidegate serves the database {tenant} at {url}\n\n");
         if let Some(console) = self.console {
             let _ = writeln!(text, "  console  {console} (works once, for 15 minutes)");
+            let _ = writeln!(text, "  docs     {url}/docs/");
         }
         let _ = writeln!(text, "  GraphQL  {url}/api/graphql/schema/public");
         let _ = match self.password {

@@ -151,7 +151,7 @@ pub(super) async fn logical_decoding(session: &Session, nodes: u32) -> Result<[F
         Finding::recommend(
             row.get::<_, &str>(0) == "logical",
             "wal_level is logical",
-            "wal_level is not logical: change events need it (restart PostgreSQL after this)",
+            "wal_level is not logical: reading changes from the log needs it (restart PostgreSQL after this)",
             "ALTER SYSTEM SET wal_level = 'logical';".to_owned(),
         ),
         Finding::recommend(

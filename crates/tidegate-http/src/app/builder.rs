@@ -17,6 +17,7 @@ use super::{App, DefaultUsers, Origins, Parts, Probe, ReadSlots};
 use crate::activity::Activity;
 use crate::base_path::base_of;
 use crate::console::Console;
+use crate::docs::Docs;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::Memory;
@@ -55,6 +56,7 @@ impl AppBuilder {
             help: None,
             graphiql: None,
             console: None,
+            docs: None,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
@@ -167,10 +169,12 @@ impl AppBuilder {
         self
     }
 
-    /// Whether browsers get the console at `/` and `/console/`. Without this, they do not.
+    /// Whether browsers get the console at `/` and `/console/`, and the documentation at `/docs/`.
+    /// Without this, they do not.
     pub fn console(mut self, served: bool) -> Self {
         let base = base_of(self.0.issuer.address());
         self.0.console = served.then(|| Console::new(base));
+        self.0.docs = served.then(|| Docs::new(base));
         self
     }
 

@@ -14,7 +14,7 @@ use tidegate_http::console::File;
 use tidegate_http::error::Failure;
 use tidegate_socket as socket;
 
-/// The page runs its own scripts and calls its own service.
+/// The pages run their own scripts and call their own service.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -69,7 +69,7 @@ pub(crate) fn file(app: &App, name: &str) -> Result<Response<Body>, Failure> {
     file.map(answer).ok_or_else(no_such_path)
 }
 
-fn answer(file: &File) -> Response<Body> {
+pub(super) fn answer(file: &File) -> Response<Body> {
     let mut response = Response::new(Body::from(file.bytes.clone()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
@@ -80,6 +80,6 @@ fn answer(file: &File) -> Response<Body> {
     response
 }
 
-fn no_such_path() -> Failure {
+pub(super) fn no_such_path() -> Failure {
     Failure::not_found("there is no such path")
 }

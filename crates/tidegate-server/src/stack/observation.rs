@@ -101,11 +101,15 @@ impl Observation {
 }
 
 impl Observation {
-    /// Counts the request for its tenant.
+    /// Counts the request for its tenant, except one for the counts.
     fn remember(&self, took: Duration) {
         let (Some(login), Some(route)) = (&self.subject.login, self.subject.route) else {
             return;
         };
+        // A page that shows the activity asks again and again, and would count itself.
+        if route.path == Route::Activity.label().path {
+            return;
+        }
         let errors = self.subject.errors.as_ref();
         let finished = Finished {
             at: self.app.issuer().now().millis(),

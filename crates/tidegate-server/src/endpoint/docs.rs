@@ -1,0 +1,56 @@
+//! The documentation: its pages at `/docs/`, and `/llms.txt`.
+
+use http::header::VARY;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+use super::console::{answer, no_such_path};
+use super::{graphql, openapi};
+use tidegate_http::app::App;
+use tidegate_http::body::Body;
+use tidegate_http::call::Call;
+use tidegate_http::docs::Docs;
+use tidegate_http::error::Failure;
+
+/// `GET /docs/{path}`: a page, or a file that a page refers to.
+///
+/// # Errors
+///
+/// 404 when there is no such page, or the documentation is switched off. A browser gets a page that
+/// says so.
+pub(crate) fn page<B>(call: &Call<'_, B>, path: &str) -> Result<Response<Body>, Failure> {
+    let docs = call.app.docs().ok_or_else(no_such_path)?;
+    match docs.file(path, openapi) {
+        Some(file) => Ok(answer(file)),
+        None => missing(docs, &call.head.headers),
+    }
+}
+
+/// `GET /docs/{folder}/{name}`: as [`page`].
+pub(crate) fn page_of<B>(
+    call: &Call<'_, B>,
+    folder: &str,
+    name: &str,
+) -> Result<Response<Body>, Failure> {
+    page(call, &format!("{folder}/{name}"))
+}
+
+/// `GET /llms.txt`: the list of chapters for language models.
+///
+/// # Errors
+///
+/// 404 when the documentation is switched off.
+pub(crate) fn llms(app: &App) -> Result<Response<Body>, Failure> {
+    app.docs().ok_or_else(no_such_path)?;
+    Ok(answer(&Docs::llms()))
+}
+
+fn missing(docs: &Docs, headers: &HeaderMap) -> Result<Response<Body>, Failure> {
+    if !graphql::wants_page(headers) {
+        return Err(no_such_path());
+    }
+    let mut response = answer(&docs.not_found());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    let headers = response.headers_mut();
+    headers.append(VARY, HeaderValue::from_static("Accept"));
+    Ok(response)
+}

@@ -1,0 +1,76 @@
+// The documentation in Chromium: light, dark and phone, search, copying, and reading without a script.
+import assert from "node:assert/strict";
+import { accessible, person, picture, stage } from "./stage.mjs";
+
+const scene = await stage();
+const variants = [["light", {}], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]];
+for (const [name, options] of variants) {
+  const reader = await person(scene, options);
+  const { page } = reader;
+  for (const path of ["", "start/up", "interface", "how-to/console", "api", "adr"]) {
+    await page.goto(`${scene.url}/docs/${path}`);
+    await page.getByRole("searchbox").waitFor();
+    await accessible(page, `${name}: /docs/${path}`);
+    await picture(page, `docs-${name}-${path.replace("/", "-") || "index"}`);
+    const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(beyond, 0, `${name}: nothing of ${path} stands beyond the edge`);
+  }
+  await reader.leave();
+}
+
+// Search, by the keyboard alone.
+const reader = await person(scene, { permissions: ["clipboard-read", "clipboard-write"] });
+const { page } = reader;
+await page.goto(`${scene.url}/docs/`);
+await page.keyboard.press("/");
+await page.keyboard.type("row level");
+const results = page.locator("#results");
+await results.getByRole("link").first().waitFor();
+assert.match(await results.getByRole("status").textContent(), /^\d+ sections found$/);
+assert.match(await results.getByRole("link").first().textContent(), /row level/i);
+await accessible(page, "search results");
+await picture(page, "docs-search");
+await page.keyboard.press("ArrowDown");
+await page.keyboard.press("Enter");
+await page.waitForURL(/\/docs\/.+/);
+await page.getByRole("heading", { name: /row level/i }).first().waitFor();
+await page.keyboard.press("/");
+await page.keyboard.type("xyzzyplugh");
+await results.getByText("Nothing found.").waitFor();
+await page.keyboard.press("Escape");
+assert.equal(await results.isVisible(), false);
+
+// A block of code is copied as it is.
+await page.goto(`${scene.url}/docs/start/up`);
+const block = page.locator(".code").first();
+await block.getByRole("button", { name: "Copy" }).click();
+await block.getByRole("button", { name: "Copied" }).waitFor();
+assert.equal(await page.evaluate(() => navigator.clipboard.readText()), await block.locator("pre").textContent());
+
+// From chapter to chapter, and to a section.
+await page.getByRole("link", { name: /→$/ }).click();
+await page.getByRole("link", { name: /^← One command/ }).click();
+await page.getByRole("heading", { name: "One command for your own database" }).waitFor();
+await page.goto(`${scene.url}/docs/interface`);
+await page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: "Errors" }).click();
+await page.waitForURL(/#errors$/);
+await reader.leave();
+
+// Without a script: the chapter, the table of contents, and no search that does nothing.
+const plain = await person(scene, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+await plain.page.goto(`${scene.url}/docs/start/up`);
+await plain.page.getByRole("heading", { name: "One command for your own database" }).waitFor();
+await plain.page.getByRole("navigation", { name: "Chapters" }).getByRole("link", { name: "The console" }).click();
+await plain.page.getByRole("heading", { name: "The console", level: 1 }).waitFor();
+assert.equal(await plain.page.locator("#search").isVisible(), false);
+await plain.leave();
+
+// A page that is not there leads on.
+const lost = await person(scene, {}, [/status of 404/]);
+await lost.page.goto(`${scene.url}/docs/start/nothing`);
+await lost.page.getByRole("heading", { name: "There is no such page" }).waitFor();
+await lost.page.getByRole("link", { name: "all chapters" }).click();
+await lost.page.getByRole("heading", { name: "Documentation", level: 1 }).waitFor();
+await lost.leave();
+await scene.end();
+console.log("Chromium: the documentation is read, searched and copied from, light, dark, on a phone and without a script");
