@@ -1,11 +1,11 @@
-//! Paths with names in them.
+//! Paths with names.
 
 use std::borrow::Cow;
 
 use tidegate_http::percent;
 
-/// The names that `path` has where `template` has `{…}`, percent-decoded. `None` when the path does
-/// not match, or when a name is empty or is not UTF-8.
+/// The parts of `path` at the `{…}` of `template`, percent-decoded. `None` if the path does not
+/// match, or if a name is empty or not UTF-8.
 pub(super) fn names<'p>(
     template: &str,
     path: &'p str,
