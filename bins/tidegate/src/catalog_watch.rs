@@ -12,7 +12,7 @@ use tidegate_catalog::load::{self, Roles, RolesChange};
 use tidegate_catalog::{Catalogs, Telling, Watched};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
-use tidegate_service::{Control, ListenEnd};
+use tidegate_service::{ListenEnd, ServiceConnections};
 use tidegate_sql::{BoxFuture, DatabaseName, Terms};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -83,7 +83,7 @@ struct DatabaseState {
 /// Watches the databases in use.
 pub(crate) struct CatalogWatch {
     catalogs: Arc<Catalogs>,
-    control: Arc<Control>,
+    control: Arc<ServiceConnections>,
     users: UserPool,
     /// Its captures may have to be renewed after a definition.
     feed: Option<Feed>,
@@ -103,7 +103,7 @@ pub(crate) struct CatalogWatch {
 impl CatalogWatch {
     pub(crate) fn new(
         catalogs: Arc<Catalogs>,
-        control: Arc<Control>,
+        control: Arc<ServiceConnections>,
         users: UserPool,
         feed: Option<Feed>,
     ) -> Self {
@@ -334,7 +334,7 @@ async fn check(
 
 /// Reports the notifications of a database, and when there are none.
 async fn listen(
-    control: Arc<Control>,
+    control: Arc<ServiceConnections>,
     database: DatabaseName,
     event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
 ) {

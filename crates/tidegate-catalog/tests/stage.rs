@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate_catalog::{Catalogs, Definitions, Schema, Telling};
 use tidegate_embedded::Cluster;
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
 use tidegate_testkit::database_on;
 use tidegate_wire::Config;
@@ -40,7 +40,7 @@ impl Definitions for Said {
 
 pub(crate) struct Stage {
     pub(crate) catalogs: Catalogs,
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Arc<ServiceConnections>,
     pub(crate) definitions: Arc<Said>,
     pub(crate) database: DatabaseName,
     pub(crate) client: tokio_postgres::Client,
@@ -57,7 +57,7 @@ impl Stage {
         let client = database_on(cluster, database, sql).await;
         let row = client.query_one("select current_user::text", &[]).await;
         let config = Config::from_url(&cluster.admin_url()).unwrap();
-        let control = Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap());
+        let control = Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap());
         let definitions = Arc::new(Said::default());
         Self {
             catalogs: Catalogs::new(control.clone(), definitions.clone()),

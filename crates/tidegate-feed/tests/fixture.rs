@@ -37,7 +37,7 @@ pub(crate) struct Fixture {
 
 /// Where a feed reads changes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum LogSource {
     Log,
     Outbox,
 }
@@ -46,7 +46,7 @@ pub(crate) enum Source {
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) cluster: &'static Cluster,
-    pub(crate) source: Source,
+    pub(crate) source: LogSource,
     pub(crate) settings: FeedSettings,
     pub(crate) replication: ReplicationSettings,
     pub(crate) outbox: OutboxSettings,
@@ -102,7 +102,7 @@ pub(crate) fn own_cluster() -> &'static Cluster {
 
 /// The same with more settings of PostgreSQL.
 pub(crate) fn own_cluster_with(further: &[(&str, &str)]) -> &'static Cluster {
-    let levels = [(Source::Log, "logical"), (Source::Outbox, "replica")];
+    let levels = [(LogSource::Log, "logical"), (LogSource::Outbox, "replica")];
     let (_, level) = levels.iter().find(|(source, _)| *source == SOURCE).unwrap();
     let settings = testing::settings().with("wal_level", *level);
     let settings = settings.with("max_connections", "300");
@@ -116,8 +116,8 @@ pub(crate) fn own_cluster_with(further: &[(&str, &str)]) -> &'static Cluster {
 fn shared_cluster() -> &'static Cluster {
     static SHARED: OnceLock<&Cluster> = OnceLock::new();
     match SOURCE {
-        Source::Log => testing::cluster(),
-        Source::Outbox => SHARED.get_or_init(own_cluster),
+        LogSource::Log => testing::cluster(),
+        LogSource::Outbox => SHARED.get_or_init(own_cluster),
     }
 }
 
@@ -183,11 +183,11 @@ impl Fixture {
     /// Breaks the streams of the database. Those of an outbox are sessions with an application name.
     pub(crate) async fn break_streams(&self) {
         self.run(match SOURCE {
-            Source::Log => {
+            LogSource::Log => {
                 "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots \
                  WHERE database = current_database() AND active"
             }
-            Source::Outbox => {
+            LogSource::Outbox => {
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                  WHERE datname = current_database() AND application_name = 'tidegate outbox reader'"
             }
@@ -284,13 +284,13 @@ pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords::new(setup.cluster));
     let owners = setup.owners.then_some(credentials);
     let log: Arc<dyn ChangeLog> = match setup.source {
-        Source::Log => Arc::new(Replication::new(
+        LogSource::Log => Arc::new(Replication::new(
             config.clone(),
             config,
             owners,
             setup.replication.clone(),
         )),
-        Source::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
+        LogSource::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
     };
     Feed::new(log, executor, setup.settings.clone())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_methods::{NotNull, Signature};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{Column, DatabaseName, Description, Statement, Terms, WireFormat};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -29,7 +29,7 @@ const TABLES: &str = "
 ";
 
 struct Stage {
-    service: Control,
+    service: ServiceConnections,
     database: DatabaseName,
     client: Client,
 }
@@ -39,7 +39,7 @@ impl Stage {
         let cluster = tidegate_embedded::testing::cluster();
         let config = Config::from_url(&cluster.admin_url()).unwrap();
         Self {
-            service: Control::new(Arc::new(config), Jitter::none()).unwrap(),
+            service: ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap(),
             database: DatabaseName::new(database),
             client: tidegate_testkit::database(database, TABLES).await,
         }

@@ -11,7 +11,7 @@ use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::Filter;
 use tidegate_plan::operation::{Field, List, Origins, Root, RootField, Selection, Shows};
 use tidegate_plan::{Limits, Operation, Plan};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{Commit, DatabaseName, Executor, Mode, Pipeline, Principal, Terms};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     admin.batch_execute(SETUP).await?;
 
     let config = Config::from_url(&cluster.admin_url())?;
-    let service = Control::new(Arc::new(config), Jitter::none())?;
+    let service = ServiceConnections::new(Arc::new(config), Jitter::none())?;
     let who = Principal::Catalog(DatabaseName::new("postgres"));
 
     let schema = Schema::parse(SCHEMA)?;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use tidegate_embedded::Cluster;
-use tidegate_pool::{Key, OpenError, Pool, Settings};
+use tidegate_pool::{OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{
-    Credential, Credentials, Postgres, RoleConnector, Roles, role_password, scram_verifier,
+    Credential, Credentials, Postgres, RoleConnector, UserExecutor, role_password, scram_verifier,
 };
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::BoxFuture;
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Config, Secret, StartupPins};
+use tidegate_wire::{Config, Secret, StartupParameters};
 use tokio_postgres::Client;
 
 const MASTER_SECRET: [u8; 32] = [7; 32];
@@ -47,13 +47,13 @@ impl Passwords {
 }
 
 impl Credentials for Passwords {
-    fn of<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
-        let pins = StartupPins {
+    fn of<'a>(&'a self, key: &'a PoolKey, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        let startup = StartupParameters {
             server_version: self.server_version,
-            ..StartupPins::default()
+            ..StartupParameters::default()
         };
         let password = Secret::new(password(key.role.as_str()));
-        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
+        Box::pin(std::future::ready(Ok(Credential::new(password, startup))))
     }
 }
 
@@ -63,9 +63,9 @@ impl Credentials for Passwords {
 /// If the configuration is invalid.
 pub fn executor(cluster: &Cluster, config: Config) -> Postgres {
     let config = Arc::new(config);
-    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
     let passwords = Arc::new(Passwords::new(cluster));
     let connector = RoleConnector::new(config, passwords, control.clone());
     let pool = Pool::new(connector, Settings::default(), Jitter::none());
-    Postgres::new(Roles::new(pool), control)
+    Postgres::new(UserExecutor::new(pool), control)
 }

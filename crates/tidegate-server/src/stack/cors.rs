@@ -81,15 +81,18 @@ impl Around for Cors {
     type State = OriginAccess;
 
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, OriginAccess> {
+        let is_options = request.method() == Method::OPTIONS;
+        let mut grant = self.allowed(request.headers());
+        if matches!(grant, OriginAccess::None) && !is_options {
+            return ControlFlow::Continue(grant);
+        }
         // Pages of other origins must not read or submit our pages (RFC 9700, section 2.6).
         let page = Route::is_path_of_page(request.uri().path());
-        let grant = if page {
-            OriginAccess::None
-        } else {
-            self.allowed(request.headers())
-        };
+        if page {
+            grant = OriginAccess::None;
+        }
         // No route has the method `OPTIONS`, so the error has the allowed methods.
-        if request.method() != Method::OPTIONS {
+        if !is_options {
             return ControlFlow::Continue(grant);
         }
         let Err(Miss::MethodNotAllowed(allow)) =
