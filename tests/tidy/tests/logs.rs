@@ -71,8 +71,8 @@ fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("docs/LOGS.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.split(" | ").nth(1));
     let cells = rows.filter(|cell| cell.contains('`'));
-    let spans = cells.flat_map(|cell| match cell.strip_prefix("`` ") {
-        Some(span) => vec![span.trim_end_matches(" ``").to_owned()],
+    let spans = cells.flat_map(|cell| match cell.strip_prefix("``") {
+        Some(span) => vec![span.trim_end_matches('`').trim().to_owned()],
         None => cell
             .split('`')
             .skip(1)
