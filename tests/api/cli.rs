@@ -163,10 +163,7 @@ fn a_master_key_is_made_once_and_for_its_owner_alone() {
     assert_eq!(key.trim_end().len(), 43);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let (code, message) = refusal(&["key", "init", name], &[]);
-    assert!(
-        code == 1 && message.contains("is there already"),
-        "{message}"
-    );
+    assert!(code == 1 && message.contains("exists already"), "{message}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), key);
 }
 
@@ -329,7 +326,7 @@ async fn a_name_that_is_taken_needs_another_role() {
     let adopt = ["tenant", "adopt", "sales", "--password-file", "-"];
     let (_, message) = operator.fails(&adopt, "owner-password\n");
     assert!(
-        message.contains("the role sales is there already"),
+        message.contains("the role sales exists already"),
         "{message}"
     );
     for reserved in ["pg_sales", "public", "none", "a/b", &"r".repeat(64)] {

@@ -110,7 +110,7 @@ async fn the_doctor_logs_in_as_the_owner_of_each_tenant() {
         &["tenant", "create", "shop", "--password-file", "-"],
         "long-password\n",
     );
-    let good = "ok       the database and the roles of shop are there\n";
+    let good = "ok       the database and the roles of shop exist\n";
     assert!(operator.succeeds(&["doctor"], "").contains(good));
     let root = operator.root("postgres").await;
     let keep_out = "ALTER ROLE shop CONNECTION LIMIT 0";

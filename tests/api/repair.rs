@@ -63,7 +63,7 @@ async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command()
     assert!(
         operator
             .succeeds(&["doctor"], "")
-            .contains("roles of shop are there")
+            .contains("roles of shop exist")
     );
 }
 
@@ -103,7 +103,7 @@ async fn a_repair_names_the_users_that_it_cannot_repair_and_repairs_the_others()
         );
     }
     let report = operator.succeeds(&["doctor"], "");
-    assert!(report.contains("roles of shop are there"), "{report}");
+    assert!(report.contains("roles of shop exist"), "{report}");
     for (arguments, expected) in [
         (&["user", "repair", "shop"][..], 2),
         (&["user", "repair", "shop", "ann", "--all"], 2),

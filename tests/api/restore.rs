@@ -41,7 +41,7 @@ fn restored(operator: &Operator, database: &str, file: &Path) {
     assert!(
         !doctor(operator)
             .1
-            .contains(&format!("the database {database} is not there"))
+            .contains(&format!("the database {database} does not exist"))
     );
 }
 
@@ -85,7 +85,7 @@ async fn a_backup_without_roles_comes_back_in_a_fresh_cluster() {
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(1), "{report}");
     for line in [
-        "MISSING  roles of the tenant shop are not there, so that nobody gets in as them: \
+        "MISSING  roles of the tenant shop do not exist, so their users cannot log in: \
          shop/$users, shop, shop/ann, shop/$authenticator1\n",
         "         CREATE ROLE \"shop/$users\" NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE \
          NOREPLICATION NOBYPASSRLS;\n         COMMENT ON ROLE \"shop/$users\"",
@@ -93,8 +93,8 @@ async fn a_backup_without_roles_comes_back_in_a_fresh_cluster() {
         "         CREATE ROLE \"shop/ann\" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION \
          NOBYPASSRLS;\n         COMMENT ON ROLE \"shop/ann\" IS 'made by Tidegate';\n",
         "MISSING  users of the tenant shop are not in the roles of their groups",
-        "MISSING  the database shop is not there, and shop is a tenant\n",
-        "MISSING  the database made is not there, and made is a tenant\n",
+        "MISSING  the database shop does not exist, and shop is a tenant\n",
+        "MISSING  the database made does not exist, and made is a tenant\n",
     ] {
         assert!(report.contains(line), "{line} is not in\n{report}");
     }
@@ -112,7 +112,7 @@ async fn a_backup_without_roles_comes_back_in_a_fresh_cluster() {
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(0), "{report}");
     for tenant in ["shop", "made"] {
-        let good = format!("ok       the database and the roles of {tenant} are there\n");
+        let good = format!("ok       the database and the roles of {tenant} exist\n");
         assert!(report.contains(&good), "{report}");
     }
 
@@ -172,7 +172,7 @@ async fn roles_that_are_gone_while_their_database_stays_are_made_by_what_is_prin
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(1), "{report}");
     assert!(
-        report.contains("MISSING  the database made is not there"),
+        report.contains("MISSING  the database made does not exist"),
         "{report}"
     );
     operator.succeeds(&["tenant", "drop", "made", "--yes"], "");

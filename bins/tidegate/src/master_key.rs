@@ -63,7 +63,7 @@ pub(crate) fn write(key: &MasterKey, path: &Path) -> Result {
     let mut file = match file {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             return Err(Failure::Refused(format!(
-                "{} is there already; a key that is in use must not be lost, so choose another \
+                "{} exists already; a key that is in use must not be lost, so choose another \
                  file",
                 path.display()
             )));

@@ -22,7 +22,7 @@ pub enum Error {
     },
     /// `admin_url` has no password, and PostgreSQL asks for one.
     #[error(
-        "cannot log in to the database {database} as {role}: PostgreSQL asks for a password, and the address has none; it belongs into the settings file or the environment (TIDEGATE_ADMIN_URL)"
+        "cannot log in to the database {database} as {role}: PostgreSQL asks for a password, and `admin_url` has none; put it into the settings file or the environment (TIDEGATE_ADMIN_URL)"
     )]
     NoPassword {
         /// The database.
@@ -40,27 +40,25 @@ pub enum Error {
         source: tokio_postgres::Error,
     },
     /// A catalog query failed.
-    #[error("PostgreSQL did not answer a question about its catalog")]
+    #[error("a catalog query failed")]
     Catalog(#[from] tokio_postgres::Error),
     /// The database exists already.
-    #[error(
-        "the database {0} is there already; `tidegate tenant adopt {0}` puts the service in front of it"
-    )]
+    #[error("the database {0} exists already; `tidegate tenant adopt {0}` adopts it")]
     DatabaseExists(String),
     /// The database does not exist.
     #[error("there is no database {0}")]
     NoDatabase(String),
     /// The role exists already.
     #[error(
-        "the role {0} is there already, and Tidegate did not make it; choose another name, or another role with `tenant adopt --as ROLE`"
+        "the role {0} exists already, and Tidegate did not create it; choose another name, or another role with `tenant adopt --as ROLE`"
     )]
     ForeignRole(String),
     /// The role does not exist.
-    #[error("there is no role {0}; `tidegate doctor` prints what makes it")]
+    #[error("there is no role {0}; `tidegate doctor` prints the SQL that creates it")]
     NoRole(String),
     /// Tidegate did not create the role.
     #[error(
-        "Tidegate did not make the role {0}, and leaves it as it is; `tidegate doctor` tells how to give it to a tenant"
+        "Tidegate did not create the role {0} and does not change it; `tidegate doctor` prints how to give it to a tenant"
     )]
     NotOurs(String),
     /// PostgreSQL refuses a login for a reason that cannot be repaired.
@@ -114,7 +112,7 @@ pub enum Error {
     },
     /// Dropping what a role has in one database does not remove what it has in others.
     #[error(
-        "the role {role} has rights or objects outside of the tenant's database ({}); take them away there, such as by DROP OWNED BY \"{role}\", and come again", .places.join(", ")
+        "the role {role} has rights or objects outside of the tenant's database ({}); remove them there, for example with DROP OWNED BY \"{role}\", and try again", .places.join(", ")
     )]
     UsedElsewhere {
         /// The role.
@@ -132,7 +130,7 @@ pub enum Error {
     },
     /// A membership can only be ended by the role that granted it, or by a superuser.
     #[error(
-        "the role {role} stays in the group {group}, into which somebody else put it; run as a superuser and come again: {}", .sql.join(" ")
+        "the role {role} stays in the group {group}, which another role granted; run as a superuser and try again: {}", .sql.join(" ")
     )]
     StaysMember {
         /// The member.

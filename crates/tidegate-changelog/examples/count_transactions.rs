@@ -28,7 +28,7 @@ impl LogStream for Fixed {
 
     fn confirm(&mut self, _: LogPosition) {}
 
-    fn ask(&mut self) {}
+    fn request_position(&mut self) {}
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -54,13 +54,13 @@ pub trait ChangeLog: Send + Sync {
     /// reports: partitions that were attached with rows, detached, dropped or truncated. Returns the
     /// position before which that happened last, or `None` if it never did.
     ///
-    /// `told` are the transactions, by the lower halves of their numbers, of which the stream has
+    /// `truncations` are the transactions, by the lower halves of their numbers, of which the stream has
     /// reported that they truncated the whole table.
     fn partitions<'a>(
         &'a self,
         database: &'a DatabaseName,
         relation: u32,
-        told: &'a [u32],
+        truncations: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
 
     /// The query that reports whether tables are still captured, since others may change the
@@ -134,5 +134,5 @@ pub trait LogStream: Send {
     fn confirm(&mut self, position: LogPosition);
 
     /// Requests a [`LogMessage::Reached`] soon.
-    fn ask(&mut self);
+    fn request_position(&mut self);
 }

@@ -20,7 +20,7 @@ pub enum LogError {
     #[error("the changes of this table cannot be captured: {0}")]
     Unsupported(String),
     /// The table does not exist.
-    #[error("the table is not there")]
+    #[error("the table does not exist")]
     NoTable,
     /// A wait took too long.
     #[error("{what} took longer than {limit:?}")]
@@ -34,7 +34,7 @@ pub enum LogError {
     #[error("the log does not reach back that far")]
     Gone,
     /// PostgreSQL cannot be reached, is starting or stopping, or has no slot free.
-    #[error("the log of changes cannot be read now")]
+    #[error("the change log cannot be read at the moment")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A fault of this program.
     #[error("internal error")]

@@ -168,7 +168,7 @@ async fn a_role_that_may_no_longer_connect_gets_nothing() {
     let members = ["/removed", "/member"];
     let all = users.iter().chain(&members).chain(["/stays"].iter());
     // `$users` holds CONNECT for its members, as the role of all users of a tenant does.
-    fixture.role("/$users", "NOLOGIN").await;
+    fixture.role("/$users", "").await;
     fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;

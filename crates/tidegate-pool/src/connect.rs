@@ -30,7 +30,7 @@ impl<K: Connector> Inner<K> {
         self: Arc<Self>,
         key: PoolKey,
         serial: u64,
-        evicted: Option<Box<PoolEntry<K::Connection>>>,
+        evicted: Option<Box<PoolEntry<K>>>,
     ) {
         if let Some(entry) = evicted {
             self.close_first(entry).await;
@@ -58,7 +58,7 @@ impl<K: Connector> Inner<K> {
 
     /// Closes a connection and waits until PostgreSQL has freed its slot, because there may be no
     /// other. If that takes too long, the close continues in the background.
-    async fn close_first(&self, entry: Box<PoolEntry<K::Connection>>) {
+    async fn close_first(&self, entry: Box<PoolEntry<K>>) {
         let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
         let closing = self.runtime.spawn(closing);
         if timeout(CLOSE, closing).await.is_err() {

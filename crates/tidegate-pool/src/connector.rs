@@ -144,7 +144,7 @@ pub enum OpenError {
         cause: Cause,
     },
     /// The database does not exist (3D000), or accepts no connections (55000).
-    #[error("the database is not there")]
+    #[error("the database does not exist")]
     NoDatabase,
     /// Any other failure; a fault of the service.
     #[error("the connection could not be set up")]

@@ -3,11 +3,11 @@
 use tidegate_sql::Sharing;
 use tokio::time::Instant;
 
-use super::connector::PoolKey;
+use super::connector::{Connector, PoolKey};
 
 /// A connection with its bookkeeping.
-pub(super) struct PoolEntry<C> {
-    pub(super) connection: C,
+pub(super) struct PoolEntry<K: Connector> {
+    pub(super) connection: K::Connection,
     pub(super) key: PoolKey,
     /// The number of the event at which it was opened.
     pub(super) serial: u64,

@@ -53,13 +53,7 @@ impl<K: Connector> State<K> {
     fn idle_candidates<'s>(
         &'s self,
         only: Option<&'s DatabaseName>,
-    ) -> impl Iterator<
-        Item = (
-            &'s TenantConnections<K>,
-            &'s Role<K>,
-            &'s PoolEntry<K::Connection>,
-        ),
-    > {
+    ) -> impl Iterator<Item = (&'s TenantConnections<K>, &'s Role<K>, &'s PoolEntry<K>)> {
         self.tenants
             .iter()
             .filter(move |(name, _)| only.is_none_or(|wanted| wanted == *name))
@@ -68,7 +62,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Takes the least recently used idle connection of a role out of the pool.
-    pub(super) fn evict(&mut self, key: &PoolKey) -> Option<Box<PoolEntry<K::Connection>>> {
+    pub(super) fn evict(&mut self, key: &PoolKey) -> Option<Box<PoolEntry<K>>> {
         let role = self.role_mut(key)?;
         if role.idle.is_empty() {
             return None;

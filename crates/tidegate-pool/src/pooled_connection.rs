@@ -20,14 +20,14 @@ const SEVERAL: usize = 4;
 pub struct PooledConnection<K: Connector> {
     inner: Arc<Inner<K>>,
     /// `None` only during drop.
-    entry: Option<Box<PoolEntry<K::Connection>>>,
+    entry: Option<Box<PoolEntry<K>>>,
     session_changed: bool,
 }
 
 impl<K: Connector> PooledConnection<K> {
     pub(super) fn new(
         inner: Arc<Inner<K>>,
-        entry: Box<PoolEntry<K::Connection>>,
+        entry: Box<PoolEntry<K>>,
         session_changed: bool,
     ) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl<K: Connector> PooledConnection<K> {
         }
     }
 
-    fn entry(&self) -> &PoolEntry<K::Connection> {
+    fn entry(&self) -> &PoolEntry<K> {
         self.entry
             .as_ref()
             .expect("a lease has its connection until it is dropped")

@@ -17,11 +17,7 @@ const QUICK_RESET: Duration = Duration::from_millis(20);
 const STUBBORN: Duration = Duration::from_secs(2);
 
 impl<K: Connector> Inner<K> {
-    pub(super) fn return_connection(
-        self: &Arc<Self>,
-        entry: Box<PoolEntry<K::Connection>>,
-        recycle: Recycle,
-    ) {
+    pub(super) fn return_connection(self: &Arc<Self>, entry: Box<PoolEntry<K>>, recycle: Recycle) {
         if recycle == Recycle::Reset {
             return self.begin_reset(entry);
         }
@@ -36,7 +32,7 @@ impl<K: Connector> Inner<K> {
     /// Closes an unusable connection. While PostgreSQL still runs something for it, it counts
     /// against the limit of its role. Otherwise nothing would limit the number of running
     /// statements that cannot be interrupted.
-    fn discard_busy(self: &Arc<Self>, entry: Box<PoolEntry<K::Connection>>, phase: Phase) {
+    fn discard_busy(self: &Arc<Self>, entry: Box<PoolEntry<K>>, phase: Phase) {
         if !self.connector.may_run(&entry.connection) {
             let now = Instant::now();
             return self.change(|state, actions| {
@@ -52,7 +48,7 @@ impl<K: Connector> Inner<K> {
         self.runtime.spawn(self.clone().close_and_wait(entry));
     }
 
-    async fn close_and_wait(self: Arc<Self>, entry: Box<PoolEntry<K::Connection>>) {
+    async fn close_and_wait(self: Arc<Self>, entry: Box<PoolEntry<K>>) {
         let PoolEntry {
             connection, key, ..
         } = *entry;
@@ -69,7 +65,7 @@ impl<K: Connector> Inner<K> {
         });
     }
 
-    fn begin_reset(self: &Arc<Self>, entry: Box<PoolEntry<K::Connection>>) {
+    fn begin_reset(self: &Arc<Self>, entry: Box<PoolEntry<K>>) {
         {
             let mut state = self.state.lock();
             state.counters.resets += 1;
@@ -78,8 +74,9 @@ impl<K: Connector> Inner<K> {
         self.runtime.spawn(self.clone().reset(entry));
     }
 
-    async fn reset(self: Arc<Self>, mut entry: Box<PoolEntry<K::Connection>>) {
+    async fn reset(self: Arc<Self>, mut entry: Box<PoolEntry<K>>) {
         let (done, phase) = self.reset_in_time(&mut entry).await;
+        // The connector decides, because a reset can succeed on a connection that is broken since.
         let recycle = self.connector.recycle(&mut entry.connection);
         let certain = done && recycle == Recycle::Reuse;
         if certain {
@@ -93,10 +90,7 @@ impl<K: Connector> Inner<K> {
 
     /// Resets a session. If that takes longer than usual, the connection then counts as checked
     /// out, so that waiting requests no longer rely on it.
-    async fn reset_in_time(
-        self: &Arc<Self>,
-        entry: &mut PoolEntry<K::Connection>,
-    ) -> (bool, Phase) {
+    async fn reset_in_time(self: &Arc<Self>, entry: &mut PoolEntry<K>) -> (bool, Phase) {
         let mut reset = self.connector.reset(&mut entry.connection);
         if let Ok(outcome) = timeout(QUICK_RESET, &mut reset).await {
             return (outcome.is_ok(), Phase::Resetting);

@@ -44,7 +44,7 @@ pub(super) struct Role<K: Connector> {
     /// When an anonymous caller last asked for it.
     pub(super) anonymous_at: Option<Instant>,
     /// Ordered by their last use, the oldest first.
-    pub(super) idle: Vec<Box<PoolEntry<K::Connection>>>,
+    pub(super) idle: Vec<Box<PoolEntry<K>>>,
     pub(super) opening: usize,
     pub(super) checked_out: usize,
     pub(super) resetting: usize,
@@ -136,7 +136,7 @@ impl<K: Connector> Role<K> {
 
     /// Takes an idle connection: the one that the same session used last, otherwise the one used
     /// last.
-    pub(super) fn take_idle(&mut self, sharing: Sharing) -> Option<Box<PoolEntry<K::Connection>>> {
+    pub(super) fn take_idle(&mut self, sharing: Sharing) -> Option<Box<PoolEntry<K>>> {
         let last = self.idle.len().checked_sub(1)?;
         let session = Some(sharing);
         let place = self.idle.iter().rposition(|entry| entry.session == session);

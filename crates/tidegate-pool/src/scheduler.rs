@@ -125,7 +125,7 @@ impl<K: Connector> State<K> {
     /// closed.
     pub(super) fn put_back(
         &mut self,
-        entry: Box<PoolEntry<K::Connection>>,
+        entry: Box<PoolEntry<K>>,
         from: Phase,
         now: Instant,
         actions: &mut Vec<Action<K>>,
@@ -149,7 +149,7 @@ impl<K: Connector> State<K> {
     /// Closes a connection whose phase has ended, and uses its slot for another.
     pub(super) fn discard(
         &mut self,
-        entry: Box<PoolEntry<K::Connection>>,
+        entry: Box<PoolEntry<K>>,
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) {

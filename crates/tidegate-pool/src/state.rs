@@ -20,9 +20,9 @@ use super::settings::Settings;
 /// What to do after the lock is released.
 pub(super) enum Action<K: Connector> {
     /// Open a connection, after closing the one given here.
-    Open(PoolKey, u64, Option<Box<PoolEntry<K::Connection>>>),
-    Close(Box<PoolEntry<K::Connection>>),
-    CheckOut(Reply<K>, Box<PoolEntry<K::Connection>>, bool),
+    Open(PoolKey, u64, Option<Box<PoolEntry<K>>>),
+    Close(Box<PoolEntry<K>>),
+    CheckOut(Reply<K>, Box<PoolEntry<K>>, bool),
     Refuse(Reply<K>, AcquireError),
 }
 
@@ -90,7 +90,7 @@ impl<K: Connector> State<K> {
         &mut self,
         login: &Login,
         now: Instant,
-    ) -> Option<(Box<PoolEntry<K::Connection>>, bool)> {
+    ) -> Option<(Box<PoolEntry<K>>, bool)> {
         let tenant = self.tenants.get_mut(&login.database)?;
         if tenant.busy() >= self.settings.per_tenant() {
             return None;
@@ -196,7 +196,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Adds a connection to the idle ones.
-    pub(super) fn park(&mut self, mut entry: Box<PoolEntry<K::Connection>>, now: Instant) {
+    pub(super) fn park(&mut self, mut entry: Box<PoolEntry<K>>, now: Instant) {
         entry.idle_since = now;
         let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
             return;
@@ -217,7 +217,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Whether a connection is too old, or its database or role was closed since it was opened.
-    pub(super) fn is_retired(&self, entry: &PoolEntry<K::Connection>, now: Instant) -> bool {
+    pub(super) fn is_retired(&self, entry: &PoolEntry<K>, now: Instant) -> bool {
         let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
             let role = tenant.roles.get(&entry.key);
             entry.serial < tenant.closed_before
@@ -255,11 +255,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Stops counting connections that were taken from the idle ones, and closes them.
-    fn drop_idle(
-        &mut self,
-        entries: Vec<Box<PoolEntry<K::Connection>>>,
-        actions: &mut Vec<Action<K>>,
-    ) {
+    fn drop_idle(&mut self, entries: Vec<Box<PoolEntry<K>>>, actions: &mut Vec<Action<K>>) {
         for entry in entries {
             self.count_idle_taken(&entry.key);
             self.forget(&entry.key);
@@ -284,7 +280,7 @@ impl<K: Connector> State<K> {
 }
 
 /// Records the session that uses the connection now; returns whether another one used it before.
-pub(super) fn switch<C>(entry: &mut PoolEntry<C>, sharing: Sharing) -> bool {
+pub(super) fn switch<K: Connector>(entry: &mut PoolEntry<K>, sharing: Sharing) -> bool {
     let before = entry.session.replace(sharing);
     before.is_some_and(|before| before != sharing)
 }

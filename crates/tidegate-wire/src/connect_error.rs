@@ -21,7 +21,7 @@ pub enum ConnectError {
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Limited(Box<Rejection>),
     /// PostgreSQL authenticated the role, but does not admit it.
-    #[error("PostgreSQL turned the role away: {} ({})", .0.message, .0.sqlstate)]
+    #[error("PostgreSQL refused the role: {} ({})", .0.message, .0.sqlstate)]
     Barred(Box<Rejection>),
     /// PostgreSQL authenticated the role, but no session can start with the settings that were
     /// requested or that the role made for itself.

@@ -23,7 +23,7 @@ pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<
     {
         return Ok(vec![advice(
             kept,
-            "nothing is prepared for it; a node that starts does so",
+            "it has no authenticator; a node creates it at its start",
             None,
         )]);
     }

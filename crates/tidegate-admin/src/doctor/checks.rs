@@ -24,19 +24,19 @@ pub(super) async fn rights(session: &Session) -> Result<Vec<Finding>> {
         version_of(session),
         Finding::require(
             row.get(0),
-            "the administrator may make roles",
-            "the administrator may not make roles: every user is one",
+            "the administrator may create roles",
+            "the administrator may not create roles, and every user is one",
             format!("ALTER ROLE {admin} CREATEROLE;"),
         ),
         Finding::require(
             row.get(1),
-            "the administrator may make databases",
-            "the administrator may not make databases: `tenant create` needs it",
+            "the administrator may create databases",
+            "the administrator may not create databases, which `tenant create` needs",
             format!("ALTER ROLE {admin} CREATEDB;"),
         ),
         Finding::require(
             row.get(2),
-            "the administrator may end the sessions of users",
+            "the administrator may terminate the sessions of users",
             "the administrator may not end sessions: a statement that ignores its cancellation \
              would run on",
             format!("GRANT pg_signal_backend TO {admin};"),
@@ -171,7 +171,7 @@ fn kept_passwords(encryption: &str) -> Finding {
     Finding::recommend(
         encryption == "scram-sha-256",
         "password_encryption is scram-sha-256",
-        "password_encryption is not scram-sha-256: passwords that others set are weakly kept",
+        "password_encryption is not scram-sha-256: passwords that others set are stored weakly",
         "ALTER SYSTEM SET password_encryption = 'scram-sha-256'; SELECT pg_reload_conf();"
             .to_owned(),
     )
@@ -204,7 +204,7 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     if encoding != "UTF8" && !any {
         findings.push(Finding::missing(
             format!("template0 has the encoding {encoding}: new databases must have UTF8"),
-            "-- make the cluster anew with initdb --encoding=UTF8".to_owned(),
+            "-- create the cluster again with initdb --encoding=UTF8".to_owned(),
         ));
     }
     if !session.superuser && !version::database_owner_owns_public(session.version) {
@@ -232,14 +232,14 @@ pub(super) async fn encryption(session: &Session, config: &Config) -> Result<Fin
     let encrypted = row.is_some_and(|row| row.get(0));
     Ok(match (encrypted, config.tls) {
         _ if config.target.is_local() => Finding::good("PostgreSQL is on this machine"),
-        (true, TlsMode::VerifyFull) => Finding::good("the way to PostgreSQL is encrypted"),
+        (true, TlsMode::VerifyFull) => Finding::good("the connection to PostgreSQL is encrypted"),
         (true, _) => Finding::advice(
-            "the way to PostgreSQL is encrypted, but its certificate is not checked in full; set \
+            "the connection to PostgreSQL is encrypted, but its certificate is not checked in full; set \
              sslmode to verify-full",
             None,
         ),
         (false, _) => Finding::missing(
-            "the way to PostgreSQL is not encrypted; set sslmode to verify-full",
+            "the connection to PostgreSQL is not encrypted; set sslmode to verify-full",
             None,
         ),
     })

@@ -16,8 +16,8 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
         let sql = super::control_database(name, &home.role).to_string();
         return Ok(vec![Finding::require(
             may,
-            &format!("the control database {name} will be made"),
-            &format!("the control database {name} is not there and may not be made"),
+            &format!("the control database {name} will be created"),
+            &format!("the control database {name} does not exist and may not be created"),
             sql.trim_end().to_owned(),
         )]);
     }
@@ -61,7 +61,7 @@ async fn rights(home: &Session, name: &str) -> Result<Vec<Finding>> {
     let database = identifier(name);
     let works = Finding::require(
         row.get(0),
-        &format!("the control database {name} is there"),
+        &format!("the control database {name} exists"),
         &format!("the administrator may not work in the control database {name}"),
         format!(
             "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {database} TO {};",

@@ -81,7 +81,7 @@ fn closed(home: &Session, database: &str, error: &Error) -> Finding {
         )
     });
     let reason = error.reason();
-    let text = format!("the database {database} cannot be looked into ({reason})");
+    let text = format!("the database {database} cannot be opened ({reason})");
     Finding::advice(text, sql)
 }
 

@@ -34,7 +34,7 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     if let Err(error) = script.run_each(session).await {
         return Ok(vec![Finding::missing(
             format!(
-                "a role for the check could not be made ({})",
+                "a role for the check could not be created ({})",
                 error.reason()
             ),
             None,

@@ -42,7 +42,7 @@ pub(super) async fn examine(
         findings.push(no_database(kept));
     }
     if findings.is_empty() {
-        let text = format!("the database and the roles of {} are there", kept.name);
+        let text = format!("the database and the roles of {} exist", kept.name);
         findings.push(Finding::good(text));
     }
     Ok(findings)
@@ -51,7 +51,7 @@ pub(super) async fn examine(
 fn no_database(kept: &RecordedTenant) -> Finding {
     let name = &kept.name;
     Finding::missing(
-        format!("the database {name} is not there, and {name} is a tenant"),
+        format!("the database {name} does not exist, and {name} is a tenant"),
         format!(
             "-- restore it from a backup when its roles are there, or give the tenant up with\n\
              -- tidegate tenant drop {name}"
@@ -95,11 +95,11 @@ fn absent(
         let database = identifier(&kept.name);
         let _ = write!(sql, "\\connect {database}\n{inside}");
         sql.push_str(
-            "-- what they owned and were granted comes with a backup, restored after this\n",
+            "-- what they owned and their privileges come with a backup, restored after this\n",
         );
     }
     let text = format!(
-        "roles of the tenant {} are not there, so that nobody gets in as them: {}",
+        "roles of the tenant {} do not exist, so their users cannot log in: {}",
         kept.name,
         names(absent.iter().map(|login| login.role))
     );

@@ -134,9 +134,9 @@ pub(super) async fn default_users(admin: &Admin, home: &Session) -> Result<Optio
     }
     Ok(Some(Finding::recommend(
         unbound.is_empty(),
-        "the temporary files of default users are bounded",
+        "the temporary files of default users are limited",
         &format!(
-            "nothing bounds the temporary files of default users (temp_file_limit is -1): {}",
+            "nothing limits the temporary files of default users (temp_file_limit is -1): {}",
             unbound.join(", ")
         ),
         script.to_string().trim_end().to_owned(),

@@ -171,7 +171,7 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
     };
     let closed = of_shut().await;
     assert_eq!(closed.severity, Severity::Advice, "{closed:?}");
-    assert!(closed.text.contains("cannot be looked into"), "{closed:?}");
+    assert!(closed.text.contains("cannot be opened"), "{closed:?}");
     let root = root("postgres").await;
     root.batch_execute(&closed.sql.unwrap()).await.unwrap();
     assert_eq!(of_shut().await.severity, Severity::Good);

@@ -66,7 +66,7 @@ impl OutboxTailer {
 
     /// The next messages; empty if there are none. Once everything is returned, they end with the
     /// position reached.
-    pub(super) async fn read(&mut self, asked: bool) -> LogResult<Vec<LogMessage>> {
+    pub(super) async fn read(&mut self, requested: bool) -> LogResult<Vec<LogMessage>> {
         if self.waiting.is_empty() {
             let (end, renewed) = self.reader.advance().await?;
             if renewed != self.renewed {
@@ -78,8 +78,8 @@ impl OutboxTailer {
             if self.waiting.is_empty() {
                 let risen = end > self.at;
                 self.at = self.at.max(end);
-                let tell = risen || asked;
-                return Ok(tell
+                let report = risen || requested;
+                return Ok(report
                     .then_some(LogMessage::Reached(self.at))
                     .into_iter()
                     .collect());

@@ -22,7 +22,7 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: Arc<AtomicU64>,
     pages: mpsc::Receiver<LogResult<Vec<LogMessage>>>,
-    asked: Arc<Notify>,
+    requested: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
@@ -40,14 +40,14 @@ impl Stream {
     ) -> Self {
         let start = LogPosition(confirmed.load(Ordering::Acquire));
         let (sender, pages) = mpsc::channel(PAGES);
-        let asked = Arc::new(Notify::new());
-        let task = tokio::spawn(run(tailer, sender, asked.clone(), pace));
+        let requested = Arc::new(Notify::new());
+        let task = tokio::spawn(run(tailer, sender, requested.clone(), pace));
         Self {
             identity,
             start,
             confirmed,
             pages,
-            asked,
+            requested,
             task,
         }
     }
@@ -56,25 +56,25 @@ impl Stream {
 async fn run(
     mut tailer: OutboxTailer,
     pages: mpsc::Sender<LogResult<Vec<LogMessage>>>,
-    asked: Arc<Notify>,
+    requested: Arc<Notify>,
     pace: Pace,
 ) {
-    let (mut pause, mut is_asked) = (pace.0, false);
+    let (mut pause, mut is_requested) = (pace.0, false);
     loop {
         let begun = Instant::now();
-        match tailer.read(is_asked).await {
+        match tailer.read(is_requested).await {
             Ok(batch) if batch.is_empty() => {
                 // Polling takes at most a tenth of the time.
                 let rest = pause.max(begun.elapsed() * 9);
                 pause = (pause * 2).min(pace.1);
-                is_asked = timeout(rest, asked.notified()).await.is_ok();
+                is_requested = timeout(rest, requested.notified()).await.is_ok();
             }
             Ok(batch) => {
                 let found = batch.len() > 1;
                 if pages.send(Ok(batch)).await.is_err() {
                     return;
                 }
-                is_asked = false;
+                is_requested = false;
                 if found {
                     pause = pace.0;
                 }
@@ -109,8 +109,8 @@ impl LogStream for Stream {
         self.confirmed.fetch_max(position.0, Ordering::AcqRel);
     }
 
-    fn ask(&mut self) {
-        self.asked.notify_one();
+    fn request_position(&mut self) {
+        self.requested.notify_one();
     }
 }
 

@@ -157,7 +157,7 @@ impl LogStream for Stream {
         self.confirmed = self.confirmed.max(position);
     }
 
-    fn ask(&mut self) {
+    fn request_position(&mut self) {
         self.report(true);
     }
 }

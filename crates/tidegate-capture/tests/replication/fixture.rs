@@ -162,7 +162,7 @@ impl StreamReader {
     /// Reads until everything before a position has arrived.
     pub(crate) async fn reach(&mut self, position: LogPosition) {
         while self.reached < position {
-            self.stream.ask();
+            self.stream.request_position();
             self.step().await.unwrap();
         }
     }

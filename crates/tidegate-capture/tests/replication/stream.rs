@@ -6,9 +6,8 @@ use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_changelog::{ChangeLog as _, LogError, LogPosition, LogStart};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 
-use tidegate_testkit::connect;
-
 use super::fixture::{Fixture, StreamReader, config};
+use tidegate_testkit::connect;
 
 /// A cluster of its own for a test, until the process ends.
 fn own_cluster() -> &'static Cluster {

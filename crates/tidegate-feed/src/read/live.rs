@@ -164,7 +164,7 @@ impl LiveReader {
                     next?;
                     break;
                 }
-                () = self.database.stream.progress_request.notified() => self.stream.ask(),
+                () = self.database.stream.progress_request.notified() => self.stream.request_position(),
                 () = self.database.stream.reopen_request.notified() => return Err(LogError::Gone),
             }
         }

@@ -152,7 +152,7 @@ impl Replay {
         let mut batch = Vec::new();
         let mut reached = self.position;
         while !database.hub.covers(reached) {
-            stream.ask();
+            stream.request_position();
             stream.next(&mut batch).await?;
             let mut changes = Vec::new();
             for message in batch.drain(..) {

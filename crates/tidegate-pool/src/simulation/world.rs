@@ -107,7 +107,7 @@ struct Request {
 enum SimulatedEvent {
     Ask(usize),
     LoggedIn(PoolKey, u64),
-    Done(Box<PoolEntry<()>>, Request),
+    Done(Box<PoolEntry<Fake>>, Request),
     Recheck(u64, Duration),
     TimeOut(PoolKey, u64),
     Sweep,
@@ -310,7 +310,7 @@ impl World {
         self.answered(&request);
     }
 
-    fn serve(&mut self, entry: Box<PoolEntry<()>>, request: Request) {
+    fn serve(&mut self, entry: Box<PoolEntry<Fake>>, request: Request) {
         let wait = self.now - request.since;
         if self.counts() {
             self.seen.served += 1;

@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 
 use tidegate_service::ROLE_MARK;
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{
-    DatabaseName, Error, Executor, Mode, Parameter, Principal, Result, Terms, Transaction,
-};
+use tidegate_sql::{DatabaseName, Executor, Mode, Principal, Result, Terms, Transaction};
 
 use super::Objection;
-use crate::purity::{TextRows, text_rows};
+use crate::purity::{TextRows, bind, statement, text_rows};
 
 /// The time limit of a decision.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -68,10 +66,6 @@ static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 });
 static ROLES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));
-
-pub(super) fn statement(text: &str) -> Arc<Statement> {
-    Arc::new(Statement::parse(text).expect("a statement of our own can be parsed"))
-}
 
 /// Decides for one database.
 pub(super) struct DecisionQuery<'a> {
@@ -191,23 +185,6 @@ async fn rows(
     let mut texts = TextRows::default();
     transaction.query(&bound, &mut texts).await?;
     Ok(texts.0)
-}
-
-pub(super) fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Result<BoundStatement> {
-    let names = statement.placeholders();
-    let value = |name: &String| {
-        let found = values.iter().find(|(known, _)| known == name);
-        let found = found.map(|(_, value)| Parameter::Text((*value).into()));
-        found.ok_or_else(|| Error::internal(format!("no value for :{name}")))
-    };
-    Ok(BoundStatement {
-        statement: statement.clone(),
-        hints: vec![None; names.len()],
-        formats: vec![None; names.len()],
-        sets: vec![names.iter().map(value).collect::<Result<_>>()?],
-        listed: false,
-        places: Vec::new(),
-    })
 }
 
 fn objection(reason: &str, remedy: &str) -> Objection {

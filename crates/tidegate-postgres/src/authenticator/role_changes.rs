@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{Error, Executor, Principal, Result, Statement};
 
-use super::decide::{bind, statement, terms};
-use crate::purity::text_rows;
+use super::decide::terms;
+use crate::purity::{bind, statement, text_rows};
 
 static ROLE_CHANGES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("role_changes.sql")));

@@ -1,4 +1,4 @@
-//! From any state back to a connection that can be lent, or to a closed one.
+//! Recovery: brings a connection from any state back to idle, or closes it.
 
 use std::time::Duration;
 

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tidegate_pool::{Connector, Pool, PoolKey};
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{Executor, Parameter, Principal, Result, Terms};
+use tidegate_sql::{Executor, Principal, Result, Terms};
 
-use crate::purity::text_rows;
+use crate::purity::{bind, statement, text_rows};
 
 /// An SQL expression over `r` of `pg_roles` and `d` of `pg_database`. Its text changes when the
 /// role may no longer log in to the database, or when its sessions would start with other settings.
@@ -35,7 +35,7 @@ static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
       JOIN pg_catalog.pg_database d ON d.datname = k.database \
       JOIN pg_catalog.pg_roles r ON r.rolname = k.role"
     );
-    Arc::new(Statement::parse(&states).expect("the statement can be parsed"))
+    statement(&states)
 });
 
 /// The time limit of the query.
@@ -89,7 +89,7 @@ impl LoginStates {
             deadline: Some(Instant::now() + LIMIT),
             ..Terms::default()
         };
-        for row in text_rows(service, &Principal::Control, &bind(&held), &terms).await? {
+        for row in text_rows(service, &Principal::Control, &bind_keys(&held)?, &terms).await? {
             let [database, role, state]: [String; 3] = row.try_into().unwrap_or_default();
             if database.is_empty() {
                 snapshot = state;
@@ -128,21 +128,14 @@ impl LoginStates {
     }
 }
 
-fn bind(keys: &[PoolKey]) -> BoundStatement {
+fn bind_keys(keys: &[PoolKey]) -> Result<BoundStatement> {
     // The text form of an array (PostgreSQL, "Array Input and Output Syntax").
     let quoted = |name: &str| format!("\"{}\"", name.replace('\\', r"\\").replace('"', "\\\""));
     let array = |name: fn(&PoolKey) -> &str| {
         let names: Vec<_> = keys.iter().map(|key| quoted(name(key))).collect();
-        Parameter::Text(format!("{{{}}}", names.join(",")).into())
+        format!("{{{}}}", names.join(","))
     };
     let databases = array(|key| key.database.as_str());
     let roles = array(|key| key.role.as_str());
-    BoundStatement {
-        statement: STATEMENT.clone(),
-        hints: vec![None; 2],
-        formats: vec![None; 2],
-        sets: vec![vec![databases, roles]],
-        listed: false,
-        places: Vec::new(),
-    }
+    bind(&STATEMENT, &[("databases", &databases), ("roles", &roles)])
 }

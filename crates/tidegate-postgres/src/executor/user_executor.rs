@@ -288,12 +288,14 @@ impl UserExecutor {
                     .await
                     .unwrap_or(Err(Error::Deadline))?,
             };
+            // The same user, but another OAuth session: temporary tables and settings must go.
             if pooled.session_changed() {
                 pooled.change_session();
             }
             if pooled.state() == ConnectionState::Idle {
                 return Ok(pooled);
             }
+            // The pool hands out connections whose reset was sent and not answered yet.
             let terminator = self.pool.connector().terminator();
             if Box::pin(pooled.recover(&**terminator)).await && pooled.is_open() {
                 return Ok(pooled);

@@ -2,8 +2,8 @@
 
 mod description;
 mod latency;
+mod type_cache;
 mod type_loader;
-mod types;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -19,8 +19,8 @@ use crate::purity::PurityCache;
 
 pub(crate) use description::StatementDescription;
 pub(crate) use latency::LatencyEstimate;
+pub(crate) use type_cache::LONGEST_TYPE_NAME;
 pub(crate) use type_loader::{TREE_13, TREE_14, TypeRow, build};
-pub(crate) use types::LONGEST_TYPE_NAME;
 
 /// The most entries of each map; a full map is cleared.
 const LIMIT: usize = 1024;

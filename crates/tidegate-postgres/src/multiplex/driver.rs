@@ -53,12 +53,14 @@ pub(super) async fn drive(mut claim: SlotClaim, mut wire: Multiplexed) {
             }
         });
         let due = tokio::select! {
+            // I/O first: a response that has arrived must not make the connection look stuck.
             biased;
             due = moved => due,
             _ = tick.tick() => WakeUp::Check,
         };
         match due {
             WakeUp::Gather => {
+                // Other requests are often about to queue theirs; one write then carries all.
                 let_others_run().await;
                 if let Some(queue) = &mut claim.slot().state.lock().queue {
                     wire.load(queue);

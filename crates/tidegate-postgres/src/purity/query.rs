@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, DatabaseName, Executor, Flow, Principal, RawRow, Result,
-    RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, Column, DatabaseName, Error, Executor, Flow, Parameter, Principal,
+    RawRow, Result, RowSink, Statement, Terms,
 };
 
 static FINGERPRINT: LazyLock<Arc<Statement>> =
@@ -12,8 +12,27 @@ static FINGERPRINT: LazyLock<Arc<Statement>> =
 static DEFINITIONS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("definitions.sql")));
 
-fn statement(text: &str) -> Arc<Statement> {
-    Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
+/// Parses an internal statement.
+pub(crate) fn statement(text: &str) -> Arc<Statement> {
+    Arc::new(Statement::parse(text).expect("an internal statement can be parsed"))
+}
+
+/// Binds text values to the placeholders of an internal statement.
+pub(crate) fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Result<BoundStatement> {
+    let names = statement.placeholders();
+    let value = |name: &String| {
+        let found = values.iter().find(|(known, _)| known == name);
+        let found = found.map(|(_, value)| Parameter::Text((*value).into()));
+        found.ok_or_else(|| Error::internal(format!("no value for :{name}")))
+    };
+    Ok(BoundStatement {
+        statement: statement.clone(),
+        hints: vec![None; names.len()],
+        formats: vec![None; names.len()],
+        sets: vec![names.iter().map(value).collect::<Result<_>>()?],
+        listed: false,
+        places: Vec::new(),
+    })
 }
 
 /// One row of `definitions.sql`.
@@ -86,8 +105,7 @@ impl RowSink for TextRows {
         // A text value has the same bytes in both wire formats.
         let text = |value: Option<&[u8]>| {
             let text = std::str::from_utf8(value.unwrap_or_default());
-            text.map(str::to_owned)
-                .map_err(tidegate_sql::Error::internal)
+            text.map(str::to_owned).map_err(Error::internal)
         };
         self.0.push(row.values().map(text).collect::<Result<_>>()?);
         Ok(Flow::Continue)

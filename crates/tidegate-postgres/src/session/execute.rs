@@ -51,6 +51,7 @@ impl Connection {
                 Ok(completion) => return Ok(completion),
                 Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
                 Err(AttemptError::Stale(error)) => {
+                    // Nothing has run, so one attempt with a new description is safe.
                     self.forget(task);
                     if !again && task.has_stale_hint(&error) {
                         return Err(self.rejected(*error, task.bound).into());
@@ -83,6 +84,7 @@ impl Connection {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
+        // Whether it mentions untrusted names is cached with the prepared statement.
         self.note_side_effects(task, task.is_impure(&prepared));
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
@@ -150,6 +152,7 @@ impl Connection {
         sink: &mut dyn RowSink,
     ) -> Result<Completion, AttemptError> {
         loop {
+            // Sets are queued between reads, so that full buffers on both sides cannot deadlock.
             self.fill(run.task, &run.prepared, &mut run.progress, run.unconfirmed)?;
             let tag = match self.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,

@@ -83,10 +83,8 @@ impl<'a> PipelineRun<'a> {
     pub(super) fn record_latency(&self) {
         let count = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         for run in &self.runs {
-            run.prepared
-                .description
-                .latency
-                .record_direct(run.began.elapsed() / count);
+            let latency = &run.prepared.description.latency;
+            latency.record_direct(run.began.elapsed() / count);
         }
     }
 
@@ -164,6 +162,7 @@ impl Connection {
             let tag = match self.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,
                 Ok(None) => {
+                    // From here on an invalid set must be undone instead of withdrawn.
                     steps.sent = true;
                     if let Err(halt) = self.channel.exchange(steps.deadline).await {
                         if matches!(halt, ReadError::Deadline) && self.cancel_steps(steps).await {

@@ -3,9 +3,8 @@
 use tidegate_embedded::{Cluster, testing};
 use tokio_postgres::Client;
 
+use super::{Place, soon};
 use tidegate_testkit::connect;
-
-use super::{TestDatabase, soon};
 
 /// Takes all room in the lock table and keeps it in an open transaction.
 const FILL: &str = "BEGIN; DO $$ BEGIN

@@ -18,19 +18,19 @@ pub enum ConfigError {
     #[error("the URL's {0} is not percent-encoded UTF-8")]
     BadEncoding(&'static str),
     /// The port is not a number from 1 to 65535.
-    #[error("the URL's port is no number from 1 to 65535")]
+    #[error("the URL's port is not a number from 1 to 65535")]
     BadPort,
     /// More than one host.
-    #[error("the URL names several hosts; this service works with one cluster at one address")]
+    #[error("the URL has several hosts; this service works with one cluster at one address")]
     SeveralHosts,
     /// No user.
-    #[error("the URL names no user: postgresql://USER:PASSWORD@HOST/DATABASE")]
+    #[error("the URL has no user: postgresql://USER:PASSWORD@HOST/DATABASE")]
     NoUser,
     /// An unknown `sslmode`.
     #[error("sslmode is `{0}`; it may be disable, prefer, require, verify-ca or verify-full")]
     UnknownTlsMode(String),
     /// An unknown parameter.
-    #[error("the URL's parameter `{0}` is not known here")]
+    #[error("the URL's parameter `{0}` is not supported")]
     UnknownParameter(String),
 }
 
