@@ -1,4 +1,4 @@
-//! UserExecutor that may log in, and an executor that runs statements as them.
+//! Roles that may log in, and an executor that runs statements as them.
 
 use std::sync::Arc;
 
