@@ -1,4 +1,5 @@
-//! Sub-users of a tenant, each with a token: made over REST once, and kept beside the data.
+//! Sub-users of a tenant, each with a token. They are created over REST once and stored with the
+//! data.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,16 +14,16 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::Result;
-use crate::connection::{Answer, Connection};
+use crate::connection::{Connection, HttpResponse};
 use crate::load::Caller;
 
 const PASSWORD: &str = "bench-password-1";
 /// The group of all of them, to which rights are granted.
 const GROUP: &str = "bench";
 
-/// A tenant as its users reach it.
+/// A tenant and its address.
 #[derive(Clone, Debug)]
-pub(crate) struct Tenant {
+pub(crate) struct BenchTenant {
     /// The server.
     pub(crate) address: SocketAddr,
     /// The tenant's name.
@@ -33,16 +34,16 @@ pub(crate) struct Tenant {
     pub(crate) owner_token: String,
 }
 
-/// Tokens of the users that there are, by tenant, in a file.
+/// The tokens of existing users, by tenant, in a file.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 
-/// How users were made.
+/// The result of creating users.
 #[derive(Debug)]
 pub(crate) struct Made {
     /// The users, each with an access token.
     pub(crate) callers: Vec<Caller>,
-    /// How many of them signed up now.
+    /// How many were created in this run.
     pub(crate) new: usize,
     /// How long it took.
     pub(crate) time: Duration,
@@ -53,7 +54,7 @@ pub(crate) fn name(number: u32) -> String {
     format!("bench-{number:05}")
 }
 
-impl Tenant {
+impl BenchTenant {
     /// Signs up the users below this number that do not exist yet, and gets a token for each.
     pub(crate) async fn users(&self, count: u32, tokens: &Tokens<'_>) -> Result<Made> {
         let mut all = tokens.read()?;
@@ -76,7 +77,8 @@ impl Tenant {
                 }
             }
         };
-        // The service hashes passwords on few threads; more at once would only wait there.
+        // The service hashes passwords on few threads; more concurrent requests would only wait
+        // there.
         tokio::try_join!(
             worker(),
             worker(),
@@ -96,7 +98,7 @@ impl Tenant {
             });
             refresh.push(again);
         }
-        // Users beyond this run keep what they had.
+        // Users beyond this run keep their tokens.
         refresh.extend(known.iter().skip(count as usize).cloned());
         all.insert(self.name.clone(), refresh);
         tokens.write(&all)?;
@@ -131,7 +133,7 @@ impl Tenant {
         pair(&answer)
     }
 
-    /// Makes one user. A user that exists already is not an error.
+    /// Creates one user. An existing user is not an error.
     pub(crate) async fn sign_up(
         &self,
         connection: &mut Connection,
@@ -149,14 +151,14 @@ impl Tenant {
         }
     }
 
-    /// Sends a body from an address of its own, and again as long as the service is busy.
+    /// Sends a body from a client address of its own. Retries while the service is busy.
     async fn post(
         &self,
         connection: &mut Connection,
         path: &str,
         token: Option<&str>,
         (number, body): (u32, &Value),
-    ) -> Result<Answer> {
+    ) -> Result<HttpResponse> {
         let [_, b, c, d] = number.to_be_bytes();
         let body = body.to_string();
         let authorization = token.map_or_else(String::new, |token| {
@@ -179,7 +181,7 @@ impl Tenant {
     }
 }
 
-fn pair(answer: &Answer) -> Result<(String, String)> {
+fn pair(answer: &HttpResponse) -> Result<(String, String)> {
     let tokens: Value = serde_json::from_str(&answer.body)?;
     let text = |name: &str| {
         let text = tokens[name].as_str().map(str::to_owned);

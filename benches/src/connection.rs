@@ -1,4 +1,4 @@
-//! One keep-alive connection that reads answers to their end and throws them away.
+//! One keep-alive connection that reads responses to their end and discards them.
 
 use std::net::SocketAddr;
 
@@ -8,9 +8,9 @@ use tokio::net::TcpStream;
 
 use crate::Result;
 
-/// An answer that is looked at.
+/// A response that is inspected.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     /// The status.
     pub(crate) status: u16,
     /// The seconds of `Retry-After`.
@@ -19,12 +19,12 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-/// The result of a request whose answer is thrown away.
+/// The result of a request whose response is discarded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     /// The size of the body.
     pub(crate) size: u64,
-    /// Whether the answer is an error.
+    /// Whether the response is an error.
     pub(crate) failed: bool,
 }
 
@@ -47,8 +47,8 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its answer, which is small and has a length.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Answer> {
+    /// Sends a request and reads its response, which is small and has a length.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<HttpResponse> {
         let head = self.head(request).await?;
         let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
         let number = |name: &str| {
@@ -60,14 +60,14 @@ impl Connection {
             self.fill().await?;
         }
         let status = text.get(9..12).and_then(|status| status.parse().ok());
-        Ok(Answer {
+        Ok(HttpResponse {
             status: status.ok_or("an answer without a status")?,
             retry_after: number("retry-after:").map(|seconds| seconds as u64),
             body: std::str::from_utf8(&self.buffer[head..end])?.to_owned(),
         })
     }
 
-    /// Sends a request and reads the head of its answer; returns where it ends.
+    /// Sends a request and reads the head of its response; returns where it ends.
     async fn head(&mut self, request: &[u8]) -> Result<usize> {
         self.stream.write_all(request).await?;
         self.filled = 0;
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads its answer to the end.
+    /// Sends a request and reads its response to the end.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Exchange> {
         let head = self.head(request).await?;
         let text = &self.buffer[..head];
@@ -92,7 +92,8 @@ impl Connection {
             });
         };
         let size = self.skip(head, length).await?;
-        // A large answer was overwritten in the buffer; the check before the run has seen one.
+        // A large response was overwritten in the buffer; the check before the run has inspected
+        // one.
         let end = head + length as usize;
         let whole = end <= self.buffer.len();
         let failed = !found || whole && is_error(&self.buffer[head..end]);
@@ -174,7 +175,7 @@ fn content_length(head: &[u8]) -> Result<Option<u64>> {
     Ok(None)
 }
 
-/// Whether a body with status 200 says that the request failed (GraphQL and JSON-RPC).
+/// Whether a body with status 200 reports an error (GraphQL and JSON-RPC).
 fn is_error(body: &[u8]) -> bool {
     const SHOWN: usize = 2048;
     let end = &body[body.len().saturating_sub(SHOWN)..];

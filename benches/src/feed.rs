@@ -1,4 +1,4 @@
-//! Change events: how fast, at what price, in how much memory.
+//! Change events: throughput, latency, CPU and memory.
 
 mod audience;
 mod bulk;
@@ -11,7 +11,7 @@ use crate::Result;
 use crate::arguments::Arguments;
 use crate::service::Service;
 
-/// Runs the cases whose name holds the text that was asked for.
+/// Runs the selected cases.
 pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> {
     let wanted = |name: &str| arguments.wants(name);
     let cases = delivery::CASES.map(|case| case.name);
@@ -24,7 +24,7 @@ pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> 
     }
     service.run(writer::TABLE).await?;
     service.run("grant select on bench_feed to demo").await?;
-    // Before anything else has made the process grow.
+    // First, before anything else makes the process grow.
     if wanted(idle::NAME) {
         idle::measure(service).await?;
     }

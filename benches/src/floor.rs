@@ -11,7 +11,7 @@ use crate::service::Service;
 pub(crate) struct Floor<'a> {
     /// Its script.
     pub(crate) script: &'a str,
-    /// The role as which the statements run, so that the same rights and policies apply.
+    /// The role that runs the statements, so that the same privileges and policies apply.
     pub(crate) role: &'a str,
     /// Its connections.
     pub(crate) clients: usize,
@@ -42,7 +42,7 @@ impl Floor<'_> {
     }
 }
 
-/// The number behind a label in what pgbench prints.
+/// The number after a label in pgbench's output.
 pub(crate) fn number(text: &str, label: &str) -> Result<f64> {
     let rest = text
         .split(label)

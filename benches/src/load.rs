@@ -1,5 +1,4 @@
-//! A load generator that costs little beside what it measures: raw HTTP/1.1 requests of callers
-//! at random.
+//! A load generator that uses little CPU: raw HTTP/1.1 requests of random callers.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -19,7 +18,7 @@ use crate::shape::value::Random;
 /// The caller of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// The access token; none for a server that asks for none.
+    /// The access token; `None` for a server without authentication.
     pub(crate) token: Option<String>,
     /// Its number among the users of its tenant.
     pub(crate) number: u32,
@@ -32,16 +31,16 @@ pub(crate) struct Plan {
     pub(crate) address: SocketAddr,
     /// The path of the requests.
     pub(crate) path: String,
-    /// The media type that is asked for.
+    /// The media type in `Accept`.
     pub(crate) accept: String,
-    /// One of these sends each request, chosen at random.
+    /// The callers; each request is sent by a random one.
     pub(crate) callers: Arc<[Caller]>,
     /// The bodies.
     pub(crate) body: Body,
 }
 
 impl Plan {
-    /// Writes a whole request of the caller with this index; `body` is only memory to work in.
+    /// Writes the request of the caller with this index; `body` is a buffer to reuse.
     pub(crate) fn write(
         &self,
         caller: usize,
@@ -72,7 +71,7 @@ impl Plan {
     }
 }
 
-/// How hard, and how long.
+/// Load and duration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Connections, each with one request at a time.
@@ -81,23 +80,23 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     /// How long requests are sent.
     pub(crate) time: Duration,
-    /// Each caller asks once, and then it is over, rather than callers at random.
+    /// Each caller sends one request, instead of random callers until the time is over.
     pub(crate) once: bool,
 }
 
 /// The result of a load run.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    /// The time of each request, in no order.
+pub(crate) struct LoadResult {
+    /// The time of each request, unsorted.
     pub(crate) latencies: Vec<Duration>,
-    /// From the first request to the last answer.
+    /// From the first request to the last response.
     pub(crate) elapsed: Duration,
-    /// Requests that were answered with an error.
+    /// Requests with an error response.
     pub(crate) failures: usize,
 }
 
 /// Sends requests over all connections until the time is over.
-pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<Outcome> {
+pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<LoadResult> {
     let started = Instant::now();
     let threads = load.threads.clamp(1, load.connections.max(1));
     let turn = Arc::new(AtomicUsize::new(0));
@@ -113,7 +112,7 @@ pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<Outcome> {
             tokio::task::spawn_blocking(move || one_thread(&plan, load, &turn))
         })
         .collect();
-    let mut whole = Outcome::default();
+    let mut whole = LoadResult::default();
     for thread in running {
         let part = thread.await??;
         whole.latencies.extend(part.latencies);
@@ -124,13 +123,13 @@ pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<Outcome> {
 }
 
 /// The connections of one thread, on a runtime of its own.
-fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<Outcome, String> {
+fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<LoadResult, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
         .map_err(|error| error.to_string())?;
-    let work = Rc::new(Work {
+    let work = Rc::new(ThreadState {
         plan: plan.clone(),
         turn: load.once.then(|| turn.clone()),
         end: Instant::now() + load.time,
@@ -152,16 +151,16 @@ fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<Outcom
 }
 
 /// State shared by the connections of one thread.
-struct Work {
+struct ThreadState {
     plan: Plan,
-    /// The next caller, where each asks once.
+    /// The next caller, if each sends one request.
     turn: Option<Arc<AtomicUsize>>,
     end: Instant,
-    outcome: RefCell<Outcome>,
+    outcome: RefCell<LoadResult>,
 }
 
-impl Work {
-    /// The index of the caller of the next request, unless there is none.
+impl ThreadState {
+    /// The index of the caller of the next request; `None` if all have sent theirs.
     fn caller(&self, random: &mut Random) -> Option<usize> {
         let callers = self.plan.callers.len();
         match &self.turn {
@@ -171,7 +170,7 @@ impl Work {
     }
 }
 
-async fn one_connection(work: Rc<Work>) -> Result<(), String> {
+async fn one_connection(work: Rc<ThreadState>) -> Result<(), String> {
     static SEED: AtomicU64 = AtomicU64::new(1);
     let mut random = Random::new(SEED.fetch_add(1, Ordering::Relaxed));
     let (mut body, mut request) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
-//! Measures the service beside the database's own floor, in one run on one machine.
-//!
-//! `cargo run --release -p tidegate-bench` builds the server, starts `tidegate demo`, makes tables
-//! and users, and prints for each case the service's rate, latency and CPU beside what pgbench
-//! reaches with the same SQL on the same PostgreSQL. The cases are the files in `shapes`.
+//! Measures the service and the floor, which is what PostgreSQL itself reaches, in one run on one
+//! machine.
+//! `cargo run --release -p tidegate-bench` builds the server, starts `tidegate demo`, creates
+//! tables and users, and prints for each case the service's rate, latency and CPU beside what
+//! pgbench reaches with the same SQL on the same PostgreSQL. The cases are the files in `shapes`.
 #![expect(
     clippy::print_stdout,
     clippy::cast_precision_loss,
@@ -43,7 +43,7 @@ use crate::shape::Shape;
 use crate::table::Table;
 use crate::variant::Variant;
 
-/// The result of everything here: a failed measurement ends the run with its reason.
+/// The result of all functions here: a failed measurement ends the run with its reason.
 pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 #[tokio::main(flavor = "current_thread")]
@@ -135,7 +135,7 @@ async fn compare(
     Ok(failed)
 }
 
-/// The cases that are no requests with a floor.
+/// The cases without a floor.
 async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
     let only = arguments.only.as_deref();
     let time = arguments.slice() * arguments.slices();
@@ -148,9 +148,9 @@ async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints the service's memory when it has nothing to do.
+/// Prints the memory of the idle service.
 async fn memory(service: &Service, when: &str) -> Result<()> {
-    // The memory of a password's hash goes back to the system two seconds after the sign-in.
+    // The memory of a password hash is returned to the system two seconds after the sign-in.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let resident = process::resident(service.server)? >> 20;
     println!("idle server {when}: {resident} MiB resident");

@@ -1,5 +1,5 @@
-//! Measures the variants of a shape and its floor in slices in turn, so that other load on the
-//! machine affects all of them alike.
+//! Measures the variants of a shape and its floor alternately in slices, so that other load on the
+//! machine affects all of them equally.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) peer: Option<&'a Peer>,
     /// How rows are printed.
     pub(crate) table: Table,
-    /// A connection that is kept, so that looking at logins makes none.
+    /// An open connection, so that counting logins causes none.
     pub(crate) admin: Client,
 }
 
@@ -59,7 +59,8 @@ impl Bench<'_> {
             self.warm_up(plan, load).await?;
         }
         let peer = self.checked_peer(shape, load).await;
-        // A checkpoint, so that the previous case's dirty pages are not counted here.
+        // A checkpoint, so that the dirty pages of the previous case are not written during this
+        // one.
         self.admin.batch_execute("checkpoint").await?;
         let script = shape.script();
         let role = variant::floor_role(variants);
@@ -91,8 +92,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The plan for the other server, when it has a document and answers it. An error of it is
-    /// printed and does not fail the case.
+    /// The plan for the other server, if it has a document and responds to it. An error is printed
+    /// and does not fail the case.
     async fn checked_peer(&self, shape: &Shape, load: Load) -> Option<Arc<Plan>> {
         let peer = self.peer?;
         let plan = Arc::new(peer.plan(shape)?);
@@ -109,7 +110,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Fills caches on both sides: every caller asks once, and then for a moment at random.
+    /// Fills caches on both sides: every caller sends one request, then random callers for a
+    /// moment.
     async fn warm_up(&self, plan: &Arc<Plan>, load: Load) -> Result<()> {
         if self.arguments.quick {
             return Ok(());
@@ -153,7 +155,7 @@ impl Bench<'_> {
         sample: &mut Sample,
     ) -> Result<()> {
         if !self.arguments.quick {
-            // The variant before may have closed connections of this one's users.
+            // The variant before may have closed connections of these users.
             let time = LEAD_IN;
             load::run(plan, Load { time, ..load }).await?;
         }
@@ -179,7 +181,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Signs people up at a steady pace until the time is over; returns how many.
+    /// Signs people up at a constant rate until the time is over; returns how many.
     async fn sign_ups(&self, time: Duration) -> Result<u32> {
         let end = Instant::now() + time;
         let pace = Duration::from_secs(1) / self.arguments.sign_ups.max(1);
@@ -198,7 +200,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Sessions that PostgreSQL has started so far; always 0 before PostgreSQL 14.
+    /// The number of sessions that PostgreSQL has started; 0 before PostgreSQL 14.
     async fn logins(&self) -> Result<u64> {
         const COUNT: &str = "select coalesce(sum((to_jsonb(d)->>'sessions')::bigint), 0)::bigint \
             from pg_stat_database d";
@@ -213,7 +215,7 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Sends one request and looks at its answer: it must have data and no error.
+/// Sends one request and checks its response: it must have data and no error.
 async fn check(plan: &Plan) -> Result<()> {
     let (mut body, mut request) = (Vec::new(), Vec::new());
     plan.write(0, &mut Random::new(1), [&mut body, &mut request]);
@@ -244,13 +246,13 @@ async fn check(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The longest that callers may take to ask once each, when each needs a login.
+/// How long it may take until every caller has sent one request, if each needs a login.
 const WARM_UP: Duration = Duration::from_mins(2);
 
 /// The unmeasured lead-in of each slice.
 const LEAD_IN: Duration = Duration::from_millis(200);
 
-/// Larger answers may be streamed, without the length that looking at them needs.
+/// Larger responses may be streamed, without the length that the check needs.
 const LOOKED_AT: u64 = 64 << 10;
 
 fn mean(rates: &[f64]) -> Option<f64> {

@@ -1,5 +1,5 @@
-//! The OAuth server: what checking a token costs, how many refreshes a second there are, and what
-//! a storm of sign-ins leaves to queries.
+//! The OAuth server: the cost of checking a token, the rate of refreshes, and how a storm of
+//! sign-ins affects queries.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -20,20 +20,20 @@ use crate::service::{self, Service};
 use crate::statistics::percentile;
 use crate::{Result, process};
 
-/// Tokens that are checked; fewer than the cache of a node holds.
+/// The number of tokens; fewer than a node caches.
 const TOKENS: u32 = 2_000;
 const ROUNDS: u32 = 200;
-/// People who sign in at once.
+/// The number of people who sign in at once.
 const PEOPLE: u32 = 200;
-/// Between two queries of one connection: the service is used, not full.
+/// The interval between two queries of a connection: the service is in use, but not saturated.
 const PACE: Duration = Duration::from_millis(20);
 
-/// A case by the text that chooses it.
+/// Whether a case is selected.
 fn chosen(only: Option<&str>, name: &str) -> bool {
     only.is_none_or(|text| name.contains(text))
 }
 
-/// Runs the cases that `only` chooses and prints a table.
+/// Runs the selected cases and prints a table.
 pub(crate) async fn run(
     service: &Service,
     only: Option<&str>,
@@ -110,7 +110,7 @@ async fn issuer() -> Result<Issuer> {
     Ok(Issuer::start(ports, MasterKey::generate(&*random)?, settings).await?)
 }
 
-/// Refreshes: each connection has a session of its own and presents the token that it got last.
+/// Refreshes: each connection has its own session and sends the token of the last response.
 async fn refresh(service: &Service, connections: usize, time: Duration) -> Result<()> {
     let mut sessions = Vec::new();
     for _ in 0..connections {
@@ -155,7 +155,7 @@ async fn refresh_in_turn(
     Ok(times)
 }
 
-/// Queries at a steady pace, alone and while 200 people try to sign in at once.
+/// Queries at a constant rate, alone and while 200 people try to sign in at once.
 async fn storm(service: &Service, connections: usize, time: Duration) -> Result<()> {
     let queries = || {
         let by_key: Rc<[Vec<u8>]> = (1..=1000).map(|n| query(service, n)).collect();
@@ -200,8 +200,8 @@ fn query(service: &Service, number: u32) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Queries of one connection, each at its time: one that comes late because the one before it was
-/// slow is late by what it waited.
+/// Queries of one connection at fixed times. The latency counts from the scheduled time, so that a
+/// slow query delays the following ones.
 async fn queries_at_pace(
     address: SocketAddr,
     requests: Rc<[Vec<u8>]>,
@@ -222,8 +222,8 @@ async fn queries_at_pace(
     Ok(times)
 }
 
-/// A person who tries passwords of one account after another, each from another address, so that
-/// no counter stands before the hashers; and who waits as long as told.
+/// Tries passwords of one account after another, each from another address, so that rate limits do
+/// not protect the hashers. Waits as long as `Retry-After` says.
 async fn sign_in(
     address: SocketAddr,
     person: u32,
@@ -260,7 +260,7 @@ async fn sign_in(
     Ok(times)
 }
 
-/// Runs them side by side; their times, sorted.
+/// Runs the futures concurrently; returns their times, sorted.
 async fn all<F>(futures: impl Iterator<Item = F>) -> Result<Vec<Duration>>
 where
     F: Future<Output = Result<Vec<Duration>>> + 'static,

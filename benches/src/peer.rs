@@ -8,20 +8,20 @@ use crate::connection::Connection;
 use crate::load::{Caller, Plan};
 use crate::shape::Shape;
 
-/// How long the other server may take until it answers.
+/// How long the other server may take until it responds.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The peer's address and its documents.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// The middle of the names of its documents: `SHAPE.NAME.graphql`.
+    /// The middle part of the names of its documents: `SHAPE.NAME.graphql`.
     pub(crate) name: String,
     address: SocketAddr,
     path: String,
 }
 
 impl Peer {
-    /// Reads `http://host:port/path` or `name=http://host:port/path`.
+    /// Parses `http://host:port/path` or `name=http://host:port/path`.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let wrong =
             || format!("--peer {text}: expected `http://HOST:PORT/PATH`, or `NAME=` before it");
@@ -43,7 +43,7 @@ impl Peer {
         })
     }
 
-    /// Waits until it answers a query.
+    /// Waits until it responds to a query.
     pub(crate) async fn wait(&self) -> Result<()> {
         let body = r#"{"query":"{__typename}"}"#;
         let request = format!(

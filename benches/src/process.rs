@@ -9,7 +9,7 @@ const TICKS: f64 = 100.0;
 
 fn stat(pid: u32) -> Result<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The command's name may hold blanks; everything behind its parenthesis is regular.
+    // The command's name may contain spaces; the fields after its parenthesis do not.
     let (_, rest) = text.rsplit_once(')').ok_or("no process name")?;
     Ok(rest.split_whitespace().map(str::to_owned).collect())
 }
@@ -17,7 +17,7 @@ fn stat(pid: u32) -> Result<Vec<String>> {
 fn ticks(stat: &[String], fields: &[usize]) -> Result<f64> {
     let mut sum = 0.0;
     for field in fields {
-        // Field numbers of proc(5) start at 1, and two of them stand before the parenthesis.
+        // Field numbers of proc(5) start at 1, and two of the fields precede the parenthesis.
         sum += stat[field - 3].parse::<f64>()?;
     }
     Ok(sum / TICKS)
@@ -28,9 +28,9 @@ pub(crate) fn cpu(pid: u32) -> Result<f64> {
     ticks(&stat(pid)?, &[14, 15])
 }
 
-/// Seconds of CPU that the children of a process have used, those that ended included.
+/// Seconds of CPU that the children of a process have used, including those that have ended.
 ///
-/// A child that ends while we look would be missed, so we look until two looks agree.
+/// A child that ends between two reads would be missed, so this reads until two results agree.
 pub(crate) fn family_cpu(parent: u32) -> Result<f64> {
     let mut last = look(parent)?;
     loop {
@@ -71,17 +71,17 @@ fn status(pid: u32, name: &str) -> Result<u64> {
     Ok(kib << 10)
 }
 
-/// Bytes of memory that a process holds now.
+/// The resident memory of a process, in bytes.
 pub(crate) fn resident(pid: u32) -> Result<u64> {
     status(pid, "VmRSS")
 }
 
-/// The most bytes of memory that a process ever held.
+/// The peak of the resident memory of a process, in bytes.
 pub(crate) fn peak(pid: u32) -> Result<u64> {
     status(pid, "VmHWM")
 }
 
-/// Starts a new measurement of the peak.
+/// Resets the peak.
 pub(crate) fn forget_peak(pid: u32) -> Result<()> {
     Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
 }

@@ -1,4 +1,4 @@
-//! The service under measurement: a demo of the binary, in a folder of its own or a kept one.
+//! The service under measurement: a demo, in a temporary or a kept folder.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -18,7 +18,7 @@ use crate::arguments::Arguments;
 /// A running demo with a table to measure on.
 #[derive(Debug)]
 pub(crate) struct Service {
-    /// Where the server listens.
+    /// The server's address.
     pub(crate) address: SocketAddr,
     /// The server's process.
     pub(crate) server: u32,
@@ -28,11 +28,11 @@ pub(crate) struct Service {
     pub(crate) owner_token: String,
     /// The default user's access token.
     pub(crate) guest_token: String,
-    /// Where pgbench is.
+    /// The path of pgbench.
     pub(crate) pgbench: PathBuf,
-    /// As whom and by which transport pgbench connects.
+    /// The URL with which pgbench connects.
     pub(crate) floor_url: String,
-    /// PostgreSQL's address by TCP.
+    /// PostgreSQL's URL for TCP.
     pub(crate) tcp_url: String,
     /// The binary, for its other commands.
     pub(crate) binary: PathBuf,
@@ -44,8 +44,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Builds the server, unless a binary is given, and starts its demo: in the folder to keep, or
-    /// in a new one.
+    /// Builds the server, unless a binary is given, and starts its demo in the kept folder or a new
+    /// one.
     pub(crate) async fn start(arguments: &Arguments, keep: Option<&Path>) -> Result<Self> {
         let binary = match &arguments.binary {
             Some(binary) => binary.canonicalize()?,
@@ -83,7 +83,7 @@ impl Service {
         })
     }
 
-    /// How pgbench reaches PostgreSQL.
+    /// The transport between pgbench and PostgreSQL.
     pub(crate) fn floor_transport(&self) -> &'static str {
         if self.floor_url.contains("host=") {
             "Unix socket"
@@ -107,7 +107,7 @@ impl Service {
 }
 
 impl Drop for Service {
-    /// Stops the demo, also where a case failed.
+    /// Stops the demo, even if a case failed.
     fn drop(&mut self) {
         stop(&mut self.child);
     }
@@ -117,9 +117,9 @@ fn launch(binary: &Path, data_dir: &Path) -> Result<Child> {
     let mut child = Command::new(binary)
         .args(["demo", "--listen", &listen(data_dir), "--data-dir"])
         .arg(data_dir)
-        // Ten million rows take as long as they take.
+        // The export of ten million rows takes longer than the default.
         .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
-        // Users of the bench come from addresses of their own.
+        // Users of the bench have client addresses of their own.
         .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")
         .stdout(Stdio::piped())
         .spawn()?;
@@ -133,12 +133,12 @@ fn stop(child: &mut Child) {
         .status()
         .is_ok()
     {
-        // The exit status of a process that was told to end says nothing.
+        // The exit status of a terminated process is irrelevant.
         let _ = child.wait();
     }
 }
 
-/// Sets how many connections PostgreSQL allows; whether it must start again for that.
+/// Sets `max_connections` of PostgreSQL; returns whether it must be restarted for that.
 async fn set_max_connections(data_dir: &Path, count: u32) -> Result<bool> {
     let env = fs::read_to_string(data_dir.join("demo.env"))?;
     let (client, connection) =
@@ -158,9 +158,9 @@ pub(crate) const OWNER: &str =
     r#"{"grant_type":"password","username":"demo","password":"demo1234","client_id":"demo-app"}"#;
 const GUEST: &str = r#"{"database":"demo","client_id":"demo-app"}"#;
 
-/// The folder to keep, or a new one that ends with the run.
+/// The kept folder, or a temporary one.
 fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
-    // PostgreSQL runs as another user when this runs as root, and must get in.
+    // If this runs as root, PostgreSQL runs as another user and must be able to enter.
     let open = fs::Permissions::from_mode(0o755);
     if let Some(path) = keep {
         if !path.exists() {
@@ -176,7 +176,7 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
     Ok((new.path().to_owned(), Some(new)))
 }
 
-/// Where a kept demo listened before: its address is the issuer of the users' tokens.
+/// The former address of a kept demo: it is the issuer of the users' tokens.
 fn listen(data_dir: &Path) -> String {
     let env = fs::read_to_string(data_dir.join("demo.env")).unwrap_or_default();
     variable(&env, "TIDEGATE_URL").map_or_else(
@@ -193,7 +193,7 @@ fn wait_for_banner(child: &mut Child) -> Result<()> {
             return Err(format!("the demo ended: {banner}").into());
         }
     }
-    // Kept open, so that the demo can go on writing to it.
+    // Kept open, so that the demo can continue to write to it.
     std::thread::spawn(move || lines.lines().for_each(drop));
     Ok(())
 }
@@ -249,7 +249,7 @@ fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The same connection over the Unix socket, which is what the service uses too.
+/// The same connection over the Unix socket, which the service uses too.
 fn floor_url(url: &str, socket: &str) -> String {
     let (Some((credentials, rest)), false) = (url.rsplit_once('@'), socket.is_empty()) else {
         return url.to_owned();
@@ -265,7 +265,7 @@ fn floor_url(url: &str, socket: &str) -> String {
     format!("{credentials}@/{database}?host={socket}&port={port}")
 }
 
-/// The pgbench beside the running server's binary.
+/// The pgbench of the running server's installation.
 fn pgbench(postmaster: u32) -> Result<PathBuf> {
     let binary = fs::read_link(format!("/proc/{postmaster}/exe"))?;
     let beside = binary.with_file_name("pgbench");
@@ -276,14 +276,14 @@ fn pgbench(postmaster: u32) -> Result<PathBuf> {
     }
 }
 
-/// Asks for a token.
+/// Requests a token.
 pub(crate) async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
     let answer = post(address, path, "", body).await?;
     let token = answer["access_token"].as_str();
     Ok(token.ok_or_else(|| answer.to_string())?.to_owned())
 }
 
-/// Posts a JSON text and reads the answer's.
+/// Posts JSON and reads the response as JSON.
 pub(crate) async fn post(
     address: SocketAddr,
     path: &str,
@@ -293,7 +293,7 @@ pub(crate) async fn post(
     send(address, &format!("POST {path}"), headers, body).await
 }
 
-/// Sends a JSON text with a method and path, and reads the answer's.
+/// Sends JSON with a method and path, and reads the response as JSON.
 pub(crate) async fn send(
     address: SocketAddr,
     method_and_path: &str,

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::accounts::{Tenant, Tokens};
+use crate::accounts::{BenchTenant, Tokens};
 use crate::load::Caller;
 use crate::service::{self, Service, post, send};
 use crate::shape::Shape;
 
 const TABLES: &str = include_str!("../sql/tables.sql");
 const NOTES: &str = include_str!("../sql/notes.sql");
-/// Rows of each user in `bench_notes`; shapes say `own(20)`.
+/// Rows of each user in `bench_notes`; shapes name it in `own(20)`.
 const NOTES_EACH: u32 = 20;
 /// Users of each of many tenants.
 const USERS_OF_TENANT: u32 = 3;
 const OWNER_PASSWORD: &str = "bench-owner-1";
 
-/// Who can send requests.
+/// The callers.
 #[derive(Debug)]
 pub(crate) struct People {
     /// The demo's tenant.
-    pub(crate) tenant: Tenant,
+    pub(crate) tenant: BenchTenant,
     /// The default user.
     pub(crate) guest: Caller,
     /// Its sub-users.
@@ -31,7 +31,7 @@ pub(crate) struct People {
     pub(crate) of_tenants: Arc<[Caller]>,
 }
 
-/// Makes the tables and the methods of the shapes.
+/// Creates the tables and methods of the shapes.
 pub(crate) async fn tables(service: &Service, shapes: &[Shape]) -> Result<()> {
     let client = service.client().await?;
     let made = client.query_one("select to_regclass('public.bench_notes') is not null", &[]);
@@ -47,7 +47,7 @@ pub(crate) async fn tables(service: &Service, shapes: &[Shape]) -> Result<()> {
     Ok(())
 }
 
-/// Makes a method of the owner, or changes the one that a kept folder has.
+/// Creates a method of the owner, or changes that of a kept folder.
 async fn define(service: &Service, method: &Value) -> Result<()> {
     let authorization = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let body = json!([method]).to_string();
@@ -66,9 +66,9 @@ async fn define(service: &Service, method: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Makes the users and tenants that the cases need.
+/// Creates the users and tenants that the cases need.
 pub(crate) async fn people(service: &Service, users: u32, tenants: u32) -> Result<People> {
-    let tenant = Tenant {
+    let tenant = BenchTenant {
         address: service.address,
         name: "demo".to_owned(),
         client: "demo-app".to_owned(),
@@ -121,7 +121,7 @@ fn notes_of(tenant: &str, users: u32) -> String {
     )
 }
 
-/// A tenant of its own with a table of notes and its users.
+/// A tenant with a table of notes and its users.
 async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Result<Vec<Caller>> {
     let name = format!("bench_{number:04}");
     let client = format!("{name}-app");
@@ -136,7 +136,7 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
         create_tenant(service, &name, &client)?;
         service::token(service.address, "/api/v4/oauth", &sign_in).await?
     };
-    let tenant = Tenant {
+    let tenant = BenchTenant {
         address: service.address,
         name: name.clone(),
         client,
@@ -156,13 +156,13 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
     Ok(made.callers)
 }
 
-/// The statements of a text without `;` in its values and with comments only in lines of their own.
+/// The statements of a text that has no `;` in its values, and comments only in separate lines.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let statements = text.split(';').map(str::trim);
     statements.filter(|statement| !statement.is_empty())
 }
 
-/// Makes a tenant and its client by the command line, as an operator does.
+/// Creates a tenant and its client with the command line, as an operator does.
 fn create_tenant(service: &Service, name: &str, client: &str) -> Result<()> {
     let password = service.path.join("owner-password");
     std::fs::write(&password, OWNER_PASSWORD)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) struct Sample {
     latencies: Vec<Duration>,
     elapsed: Duration,
-    /// Requests that were answered with an error.
+    /// Requests with an error response.
     pub(crate) failures: usize,
     /// Seconds of CPU of the service.
     pub(crate) server: f64,
@@ -15,26 +15,26 @@ pub(crate) struct Sample {
     pub(crate) database: f64,
     /// Seconds of CPU of the load generator.
     pub(crate) generator: f64,
-    /// People who signed up meanwhile.
+    /// People who signed up during the slices.
     pub(crate) sign_ups: u32,
     /// Sessions that PostgreSQL started.
     pub(crate) logins: u64,
 }
 
 impl Sample {
-    /// Adds what one slice measured.
+    /// Adds the result of one slice.
     pub(crate) fn add(&mut self, latencies: &[Duration], elapsed: Duration, failures: usize) {
         self.latencies.extend_from_slice(latencies);
         self.elapsed += elapsed;
         self.failures += failures;
     }
 
-    /// To be called when the last slice is in.
+    /// Must be called after the last slice.
     pub(crate) fn sort(&mut self) {
         self.latencies.sort_unstable();
     }
 
-    /// Requests answered a second.
+    /// Requests per second.
     pub(crate) fn rate(&self) -> f64 {
         ratio(self.latencies.len() as f64, self.elapsed.as_secs_f64())
     }
@@ -44,7 +44,7 @@ impl Sample {
         percentile(&self.latencies, share)
     }
 
-    /// Microseconds a request of so many seconds in all.
+    /// Microseconds per request, for a total of `seconds`.
     pub(crate) fn each(&self, seconds: f64) -> f64 {
         ratio(seconds * 1e6, self.latencies.len() as f64)
     }
@@ -57,7 +57,7 @@ pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
     time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
-/// A quotient, and 0 where there is nothing to divide by.
+/// A quotient, or 0 if the divisor is 0.
 pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! The table that is printed.
+//! The output table.
 
 use crate::shape::header::Door;
 use crate::statistics::{Sample, ratio};
@@ -18,10 +18,10 @@ const COLUMNS: [&str; 11] = [
     "logins",
 ];
 
-/// How the table looks.
+/// The form of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
-    /// As Markdown rather than in aligned columns.
+    /// As Markdown instead of aligned columns.
     pub(crate) markdown: bool,
     /// With the columns of another server.
     pub(crate) peer: bool,
@@ -109,7 +109,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// What was meant, and whether it is so.
+/// The aim, marked if it was missed.
 fn aim(aim: Option<f64>, reached: Option<f64>) -> String {
     match (aim, reached) {
         (Some(aim), Some(reached)) if reached < aim => format!("< {aim:.2}"),

@@ -1,37 +1,37 @@
-//! A shape asked by one door and by some callers.
+//! A shape, the endpoint of its requests, and their callers.
 
 use crate::accounts::name;
 use crate::arguments::Arguments;
 use crate::shape::Shape;
-use crate::shape::header::{Asked, Callers, Door};
+use crate::shape::header::{Callers, Door, VariantSpec};
 
 /// One row of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
-    /// What it is called in the table.
+    /// Its name in the table.
     pub(crate) name: String,
-    /// Where its requests go.
+    /// The endpoint.
     pub(crate) door: Door,
-    /// Who sends them.
+    /// The callers.
     pub(crate) callers: Callers,
     /// Sub-users that it needs.
     pub(crate) users: u32,
-    /// The least ratio that is meant.
+    /// The least ratio to reach.
     pub(crate) aim: Option<f64>,
 }
 
 impl Variant {
-    /// Whether the other one is the one user to whom this one's many users are compared.
+    /// Whether `other` is the single user with which this variant's many users are compared.
     pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
         let many = self.users > 1 || self.callers == Callers::Tenants;
         many && self.door == other.door && other.callers == Callers::One
     }
 }
 
-/// The variants of a shape that are wanted, with those that they are compared to.
+/// The selected variants of a shape, with those that they are compared with.
 pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let mut all = Vec::new();
-    for &Asked { door, callers, aim } in &shape.header.variants {
+    for &VariantSpec { door, callers, aim } in &shape.header.variants {
         for users in numbers(callers, arguments) {
             let who = who(callers, users, arguments.tenants);
             let name = format!("{}, {}, {who}", shape.header.name, door.name());
@@ -49,14 +49,14 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let compared = |one: &Variant| compared.iter().any(|many| many.is_compared_to(one));
     all.retain(|variant| wanted(variant) || compared(variant));
     let alone = all.iter().all(|variant| variant.callers == Callers::One);
-    // One user to whom nothing is compared and that has no floor says nothing.
+    // A single user that is not compared and has no floor shows nothing.
     if alone && shape.script().is_none() {
         all.clear();
     }
     all
 }
 
-/// How many sub-users there are to be, for each row.
+/// The number of sub-users of each row.
 fn numbers(callers: Callers, arguments: &Arguments) -> Vec<u32> {
     match callers {
         Callers::Tenants if arguments.tenants == 0 => vec![],

@@ -1,4 +1,4 @@
-//! What `tidegate tenant adopt` shows before it does anything.
+//! The SQL that `tidegate tenant adopt` shows before it changes anything.
 
 use crate::operator::Operator;
 

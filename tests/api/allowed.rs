@@ -1,5 +1,5 @@
-//! What a person allowed on a page and nobody has redeemed yet (API.md, "Signing in with a
-//! browser"), against the real server.
+//! Codes and devices that a person has allowed on a page and that are not redeemed yet (API.md,
+//! "Signing in with a browser"), against the real server.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::service::demo;
 const CLIENT: &str = "allowed-app";
 const USER: &str = "allowing";
 
-/// Status of a request of the owner.
+/// The status of a request of the owner.
 async fn owner(method: Method, path: &str, body: &Value) -> u16 {
     let token = demo().token("demo").await;
     let request = demo().request(method, path).bearer_auth(token);
@@ -39,14 +39,14 @@ async fn oauth(path: &str, body: &Value) -> Value {
     request.send().await.unwrap().json().await.unwrap()
 }
 
-/// Lets a browser give a code and allow a device; returns what redeems them.
+/// Gets a code with a browser and allows a device; returns the requests that redeem them.
 async fn allow(browser: &mut Browser<'_>) -> [Value; 2] {
     let page = browser.get(&authorization(CLIENT)).await;
     let answer = match page.status {
         200 => browser.sign_in(&page, USER).await,
         _ => page,
     };
-    let code = answer.told("code");
+    let code = answer.parameter("code");
     assert_eq!(code.len(), 43, "{} {}", answer.location, answer.text);
     let device = oauth("/api/v4/oauth/device", &json!({"client_id": CLIENT})).await;
     let user_code = device["user_code"].as_str().unwrap();
@@ -67,7 +67,7 @@ async fn allow(browser: &mut Browser<'_>) -> [Value; 2] {
     ]
 }
 
-async fn assert_dead(redemptions: &[Value], event: &str) {
+async fn assert_invalid(redemptions: &[Value], event: &str) {
     for body in redemptions {
         let answer = oauth("/api/v4/oauth", body).await;
         assert_eq!(answer["error"], "invalid_grant", "{event}: {body}");
@@ -84,23 +84,23 @@ async fn it_ends_with_the_password_the_user_the_browser_and_the_client() {
     let given = allow(&mut browser).await;
     let password = json!({"password": format!("{USER}1234")});
     assert_eq!(owner(Method::PATCH, &path, &password).await, 303);
-    assert_dead(&given, "a password, though the same").await;
+    assert_invalid(&given, "a password, though the same").await;
 
     let given = allow(&mut browser).await;
     assert_eq!(owner(Method::DELETE, &path, &Value::Null).await, 204);
     new_user().await;
-    assert_dead(&given, "another user of this name").await;
+    assert_invalid(&given, "another user of this name").await;
 
     let given = allow(&mut browser).await;
     let page = browser.get("/signout").await;
     browser.submit(&page, "sign_out", &[]).await;
-    assert_dead(&given, "signed out").await;
+    assert_invalid(&given, "signed out").await;
 
     let given = allow(&mut browser).await;
     let client = format!("/api/v4/clients/{CLIENT}");
     assert_eq!(owner(Method::DELETE, &client, &Value::Null).await, 204);
     new_client().await;
-    assert_dead(&given, "another client of this id").await;
+    assert_invalid(&given, "another client of this id").await;
 
     for body in allow(&mut browser).await {
         let answer = oauth("/api/v4/oauth", &body).await;

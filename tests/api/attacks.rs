@@ -1,13 +1,13 @@
-//! Attacks that were reproduced against shared logins, row by row against `/sql` where each user
-//! has a login of its own (SECURITY.md). The rows that concern what outlives a request stand in
+//! Attacks that were reproduced against shared logins, row by row against `/sql`, where each user
+//! has a login of its own (SECURITY.md). The rows about state that outlives a request are in
 //! `isolation`, those of triggers and functions without definer's rights in `identity`.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{Answer, demo};
+use crate::service::{TextResponse, demo};
 
-/// What leads to another role, wherever it is written.
+/// Statements that switch to another role.
 const ESCAPES: [&str; 6] = [
     "perform set_config('ro'||'le', 'none', true); perform set_config('role', 'demo', true)",
     "perform set_config('session_authorization', 'demo', true)",
@@ -23,7 +23,7 @@ async fn prepare(statements: &[String]) {
     }
 }
 
-/// Checks that a statement of alice's is refused, and that she is herself afterwards.
+/// Checks that a statement of alice's is refused, and that her next one runs as herself.
 async fn alice_stays_alice(q: &str) {
     let (status, error) = demo().refusal("alice", &json!({"q": q})).await;
     assert!(matches!(status, 400 | 403), "{q}: {error}");
@@ -51,7 +51,7 @@ async fn a1_statements_that_change_the_role_are_refused_in_every_company() {
 }
 
 #[tokio::test]
-async fn a2_and_b_no_function_makes_another_role_and_no_table_opens() {
+async fn a2_and_b_no_function_switches_the_role_or_opens_a_table() {
     for escape in ESCAPES {
         alice_stays_alice(&format!("do $$ begin {escape}; end $$")).await;
     }
@@ -70,7 +70,7 @@ async fn a2_and_b_no_function_makes_another_role_and_no_table_opens() {
 }
 
 #[tokio::test]
-async fn a3_a_trigger_makes_nobody_another_role_at_a_write_of_its_victim() {
+async fn a3_a_trigger_does_not_run_as_the_writer_of_the_table() {
     for (place, escape) in ESCAPES.iter().enumerate() {
         let (table, function) = (format!("at_lure_{place}"), format!("at_lure_{place}()"));
         prepare(&[
@@ -153,7 +153,7 @@ async fn d1_what_would_shut_others_out_or_load_code_is_refused() {
     ] {
         for (user, refused) in [(Some("alice"), 403), (None, 401)] {
             let answer = demo().sql(user, &json!({"q": q})).await;
-            // A shared role may not change a role at all.
+            // The default user may not alter a role at all.
             let kind = user.is_none() && q.starts_with("alter role");
             let refused = if kind { 403 } else { refused };
             assert_eq!(answer.status(), refused, "{q}");
@@ -199,7 +199,7 @@ async fn d3_and_d4_the_deadline_is_not_the_callers_to_lift() {
     ] {
         let request = demo().request(Method::POST, "/api/v4/sql");
         let request = request.bearer_auth(&token).header("prefer", "wait=1");
-        let answer = Answer::of(request.json(&body)).await;
+        let answer = TextResponse::of(request.json(&body)).await;
         let error = answer.error();
         assert_eq!(error, (504, "STATEMENT_TIMEOUT".to_owned()), "{body}");
     }
@@ -234,7 +234,7 @@ async fn d5_no_file_no_program_and_no_extension_is_in_reach() {
             let status = answer.status();
             let error: Value = answer.json().await.unwrap();
             let sqlstate = error["sqlstate"].as_str().unwrap_or_default();
-            // What is not installed is as far away as what is not allowed.
+            // A missing extension prevents the attack as well as a missing privilege.
             let absent = ["0A000", "58P01", "42704"].contains(&sqlstate);
             let closed = status == refused && sqlstate == "42501";
             assert!(closed || absent, "{user:?} {q}: {status} {error}");
@@ -242,7 +242,7 @@ async fn d5_no_file_no_program_and_no_extension_is_in_reach() {
     }
 }
 
-/// PostgreSQL cannot be interrupted while it reads a statement or the name of a type.
+/// PostgreSQL cannot be interrupted while it parses a statement or the name of a type.
 #[tokio::test]
 async fn d6_what_postgresql_would_read_for_minutes_is_refused_before() {
     let nested = |depth: usize| format!("{}{}", "/*".repeat(depth), "*/".repeat(depth));
@@ -269,7 +269,8 @@ async fn d6_what_postgresql_would_read_for_minutes_is_refused_before() {
             body["params"] = json!({"x": 1});
         }
         let began = std::time::Instant::now();
-        let answer = Answer::of(demo().request(Method::POST, "/api/v4/sql").json(&body)).await;
+        let answer =
+            TextResponse::of(demo().request(Method::POST, "/api/v4/sql").json(&body)).await;
         assert_eq!(
             answer.error(),
             (400, "INPUT_VALIDATION_ERROR".to_owned()),

@@ -1,10 +1,10 @@
-//! `GET /api/v4/audit`: what happened to whose access.
+//! `GET /api/v4/audit`: the audit log.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::service::{Reply, Service, demo_folder};
+use crate::service::{RestResponse, Service, demo_folder};
 
 struct Log {
     demo: Service,
@@ -12,13 +12,13 @@ struct Log {
 }
 
 impl Log {
-    async fn owner(&self, method: &str, path: &str, body: Value) -> Reply {
+    async fn owner(&self, method: &str, path: &str, body: Value) -> RestResponse {
         self.demo
             .rest_with(Some(&self.owner), (method, path), &body)
             .await
     }
 
-    async fn grant(&self, body: Value) -> Reply {
+    async fn grant(&self, body: Value) -> RestResponse {
         let path = ("POST", "/api/v4/oauth");
         self.demo.rest_with(None, path, &body).await
     }
@@ -38,7 +38,7 @@ fn password(user: &str, password: &str) -> Value {
     })
 }
 
-/// It counts all events of a tenant, hence a demo of its own.
+/// The test counts all events of a tenant, so it has a demo of its own.
 #[tokio::test]
 async fn the_owner_reads_what_happened_page_by_page() {
     let folder = demo_folder();
@@ -65,7 +65,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
     let secretless = json!({"grant_type": "password", "client_id": "demo-server",
         "username": "vera", "password": "vera-12345", "database": "demo"});
     log.grant(secretless).await;
-    // A refresh token that comes back after its successor was used.
+    // A refresh token that is used again after its successor was used.
     let refresh = |token: &Value| {
         let body = json!({"grant_type": "refresh_token", "client_id": "demo-app",
             "refresh_token": token});
@@ -161,7 +161,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
             "actor"
         ]
     );
-    // No secret is in it.
+    // The events contain no secret.
     let text = all.to_string();
     for secret in [
         "vera-12345",
@@ -171,7 +171,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
         assert!(!text.contains(secret));
     }
 
-    // Page by page it is the same.
+    // Reading page by page gives the same events.
     let (mut since, mut ids) = (start.clone(), Vec::new());
     loop {
         let page = log.page(&format!("?since={since}&limit=3")).await;
@@ -186,7 +186,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
     }
     let expected: Vec<_> = events.iter().map(|event| event["id"].clone()).collect();
     assert_eq!(ids, expected);
-    // And from a day or a time on.
+    // Reading from a day or a time on.
     let day = &made["at"].as_str().unwrap()[..10];
     let today = log.page(&format!("?since={day}&limit=1000")).await;
     let today = today["events"].as_array().unwrap();
@@ -203,7 +203,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
     assert!(late.len() < events.len());
 }
 
-/// Many write at once while one reads on: nothing is passed over.
+/// Many requests write events while one client reads page by page: no event is skipped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_beside_many_writers_misses_nothing() {
     let folder = demo_folder();

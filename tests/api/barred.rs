@@ -1,4 +1,4 @@
-//! A user whom an operator keeps out of PostgreSQL (wire.md 1: 28* and 42501 are 403).
+//! A user to whom the operator denies the login to PostgreSQL (wire.md 1: 28* and 42501 are 403).
 
 use serde_json::json;
 use tokio_postgres::error::SqlState;
@@ -17,8 +17,8 @@ async fn ends_sessions(of: &str) {
     .await;
 }
 
-/// Again when somebody else changes rights of the same database or role meanwhile, which PostgreSQL
-/// calls an internal error: "tuple concurrently updated".
+/// Retries if privileges of the same database or role change at the same time, which PostgreSQL
+/// reports as an internal error: "tuple concurrently updated".
 async fn as_administrator(sql: &str) {
     let admin = demo().admin().await;
     eventually("nobody else changes it", || async {
@@ -47,7 +47,7 @@ async fn comes_in_again(name: &str) {
 }
 
 #[tokio::test]
-async fn who_is_kept_out_is_told_so_and_let_in_again() {
+async fn a_locked_out_user_gets_an_error_and_can_be_let_in_again() {
     newcomer("barred").await;
     let cases = [
         (
@@ -69,7 +69,7 @@ async fn who_is_kept_out_is_told_so_and_let_in_again() {
             "grant \"demo/$users\" to \"demo/barred\"",
         ),
     ];
-    // Again, and within the minute in which its password is repaired once.
+    // Twice, the second time within the minute in which a password is repaired only once.
     for (bars, sqlstate, message, lets_in) in cases.into_iter().chain(cases) {
         as_administrator(bars).await;
         ends_sessions("demo/barred").await;
@@ -112,7 +112,7 @@ async fn every_interface_tells_it() {
     comes_in_again("shut").await;
 }
 
-/// A connection that is open ends within a second, without a request.
+/// An open connection is closed within a second, without a request.
 #[tokio::test]
 async fn an_open_connection_of_a_role_ends_with_its_right_to_log_in() {
     newcomer("ended").await;

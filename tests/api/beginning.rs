@@ -1,5 +1,5 @@
-//! With what settings a role's requests begin when these change (wire.md 4: every request starts
-//! from the role's initial session state).
+//! The initial settings of requests after a role's settings were changed (wire.md 4: every request
+//! starts from the role's initial session state).
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::users::owner;
 
 const USER: &str = "resettled";
 
-/// What of `work_mem` requests that come at once and one by one begin with.
+/// The values of `work_mem` in concurrent and in single requests.
 async fn begins_with() -> BTreeSet<String> {
     let q = "select current_setting('work_mem') as mem, pg_sleep(0.02) is null as slept";
     let ask = || demo().rows(USER, q, json!({}));
@@ -50,7 +50,7 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
     assert_eq!(demo.sql(Some(USER), &array).await.status(), 200);
     assert_eq!(begins_with().await, only("11MB"));
 
-    // By another way they count soon, however busy the connections are kept.
+    // Past this node they take effect soon, even if all connections are in use all the time.
     let admin = demo.admin().await;
     let set = format!("alter role \"demo/{USER}\" in database demo set work_mem = '12MB'");
     admin.batch_execute(&set).await.unwrap();
@@ -66,7 +66,7 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
     eventually("it is reset", || async { begins_with().await == before }).await;
 }
 
-/// `ALTER ROLE … SET statement_timeout` is how operators bound callers.
+/// Operators limit callers with `ALTER ROLE … SET statement_timeout`.
 #[tokio::test]
 async fn a_statement_timeout_of_a_role_or_database_counts() {
     let folder = demo_folder();
@@ -84,7 +84,7 @@ async fn a_statement_timeout_of_a_role_or_database_counts() {
         let hint = error["hint"].as_str().unwrap_or_default();
         assert!(hint.contains("statement_timeout"), "{error}");
     }
-    // `Prefer` lowers what the service allows, and the role's own is higher.
+    // `Prefer` lowers the service's deadline; the role's own is longer.
     let token = demo.cached_token("alice").await;
     let request = demo.request(Method::POST, "/api/v4/sql").json(&sleep);
     let request = request.bearer_auth(&token).header("prefer", "wait=1");
@@ -95,7 +95,7 @@ async fn a_statement_timeout_of_a_role_or_database_counts() {
         error["message"],
         "the statement did not end before its deadline"
     );
-    // What one caller sets counts for no other.
+    // A caller's own setting does not affect others.
     let lift = json!({"q": "select set_config('statement_timeout', '0', false)"});
     for _ in 0..3 {
         assert_eq!(demo.sql(None, &lift).await.status(), 200);

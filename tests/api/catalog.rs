@@ -1,4 +1,4 @@
-//! The catalog that requests work with follows the database.
+//! The cached catalog follows changes of the database.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::{demo, eventually};
 
-/// A change is there within a second; the rest is for a machine that runs many tests.
+/// A change takes effect within a second; the rest is for a busy machine.
 const SOON: Duration = Duration::from_secs(8);
 
 async fn tables(user: Option<&str>) -> Vec<String> {
@@ -22,7 +22,7 @@ async fn tables(user: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// Asks until the table is seen (or not seen any more).
+/// Queries until the table exists, or until it no longer does.
 async fn until(user: Option<&str>, table: &str, seen: bool) {
     let began = Instant::now();
     while tables(user).await.iter().any(|name| name == table) != seen {
@@ -35,7 +35,7 @@ async fn until(user: Option<&str>, table: &str, seen: bool) {
 }
 
 #[tokio::test]
-async fn a_definition_by_somebody_else_is_there_soon() {
+async fn a_definition_past_the_node_takes_effect_soon() {
     let admin = demo().admin().await;
     tables(Some("demo")).await;
     let sql = "create table c_elsewhere (id int); alter table c_elsewhere owner to demo";
@@ -46,7 +46,7 @@ async fn a_definition_by_somebody_else_is_there_soon() {
 }
 
 #[tokio::test]
-async fn a_grant_and_a_membership_by_somebody_else_are_there_soon() {
+async fn a_grant_and_a_membership_past_the_node_take_effect_soon() {
     let admin = demo().admin().await;
     let sql = "create table c_granted (id int); create table c_group (id int); \
                create role c_readers; grant select on c_group to c_readers";
@@ -97,7 +97,7 @@ async fn a_definition_through_this_node_is_there_at_once() {
     }
 }
 
-/// What only the database can tell of: definitions by functions and triggers.
+/// Definitions by functions and triggers, of which only the database can notify.
 #[tokio::test]
 async fn a_definition_by_code_that_a_statement_runs_is_there_at_once() {
     let demo = demo();
@@ -126,7 +126,7 @@ async fn a_definition_by_code_that_a_statement_runs_is_there_at_once() {
                      where datname = 'demo' and query = 'LISTEN tidegate_catalog'";
     for number in 0..6 {
         if number == 3 {
-            // From here on the database tells; before, nobody may know whether it does.
+            // From here on the database notifies; before that, the node may still be polling.
             eventually("the node listens", || async {
                 let row = admin.query_one(listening, &[]).await.unwrap();
                 row.get::<_, i64>(0) > 0
@@ -159,7 +159,7 @@ async fn readiness_tells_of_the_catalog() {
     assert_eq!(checks["catalog"], "ok");
 }
 
-/// A node of two listens in four databases; the others are polled in turn.
+/// A node of two listens in four databases and polls the others in turn.
 #[tokio::test]
 async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
     let operator = operator().await;
@@ -187,7 +187,7 @@ async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
         let answer = node.client.get(&url).bearer_auth(token).send().await;
         answer.unwrap().text().await.unwrap().contains(table)
     };
-    // The first answer makes each schema one that is in use.
+    // The first response puts each schema in use.
     for (_, _, token) in &tenants {
         assert!(!knows(token, "orders").await);
     }
@@ -206,7 +206,7 @@ async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
     }
 }
 
-/// Without an event trigger a change is noticed by looking.
+/// Without an event trigger the node finds changes by polling.
 #[tokio::test]
 async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     let mut operator = Operator::new().await;
@@ -240,7 +240,8 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     while !knows("orders").await {
         assert!(began.elapsed() < SOON, "it was never noticed");
     }
-    // What a statement calls is noticed at once: by now it is known that the database tells nothing.
+    // A definition by a called function takes effect at once, because the node knows by now that
+    // the database does not notify.
     let own = async |q: String| {
         let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
         assert_eq!(status, 200, "{answer}");
@@ -263,9 +264,9 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     node.stop();
 }
 
-/// GraphQL follows as soon.
+/// GraphQL follows as fast.
 #[tokio::test]
-async fn a_definition_by_somebody_else_is_in_graphql_soon() {
+async fn a_definition_past_the_node_is_in_graphql_soon() {
     let admin = demo().admin().await;
     graphql::data("demo", "{ __typename }", json!({})).await;
     for (sql, query) in [
@@ -295,7 +296,7 @@ async fn a_definition_by_somebody_else_is_in_graphql_soon() {
     }
 }
 
-/// Of two users and the default user exactly those see a table, and its columns, that may.
+/// Of two users and the default user, only those with privileges see a table and its columns.
 #[tokio::test]
 async fn a_grant_through_this_node_counts_for_the_next_answer_of_those_who_have_it() {
     const USERS: [Option<&str>; 3] = [Some("alice"), Some("c_bob"), None];
@@ -354,9 +355,9 @@ async fn a_grant_through_this_node_counts_for_the_next_answer_of_those_who_have_
     run("drop table c_rights").await;
 }
 
-/// A schema that cannot be loaded again stays as it was, and that is told.
+/// A schema that cannot be loaded again stays as it was, and `/readyz` reports it.
 #[tokio::test]
-async fn a_catalog_that_cannot_be_loaded_is_kept_and_told() {
+async fn a_catalog_that_cannot_be_loaded_is_kept_and_reported() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
@@ -376,7 +377,7 @@ async fn a_catalog_that_cannot_be_loaded_is_kept_and_told() {
         let answer: Value = answer.json().await.unwrap();
         (status, answer["checks"]["catalog"].clone())
     };
-    // Comments are a part of every document, and nothing else needs them.
+    // Only the documents of the catalog read comments, so locking their table blocks nothing else.
     let holder = operator.root("shop").await;
     let lock = "BEGIN; LOCK TABLE pg_catalog.pg_description";
     holder.batch_execute(lock).await.unwrap();

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::operator::{Operator, text, tidegate};
 
-/// The exit code and the standard error of a command without surroundings.
+/// The exit code and the standard error of a command without an environment.
 fn refusal(arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
     let mut command = tidegate(arguments);
     let output = command

@@ -1,12 +1,12 @@
-//! `/api/v4/clients` (wire.md 1 and 3): registering, showing, changing and dropping applications.
+//! `/api/v4/clients` (wire.md 1 and 3): registering, showing, changing and dropping OAuth clients.
 
 use serde_json::{Value, json};
 
-use crate::service::{Reply, demo};
+use crate::service::{RestResponse, demo};
 
 const URI: &str = "https://app.example/callback";
 
-async fn owner(method: &str, path: &str, body: Value) -> Reply {
+async fn owner(method: &str, path: &str, body: Value) -> RestResponse {
     demo().rest(Some("demo"), (method, path), &body).await
 }
 
@@ -107,7 +107,7 @@ async fn several_are_made_shown_changed_and_dropped_at_once() {
     let shown = owner("GET", both, Value::Null).await;
     assert_eq!(shown.body[1]["description"], "one of two");
 
-    // One that is not there leaves the others alone.
+    // If one does not exist, the others are not dropped.
     let partly = owner("DELETE", &format!("{both},nowhere"), Value::Null).await;
     assert_eq!(partly.status, 404);
     assert_eq!(owner("GET", both, Value::Null).await.status, 200);
@@ -127,7 +127,7 @@ async fn an_array_of_one_is_answered_by_an_array() {
     assert_eq!(one.len(), 1, "{made:?}");
     assert_eq!(one[0]["id"], "alone");
     assert!(one[0]["secret"].is_string(), "{made:?}");
-    // What a change says is said of every client that the path names: it is no array.
+    // A change applies to every client in the path, so an array is refused.
     let refused = owner("PATCH", "/api/v4/clients/alone", json!([{"name": "Other"}])).await;
     let (status, code, _) = refused.error();
     assert_eq!(
@@ -217,7 +217,7 @@ async fn a_rotated_secret_and_the_one_before_it_work() {
     assert_eq!(guest_token("rotated", Some(&second)).await.0, 201);
     assert_eq!(guest_token("rotated", Some(&first)).await.0, 401);
 
-    // To public and back: the old secrets are dead, a new one is given.
+    // To public and back: the old secrets are invalid, a new one is created.
     assert_eq!(
         owner("PATCH", path, json!({"public": true})).await.status,
         303
@@ -381,7 +381,7 @@ async fn clients_are_the_owners() {
         let refused = demo().rest(Some("alice"), (method, path), &body).await;
         assert_eq!(refused.error().0, 403, "{method} {path}");
         assert_eq!(refused.error().1, "INSUFFICIENT_PRIVILEGES");
-        // The demo has a default user, and yet nobody manages anything without a token.
+        // The demo has a default user, but management needs a token.
         let stranger = demo().rest(None, (method, path), &body).await;
         assert_eq!(stranger.error().0, 401, "{method} {path}");
         assert_eq!(stranger.error().1, "MISSING_TOKEN");

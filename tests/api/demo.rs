@@ -1,4 +1,4 @@
-//! `tidegate demo` as a newcomer meets it.
+//! `tidegate demo`, as a new user runs it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::process::{Process, Said};
+use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, Service, demo, demo_folder, eventually};
 
-/// Runs a demo that must not start.
+/// Runs a demo that must refuse to start.
 fn refusal(arguments: &[&str]) -> (i32, String) {
     let output: Output = Command::new(BINARY)
         .arg("demo")
@@ -24,7 +24,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
     )
 }
 
-/// Starts a demo and returns its banner, which must come in time even on a busy machine.
+/// Starts a demo and returns its banner, with a deadline for a busy machine.
 fn start(arguments: &[&str]) -> (Process, String) {
     let child = Command::new(BINARY)
         .args(["demo", "--listen", "127.0.0.1:0"])
@@ -33,7 +33,7 @@ fn start(arguments: &[&str]) -> (Process, String) {
         .stdout(Stdio::piped())
         .spawn();
     let mut child = Process(child.unwrap());
-    let banner = Said::of(child.0.stdout.take().unwrap()).wait_for("Ctrl-C");
+    let banner = ProcessOutput::of(child.0.stdout.take().unwrap()).wait_for("Ctrl-C");
     (child, banner)
 }
 
@@ -50,7 +50,7 @@ fn stop(mut child: Process, signal: &str) {
 }
 
 #[test]
-fn it_listens_beyond_loopback_only_when_told_to() {
+fn listening_beyond_loopback_needs_insecure_http() {
     let folder = demo_folder();
     let path = folder.path().join("demo");
     let (code, message) = refusal(&[
@@ -61,7 +61,7 @@ fn it_listens_beyond_loopback_only_when_told_to() {
     ]);
     assert_eq!(code, 2);
     assert!(
-        message.contains("everybody knows the demo's passwords"),
+        message.contains("the demo's passwords are public"),
         "{message}"
     );
     assert!(message.contains("--insecure-http"), "{message}");
@@ -93,7 +93,7 @@ fn a_second_demo_on_the_same_port_or_folder_gets_one_message() {
 }
 
 #[test]
-fn a_folder_of_somebody_elses_is_left_alone() {
+fn a_folder_with_other_files_is_left_alone() {
     let folder = demo_folder();
     let key = folder.path().join("master.key");
     std::fs::write(&key, "precious").unwrap();
@@ -105,7 +105,7 @@ fn a_folder_of_somebody_elses_is_left_alone() {
     assert_eq!(std::fs::read_to_string(&key).unwrap(), "precious");
 }
 
-/// Runs the five commands of the banner as printed.
+/// Runs the five commands in the banner as printed.
 fn paste(banner: &str) {
     let commands = banner.lines().filter_map(|line| line.strip_prefix("  "));
     let commands = commands.filter(|line| line.starts_with("curl ") || line.starts_with("TOKEN="));
@@ -135,7 +135,7 @@ fn paste(banner: &str) {
     );
 }
 
-/// The answer to a question about what was pasted.
+/// The playlists that the commands created.
 fn pasted_playlists(folder: &Path) -> String {
     let env = std::fs::read_to_string(folder.join("demo.env")).unwrap();
     let url = env
@@ -154,7 +154,7 @@ fn pasted_playlists(folder: &Path) -> String {
 }
 
 #[test]
-fn its_banner_can_be_pasted_and_its_data_stays_until_told_otherwise() {
+fn the_commands_of_the_banner_work_and_data_stays_until_fresh() {
     let folder = demo_folder();
     let path = folder.path().join("demo");
     let data = ["--data-dir", path.to_str().unwrap()];
@@ -276,7 +276,7 @@ async fn its_issuer_is_the_address_on_which_it_listens() {
     assert_eq!(metadata["issuer"], demo.url.as_str());
 }
 
-/// The demo's tables; other tests make more beside them.
+/// The demo's tables; other tests create more.
 const TABLES: &str = "('artists', 'albums', 'tracks', 'venues', 'concerts', 'playlists', \
                       'playlist_tracks', 'notes')";
 
@@ -323,7 +323,7 @@ async fn its_tables_have_these_columns() {
 }
 
 #[tokio::test]
-async fn alice_and_strangers_read_everything_and_alice_writes_three_tables() {
+async fn alice_and_anonymous_callers_read_everything_and_alice_writes_three_tables() {
     let q = format!(
         "select c.relname::text as name, has_table_privilege(r.oid, c.oid, 'SELECT') as reads, \
          has_table_privilege(r.oid, c.oid, 'INSERT') as inserts, \

@@ -1,4 +1,4 @@
-//! What `tidegate doctor` says about the master key and the tenants.
+//! The findings of `tidegate doctor` about the master key and the tenants.
 
 use crate::operator::{Operator, text};
 
@@ -19,14 +19,14 @@ async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
     std::fs::write(&wrong, "secret\n").unwrap();
     let (code, said) = doctor(wrong.to_str().unwrap());
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("holds no master key"), "{said}");
+    assert!(said.contains("contains no master key"), "{said}");
     let right = operator.folder.path().join("master.key");
     let (_, said) = doctor(right.to_str().unwrap());
     assert!(
-        said.contains("ok       no control database that could be read knows another master key"),
+        said.contains("ok       no readable control database has another master key"),
         "{said}"
     );
-    // One that is well formed and another than the control database was set up with.
+    // A valid key, but another one than the control database was created with.
     operator.succeeds(&["tenant", "list"], "");
     let (code, said) = doctor(right.to_str().unwrap());
     assert_eq!(code, Some(0), "{said}");

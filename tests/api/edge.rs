@@ -1,5 +1,4 @@
-//! What the edge of a node holds back, whom it lets read, and what it tells a collector (wire.md 1
-//! and 9).
+//! Limits of a node, CORS, and the spans that it sends to a collector (wire.md 1 and 9).
 
 use std::time::Duration;
 
@@ -9,18 +8,18 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
-use crate::service::{Answer, PATIENCE, Service, demo, demo_folder, eventually};
+use crate::service::{PATIENCE, Service, TextResponse, demo, demo_folder, eventually};
 
-/// Long enough for an answer that is not held back.
+/// Long enough for a response that is not delayed.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// Asks on a connection that stays open.
+/// Sends a request on a connection that stays open.
 async fn ask_health(stream: &mut TcpStream) {
     let request = b"GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n";
     stream.write_all(request).await.unwrap();
 }
 
-/// Reads the answer.
+/// Reads the response.
 async fn health(stream: &mut TcpStream) {
     let mut answer = Vec::new();
     while !answer.ends_with(br#"{"status":"ok"}"#) {
@@ -48,7 +47,7 @@ async fn connections_beyond_the_limit_wait_until_another_one_ends() {
     ask_health(&mut third).await;
     let early = tokio::time::timeout(AT_ONCE, third.read_u8()).await;
     assert!(early.is_err(), "the third was served beside two");
-    // Those that are in go on.
+    // Connections that were accepted before still work.
     let [mut first, second] = held;
     ask_health(&mut first).await;
     health(&mut first).await;
@@ -78,19 +77,22 @@ async fn what_all_requests_hold_has_a_limit_and_origins_are_those_of_the_setting
     };
     let long = json!({"q": "select length(:v) as n", "params": {"v": "x".repeat(3 << 20)}});
     for body in [rows(5_000), long] {
-        let refused = Answer::of(sql(body)).await;
+        let refused = TextResponse::of(sql(body)).await;
         assert_eq!(refused.error(), (429, "TOO_MANY_REQUESTS".to_owned()));
         assert_eq!(refused.header("retry-after"), "1");
     }
-    // What was held has come back, and what is streamed holds nothing.
-    assert_eq!(Answer::of(sql(rows(900))).await.status, 200);
+    // The memory was freed, and a streamed response takes none.
+    assert_eq!(TextResponse::of(sql(rows(900))).await.status, 200);
     let mut streamed = rows(5_000);
     streamed["output_format"] = "ndjson".into();
-    assert_eq!(Answer::of(sql(streamed)).await.text.lines().count(), 5_000);
+    assert_eq!(
+        TextResponse::of(sql(streamed)).await.text.lines().count(),
+        5_000
+    );
 
     let of = async |origin: &str| {
         let request = sql(rows(1)).header("origin", origin);
-        let answer = Answer::of(request).await;
+        let answer = TextResponse::of(request).await;
         let mut varies = answer.headers.get_all("vary").iter();
         assert!(varies.any(|by| by == "Origin"), "{:?}", answer.headers);
         let allowed = answer.header("access-control-allow-origin").to_owned();
@@ -106,7 +108,7 @@ async fn what_all_requests_hold_has_a_limit_and_origins_are_those_of_the_setting
     let preflight = preflight
         .header("origin", "https://three.example")
         .header("access-control-request-method", "POST");
-    let preflight = Answer::of(preflight).await;
+    let preflight = TextResponse::of(preflight).await;
     assert_eq!(preflight.status, 204);
     assert_eq!(preflight.header("access-control-allow-origin"), "");
 }
@@ -118,7 +120,7 @@ async fn pages_of_any_origin_may_call_where_nothing_is_set() {
         let request = request
             .header("origin", "https://app.example")
             .header("access-control-request-method", "POST");
-        Answer::of(request).await
+        TextResponse::of(request).await
     };
     let preflight = ask(Method::OPTIONS, "/api/v4/sql").await;
     assert_eq!((preflight.status, &*preflight.text), (204, ""));
@@ -134,7 +136,7 @@ async fn pages_of_any_origin_may_call_where_nothing_is_set() {
         );
         assert_eq!(answer.header("access-control-allow-credentials"), "");
     }
-    // What people see is nothing for other pages.
+    // Pages of other origins must not read these pages.
     for page in ["/auth", "/device", "/signup", "/signout"] {
         for method in [Method::GET, Method::OPTIONS] {
             let answer = ask(method, page).await;
@@ -145,7 +147,7 @@ async fn pages_of_any_origin_may_call_where_nothing_is_set() {
 }
 
 #[tokio::test]
-async fn what_takes_longer_than_a_node_may_drain_is_cancelled() {
+async fn a_request_that_outlasts_drain_timeout_is_cancelled() {
     let operator = operator().await;
     let client = Client::builder().timeout(PATIENCE).build().unwrap();
     let flags = ["--drain-timeout", "1s"];
@@ -222,7 +224,7 @@ async fn a_collector_gets_the_spans_of_requests() {
     node.stop();
 }
 
-/// The body of a post, which it accepts.
+/// Accepts a POST and returns its body.
 #[cfg(feature = "otlp")]
 async fn collected(mut stream: TcpStream) -> String {
     let mut text = String::new();
@@ -244,14 +246,14 @@ async fn collected(mut stream: TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn what_holds_too_much_is_told_in_the_form_of_its_path() {
+async fn an_exhausted_memory_budget_is_reported_in_the_form_of_the_path() {
     let folder = demo_folder();
     let settings = [("TIDEGATE_MEMORY_LIMIT", "2MiB")];
     let demo = Service::start_with(folder.path().to_str().unwrap(), &[], &settings);
     let long = "x".repeat(3 << 20);
     let query = json!({"query": "{ __typename }", "variables": {"v": long}});
     let request = demo.request(Method::POST, "/api/graphql/schema/public");
-    let refused = Answer::of(request.json(&query)).await;
+    let refused = TextResponse::of(request.json(&query)).await;
     assert_eq!(refused.status, 429, "{:.200}", refused.text);
     assert_eq!(refused.header("retry-after"), "1");
     let told = refused.json();
@@ -259,7 +261,7 @@ async fn what_holds_too_much_is_told_in_the_form_of_its_path() {
     assert_eq!(told.get("success"), None, "{told}");
     let call = json!({"jsonrpc": "2.0", "method": "none", "params": {"v": long}, "id": 1});
     for path in ["/api/v4/call", "/api/v4/rpc"] {
-        let refused = Answer::of(demo.request(Method::POST, path).json(&call)).await;
+        let refused = TextResponse::of(demo.request(Method::POST, path).json(&call)).await;
         assert_eq!(refused.error(), (429, "TOO_MANY_REQUESTS".to_owned()));
         assert_eq!(refused.header("retry-after"), "1", "{path}");
     }

@@ -1,5 +1,5 @@
-//! Nobody learns which users there are, neither by what is answered nor by how long it takes
-//! (wire.md 3: "same text, same time").
+//! Responses do not reveal which users exist, neither by their text nor by their time (wire.md 3:
+//! "same text, same time").
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::pages::{Browser, CALLBACK, authorization, encoded};
-use crate::service::{Answer, Service, demo_folder};
+use crate::service::{Service, TextResponse, demo_folder};
 
-/// Who cannot sign in: nobody of this name, a wrong password, a user that is not meant to sign in.
-const STRANGERS: [&str; 3] = ["nobody", "alice", "guest"];
+/// Sign-ins that fail: an unknown user, a wrong password, a user without a password.
+const USERS_WITHOUT_SIGN_IN: [&str; 3] = ["nobody", "alice", "guest"];
 
-/// How many passwords the node has hashed or checked.
+/// The number of passwords that the node has hashed or checked.
 async fn hashes(service: &Service) -> u64 {
-    let metrics = Answer::of(service.request(Method::GET, "/metrics")).await;
+    let metrics = TextResponse::of(service.request(Method::GET, "/metrics")).await;
     let name = "tidegate_password_hashes_total ";
     let line = metrics
         .text
@@ -23,25 +23,25 @@ async fn hashes(service: &Service) -> u64 {
     line.expect("the metric is there").parse().unwrap()
 }
 
-async fn at_token_endpoint(service: &Service, user: &str) -> Answer {
+async fn at_token_endpoint(service: &Service, user: &str) -> TextResponse {
     let body = json!({
         "grant_type": "password", "username": user, "password": "wrong-password",
         "database": "demo", "client_id": "demo-app",
     });
-    Answer::of(service.request(Method::POST, "/api/v4/oauth").json(&body)).await
+    TextResponse::of(service.request(Method::POST, "/api/v4/oauth").json(&body)).await
 }
 
-/// What a person reads: a page without what its form holds for the next attempt.
+/// The visible text of a page, without the hidden fields of its form.
 fn readable(page: &str, user: &str) -> String {
     page.replace(user, "USER")
 }
 
 #[tokio::test]
-async fn a_refused_sign_in_costs_and_says_the_same_for_everybody() {
+async fn a_failed_sign_in_has_the_same_cost_and_text_for_all_users() {
     let folder = demo_folder();
     let service = Service::start(folder.path().to_str().unwrap(), &[]);
     let mut answers = Vec::new();
-    for user in STRANGERS {
+    for user in USERS_WITHOUT_SIGN_IN {
         let before = hashes(&service).await;
         let answer = at_token_endpoint(&service, user).await;
         assert_eq!(hashes(&service).await - before, 1, "{user} at the endpoint");
@@ -56,7 +56,7 @@ async fn a_refused_sign_in_costs_and_says_the_same_for_everybody() {
     for path in [authorization("demo-app"), "/account".to_owned()] {
         let page = browser.get(&path).await;
         let mut answers = Vec::new();
-        for user in STRANGERS {
+        for user in USERS_WITHOUT_SIGN_IN {
             let before = hashes(&service).await;
             let fields = [
                 ("username", user),
@@ -73,10 +73,10 @@ async fn a_refused_sign_in_costs_and_says_the_same_for_everybody() {
             "{answers:?}"
         );
     }
-    // By the clock too, where a hash that is left out would be a hundred times faster.
+    // Also by the time: a response without a hash would be a hundred times faster.
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..5 {
-        for (user, times) in STRANGERS.iter().zip(&mut times) {
+        for (user, times) in USERS_WITHOUT_SIGN_IN.iter().zip(&mut times) {
             let started = Instant::now();
             at_token_endpoint(&service, user).await;
             times.push(started.elapsed());
@@ -120,7 +120,7 @@ async fn a_taken_name_costs_as_much_as_a_free_one() {
         assert_eq!(answer.status, status, "{name}: {}", answer.text);
         assert_eq!(hashes(&service).await - before, 1, "{name}");
     }
-    // Without SMTP the page for forgotten passwords asks for no name at all.
+    // Without SMTP the page for forgotten passwords does not ask for a name.
     let page = browser.get("/reset").await;
     assert_eq!(page.status, 200);
     assert!(!page.text.contains("name=\"username\""), "{}", page.text);

@@ -1,5 +1,4 @@
-//! What breaks around the service, and what it does then. Each test that breaks something has a
-//! demo of its own.
+//! Faults around the service. Each test that breaks something has a demo of its own.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::service::{PATIENCE, Service, demo, demo_folder, eventually};
 
-/// A value of the startup packet wins over the settings that a role has made for itself.
+/// A parameter of the startup packet takes precedence over a role's own settings.
 #[tokio::test]
 async fn settings_of_its_own_keep_no_role_out() {
     let folder = demo_folder();
@@ -67,7 +66,7 @@ async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     }
     let q = "select count(*)::int as n from f_load";
     let rows = demo.rows("demo", q, json!({})).await;
-    // Every acknowledged row is there; an unanswered one may be there too.
+    // Every acknowledged row exists; rows without a response may exist too.
     let stored = usize::try_from(rows["data"][0]["n"].as_u64().unwrap()).unwrap();
     let unanswered = unavailable.load(Ordering::Relaxed);
     assert!(
@@ -76,8 +75,8 @@ async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     );
 }
 
-/// Kills a backend, whereupon PostgreSQL ends all of them and starts anew. Returns when it has
-/// ended them, a statement in flight with its answer among them.
+/// Kills a backend, so that PostgreSQL ends all of them and restarts. Returns when they have ended,
+/// including one with a statement in progress.
 async fn crash(demo: &Arc<Service>) {
     let (witness, ended) = session(demo).await;
     let (victim, _) = session(demo).await;
@@ -101,7 +100,8 @@ async fn crash(demo: &Arc<Service>) {
     assert_eq!(answer.expect("a request hung").unwrap(), 503);
 }
 
-/// A session of the administrator, as soon as PostgreSQL takes one, and what waits for its end.
+/// A session of the administrator, as soon as PostgreSQL accepts one, and the task of its
+/// connection.
 async fn session(demo: &Service) -> (tokio_postgres::Client, tokio::task::JoinHandle<()>) {
     loop {
         let connected = tokio_postgres::connect(&demo.database_url, tokio_postgres::NoTls).await;
@@ -116,8 +116,8 @@ async fn session(demo: &Service) -> (tokio_postgres::Client, tokio::task::JoinHa
     }
 }
 
-/// Writes rows until told to stop; returns how many were acknowledged. An answer that does not
-/// come is an error of the client, which has patience for a minute.
+/// Writes rows until it is stopped; returns how many were acknowledged. A missing response is an
+/// error of the client, whose timeout is a minute.
 async fn load(
     demo: Arc<Service>,
     worker: i64,
@@ -135,7 +135,7 @@ async fn load(
             503 => {
                 assert!(answer.headers().contains_key("retry-after"));
                 let error: Value = answer.json().await.unwrap();
-                // A server that takes long to come back keeps requests waiting for a connection.
+                // While the server takes long to restart, requests wait for a connection.
                 let code = error["errorCode"].as_str().unwrap();
                 let known = ["DATABASE_UNAVAILABLE", "POOL_TIMEOUT"];
                 assert!(known.contains(&code), "{error}");
@@ -162,7 +162,7 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
     let body = json!({"q": "select pg_advisory_xact_lock(4712) is not null as held"});
     let mut answers: FuturesUnordered<_> =
         (0..40).map(|_| demo.sql(Some("alice"), &body)).collect();
-    // Four wait for the lock; all others are told that they wait in vain.
+    // Four wait for the lock; all others fail at their deadline.
     for _ in 0..36 {
         let refused = answers.next().await.unwrap();
         assert_eq!(refused.status(), 503);
@@ -263,10 +263,7 @@ async fn a_dropped_database_is_a_clear_answer() {
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     demo.rows("demo", "select 1", json!({})).await;
     let url = demo.database_url.rsplit_once('/').unwrap().0.to_owned() + "/postgres";
-    let (admin, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
+    let admin = tidegate_testkit::connect(&url).await;
     admin
         .batch_execute("drop database demo with (force)")
         .await
@@ -284,7 +281,8 @@ async fn a_dropped_database_is_a_clear_answer() {
     .await;
 }
 
-/// Behind the end of a request a client may send more, which nobody reads before the answer's end.
+/// A client may send more after the end of a request; it is not read before the end of the
+/// response.
 #[tokio::test]
 async fn a_client_that_leaves_with_more_to_say_ends_its_statement() {
     let demo = demo();
@@ -292,7 +290,7 @@ async fn a_client_that_leaves_with_more_to_say_ends_its_statement() {
     let token = demo.cached_token("demo").await;
     let address = demo.url.strip_prefix("http://").unwrap();
     let silent = "select pg_sleep(120) as pipelined";
-    // Rows come at once, and then none for long.
+    // Some rows at once, and then none for a long time.
     let begun = "select repeat('x', 70000) as pipelined from generate_series(1, 3) \
                  union all select pg_sleep(120)::text";
     let active = "select count(*) from pg_stat_activity where state = 'active' and query = $1";

@@ -1,8 +1,8 @@
-//! `tidegate feed status|drop`, beside a node that serves.
+//! `tidegate feed status|drop` while a node runs.
 
 use serde_json::json;
 
-use crate::node::{Node, nobody_reads, operator};
+use crate::node::{Node, no_streams_remain, operator};
 use crate::socket::open_at;
 
 const IDENTITY: &str = "SELECT relreplident::text FROM pg_class WHERE relname = 'orders'";
@@ -51,7 +51,7 @@ async fn what_the_feed_keeps_is_shown_and_dropped() {
     assert_eq!(value(IDENTITY).await, "f", "nothing was dropped");
 
     node.stop();
-    nobody_reads(&operator).await;
+    no_streams_remain(&operator).await;
     let dropped = operator.succeeds(&["feed", "drop", "shop", "--yes"], "");
     for part in [
         "ALTER TABLE ONLY public.orders REPLICA IDENTITY DEFAULT;\n",
@@ -77,7 +77,7 @@ async fn what_the_feed_keeps_is_shown_and_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_lost_its_streams_to_a_drop_says_so_and_goes_on() {
+async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
@@ -89,7 +89,7 @@ async fn a_node_that_lost_its_streams_to_a_drop_says_so_and_goes_on() {
     let first = "INSERT INTO orders VALUES (7, 1)";
     inside.batch_execute(first).await.unwrap();
     assert_eq!(socket.hear().await["type"], "batch");
-    // The node may be back before the command looks again, which then says so.
+    // The node may have opened a new stream before the command checks; the command then reports it.
     let dropped = operator.run(&["feed", "drop", "shop", "--yes", "--end-streams"], "");
     let said = String::from_utf8([dropped.stdout, dropped.stderr].concat()).unwrap();
     let done = said.contains("DROP PUBLICATION tidegate;\n");
@@ -102,9 +102,9 @@ async fn a_node_that_lost_its_streams_to_a_drop_says_so_and_goes_on() {
         "{gap}"
     );
     assert_eq!(gap["reason"], "interrupted", "{gap}");
-    // The node has created what it needs again: a subscriber that is acknowledged now misses nothing.
-    // It may get a `resync` for the end of the streams, which the node can notice after the command
-    // has ended.
+    // The node has created again what it needs, so a new subscriber misses nothing after its
+    // acknowledgement. It may get a `resync`, because the node may notice the end of the streams
+    // only after the command.
     let mut late = open_at(&node.url, &path, &[]).await.unwrap();
     let raw = json!({"type": "subscription", "id": "b", "schema": "public", "rel": "orders"});
     assert_eq!(late.ask(raw).await["type"], "subscription_ack");

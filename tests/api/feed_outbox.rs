@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tidegate_embedded::Shutdown;
 
 use crate::feed_workload::{Dice, TABLES, WRITERS, WorkloadWriter, definition};
-use crate::node::{Node, nobody_reads, operator};
+use crate::node::{Node, no_streams_remain, operator};
 use crate::operator::Operator;
 use crate::service::PATIENCE;
 use crate::socket::{Socket, owner};
@@ -40,7 +40,7 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     assert_eq!(said["checks"]["feed"], "ok", "{said}");
     assert_eq!(said["feed_source"], "outbox", "{said}");
 
-    // Acknowledged means live.
+    // An acknowledged subscription is live.
     let mut root = operator.root("shop").await;
     let mut socket = owner(&node).await;
     let mut cursor = Value::Null;
@@ -62,8 +62,8 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         assert_eq!(end["type"], "complete", "{end}");
     }
 
-    // Restarts of PostgreSQL and of the node. This cluster's writers do not wait until they have
-    // committed for good, and a crash must not take back what was told.
+    // Restarts of PostgreSQL and of the node. The fixture's cluster commits asynchronously, and a
+    // crash must not undo what was delivered.
     let mut socket = owner(&node).await;
     let raw = json!({"type": "subscription", "id": "r", "schema": "public", "rel": "orders"});
     assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
@@ -107,7 +107,7 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     assert_eq!(code, 1);
     assert!(said.contains("is still read"), "{said}");
     node.stop();
-    nobody_reads(&operator).await;
+    no_streams_remain(&operator).await;
     let dropped = operator.succeeds(&drop, "");
     assert_eq!(dropped, "DROP SCHEMA tidegate_outbox CASCADE;\n");
     let left = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal";
@@ -118,8 +118,8 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         .unwrap();
 }
 
-/// What a socket hears of a table, by writer: events of writers that are open at once may be told
-/// in either order.
+/// The events of a table that a socket receives, by writer. Events of concurrent writers may arrive
+/// in any order.
 async fn heard(socket: &mut Socket) -> Vec<Vec<Value>> {
     let mut heard = vec![Vec::new(); WRITERS];
     loop {

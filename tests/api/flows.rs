@@ -14,7 +14,7 @@ async fn post(path: &str, body: &Value) -> Response {
     request.send().await.unwrap()
 }
 
-/// Status and `error` of an answer of the token endpoint; the error is empty on success.
+/// Status and `error` of a response of the token endpoint; the error is empty on success.
 async fn token(body: &Value) -> (u16, String, Value) {
     let answer = post("/api/v4/oauth", body).await;
     assert_eq!(answer.headers()["cache-control"], "no-store");
@@ -43,7 +43,7 @@ pub(crate) async fn client(id: &str, more: Value) -> Value {
     answer.json().await.unwrap()
 }
 
-/// Walks from the sign-in page to the code of a client as alice.
+/// Goes from the sign-in page to the code of a client, as alice.
 async fn code(client_id: &str) -> Page {
     let mut browser = Browser::new(demo());
     let page = browser.get(&authorization(client_id)).await;
@@ -70,10 +70,10 @@ async fn a_code_is_brought_back_and_redeemed_once() {
         answer.location
     );
     assert_eq!(
-        (answer.told("state"), answer.told("iss")),
+        (answer.parameter("state"), answer.parameter("iss")),
         ("xyz".into(), encoded_url(&demo().url))
     );
-    let body = redemption("demo-app", &answer.told("code"));
+    let body = redemption("demo-app", &answer.parameter("code"));
     for (name, value) in [
         (
             "code_verifier",
@@ -124,7 +124,7 @@ fn encoded_url(url: &str) -> String {
 
 #[tokio::test]
 async fn of_ten_parallel_redemptions_exactly_one_succeeds() {
-    let body = redemption("demo-app", &code("demo-app").await.told("code"));
+    let body = redemption("demo-app", &code("demo-app").await.parameter("code"));
     let attempts: Vec<_> = (0..10)
         .map(|_| {
             let body = body.clone();
@@ -142,7 +142,7 @@ async fn of_ten_parallel_redemptions_exactly_one_succeeds() {
         statuses[1..].iter().all(|status| *status == 400),
         "{statuses:?}"
     );
-    // Nine of them were a second use, so that what the one gave is over.
+    // Nine of them used the code again, so the session of the first one has ended.
     let tokens = &answers[0].2;
     let refresh = json!({
         "grant_type": "refresh_token", "client_id": "demo-app",
@@ -157,7 +157,7 @@ async fn of_ten_parallel_redemptions_exactly_one_succeeds() {
 
 #[tokio::test]
 async fn a_confidential_client_proves_itself_for_a_code() {
-    let mut body = redemption("demo-server", &code("demo-server").await.told("code"));
+    let mut body = redemption("demo-server", &code("demo-server").await.parameter("code"));
     assert_eq!(failure(&body).await, (401, "invalid_client".into()));
     body["client_secret"] = json!("demo-server-secret");
     assert_eq!(token(&body).await.0, 200);
@@ -202,15 +202,15 @@ async fn the_authorization_page_answers_each_error_as_it_must() {
     ] {
         let page = browser.get(&bad).await;
         assert_eq!(
-            (page.status, page.told("error")),
+            (page.status, page.parameter("error")),
             (303, error.to_owned()),
             "{bad}"
         );
         assert_eq!(
-            (page.told("state"), page.told("iss")),
+            (page.parameter("state"), page.parameter("iss")),
             ("xyz".into(), encoded_url(&demo().url))
         );
-        assert!(!page.told("error_description").is_empty());
+        assert!(!page.parameter("error_description").is_empty());
     }
     let native = browser.get(&good.replace("5173", "49152")).await;
     assert_eq!(native.status, 200, "a loopback address may have any port");
@@ -222,7 +222,7 @@ async fn the_authorization_page_answers_each_error_as_it_must() {
     let page = browser
         .get(&good.replace("demo-app", "only-password"))
         .await;
-    assert_eq!(page.told("error"), "unauthorized_client");
+    assert_eq!(page.parameter("error"), "unauthorized_client");
 }
 
 #[tokio::test]
@@ -234,10 +234,10 @@ async fn denying_sends_access_denied() {
         .submit(&consent, "decide", &[("decision", "deny")])
         .await;
     assert_eq!(
-        (denied.status, denied.told("error")),
+        (denied.status, denied.parameter("error")),
         (303, "access_denied".into())
     );
-    assert_eq!(denied.told("state"), "xyz");
+    assert_eq!(denied.parameter("state"), "xyz");
 }
 
 #[tokio::test]
@@ -246,10 +246,10 @@ async fn a_signed_in_browser_is_not_asked_again() {
     let mut browser = Browser::new(demo());
     let page = browser.get(&authorization("no-confirm")).await;
     let first = browser.sign_in(&page, "alice").await;
-    assert!(!first.told("code").is_empty());
+    assert!(!first.parameter("code").is_empty());
     let second = browser.get(&authorization("no-confirm")).await;
-    assert!(!second.told("code").is_empty());
-    assert_ne!(first.told("code"), second.told("code"));
+    assert!(!second.parameter("code").is_empty());
+    assert_ne!(first.parameter("code"), second.parameter("code"));
 }
 
 async fn device() -> Value {
@@ -263,7 +263,7 @@ fn poll(device: &Value, name: &str) -> Value {
     json!({"grant_type": name, "client_id": "demo-app", "device_code": device["device_code"]})
 }
 
-/// Decides about a device as alice.
+/// Submits a decision about a device, as alice.
 async fn decide(device: &Value, decision: &str) -> Page {
     let mut browser = Browser::new(demo());
     let complete = device["verification_uri_complete"].as_str().unwrap();
@@ -420,7 +420,7 @@ async fn people_sign_up_where_the_client_allows_it() {
         .await;
     assert_eq!((done.status, &*done.location), (303, CALLBACK));
     let signed_in = browser.get(&authorization("open-house")).await;
-    let body = redemption("open-house", &signed_in.told("code"));
+    let body = redemption("open-house", &signed_in.parameter("code"));
     let (status, _, tokens) = token(&body).await;
     assert_eq!(status, 200, "{tokens}");
     let q = json!({"q": "select current_user::text as role"});

@@ -1,4 +1,4 @@
-//! Signing in with GitHub, against a stand-in that speaks its protocol ("Authorizing OAuth apps",
+//! Signing in with GitHub, against a fake that implements its protocol ("Authorizing OAuth apps",
 //! "REST API endpoints for emails") as strictly as GitHub does.
 
 use std::sync::{Arc, Mutex};
@@ -14,15 +14,15 @@ use crate::service::{Service, demo_folder};
 
 const SECRET: &str = "a secret of GitHub's";
 
-/// A GitHub whose authorization codes are the names of those who sign in.
+/// A fake GitHub whose authorization codes are the names of the people who sign in.
 #[derive(Clone)]
 struct GitHub {
     url: String,
-    /// The bodies that the token endpoint got.
+    /// The bodies that the token endpoint received.
     redeemed: Arc<Mutex<Vec<String>>>,
 }
 
-struct Asked {
+struct ProviderRequest {
     line: String,
     headers: String,
     body: String,
@@ -57,8 +57,8 @@ impl GitHub {
         socket.write_all(answer.as_bytes()).await.unwrap();
     }
 
-    fn answer(&self, asked: &Asked) -> (&'static str, String) {
-        // GitHub serves nobody without a name.
+    fn answer(&self, asked: &ProviderRequest) -> (&'static str, String) {
+        // GitHub requires the header `User-Agent`.
         if asked.header("user-agent").is_empty() {
             return ("403 Forbidden", String::new());
         }
@@ -76,8 +76,8 @@ impl GitHub {
         }
     }
 
-    /// GitHub answers errors with 200, and anything but JSON to who does not ask for JSON.
-    fn token(&self, asked: &Asked) -> Value {
+    /// GitHub responds to errors with 200, and not in JSON unless the client accepts it.
+    fn token(&self, asked: &ProviderRequest) -> Value {
         self.redeemed.lock().unwrap().push(asked.body.clone());
         let credentials = format!("tidegate:{}", encoded(SECRET).replace("%20", "+"));
         let basic = format!("Basic {}", STANDARD.encode(credentials));
@@ -125,7 +125,7 @@ fn emails(person: &str) -> Value {
     }
 }
 
-impl Asked {
+impl ProviderRequest {
     fn header(&self, name: &str) -> &str {
         let mut lines = self
             .headers
@@ -136,12 +136,12 @@ impl Asked {
     }
 }
 
-async fn read(socket: &mut TcpStream) -> Asked {
+async fn read(socket: &mut TcpStream) -> ProviderRequest {
     let mut stream = BufReader::new(socket);
     let (mut line, mut headers) = (String::new(), String::new());
     stream.read_line(&mut line).await.unwrap();
     while !headers.ends_with("\r\n\r\n") && stream.read_line(&mut headers).await.unwrap() > 2 {}
-    let mut asked = Asked {
+    let mut asked = ProviderRequest {
         line: line.trim_end().to_owned(),
         headers,
         body: String::new(),
@@ -162,7 +162,7 @@ fn field(form: &str, name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// A demo that believes a GitHub, with a client that lets people sign up in this way.
+/// A demo that uses the fake, with a client that allows sign-up through it.
 async fn start(github: &GitHub, folder: &str) -> Service {
     let api = format!("{}/api/v3", github.url);
     let settings = [
@@ -182,12 +182,12 @@ async fn start(github: &GitHub, folder: &str) -> Service {
     service
 }
 
-/// Goes to GitHub and comes back as a person.
+/// Goes to GitHub and returns as a person.
 async fn come_back(browser: &mut Browser<'_>, person: &str) -> (Page, Page) {
     let sign_in = authorization("social").replace("/auth?", "/signin/github?");
     let sent = browser.get(&sign_in).await;
     assert_eq!(sent.status, 303, "{}", sent.text);
-    let state = sent.told("state");
+    let state = sent.parameter("state");
     let back = format!("/signin/github/callback?code={person}&state={state}");
     let back = browser.get(&back).await;
     (sent, back)
@@ -209,27 +209,27 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
     let (sent, back) = come_back(&mut browser, "nora").await;
     let authorize = format!("{}/login/oauth/authorize?", github.url);
     assert!(sent.location.starts_with(&authorize), "{}", sent.location);
-    assert_eq!(sent.told("client_id"), "tidegate");
-    assert_eq!(sent.told("response_type"), "code");
-    assert_eq!(sent.told("scope"), "read%3Auser+user%3Aemail");
-    assert_eq!(sent.told("code_challenge_method"), "S256");
+    assert_eq!(sent.parameter("client_id"), "tidegate");
+    assert_eq!(sent.parameter("response_type"), "code");
+    assert_eq!(sent.parameter("scope"), "read%3Auser+user%3Aemail");
+    assert_eq!(sent.parameter("code_challenge_method"), "S256");
     let callback = format!("{}/signin/github/callback", service.url);
     let callback = callback.replace(':', "%3A").replace('/', "%2F");
-    assert_eq!(sent.told("redirect_uri"), callback);
-    // The code was redeemed with the verifier of this trip, for the same address.
+    assert_eq!(sent.parameter("redirect_uri"), callback);
+    // The code was redeemed with the verifier of this flow, for the same redirect URI.
     let redeemed = github.redeemed.lock().unwrap().last().unwrap().clone();
     let verifier = field(&redeemed, "code_verifier");
     let challenge = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
     assert_eq!(
         URL_SAFE_NO_PAD.encode(challenge),
-        sent.told("code_challenge")
+        sent.parameter("code_challenge")
     );
     assert_eq!(field(&redeemed, "redirect_uri"), callback);
 
-    // The request that was waiting goes on by itself.
+    // The pending authorization request continues by itself.
     assert_eq!(back.status, 303, "{}", back.text);
     let done = browser.get(&back.location).await;
-    assert!(!done.told("code").is_empty(), "{}", done.text);
+    assert!(!done.parameter("code").is_empty(), "{}", done.text);
     let user = service.rest(Some("demo"), ("GET", "/api/v4/users/nora"), &Value::Null);
     assert_eq!(
         user.await.body["email"],
@@ -237,7 +237,8 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
         "the primary one"
     );
 
-    // GitHub's number is the person: another name and address there are still the same user …
+    // GitHub's number identifies the person: with another name and email there it is still the same
+    // user …
     let mut renamed = Browser::new(&service);
     assert_eq!(come_back(&mut renamed, "renamed").await.1.status, 303);
     let page = account_page(&mut renamed).await;
@@ -245,7 +246,7 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
         page.contains("nora") && !page.contains("eleonora"),
         "{page}"
     );
-    // … and the same name and address of another number are not.
+    // … and the same name and email with another number are not.
     let mut namesake = Browser::new(&service);
     assert_eq!(come_back(&mut namesake, "namesake").await.1.status, 303);
     assert!(account_page(&mut namesake).await.contains("nora-2"));
@@ -274,11 +275,11 @@ async fn an_account_needs_a_verified_primary_address_at_github() {
         let user = service.rest(Some("demo"), ("GET", &path), &Value::Null);
         assert_eq!(user.await.status, 404, "{name}");
     }
-    // What another browser brought back, or nobody did, leads nowhere.
+    // A callback in another browser, or without a flow, fails.
     let mut other = Browser::new(&service);
     let mut browser = Browser::new(&service);
     let sign_in = authorization("social").replace("/auth?", "/signin/github?");
-    let state = other.get(&sign_in).await.told("state");
+    let state = other.get(&sign_in).await.parameter("state");
     browser.get(&sign_in).await;
     for state in [state.as_str(), "made-up"] {
         let path = format!("/signin/github/callback?code=nora&state={state}");
@@ -307,7 +308,7 @@ async fn a_user_links_github_and_signs_in_without_a_password() {
     let (_, state) = away.text.split_once("state=").unwrap();
     let state = state.split(['&', '"']).next().unwrap();
     let back = format!("/signin/github/callback?code=unverified&state={state}");
-    // Who is signed in here and there needs no address that is verified.
+    // A person who is signed in on both sides needs no verified email.
     let linked = browser.get(&back).await;
     assert_eq!(linked.location, "/account?done=linked", "{}", linked.text);
     let page = browser.get(&linked.location).await;
@@ -317,7 +318,7 @@ async fn a_user_links_github_and_signs_in_without_a_password() {
     assert_eq!(come_back(&mut other, "unverified").await.1.status, 303);
     let own = account_page(&mut other).await;
     assert!(own.contains("<strong>alice</strong>"), "{own}");
-    // GitHub's number is what is linked, under the address of this GitHub.
+    // GitHub's number is linked, with the address of this GitHub as the issuer.
     let kept = format!("name=\"issuer\" value=\"{}\"", github.url);
     assert!(page.text.contains(&kept), "{}", page.text);
     assert!(page.text.contains("name=\"subject\" value=\"3\""));
@@ -329,7 +330,7 @@ async fn a_user_links_github_and_signs_in_without_a_password() {
     );
     let mut closed = Browser::new(&service);
     assert_eq!(come_back(&mut closed, "unverified").await.1.status, 400);
-    // The owner reads through whom.
+    // The audit log has the provider.
     let log = service.rest(
         Some("demo"),
         ("GET", "/api/v4/audit?limit=1000"),
@@ -382,7 +383,7 @@ async fn each_provider_of_the_settings_is_offered_on_the_sign_in_page() {
         assert!(page.text.contains(&way), "{way}: {}", page.text);
         assert!(page.text.contains(label), "{label}: {}", page.text);
     }
-    // A demo without any shows none.
+    // A demo without providers offers none.
     let plain = Browser::new(crate::service::demo())
         .get(&authorization("demo-app"))
         .await;

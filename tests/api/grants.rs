@@ -1,5 +1,5 @@
-//! What all grants have in common (wire.md 3): one form of success, one row a session, one tenant a
-//! client.
+//! What all grants have in common (wire.md 3): the form of success, one session each, clients of
+//! one tenant.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use crate::flows::client;
 use crate::node::{Node, operator};
 use crate::pages::{Browser, CALLBACK, VERIFIER, authorization};
-use crate::service::{Answer, demo};
+use crate::service::{TextResponse, demo};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Asks an OAuth endpoint of the demo.
-async fn ask(path: &str, body: &Value) -> Answer {
+/// Sends a request to an OAuth endpoint of the demo.
+async fn ask(path: &str, body: &Value) -> TextResponse {
     let path = format!("/api/v4/oauth{path}");
-    Answer::of(demo().request(reqwest::Method::POST, &path).json(body)).await
+    TextResponse::of(demo().request(reqwest::Method::POST, &path).json(body)).await
 }
 
-/// The answer of each grant, by its name.
-async fn every_grant() -> Vec<(&'static str, Answer)> {
+/// The response of each grant, by its name.
+async fn every_grant() -> Vec<(&'static str, TextResponse)> {
     client("every-grant", json!({"public": true, "confirm": false})).await;
     let with = |grant: &str, mut more: Value| {
         more["grant_type"] = grant.into();
@@ -34,7 +34,7 @@ async fn every_grant() -> Vec<(&'static str, Answer)> {
     let page = browser.get(&authorization("every-grant")).await;
     let signed_in = browser.sign_in(&page, "alice").await;
     let code = json!({
-        "code": signed_in.told("code"), "redirect_uri": CALLBACK, "code_verifier": VERIFIER,
+        "code": signed_in.parameter("code"), "redirect_uri": CALLBACK, "code_verifier": VERIFIER,
     });
     let code = ask("", &with("authorization_code", code)).await;
 
@@ -85,7 +85,7 @@ async fn every_grant_answers_in_one_form() {
         ] {
             assert_eq!(answer.header(name), value, "{grant}");
         }
-        // Its refresh token is good, too.
+        // Its refresh token is valid, too.
         let body = json!({
             "grant_type": "refresh_token", "client_id": "every-grant",
             "refresh_token": told["refresh_token"],
@@ -99,7 +99,7 @@ async fn every_grant_answers_in_one_form() {
 #[tokio::test]
 async fn refreshing_leaves_nothing_but_the_row_of_the_session() {
     let control = demo().control().await;
-    // Of a user of its own, because others sign in meanwhile.
+    // With a user of its own, because others sign in at the same time.
     let user = json!({"name": "one-row", "password": "one-row-1234"});
     let path = ("POST", "/api/v4/users");
     assert_eq!(demo().rest(Some("demo"), path, &user).await.status, 201);
@@ -133,7 +133,7 @@ async fn the_endpoints_of_oauth_are_posted_to() {
         for method in ["GET", "PUT", "PATCH", "DELETE"] {
             let path = format!("/api/v4/oauth{path}");
             let request = demo().request(method.parse().unwrap(), &path);
-            let answer = Answer::of(request.header("content-type", FORM)).await;
+            let answer = TextResponse::of(request.header("content-type", FORM)).await;
             assert_eq!(answer.status, 405, "{method} {path}");
             assert_eq!(answer.header("allow"), "POST, OPTIONS", "{method} {path}");
             assert!(!answer.text.contains(": "), "{}", answer.text);
@@ -160,7 +160,7 @@ async fn a_client_is_of_one_tenant_and_of_no_other() {
         assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
         assert_eq!(told["error"], "unauthorized_client");
     }
-    // An owner without clients has none, and nobody else's.
+    // An owner without clients has none, and not those of others.
     let uri = ["--redirect-uri", "https://quiet.example/"];
     let made = [
         "client",
@@ -179,7 +179,7 @@ async fn a_client_is_of_one_tenant_and_of_no_other() {
     let of = |method: &str, path: &str| {
         let url = format!("{}/api/v4/clients{path}", node.url);
         let request = node.client.request(method.parse().unwrap(), url);
-        Answer::of(request.bearer_auth(quiet))
+        TextResponse::of(request.bearer_auth(quiet))
     };
     for method in ["GET", "DELETE"] {
         assert_eq!(of(method, "/app").await.error().0, 404, "{method}");
@@ -187,7 +187,7 @@ async fn a_client_is_of_one_tenant_and_of_no_other() {
     let foreign = json!({"id": "app", "name": "Mine", "redirect_uri": ["https://quiet.example/"]});
     let (status, _) = node.post("/api/v4/clients", Some(quiet), foreign).await;
     assert_eq!(status, StatusCode::CONFLICT);
-    // Without the operator's word nobody signs up, whatever the client allows.
+    // Unless the operator allows it, sign-up is closed, whatever the client allows.
     let open = json!({
         "id": "open", "name": "Open", "public": true, "allow_signup": true,
         "redirect_uri": ["https://quiet.example/"],
@@ -207,11 +207,11 @@ async fn the_list_of_no_clients_is_an_empty_array() {
     let owner = node.sign_in("shop", "shop", "owner-password").await;
     let owner = owner["access_token"].as_str().unwrap();
     let control = operator.root("tidegate").await;
-    // As if the client had gone without its sessions.
+    // As if the client had been dropped without its sessions.
     let gone = "delete from tidegate.clients where id = 'app'";
     assert_eq!(control.execute(gone, &[]).await.unwrap(), 1);
     let url = format!("{}/api/v4/clients", node.url);
-    let list = Answer::of(node.client.get(url).bearer_auth(owner)).await;
+    let list = TextResponse::of(node.client.get(url).bearer_auth(owner)).await;
     assert_eq!((list.status, list.text.as_str()), (200, "[]"));
     node.stop();
 }

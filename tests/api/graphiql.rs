@@ -7,11 +7,11 @@ use reqwest::Method;
 use crate::graphql::PUBLIC;
 use crate::node::operator;
 use crate::operator::{Operator, text, tidegate};
-use crate::service::{Answer, Service, demo, demo_folder};
+use crate::service::{Service, TextResponse, demo, demo_folder};
 
 const PAGE: &str = r#"<script nonce="{{nonce}}" src="{{base}}/assets/graphiql/main.js"></script>"#;
 
-/// A folder as the documented step makes it, with what a build has of each kind.
+/// A folder as the documented step creates it, with one file of each kind.
 fn built() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [
@@ -27,9 +27,9 @@ fn built() -> tempfile::TempDir {
     folder
 }
 
-async fn get(service: &Service, path: &str, accept: &str) -> Answer {
+async fn get(service: &Service, path: &str, accept: &str) -> TextResponse {
     let request = service.request(Method::GET, path);
-    Answer::of(request.header("accept", accept)).await
+    TextResponse::of(request.header("accept", accept)).await
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn the_page_and_what_it_loads_come_from_the_folder() {
         assert_eq!(answer.error(), (404, "NOT_FOUND".to_owned()), "{name}");
     }
     let path = "/assets/graphiql/main.js";
-    let answer = Answer::of(service.request(Method::POST, path)).await;
+    let answer = TextResponse::of(service.request(Method::POST, path)).await;
     assert_eq!(answer.error(), (405, "METHOD_NOT_ALLOWED".to_owned()));
 }
 
@@ -96,7 +96,7 @@ async fn without_a_folder_there_is_no_such_file() {
     assert_eq!(answer.error(), (404, "NOT_FOUND".to_owned()));
 }
 
-/// What a node says that must not start with this folder.
+/// The output of a node that must not start with this folder.
 fn refusal(operator: &Operator, folder: &Path) -> (Option<i32>, String) {
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--public-url"];
     let mut command = operator.command(&arguments);
@@ -106,7 +106,7 @@ fn refusal(operator: &Operator, folder: &Path) -> (Option<i32>, String) {
 }
 
 #[tokio::test]
-async fn a_folder_that_holds_no_graphiql_is_refused() {
+async fn a_folder_without_graphiql_is_refused() {
     let operator = operator().await;
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().display().to_string();
@@ -129,11 +129,11 @@ async fn a_folder_that_holds_no_graphiql_is_refused() {
     let (code, message) = refusal(&operator, folder.path());
     assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("far more than GraphiQL"), "{message}");
-    // Also while PostgreSQL is away: nothing is listened on, and nothing waited for.
+    // Also while PostgreSQL is down: the node does not listen and does not wait.
     let mut away = tidegate(&["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
     away.env(
         "TIDEGATE_ADMIN_URL",
-        "postgresql://nobody@127.0.0.1:1/postgres",
+        "postgresql://admin@127.0.0.1:1/postgres",
     );
     away.env(
         "TIDEGATE_MASTER_KEY_FILE",

@@ -1,16 +1,16 @@
-//! GraphQL over HTTP: what a transport can get wrong (wire.md 6, first part). The audits of the
-//! specification's authors are in tests/clients.
+//! GraphQL over HTTP: the transport (wire.md 6, first part). The audits of the specification's
+//! authors are in tests/clients.
 
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{Answer, PATIENCE, demo, eventually};
+use crate::service::{PATIENCE, TextResponse, demo, eventually};
 
 pub(crate) const PUBLIC: &str = "/api/graphql/schema/public";
 
-/// Sends a document as a user, `None` being nobody, and returns the response's body.
+/// Sends a document as a user, anonymously if `None`, and returns the response's body.
 pub(crate) async fn ask(user: Option<&str>, query: &str, variables: Value) -> Value {
     let body = json!({"query": query, "variables": variables}).to_string();
     let answer = demo().ask(Method::POST, PUBLIC, user, Some(body)).await;
@@ -25,7 +25,7 @@ pub(crate) async fn data(user: &str, query: &str, variables: Value) -> Value {
     answer["data"].take()
 }
 
-/// Whether a document has shown nothing: neither the whole nor any of its root fields.
+/// Whether a document has returned nothing: neither data nor any of its root fields.
 pub(crate) fn nothing(data: &Value) -> bool {
     let lost = |fields: &serde_json::Map<String, Value>| fields.values().all(Value::is_null);
     data.as_object().map_or(data.is_null(), lost)
@@ -45,7 +45,8 @@ pub(crate) async fn code(user: &str, query: &str, variables: Value) -> String {
     error["extensions"]["code"].as_str().unwrap().to_owned()
 }
 
-/// The answer to a document once the schema has all that it names: somebody else defined that.
+/// The response to a document after the schema has everything that it names, which was defined past
+/// the node.
 pub(crate) async fn settled(user: Option<&str>, query: &str) -> Value {
     let began = Instant::now();
     loop {
@@ -64,19 +65,19 @@ pub(crate) async fn run(statements: &str) {
     admin.batch_execute(statements).await.unwrap();
 }
 
-/// The answer to a document that has four seconds.
+/// The response to a document with a deadline of four seconds.
 pub(crate) async fn hurried(user: &str, query: &str) -> Value {
     let request = demo()
         .request(Method::POST, PUBLIC)
         .bearer_auth(demo().cached_token(user).await)
         .header("prefer", "wait=4")
         .json(&json!({"query": query}));
-    let answer = Answer::of(request).await;
+    let answer = TextResponse::of(request).await;
     assert_eq!(answer.status, 200, "{query}: {answer:?}");
     answer.json()
 }
 
-/// Waits until the owner's schema has a type: somebody else made its table.
+/// Waits until the owner's schema has a type whose table was created past the node.
 pub(crate) async fn known(name: &str) {
     let query = "query($t: String!) { __type(name: $t) { name } }";
     eventually(name, || async {
@@ -85,7 +86,7 @@ pub(crate) async fn known(name: &str) {
     .await;
 }
 
-async fn post(accept: Option<&str>, body: &str) -> Answer {
+async fn post(accept: Option<&str>, body: &str) -> TextResponse {
     let mut request = demo()
         .request(Method::POST, PUBLIC)
         .header("content-type", "application/json")
@@ -93,7 +94,7 @@ async fn post(accept: Option<&str>, body: &str) -> Answer {
     if let Some(accept) = accept {
         request = request.header("accept", accept);
     }
-    Answer::of(request).await
+    TextResponse::of(request).await
 }
 
 #[tokio::test]
@@ -118,7 +119,7 @@ async fn the_media_type_decides_over_the_status() {
             200,
             400,
         ),
-        // It was executed: the value is wrong, the request is not.
+        // It was executed: a value is wrong, not the request.
         (
             r#"{"query":"{ getArtists(where: {nothing: 1}) { id } }"}"#,
             200,
@@ -177,7 +178,7 @@ async fn errors_before_the_protocol_have_its_shape() {
     let request = demo()
         .request(Method::POST, PUBLIC)
         .bearer_auth("not.a.token");
-    let answer = Answer::of(request.json(&json!({"query": "{ __typename }"}))).await;
+    let answer = TextResponse::of(request.json(&json!({"query": "{ __typename }"}))).await;
     assert_eq!(
         (
             answer.status,
@@ -190,14 +191,14 @@ async fn errors_before_the_protocol_have_its_shape() {
     let request = demo()
         .request(Method::POST, PUBLIC)
         .header("tidegate-database", "no_such_database");
-    let answer = Answer::of(request.json(&json!({"query": "{ __typename }"}))).await;
+    let answer = TextResponse::of(request.json(&json!({"query": "{ __typename }"}))).await;
     assert_eq!(answer.status, 401);
     assert!(answer.json()["errors"].is_array());
 
     let request = demo()
         .request(Method::POST, PUBLIC)
         .header("content-type", "text/plain");
-    let answer = Answer::of(request.body("{ __typename }")).await;
+    let answer = TextResponse::of(request.body("{ __typename }")).await;
     assert_eq!(answer.status, 415);
     assert!(answer.json()["errors"].is_array());
 
@@ -259,7 +260,7 @@ async fn an_array_is_a_request_each() {
 }
 
 #[tokio::test]
-async fn strangers_read_as_the_default_user_and_see_no_mutations() {
+async fn anonymous_callers_read_as_the_default_user_and_see_no_mutations() {
     let answer = ask(
         None,
         "{ getArtists(limit: 1) { __typename } __schema { mutationType { name } } }",
@@ -280,7 +281,7 @@ async fn strangers_read_as_the_default_user_and_see_no_mutations() {
         answer["errors"][0]["extensions"]["code"],
         "GRAPHQL_VALIDATION_FAILED"
     );
-    // alice may write playlists, and nothing else.
+    // alice may write playlists and nothing else.
     let answer = ask(
         Some("alice"),
         "{ __type(name: \"Mutation\") { fields { name } } }",
@@ -300,7 +301,7 @@ async fn strangers_read_as_the_default_user_and_see_no_mutations() {
 async fn a_browser_gets_a_page_that_needs_no_other_host() {
     let request = demo().request(Method::GET, PUBLIC);
     let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-    let answer = Answer::of(request.header("accept", accept)).await;
+    let answer = TextResponse::of(request.header("accept", accept)).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
     let policy = answer.header("content-security-policy");
@@ -370,7 +371,7 @@ async fn errors_say_where() {
     assert!(message.contains("where.and[0].formed.gt"), "{message}");
 }
 
-/// What the planner finds wrong, before PostgreSQL could, has its place too.
+/// An error that is found before PostgreSQL runs has a location too.
 #[tokio::test]
 async fn errors_of_objects_say_where() {
     for (arguments, place) in [
@@ -392,7 +393,7 @@ async fn errors_of_objects_say_where() {
     assert_eq!(error["path"], json!(["updatePlaylists"]), "{error}");
 }
 
-/// A condition of a selection that has no value, wherever it stands.
+/// A condition in a selection without a value, in any place.
 #[tokio::test]
 async fn a_condition_without_a_value_says_where() {
     for (query, column) in [
@@ -416,7 +417,7 @@ async fn a_condition_without_a_value_says_where() {
     }
 }
 
-/// What is wrong with a document says where, and all of it is told.
+/// Errors of a document have locations, and all of them are reported.
 #[tokio::test]
 async fn what_is_wrong_with_a_document_says_where() {
     for (query, expected, places) in [
@@ -477,7 +478,7 @@ async fn null_parameters_of_an_address_are_absent() {
     assert!(message.contains("`query` is missing"), "{message}");
 }
 
-/// A character that no document has is the parser's to refuse, wherever it stands.
+/// The parser refuses characters that no document may have, in any place.
 #[tokio::test]
 async fn a_zero_character_is_a_syntax_error_with_its_place() {
     for (query, column) in [

@@ -1,5 +1,5 @@
-//! How conditions are put together, which are refused, and what stands in for exact numbers
-//! (wire.md 6, `where`; "Bad input").
+//! Combining conditions, refused conditions, and the forms of exact numbers (wire.md 6, `where`;
+//! "Bad input").
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::graphql::{ask, data, known, nothing};
 use crate::graphql_operators::{ids, prepare};
 use crate::service::demo;
 
-/// Asks for what is the caller's fault at a place, and gets nothing.
+/// Sends a query that must fail with an input error at `place`, and without data.
 async fn refused(query: &str, variables: Value, place: &str) {
     let answer = ask(Some("demo"), query, variables).await;
     let error = &answer["errors"][0];
@@ -63,7 +63,7 @@ async fn an_operator_that_a_type_lacks_is_named() {
         let place = format!("`where.or[0].{column}.{operator}`");
         refused(query, json!({"w": condition}), &place).await;
     }
-    // These can be told apart, or are null, or neither.
+    // These are distinct, or null, or neither.
     for (condition, expected) in [
         (json!({"pt": {"eq": {"x": 1, "y": 2}}}), json!([1])),
         (json!({"pt": {"neq": "(1,2)"}}), json!([2])),
@@ -131,7 +131,7 @@ async fn a_value_of_the_wrong_kind_is_named() {
 
 /// Keys are columns and `and`, `or`, `not` in any letter case; several mean AND.
 #[tokio::test]
-async fn conditions_are_put_together_in_any_letter_case() {
+async fn combinators_are_accepted_in_any_case() {
     prepare().await;
     for (condition, expected) in [
         (json!({"i4": {"gte": 10}, "tx": "two"}), json!([2])),
@@ -198,7 +198,7 @@ async fn exact_numbers_and_keys_come_as_numbers_or_strings() {
     );
 }
 
-/// What PostgreSQL would refuse without a place.
+/// PostgreSQL would refuse it without a location.
 #[tokio::test]
 async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
     let setup = "create table if not exists gql_unordered (id int primary key, j json, x xml, jp jsonpath, \
@@ -240,7 +240,8 @@ async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
     .await;
 }
 
-/// Numbers are for numbers and for IDs (wire.md 6), and not even the name of a boolean is a text.
+/// Strings are not accepted as numbers, except for exact numbers and IDs (wire.md 6), and a boolean
+/// is not a string.
 #[tokio::test]
 async fn a_text_is_a_string() {
     let setup = "create table if not exists gql_texts (id text primary key, t text, v varchar(9), c char(3), \
@@ -298,7 +299,7 @@ async fn a_text_is_a_string() {
     assert_eq!(rows["getGqlTexts"], row);
 }
 
-/// The greatest of a type that ignores letter case is its own, not that of the texts.
+/// The maximum of a case-insensitive type follows that type, not text.
 #[tokio::test]
 async fn citext_has_a_least_and_a_greatest() {
     prepare().await;
@@ -313,7 +314,8 @@ async fn citext_has_a_least_and_a_greatest() {
     assert_eq!(found["getGqlCitextsAggregate"], expected);
 }
 
-/// A column of exactly that name is the column; the combinator is to be had in another letter case.
+/// A key of exactly a column's name is the column; the combinator is available in another letter
+/// case.
 #[tokio::test]
 async fn columns_may_be_called_like_combinators() {
     let setup = "create table if not exists gql_words (id int primary key, \"and\" int, \"or\" int, \"not\" int, eq int)";
@@ -337,7 +339,7 @@ async fn columns_may_be_called_like_combinators() {
     }
 }
 
-/// PostgreSQL has no operators for a domain over an enum, only for the enum; nor foreign keys.
+/// PostgreSQL has operators only for the enum below the domain; the same applies to foreign keys.
 #[tokio::test]
 async fn domains_over_enums_are_compared_as_their_enums() {
     let setup = "create type gql_temper as enum ('sad', 'ok', 'glad');
@@ -387,7 +389,7 @@ async fn domains_over_enums_are_compared_as_their_enums() {
     );
 }
 
-/// Pairs can be told apart and sorted; PostgreSQL has no `<` for them.
+/// Pairs are distinct and sortable; PostgreSQL has no `<` for them.
 #[tokio::test]
 async fn pairs_have_no_order_operators() {
     demo()

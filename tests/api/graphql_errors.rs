@@ -1,4 +1,4 @@
-//! What goes wrong below GraphQL, and the word for it (wire.md 6, "Errors").
+//! Errors below GraphQL, and their codes (wire.md 6, "Errors").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ async fn count(sql: &str) -> i64 {
     row.get(0)
 }
 
-/// A table whose rows fail as they say.
+/// A table whose rows fail in different ways.
 async fn failing() {
     run(
         "create table if not exists gql_failing (id int primary key, how text);
@@ -66,8 +66,8 @@ async fn every_sqlstate_has_its_code_and_shows_what_postgresql_says() {
     }
 }
 
-/// What a statement runs into while its session lives is its own trouble, whatever PostgreSQL calls
-/// it; of what may name hosts and files only the code is told.
+/// A failed statement whose session survives affects only itself, whatever its SQLSTATE. If its
+/// message may name hosts or files, only the code is reported.
 #[tokio::test]
 async fn a_statement_that_the_database_cannot_run_fails_alone() {
     failing().await;
@@ -126,7 +126,7 @@ async fn a_statement_that_the_database_cannot_run_fails_alone() {
 }
 
 #[tokio::test]
-async fn only_a_lost_session_takes_the_whole_document() {
+async fn only_a_closed_session_fails_the_whole_document() {
     run(
         "create or replace view gql_ended as select 1 as id, pg_terminate_backend(pg_backend_pid());
          alter view gql_ended owner to demo",
@@ -170,7 +170,7 @@ async fn a_deadline_that_passed_is_a_timeout_and_ends_the_statement() {
     .await;
 }
 
-/// Two mutations wait for each other, which only one of them survives.
+/// Two mutations wait for each other; only one of them succeeds.
 #[tokio::test]
 async fn a_deadlock_is_a_conflict() {
     run(
@@ -222,9 +222,9 @@ async fn a_deadlock_is_a_conflict() {
     assert_eq!(error["path"], json!(["b"]), "{error}");
 }
 
-/// A right that the schema shows and a policy takes back: who has no token may do better with one.
+/// A policy denies what the schema shows: an anonymous caller is asked for a token.
 #[tokio::test]
-async fn strangers_that_lack_a_right_are_unauthenticated_and_users_forbidden() {
+async fn without_a_privilege_anonymous_callers_are_unauthenticated_and_users_forbidden() {
     run(
         "create table if not exists gql_guarded (id int primary key, secret int);
          alter table gql_guarded enable row level security;
@@ -322,12 +322,12 @@ async fn constraints_name_their_column_and_what_was_there() {
             "{error}"
         );
         assert_eq!(error["path"], json!(["x"]), "{error}");
-        // Nothing of it happened.
+        // Nothing was changed.
         assert_eq!(count("select count(*) from gql_named").await, 1);
     }
 }
 
-/// PostgreSQL names the view in its message only.
+/// PostgreSQL names the view only in its message.
 #[tokio::test]
 async fn a_row_that_its_view_would_not_show_names_the_view() {
     run(
@@ -385,7 +385,7 @@ async fn the_members_of_an_error_have_their_order() {
     );
 }
 
-/// A constraint that speaks at the end of the transaction takes all of it, and none of it before.
+/// A constraint that fails at the end of the transaction fails the whole document.
 #[tokio::test]
 async fn a_deferred_constraint_speaks_for_the_whole_document() {
     run(
@@ -396,7 +396,7 @@ async fn a_deferred_constraint_speaks_for_the_whole_document() {
     )
     .await;
     known("GqlDeferred").await;
-    // The row that it refers to may come behind it.
+    // The referenced row may be inserted later.
     let query = "mutation { a: insertGqlDeferred(data: {id: 1, up: 1}) { id } b: insertGqlDeferredUp(data: {id: 1}) { id } }";
     assert_eq!(
         data("demo", query, json!({})).await,

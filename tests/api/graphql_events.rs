@@ -1,4 +1,4 @@
-//! Values of events over GraphQL have the forms that a query gives them (wire.md 8).
+//! Values of events over GraphQL have the same forms as in queries (wire.md 8).
 
 use serde_json::json;
 

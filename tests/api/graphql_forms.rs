@@ -1,5 +1,5 @@
-//! Values with JSON forms of their own over GraphQL: composites, intervals, multiranges, and hstore,
-//! out and in (wire.md 4 and 6).
+//! Values with JSON forms of their own over GraphQL, as input and output: composites, intervals,
+//! multiranges and hstore (wire.md 4 and 6).
 
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ const ROWS: [&str; 4] = [
      null, null, row(null, '[1,1]', null, 'sad'), '{(,0),[3,4)}', '{}', 'n=>null', null",
 ];
 
-/// Makes the types of these tests, once for all of them, and a table with the rows.
+/// Creates the types of these tests once, and a table with the rows.
 async fn prepare(name: &str) {
     let admin = demo().admin().await;
     let types = TYPES.replace('\'', "''");
@@ -78,7 +78,7 @@ fn names() -> String {
     COLUMNS.map(|(name, ..)| name).join(" ")
 }
 
-/// The rows as the SQL endpoint shows them; of hstore, which is a text there, PostgreSQL's objects.
+/// The rows as the SQL endpoint returns them. Its hstore is text, so PostgreSQL's JSON is used.
 async fn sql_rows(table: &str) -> Value {
     let columns = COLUMNS.map(|(name, r#type, _)| match r#type {
         "hstore" => format!("hstore_to_json({name}) as {name}"),
@@ -176,8 +176,8 @@ async fn values_have_the_forms_of_the_sql_endpoint() {
     );
 }
 
-/// Random rows, and the extremes, as a query shows them, are written by each way of writing and are
-/// the same rows in PostgreSQL then.
+/// Random and extreme rows, in the form that a query returns, are written in every way and are then
+/// the same rows in PostgreSQL.
 #[tokio::test]
 async fn what_is_read_can_be_written_and_found() {
     prepare("read").await;
@@ -334,7 +334,7 @@ async fn aggregates_show_intervals_as_objects() {
     );
 }
 
-/// PostgreSQL separates the boxes of an array by semicolons.
+/// PostgreSQL separates boxes in an array by semicolons.
 #[tokio::test]
 async fn several_rows_with_boxes_are_inserted_at_once() {
     let setup = "create table gqf_boxes (id int primary key, area box);
@@ -349,8 +349,8 @@ async fn several_rows_with_boxes_are_inserted_at_once() {
     assert_eq!(answer["insertGqfBoxes"], rows);
 }
 
-/// A type that somebody else changes: what is known of it is out of date until a notice of that
-/// comes, which no request may notice.
+/// A type that is changed past the node: the cached type is stale until a notification arrives, and
+/// no request may fail because of it.
 #[tokio::test]
 async fn a_composite_that_changes_fails_no_request() {
     let setup = "create type gqf_changing as (a int, b text);
@@ -374,7 +374,7 @@ async fn a_composite_that_changes_fails_no_request() {
     }
 }
 
-/// Keys stay texts: an ID is one string.
+/// Keys remain texts: an ID is one string.
 #[tokio::test]
 async fn keys_of_such_types_are_texts_and_their_references_are_not() {
     let setup = "create type gqf_pair as (a int, b text);
@@ -406,10 +406,10 @@ async fn keys_of_such_types_are_texts_and_their_references_are_not() {
     assert_eq!(found, json!({"a": key, "b": key, "c": [{"id": "1"}]}));
 }
 
-/// A JSON null is null, so that a field of json is never non-null; it is found by a list, and
-/// written over SQL.
+/// A JSON null is null, so a field of type json is always nullable. It can be found with a list,
+/// and written with SQL.
 #[tokio::test]
-async fn a_json_null_is_shown_as_null_and_can_be_told_from_one_of_sql() {
+async fn a_json_null_is_returned_as_null_and_differs_from_an_sql_null() {
     let setup = "create domain gqf_note as jsonb not null;
          create table gqf_nulls (id int primary key, j json not null, b jsonb not null, n gqf_note,
             list jsonb[] not null, free jsonb);
@@ -456,7 +456,7 @@ async fn a_json_null_is_shown_as_null_and_can_be_told_from_one_of_sql() {
         count("select count(*) from gqf_nulls where free is null").await,
         2
     );
-    // And the way that API.md names.
+    // The way that API.md documents.
     let q = "update gqf_nulls set free = 'null' where id = 1";
     demo().rows("demo", q, json!({})).await;
     let found = data(

@@ -1,4 +1,4 @@
-//! What would be SQL is a value or a name everywhere (wire.md 6; "Bad input").
+//! SQL injection: text is always a value or a name (wire.md 6; "Bad input").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn prepare() {
     demo().rows("demo", insert, json!({})).await;
 }
 
-/// The table is as it was, but for rows of this name.
+/// The table is unchanged, except for rows with this name.
 async fn unharmed(name: &str) {
     let text = "select count(*) filter (where name is distinct from :name) as others, \
                 max(secret) filter (where id = 1) as secret from gql_target";
@@ -42,10 +42,10 @@ async fn unharmed(name: &str) {
     );
 }
 
-/// No answer tells what only a statement that was tricked could.
+/// No response contains what only a modified statement could return.
 fn says_nothing(answer: &Value, evil: &str) {
     assert!(!answer.to_string().contains("hidden"), "{evil}: {answer}");
-    // A syntax error of PostgreSQL would mean that it read the text.
+    // A syntax error of PostgreSQL would mean that it parsed the text.
     let sqlstate = &answer["errors"][0]["extensions"]["sqlstate"];
     assert!(
         !["42601", "42883"].iter().any(|state| sqlstate == state),
@@ -69,7 +69,7 @@ async fn in_values_they_are_values() {
             }),
             "{answer}"
         );
-        // The same as a literal of the document.
+        // The same as a literal in the document.
         let literal = serde_json::to_string(evil).unwrap();
         let query = format!(
             "{{ getGqlTarget(where: {{or: [{{name: {{in: [{literal}]}}}}, {{tags: {{contains: [{literal}]}}}}, {{j: {{contains: {literal}}}}}]}}) {{ id }} }}"
@@ -108,7 +108,7 @@ async fn in_values_they_are_values() {
 }
 
 #[tokio::test]
-async fn in_names_they_are_no_names() {
+async fn as_names_they_match_nothing() {
     prepare().await;
     for evil in EVIL {
         let literal = serde_json::to_string(evil).unwrap();
@@ -158,7 +158,7 @@ async fn in_names_they_are_no_names() {
     }
 }
 
-/// Where a document has a name it is no document then, and where HTTP has one nobody is there.
+/// In place of a name the text is a syntax error, and in a URL it names nothing.
 #[tokio::test]
 async fn in_documents_and_addresses_they_find_nothing() {
     prepare().await;
@@ -175,7 +175,7 @@ async fn in_documents_and_addresses_they_find_nothing() {
         ] {
             let answer = ask(Some("demo"), &query, json!({})).await;
             says_nothing(&answer, evil);
-            // Some are documents: `#` and `%` are none of ours, a comment of SQL is none of GraphQL.
+            // Some are valid documents: `#` starts a comment in GraphQL.
             let code = answer["errors"][0]["extensions"]["code"]
                 .as_str()
                 .unwrap_or_default();
@@ -204,21 +204,22 @@ async fn in_documents_and_addresses_they_find_nothing() {
             .ask(Method::POST, &path, Some("demo"), Some(body.clone()))
             .await;
         assert_eq!(answer.status, 404, "{evil}: {answer:?}");
-        // A header says which database serves strangers.
+        // A header names the database for anonymous callers.
         let request = demo()
             .request(Method::POST, PUBLIC)
             .header("content-type", "application/json");
         if let Ok(value) = reqwest::header::HeaderValue::from_str(evil) {
-            let answer =
-                crate::service::Answer::of(request.header("tidegate-database", value).body(body))
-                    .await;
+            let answer = crate::service::TextResponse::of(
+                request.header("tidegate-database", value).body(body),
+            )
+            .await;
             assert!([400, 401].contains(&answer.status), "{evil}: {answer:?}");
         }
         unharmed("none").await;
     }
 }
 
-/// Names in the database may be as evil; they are quoted wherever they stand.
+/// Names in the database may be as hostile; they are quoted everywhere.
 #[tokio::test]
 async fn evil_names_of_the_database_are_quoted() {
     let admin = demo().admin().await;
@@ -306,7 +307,7 @@ async fn evil_names_of_the_database_are_quoted() {
         );
         let target = json!({"columns": [evil], "update": [evil]});
         let answer = run(&query, json!({"d": {evil: evil, "id": 1}, "c": target})).await;
-        // The row is there by another key too, which this target does not mean.
+        // The row also conflicts on another key, which is not the target.
         let rows = json!({"a": [{"id": "1", &*field: evil}], "b": [{&*field: evil}]});
         let conflict = answer["errors"][0]["extensions"]["sqlstate"] == "23505";
         assert!(answer["data"] == rows || conflict, "{evil}: {answer}");

@@ -1,4 +1,5 @@
-//! A schema whose introspection is too large to be held (wire.md 6, "Introspection fully").
+//! A schema whose introspection is too large to be held in memory (wire.md 6, "Introspection
+//! fully").
 
 use futures_util::StreamExt;
 use reqwest::{Method, Response};
@@ -16,7 +17,7 @@ const TYPES: &str = "{ __schema { types { kind name description fields { name de
     args { name description type { kind name ofType { kind name } } defaultValue } \
     type { kind name ofType { kind name ofType { kind name ofType { name } } } } } } } }";
 
-/// Makes the schema in the demo of all.
+/// Creates the schema in the shared demo.
 async fn schema() {
     static MADE: OnceCell<()> = OnceCell::const_new();
     MADE.get_or_init(|| make(demo())).await;
@@ -54,7 +55,7 @@ async fn post_to(demo: &Service, body: &Value, encoding: Option<&str>) -> Respon
     answer
 }
 
-/// Whether it has all tables, and no type twice.
+/// Checks that it has all tables, and no type twice.
 fn check(types: &Value) {
     let types = types.as_array().unwrap();
     let mut names: Vec<_> = types.iter().map(|one| one["name"].to_string()).collect();
@@ -110,8 +111,8 @@ async fn it_may_stand_between_other_answers() {
 }
 
 #[tokio::test]
-async fn one_of_hundreds_of_megabytes_costs_what_is_read_of_it() {
-    // What all tests hold together says nothing of one.
+async fn an_introspection_of_hundreds_of_megabytes_uses_memory_only_as_it_is_read() {
+    // A demo of its own, because the memory of all tests together proves nothing.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     make(&demo).await;
@@ -140,7 +141,7 @@ async fn one_of_hundreds_of_megabytes_costs_what_is_read_of_it() {
         };
         size += chunk.unwrap().len();
     }
-    // It goes on beside these, if it goes on.
+    // If the rest were being rendered, it would go on while these run.
     for _ in 0..20 {
         demo.rows("demo", "select 1 as n", json!({})).await;
     }

@@ -1,4 +1,4 @@
-//! What one GraphQL request may ask for, by default and by settings (wire.md 6, "Limits").
+//! Limits of a GraphQL request, by default and by settings (wire.md 6, "Limits").
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::graphql::PUBLIC;
-use crate::service::{Answer, Service, demo, demo_folder};
+use crate::service::{Service, TextResponse, demo, demo_folder};
 
 async fn ask(service: &Service, query: &str) -> Value {
     let body = json!({"query": query}).to_string();
@@ -17,7 +17,7 @@ async fn ask(service: &Service, query: &str) -> Value {
     answer.json()
 }
 
-/// The code of a document that is refused, without anything having run.
+/// The code of a document that is refused before anything runs.
 async fn code(service: &Service, query: &str) -> Option<String> {
     let answer = ask(service, query).await;
     let code = answer["errors"][0]["extensions"]["code"].as_str();
@@ -25,7 +25,7 @@ async fn code(service: &Service, query: &str) -> Option<String> {
     code.map(str::to_owned)
 }
 
-/// So many selections in each other: `getArtists`, then there and back.
+/// Nested selections: `getArtists`, then back and forth.
 fn deep(levels: usize) -> String {
     let steps = levels - 1;
     let open: String = (1..steps)
@@ -95,7 +95,7 @@ async fn a_request_has_these_limits_by_default() {
     assert_eq!((status(50).await, status(51).await), (200, 400));
 }
 
-/// To validate takes time that grows with the square of what stands beside each other.
+/// The time of validation grows with the square of the number of siblings.
 #[tokio::test]
 async fn a_large_document_is_refused_before_it_is_validated() {
     let spread = |at: usize| format!("...f{at} ");
@@ -122,7 +122,7 @@ async fn a_large_document_is_refused_before_it_is_validated() {
         let message = error["message"].as_str().unwrap();
         assert!(message.starts_with(problem), "{message}");
     }
-    // As many as are allowed, all of one key.
+    // As many as allowed, all with one response key.
     let titles = |count| format!("{{ getAlbums(limit: 1) {{ {}}} }}", "title ".repeat(count));
     assert_eq!(code(demo(), &titles(999)).await, None);
     let beyond = code(demo(), &titles(1_000)).await;
@@ -147,7 +147,7 @@ async fn a_subscription_has_its_own_way() {
     );
 }
 
-/// Fragments are counted where they are put in, and what is too large runs nothing of it.
+/// Fragments count where they are used, and nothing of a document that is too large runs.
 #[tokio::test]
 async fn nothing_runs_of_what_is_too_large() {
     let fragment = |at: usize| {
@@ -188,7 +188,7 @@ async fn nothing_runs_of_what_is_too_large() {
             Some("GRAPHQL_VALIDATION_FAILED")
         );
     }
-    // Brackets without end are no stack without end.
+    // Unclosed brackets do not overflow the stack.
     for open in ["{a", "[", "{a:{", "query($x:[", "{a(b:[", "{a(b:{c:"] {
         let text = open.repeat((1 << 20) / open.len());
         let code = code(demo(), &text).await.unwrap();
@@ -271,7 +271,7 @@ async fn every_limit_is_a_setting() {
     );
     let one = r#"{"query":"{ __typename }"}"#;
     let status = async |body: String| {
-        let answer: Answer = service.ask(Method::POST, PUBLIC, None, Some(body)).await;
+        let answer: TextResponse = service.ask(Method::POST, PUBLIC, None, Some(body)).await;
         assert!(
             answer.status == 200 || answer.json()["errors"].is_array(),
             "{answer:?}"
@@ -281,7 +281,7 @@ async fn every_limit_is_a_setting() {
     assert_eq!(status(format!("[{one},{one}]")).await, 200);
     assert_eq!(status(format!("[{one},{one},{one}]")).await, 400);
     assert_eq!(status(format!("{one}{}", " ".repeat(4 << 10))).await, 413);
-    // An answer that is larger than the limit is refused, not cut.
+    // A response that is larger than the limit is refused, not cut.
     let notes = "{ getVenues(limit: 8) { a: name b: name c: name } getTracks(limit: 8) { title albums { title artists { name } } } }";
     assert!(ask(&service, notes).await["data"].is_object());
     let long = "x".repeat(1_500);
@@ -305,7 +305,7 @@ async fn every_limit_is_a_setting() {
     assert_eq!(answer["data"], json!({"getPlaylists": null}));
 }
 
-/// Limits are those of the role that asks; all others keep theirs.
+/// A role's limits do not affect other roles.
 #[tokio::test]
 async fn a_role_has_limits_of_its_own() {
     let folder = demo_folder();
@@ -329,7 +329,7 @@ async fn a_role_has_limits_of_its_own() {
     }
 }
 
-/// So many selections in each other, each in a fragment of its own.
+/// Nested selections, each in a fragment of its own.
 fn chained(levels: usize) -> String {
     let last = levels - 2;
     let on = |at: usize| {
@@ -356,8 +356,8 @@ async fn levels_count_in_fragments_too() {
     assert_eq!(found.as_deref(), Some("TOO_COMPLEX"));
 }
 
-/// A mutation whose answer cannot be given has not happened: in one field, in one field of several,
-/// and where only all of them together are too large.
+/// A mutation whose response is too large is rolled back: in one field, in one field of several,
+/// and if only all of them together are too large.
 #[tokio::test]
 async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
     let folder = demo_folder();
@@ -394,8 +394,8 @@ async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
     }
 }
 
-/// Rows may show one large row several times. Each is read once, so only the finished response is
-/// too large.
+/// A large row may be in the response several times. It is read once, so only the finished response
+/// is too large.
 #[tokio::test]
 async fn a_mutation_whose_response_is_too_large_when_finished_is_rolled_back() {
     let folder = demo_folder();
@@ -417,7 +417,8 @@ async fn a_mutation_whose_response_is_too_large_when_finished_is_rolled_back() {
     }
 }
 
-/// Who comes in an array when its answer is full does nothing; those before and behind keep theirs.
+/// Requests in an array after the response is full do not run; those before and after keep their
+/// responses.
 #[tokio::test]
 async fn in_an_array_only_what_can_be_answered_is_done() {
     let folder = demo_folder();

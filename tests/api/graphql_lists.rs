@@ -26,7 +26,7 @@ async fn prepare() {
          do $$ begin create domain gql_lists_size as gql_size; create domain gql_lists_pair as int[]; create domain gql_lists_few as int; exception when duplicate_object then null; end $$;
          {sql}; alter table gql_lists owner to demo; commit"
     );
-    // Another test may make the type at this moment.
+    // Another test may create the type at the same time.
     let locked = all.replacen("begin;", "begin; select pg_advisory_xact_lock(8310);", 1);
     admin.batch_execute(&locked).await.unwrap();
     known("GqlLists").await;
@@ -63,7 +63,7 @@ async fn every_form_of_an_order_is_that_of_sql() {
         let expected = demo().rows("demo", &text, json!({})).await;
         assert_eq!(found["getGqlLists"], expected["data"], "{form}");
     }
-    // Words in a literal are their texts; variables stand anywhere in it.
+    // Enum values in a literal are texts; variables may be anywhere in it.
     let query = "query($d: String) { getGqlLists(orderBy: [{t: asc}, {id: $d}]) { id } }";
     let found = data("demo", query, json!({"d": "desc"})).await;
     assert_eq!(
@@ -100,7 +100,7 @@ async fn an_order_that_is_none_is_named() {
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(&format!("`{place}`")), "{form}: {message}");
     }
-    // By a column of another table is not in this version.
+    // Ordering by a column of another table is not supported.
     let related = "{ getAlbums(orderBy: {artists: {name: asc}}) { id } }";
     assert_eq!(code("demo", related, json!({})).await, "BAD_USER_INPUT");
 }
@@ -112,7 +112,7 @@ async fn a_page_has_its_limits_at_every_level() {
     let text = "select coalesce(json_agg(json_build_object('id', a.id::text, 'albums', (select coalesce(json_agg(json_build_object('id', b.id::text, 'tracks', (select coalesce(json_agg(json_build_object('id', t.id::text) order by t.id), '[]') from (select * from tracks t where t.album_id = b.id order by id limit 2 offset 1) t)) order by b.id), '[]') from (select * from albums b where b.artist_id = a.id order by id limit 2 offset 1) b)) order by a.id), '[]') as rows from (select * from artists order by id limit 2 offset 1) a";
     let expected = demo().rows("demo", text, json!({})).await["data"][0]["rows"].clone();
     assert_eq!(found["getArtists"], expected);
-    // A variable that is absent or null is no limit, 0 is none at all.
+    // An absent or null variable means no limit; 0 is a limit.
     let found = data("demo", query, json!({"l": null})).await;
     assert!(found["getArtists"].as_array().unwrap().len() > 2);
     assert_eq!(
@@ -140,7 +140,7 @@ async fn a_page_has_its_limits_at_every_level() {
     assert_eq!(data("demo", far, json!({})).await["getArtists"], json!([]));
 }
 
-/// The form of a value of an aggregate in JSON, by its SQL type.
+/// The JSON form of an aggregate's value, by its SQL type.
 fn form(function: &str, column: &str, sql: &str) -> String {
     let float = ["f4", "f8"].contains(&column);
     let number = ["i2", "i4"].contains(&column) && ["min", "max"].contains(&function);
@@ -215,8 +215,8 @@ async fn every_function_over_every_column_says_what_sql_says() {
     }
 }
 
-/// `min` and `max` are there for exactly the columns that this version of PostgreSQL has them for,
-/// but for lists of objects.
+/// `min` and `max` exist for exactly the columns for which this version of PostgreSQL has them,
+/// except for those that are lists of objects.
 #[tokio::test]
 async fn every_column_that_has_a_least_value_shows_it() {
     prepare().await;
@@ -270,7 +270,7 @@ async fn groups_are_those_of_sql() {
         let expected = demo().rows("demo", &text, json!({})).await;
         assert_eq!(json!(groups), expected["data"][0]["rows"], "{by}");
     }
-    // Columns that are called like a function.
+    // Columns with the name of a function.
     let query = "{ getGqlListsAggregate(groupBy: [\"max\", \"count\"], where: {id: 1}) { max_ count_ count max { max count } __typename sum { __typename i2 } } }";
     let found = data("demo", query, json!({})).await;
     assert_eq!(
@@ -290,7 +290,7 @@ async fn groups_are_those_of_sql() {
     assert_eq!(code("demo", ungrouped, json!({})).await, "BAD_USER_INPUT");
 }
 
-/// More groups than a list may have rows are cut like rows, and that is said.
+/// If there are more groups than the limit, the result is cut and the response reports it.
 #[tokio::test]
 async fn groups_that_are_cut_are_named() {
     let setup = "create table if not exists gql_groups (id int primary key)";
@@ -308,7 +308,7 @@ async fn groups_that_are_cut_are_named() {
     assert_eq!(answer["extensions"], json!({"truncated": [["x"]]}));
 }
 
-/// Lists below rows are cut each for itself, and each is named.
+/// Lists below rows are cut separately, and each is reported.
 #[tokio::test]
 async fn lists_below_rows_are_cut_and_named_each() {
     let setup = "create table if not exists gql_above (id int primary key)";
@@ -340,9 +340,9 @@ async fn lists_below_rows_are_cut_and_named_each() {
     );
 }
 
-/// Groups of ranges show by which of them they were made.
+/// Groups by a range contain the range.
 #[tokio::test]
-async fn groups_of_ranges_can_be_told_apart() {
+async fn groups_by_ranges_contain_the_range() {
     let setup = "create table gql_spans (id int primary key, r int4range, rs int4range[], count daterange, pt point)";
     demo().rows("demo", setup, json!({})).await;
     let fill = "insert into gql_spans values (1, '[1,4)', '{\"[1,2)\"}', '[2024-01-01,)', '(1,1)'), (2, '[1,4)', null, null, null), (3, null, null, null, null)";
@@ -365,7 +365,7 @@ async fn groups_of_ranges_can_be_told_apart() {
             json!({"count": 2, "r": {"lower": 1}})
         ]
     );
-    // Points make no groups.
+    // Points cannot be grouped.
     let query = "{ getGqlSpansAggregate { pt { x } } }";
     let answer = ask(Some("demo"), query, json!({})).await;
     let code = &answer["errors"][0]["extensions"]["code"];

@@ -1,4 +1,4 @@
-//! Names that make trouble: one odd table never breaks a schema (wire.md 6, "Names").
+//! Unusual names: one odd table never breaks a schema (wire.md 6, "Names").
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::node::{Node, operator};
 use crate::service::{PATIENCE, Service, demo, eventually};
 
-/// A schema of this name in the demo, made by these statements as its owner.
+/// Creates a schema in the demo with these statements, as its owner.
 pub(crate) async fn prepare(schema: &str, statements: &str) {
     prepare_in(demo(), schema, statements).await;
 }
@@ -49,7 +49,7 @@ pub(crate) async fn data(schema: &str, query: &str, variables: Value) -> Value {
     answer["data"].take()
 }
 
-/// The names of the fields of a type, those of relationships too.
+/// The names of the fields of a type, including relationships.
 async fn fields(schema: &str, r#type: &str) -> Vec<String> {
     let query = "query($t: String!) { __type(name: $t) { fields { name } } }";
     let found = data(schema, query, json!({"t": r#type})).await;
@@ -99,7 +99,8 @@ async fn reserved_words_are_names_like_others() {
         data(schema, query, Value::Null).await,
         json!({"getSelect": [{"where": "x"}], "a": [{"where": "x", "group": 1, "count": 1, "max": {"limit": "l"}}]})
     );
-    // Types of GraphQL and ours keep their names; the tables get numbers in the order of their names.
+    // Types of GraphQL and ours keep their names; the tables get numbers in the order of their
+    // names.
     for (r#type, own) in [
         ("Query2", "n"),
         ("Query3", "mutation"),
@@ -114,7 +115,7 @@ async fn reserved_words_are_names_like_others() {
         let found = fields(schema, r#type).await;
         assert!(found.contains(&own.to_owned()), "{type}: {found:?}");
     }
-    // A column `__typename` does not hide the type's name; both can be had.
+    // A column `__typename` does not hide the type's name; both can be selected.
     assert_eq!(
         fields(schema, "Query3").await,
         ["id", "_typename", "_x", "mutation", "query"]
@@ -221,7 +222,7 @@ async fn tables_of_odd_shapes_are_read_and_written() {
         })
     );
     assert_eq!(fields(schema, "Wide").await.len(), 1_600);
-    // What PostgreSQL generates cannot be given.
+    // Generated columns cannot be set.
     for (given, sqlstate) in [("{id: 9}", "428C9"), ("{twice: 9}", "428C9")] {
         let query = format!("mutation {{ insertGenerated(data: {given}) {{ id }} }}");
         let (_, answer) = send(schema, &query, &Value::Null).await;
@@ -270,7 +271,7 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
     assert_eq!(found["__typename"], "Query");
     assert_eq!(found["__schema"]["queryType"]["name"], "Query");
     assert_eq!(found["__schema"]["mutationType"], Value::Null);
-    // The same where tables are, none of which the role may see.
+    // The same for a schema with tables, if the role may see none of them.
     let hidden = "create schema gql_hidden; create table gql_hidden.t (id int); grant usage on schema gql_hidden to \"demo/alice\"";
     admin.batch_execute(hidden).await.unwrap();
     let path = "/api/graphql/schema/gql_hidden";
@@ -291,7 +292,7 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
     }
 }
 
-/// Introspection shows what the role may use, column by column and verb by verb.
+/// Introspection shows what the role may use, for each column and operation.
 #[tokio::test]
 async fn a_role_sees_what_it_may_use() {
     prepare("gql_rights", "create table t (id int primary key, open int, shut int); create table u (id int primary key, t int references t); create table v (id int)").await;
@@ -359,14 +360,14 @@ async fn a_role_sees_what_it_may_use() {
     ] {
         let answer = ask(query).await.json();
         let found = answer["errors"][0]["extensions"]["code"].as_str().unwrap();
-        // What a column may not be used for is said by PostgreSQL, or before.
+        // PostgreSQL refuses what a column may not be used for, or the service does before.
         let refusals = ["FORBIDDEN", "BAD_USER_INPUT"];
         let refused = refusals.contains(&code) && refusals.contains(&found);
         assert!(found == code || refused, "{query}: {answer}");
     }
 }
 
-/// A name that was taken is told to the operator, once for each table.
+/// A name conflict is logged for the operator, once for each table.
 #[tokio::test]
 async fn a_name_that_was_taken_is_in_the_log() {
     let operator = operator().await;
@@ -408,7 +409,7 @@ async fn a_name_that_was_taken_is_in_the_log() {
     );
 }
 
-/// Every type of GraphQL and of ours keeps its name; the table that would have it gets a number.
+/// All types of GraphQL and ours keep their names; a table with such a name gets a number.
 #[tokio::test]
 async fn no_table_takes_the_name_of_a_type_that_is_there() {
     const NAMES: [&str; 26] = [
@@ -463,7 +464,7 @@ async fn no_table_takes_the_name_of_a_type_that_is_there() {
             "{name}: {ours:?}"
         );
     }
-    // And they are read by it.
+    // And they can be read.
     let fields: String = NAMES[..20]
         .iter()
         .map(|name| format!("get{name}2 {{ own }} "))

@@ -1,4 +1,4 @@
-//! Every operator of `where` on every family of types means what SQL means (wire.md 6, `where`).
+//! Every operator of `where` on every class of types means the same as in SQL (wire.md 6, `where`).
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(crate) async fn prepare() {
     let types = "create extension if not exists citext schema public;
          do $$ begin create type gql_mood as enum ('sad', 'ok'); create type gql_pair as (a int, b text);
          exception when duplicate_object then null; end $$";
-    // Two tests may come here at once.
+    // Two tests may run this at the same time.
     let lock = "begin; select pg_advisory_xact_lock(8300);";
     let rows: String = ROWS
         .map(|row| format!("{row} on conflict do nothing;"))
@@ -63,7 +63,7 @@ async fn by_sql(condition: &str) -> Value {
     demo().rows("demo", &text, json!({})).await["data"][0]["ids"].clone()
 }
 
-/// Columns of types that can be compared, with two values: ours and SQL's.
+/// Columns of comparable types, with two values each: ours and SQL's.
 fn comparable() -> Vec<(&'static str, [(Value, &'static str); 2])> {
     vec![
         ("i2", [(json!(1), "1"), (json!("2"), "2")]),
@@ -296,7 +296,7 @@ async fn what_can_be_compared_has_equality_order_lists_and_null() {
         ] {
             assert_eq!(ids(&condition).await, expected, "{condition}");
         }
-        // A short form means equality where the value is no object of operators.
+        // The short form means equality, unless the value is an object of operators.
         if !one.is_object() {
             assert_eq!(ids(&json!({column: one})).await, json!([1]), "{column}");
         }

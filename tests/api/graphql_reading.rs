@@ -1,4 +1,4 @@
-//! Reading by GraphQL (wire.md 6).
+//! Reading with GraphQL (wire.md 6).
 
 use serde_json::{Value, json};
 
@@ -158,7 +158,7 @@ async fn rows_are_ordered_and_paged() {
 }
 
 #[tokio::test]
-async fn nothing_is_cut_in_silence() {
+async fn every_cut_is_reported() {
     let count = demo()
         .rows("demo", "select count(*)::int as n from tracks", json!({}))
         .await["data"][0]["n"]
@@ -240,7 +240,7 @@ async fn values_have_the_forms_of_their_types() {
             "u": "00000000-0000-0000-0000-000000000001",
         })
     );
-    // What GraphQL cannot show is an error at its path, and the rest stays.
+    // A value that cannot be represented is an error with a path; the rest is returned.
     let answer = ask(Some("demo"), "{ getGqlValues { i grid nan } }", json!({})).await;
     assert_eq!(
         answer["data"],
@@ -343,7 +343,8 @@ async fn a_page_is_in_the_order_of_the_primary_key_and_a_long_one_says_that_it_w
     assert_eq!(answer["extensions"], json!({"truncated": [["c"]]}));
 }
 
-/// An `offset` alone is a page too: of at most a thousand rows, in the order of the key, and what is cut is named.
+/// An `offset` without `limit` makes a page of at most a thousand rows, in the order of the key,
+/// and a cut is reported.
 #[tokio::test]
 async fn an_offset_alone_makes_a_page_of_a_thousand() {
     let setup = "create table gql_offsets (id int primary key)";
@@ -364,7 +365,7 @@ async fn an_offset_alone_makes_a_page_of_a_thousand() {
     assert_eq!(answer["extensions"], json!({"truncated": [["cut"]]}));
 }
 
-/// Variables are values, parts of lists, whole lists and whole conditions, and have defaults.
+/// Variables may be values, parts of lists, lists and conditions, and have defaults.
 #[tokio::test]
 async fn variables_stand_anywhere_in_a_condition_and_have_defaults() {
     let list =
@@ -374,7 +375,7 @@ async fn variables_stand_anywhere_in_a_condition_and_have_defaults() {
     let whole = "query($w: JSON = {id: {in: [1, 2]}}, $l: Int = 1) { x: getArtists(where: $w, limit: $l) { id } }";
     for (query, variables, ids) in [
         (list, json!({"i": [1, "2"]}), &["1", "2"][..]),
-        // One value is a list of it.
+        // A single value is coerced to a list.
         (list, json!({"i": 3}), &["3"]),
         (item, json!({"i": 4}), &["2", "4"]),
         (item, json!({"i": "4", "j": 1}), &["1", "4"]),

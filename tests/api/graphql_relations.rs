@@ -19,7 +19,7 @@ async fn fields(user: &str, r#type: &str) -> Vec<String> {
         .collect()
 }
 
-/// The mutations on a type, by its name.
+/// The mutations of a type, by its name.
 async fn mutations(r#type: &str) -> Vec<String> {
     let fields = fields("demo", "Mutation").await;
     let own = |name: &&String| {
@@ -81,7 +81,8 @@ async fn views_are_written_where_postgresql_can() {
         answer["errors"][0]["extensions"]["sqlstate"], "44000",
         "{answer}"
     );
-    // Views have no key, so no `id` and no order of their own; materialised views tell of a time.
+    // Views have no key, so neither `id` nor a default order; a materialised view has the rows of its
+    // last refresh.
     let query = "{ getGqlSimple(orderBy: {id: desc}, where: {n: {gt: 0}}) { id } getGqlCounted { n } getGqlKept { id } getGqlSimpleAggregate { count } }";
     let found = data("demo", query, json!({})).await;
     assert_eq!(
@@ -100,7 +101,7 @@ async fn views_are_written_where_postgresql_can() {
     );
 }
 
-/// A foreign table over `postgres_fdw`, which comes with PostgreSQL: the same cluster is the other one.
+/// A foreign table over `postgres_fdw`, which comes with PostgreSQL; it refers to the same cluster.
 #[tokio::test]
 async fn foreign_tables_are_read_and_written() {
     let demo = demo();
@@ -139,7 +140,7 @@ async fn foreign_tables_are_read_and_written() {
         data("demo", query, json!({})).await,
         json!({"a": [{"id": 3, "n": 30}], "b": [{"t": "c"}], "c": [{"id": 1}]})
     );
-    // All or nothing there too.
+    // A foreign write is rolled back too.
     let query =
         "mutation { a: insertGqlFar(data: {id: 4}) { id } b: insertGqlFar(data: {id: 3}) { id } }";
     let answer = ask(Some("demo"), query, json!({})).await;
@@ -209,7 +210,7 @@ async fn several_keys_between_tables_have_a_name_each() {
     )
     .await;
     settled(Some("demo"), "{ getGqlClash { id } }").await;
-    // The table's field is the first constraint by name: gql_got.
+    // The table's field is that of the first constraint by name: gql_got.
     let query = "{ getGqlLetter(id: 2) { gqlPerson { name } gqlGot { name } gqlSent { name } gqlLetter { id } gqlLetterAnswersFkey { id } gqlLetterByAnswers { id } } getGqlPerson(id: 1) { gqlLetterBySenderId { id gqlLetterByAnswers { id } } gqlLetterByReceiverId(where: {id: {gt: 1}}) { id } none: gqlLetterByReceiverId(limit: 0) { id } } }";
     assert_eq!(
         data("demo", query, json!({})).await,
@@ -223,7 +224,7 @@ async fn several_keys_between_tables_have_a_name_each() {
             .await
             .contains(&"gqlLetter".to_owned())
     );
-    // Mutual keys: the forward one keeps the plain name.
+    // Mutual keys: the forward relationship keeps the plain name.
     let query = "{ getGqlHen { gqlEgg { id } gqlHatched { id } gqlEggByHenId { id } } getGqlEgg { gqlHen { id gqlEgg { gqlHen { id } } } gqlHenByEggId { id } } }";
     assert_eq!(
         data("demo", query, json!({})).await,
@@ -232,7 +233,7 @@ async fn several_keys_between_tables_have_a_name_each() {
             "getGqlEgg": [{"gqlHen": {"id": "1", "gqlEgg": {"gqlHen": {"id": "1"}}}, "gqlHenByEggId": [{"id": "1"}]}],
         })
     );
-    // Keys of several columns; a key that is null in a part refers to nothing.
+    // Keys of several columns; a key that is partly null refers to nothing.
     let query = "{ getGqlStop(orderBy: {id: asc}) { gqlLeg { a b } gqlNear { a } } getGqlLeg(orderBy: {a: asc}) { gqlStopByLegBLegA { id } gqlStopByNearBNearA { id } } n: getGqlLegAggregate(where: {gqlStopByLegBLegA: {}}) { count } }";
     assert_eq!(
         data("demo", query, json!({})).await,
@@ -247,7 +248,7 @@ async fn several_keys_between_tables_have_a_name_each() {
         code("demo", by_id, json!({})).await,
         "GRAPHQL_VALIDATION_FAILED"
     );
-    // A column wins every clash.
+    // A column takes precedence over relationships.
     let query =
         "{ getGqlClash { gqlPerson gqlClashGqlPersonFkey gqlClashGqlPersonFkey2 { name } } }";
     assert_eq!(
@@ -256,7 +257,7 @@ async fn several_keys_between_tables_have_a_name_each() {
     );
 }
 
-/// A relationship's name with a condition means that there is such a row, both ways and deep.
+/// A relationship with a condition means that such a row exists, in both directions and nested.
 #[tokio::test]
 async fn relationships_in_conditions_mean_exists() {
     for (condition, sql) in [

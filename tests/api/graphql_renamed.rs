@@ -1,4 +1,4 @@
-//! Which table has which name, and where a table's own name is to be read (wire.md 6, "Names").
+//! Names of tables in conflicts, and where a table's own name is documented (wire.md 6, "Names").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::graphql_names::{data, prepare, send};
 use crate::service::{demo, eventually};
 
-/// A table that is made later takes no name from one that is there, in whatever order they come.
+/// A table that is created later does not take the name of an existing one, in any order.
 #[tokio::test]
 async fn an_aggregate_yields_to_a_table_of_its_name() {
     prepare(
@@ -51,7 +51,7 @@ async fn an_aggregate_yields_to_a_table_of_its_name() {
     );
 }
 
-/// What has another name here says so, in introspection and in SDL.
+/// The description of a renamed table has its own name, in introspection and in SDL.
 #[tokio::test]
 async fn a_name_that_had_to_change_is_in_the_description() {
     prepare(

@@ -57,7 +57,8 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
             json!({"a": artist, "b": null, "c": artist}),
             vec![("b", wrong)],
         ),
-        // The last one, the first one, several, with what needs no statement between them.
+        // The last one, the first one, several, and with fields that need no statement between
+        // them.
         (
             "{ a: getArtists(id: 1) { id } t: __typename b: getGqlBrokenLate { q } }",
             json!({"a": artist, "t": "Query", "b": null}),
@@ -69,7 +70,7 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
             json!({"a": null, "b": artist, "c": null, "d": {"name": "Date"}, "e": artist, "f": null}),
             vec![("a", wrong), ("c", wrong), ("f", wrong)],
         ),
-        // What is refused before anything runs, beside what PostgreSQL refuses.
+        // Fields that are refused before anything runs, and fields that PostgreSQL refuses.
         (
             "{ a: getArtists(where: {nix: 1}) { id } b: getArtists(id: 1) { id } \
              c: getGqlBroken { q } d: getArtists(where: {name: 5}) { id } \
@@ -96,7 +97,7 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
     }
 }
 
-/// Whatever is read first, the members come in the order of the document.
+/// The members have the order of the document, whatever is read first.
 #[tokio::test]
 async fn the_order_of_the_fields_stays() {
     broken().await;
@@ -113,7 +114,7 @@ async fn the_order_of_the_fields_stays() {
     assert!(answer.text.starts_with(&expected), "{answer:?}");
 }
 
-/// The fields that are read again are read at one moment.
+/// Fields that are read again are read in one snapshot.
 #[tokio::test]
 async fn what_is_left_of_a_query_is_one_snapshot() {
     broken().await;
@@ -123,7 +124,7 @@ async fn what_is_left_of_a_query_is_one_snapshot() {
          alter table gql_left owner to demo";
     gate.admin.batch_execute(setup).await.unwrap();
     settled(Some("demo"), "{ getGqlLeft { id } }").await;
-    // The failure makes the document begin anew, behind it: `b`, the gate, `c`, and then `a`.
+    // The failure makes the service retry the document: `b`, the gate, `c`, and then `a`.
     let query = "{ a: getGqlLeft { n } x: getGqlBroken { q } b: getGqlLeft { n } GATE c: getGqlLeft { n } }";
     let asked = gate.held(query).await;
     let change = "update gql_left set n = 1";
@@ -138,7 +139,7 @@ async fn what_is_left_of_a_query_is_one_snapshot() {
     );
 }
 
-/// What was read in time is shown; the time is that of the whole document.
+/// What was read before the deadline is returned; the deadline is that of the whole document.
 #[tokio::test]
 async fn a_deadline_takes_what_was_not_read_in_time() {
     run(
@@ -150,14 +151,14 @@ async fn a_deadline_takes_what_was_not_read_in_time() {
     let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(limit: 1) { id } \
                  c: getArtists(id: 1) { id } __typename }";
     let answer = hurried("demo", query).await;
-    // What shares a statement with the first one was read with it.
+    // Fields that share a statement with the first one were read with it.
     let artist = json!([{"id": "1"}]);
     let expected = json!({"a": artist, "x": null, "b": null, "c": artist, "__typename": "Query"});
     assert_eq!(answer["data"], expected, "{answer}");
     assert_eq!(codes(&answer), [("x", "TIMEOUT"), ("b", "TIMEOUT")]);
 }
 
-/// A mutation is all or nothing, also what it would only have read.
+/// A mutation fails as a whole, including its selections.
 #[tokio::test]
 async fn a_mutation_that_fails_has_no_data() {
     let query = "mutation { t: __typename a: insertPlaylists(data: {name: \"gql roots\"}) { id } \
@@ -170,8 +171,8 @@ async fn a_mutation_that_fails_has_no_data() {
     assert_eq!(found["getPlaylists"], json!([]));
 }
 
-/// Policies that call nothing of the database's own cost no transaction; those that lead to a
-/// function in whatever way do.
+/// Policies that call no function of the database need no transaction; policies that call one,
+/// directly or indirectly, do.
 async fn policies() {
     let read_only = "pg_catalog.current_setting('transaction_read_only') = 'on'";
     for (name, policy, expected) in [
@@ -218,7 +219,7 @@ async fn policies() {
     }
 }
 
-/// Whatever a query reads is read only: views, policies, and what a condition looks at.
+/// Queries are read only, whatever they read: views, policies and conditions.
 #[tokio::test]
 async fn a_query_does_not_write() {
     run(

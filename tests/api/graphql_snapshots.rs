@@ -1,4 +1,4 @@
-//! What documents see of what happens beside them (wire.md 6: snapshots, transactions, DDL).
+//! What documents see of concurrent changes (wire.md 6: snapshots, transactions, DDL).
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 use crate::graphql::{PUBLIC, ask, code, data, settled};
 use crate::service::{demo, eventually};
 
-/// A gate: a document that reads the view `gql_gate_<number>` waits there until it is opened.
+/// A gate: a document that reads the view `gql_gate_<number>` waits until it is opened.
 pub(crate) struct Gate {
     number: u32,
     pub(crate) admin: Client,
@@ -35,7 +35,7 @@ impl Gate {
         self.admin.batch_execute(&lock).await.unwrap();
     }
 
-    /// Sends a document and waits until it stands before the gate.
+    /// Sends a document and waits until it has reached the gate.
     pub(crate) async fn held(&self, query: &str) -> JoinHandle<Value> {
         let query = query.replace("GATE", &format!("gate: getGqlGate{} {{ id }}", self.number));
         let asked = tokio::spawn(async move { ask(Some("demo"), &query, json!({})).await });
@@ -89,7 +89,7 @@ async fn queries_of_an_array_run_at_once_and_mutations_between_them_in_order() {
             row.get::<_, i64>(0) == count
         }
     };
-    // Those behind the mutation have not begun.
+    // Those after the mutation have not started.
     eventually("both queries wait", || waiting(2)).await;
     gate.open().await;
     let answer = asked.await.unwrap();
@@ -129,7 +129,7 @@ async fn a_query_sees_one_snapshot_however_many_statements_it_needs() {
         }),
         "{answer}"
     );
-    // The next one sees what happened.
+    // The next request sees the change.
     let after = data(
         "demo",
         "{ getGqlSeenAggregate { count sum { n } } }",
@@ -142,9 +142,10 @@ async fn a_query_sees_one_snapshot_however_many_statements_it_needs() {
     );
 }
 
-/// Of a mutation too: nobody sees a part of it, and it is seen as soon as it is answered.
+/// The same for a mutation: no part of it is visible to others, and all of it is visible after its
+/// response.
 #[tokio::test]
-async fn nobody_sees_a_part_of_a_mutation() {
+async fn no_part_of_a_mutation_is_visible() {
     let gate = Gate::new(8201).await;
     let setup = "create table if not exists gql_partly (id int primary key, gate int);
          create or replace function gql_partly_wait() returns trigger language plpgsql as
@@ -182,7 +183,7 @@ async fn each_request_of_an_array_is_a_transaction_of_its_own() {
             .collect();
         json!({"query": format!("mutation {{ {} }}", fields.join(" "))})
     };
-    // The second fails in its second field; what is before and behind it stays.
+    // The second fails in its second field; the others are committed.
     let body = json!([insert(&[1, 2]), insert(&[3, 1]), insert(&[4]), {"query": "{ getGqlApart { id } }"}]);
     let answer = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_string()))
@@ -219,7 +220,7 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
         .await;
     let change = "alter table gql_flight add column more int";
     gate.admin.batch_execute(change).await.unwrap();
-    // Others see the new one while it waits.
+    // Others see the new column while it waits.
     settled(Some("demo"), "{ getGqlFlight { more } }").await;
     gate.open().await;
     let answer = asked.await.unwrap();
@@ -234,7 +235,7 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
         "{answer}"
     );
 
-    // What is not there any more cannot be read: the next request knows that.
+    // The table was dropped, and the next request knows it.
     gate.close().await;
     let asked = gate.held("{ GATE getGqlFlightGone { old } }").await;
     let change = "alter table gql_flight_gone drop column old";
@@ -256,7 +257,7 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
     .await;
 }
 
-/// Definitions change between two requests that the caches know; no request may notice.
+/// Definitions change between two requests that use the caches; no request may fail because of it.
 #[tokio::test]
 async fn a_column_that_changes_its_type_breaks_no_request() {
     let setup = "create table if not exists gql_turned (id int primary key, n int, parent int references gql_turned);
@@ -269,7 +270,7 @@ async fn a_column_that_changes_its_type_breaks_no_request() {
         "{ getGqlTurned(where: {n: {gt: 0}}) { n gqlTurned { n } gqlTurnedByParent { n } } }";
     for r#type in ["bigint", "numeric", "int", "float8", "smallint"] {
         for _ in 0..10 {
-            // As the role's connections keep it.
+            // Cached by the role's connections.
             data("demo", query, json!({})).await;
         }
         let change = format!("alter table gql_turned alter n type {type} using n::text::{type}");
@@ -280,9 +281,9 @@ async fn a_column_that_changes_its_type_breaks_no_request() {
     }
 }
 
-/// PostgreSQL decides at once, whatever the schema still says.
+/// PostgreSQL refuses at once, even if the cached schema is stale.
 #[tokio::test]
-async fn a_right_that_is_lost_is_lost_for_the_next_request() {
+async fn a_revoked_privilege_is_refused_in_the_next_request() {
     let setup = "create table if not exists gql_lost (id int primary key, open int, secret int);
          alter table gql_lost owner to demo;
          grant select, insert, update, delete on gql_lost to \"demo/alice\"";
@@ -320,7 +321,7 @@ async fn a_right_that_is_lost_is_lost_for_the_next_request() {
             "{query}: {code}"
         );
     }
-    // In an array the second request has lost what the first still had.
+    // In an array, the second request has lost the privilege that the first had.
     admin
         .batch_execute("grant select on gql_lost to \"demo/alice\"")
         .await

@@ -1,4 +1,4 @@
-//! PostGIS over GraphQL (wire.md 6), where the extension is to be had.
+//! PostGIS over GraphQL (wire.md 6), if the extension is installed.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ use crate::operator::required;
 use crate::service::demo;
 use crate::socket::socket;
 
-/// Makes PostGIS available in a schema of its own, which other tests do not describe; false where
-/// it is not installed.
+/// Installs PostGIS in a schema that other tests do not describe; returns false if it is not
+/// available.
 async fn postgis() -> bool {
     let admin = demo().admin().await;
     let there = "select 1 from pg_available_extensions where name = 'postgis'";
@@ -81,7 +81,7 @@ async fn shapes_are_geojson_out_and_in() {
     let rows = data("demo", &query, json!({})).await["rows"].take();
     let rows = rows.as_array().unwrap();
     assert_eq!(rows, &events);
-    // As the SQL endpoint and, where that names no reference system, as PostGIS says.
+    // The same as at the SQL endpoint, and as PostGIS returns it if there is no reference system.
     let q = "select g, gs, w, site, earth, sites, gis.st_asgeojson(g, 15, 0)::jsonb as theirs from gqf_shapes order by id";
     let expected = demo().rows("demo", q, json!({})).await["data"].take();
     for (at, (row, expected)) in rows.iter().zip(expected.as_array().unwrap()).enumerate() {
@@ -100,7 +100,7 @@ async fn shapes_are_geojson_out_and_in() {
         );
     }
 
-    // What is read is written: with the coordinate system that it names, WGS 84 without one.
+    // The output is valid input: with the coordinate system that it names, or else WGS 84.
     let many = "mutation($o: [JSON]) { insertGqfShapes2(objects: $o) { id } }";
     data("demo", many, json!({"o": rows})).await;
     let same = "select count(*) from gqf_shapes r join gqf_shapes_2 w using (id)
@@ -159,7 +159,7 @@ async fn shapes_are_geojson_out_and_in() {
         ]
     );
 
-    // A coordinate that is no number is one that GraphQL cannot show.
+    // A coordinate that is not a number cannot be represented.
     let odd = "insert into gqf_shapes (id, g, w) select 99, 'POINT(0 0)', gis.st_makepoint('Infinity', 1)";
     let odd = odd.replace("'POINT(0 0)'", "gis.st_makepoint(0, 0)");
     admin.batch_execute(&odd).await.unwrap();

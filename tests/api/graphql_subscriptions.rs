@@ -1,4 +1,4 @@
-//! What a subscription may ask for (wire.md 6, last line; the delivery itself: `socket_events`).
+//! Requests of subscriptions (wire.md 6, last line; the delivery itself: `socket_events`).
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ async fn prepare() {
     let admin = demo().admin().await;
     let version = "select current_setting('server_version_num')::int";
     let version: i32 = admin.query_one(version, &[]).await.unwrap().get(0);
-    // What is stored is told from PostgreSQL 18 on, what is not never is.
+    // Events have stored generated columns from PostgreSQL 18 on, and never virtual ones.
     let generated = if version < 180_000 {
         "stored"
     } else {
@@ -157,7 +157,7 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
             "{document}: {answer}"
         );
     }
-    // Aliases and fragments work, and variables in the condition; a partition is its root.
+    // Aliases, fragments and variables work; a partition counts as its root.
     let document = "subscription S($n: JSON = 2) { new: GqlFollowedMessageAdded(where: {or: [{id: $n}, {name: \"x\"}]}) { key: id ...rest } } fragment rest on GqlFollowed { __typename name }";
     socket.subscribe("a", document).await;
     socket

@@ -1,4 +1,4 @@
-//! Which GraphQL type a column has, and what its values look like (wire.md 6, "Types").
+//! The GraphQL types of columns, and the form of their values (wire.md 6, "Types").
 
 use serde_json::{Value, json};
 
@@ -267,7 +267,7 @@ fn cases() -> Vec<(
     ]
 }
 
-/// How a type of introspection is written.
+/// A type of introspection in the notation of SDL.
 pub(crate) fn written(r#type: &Value) -> String {
     match r#type["kind"].as_str().unwrap() {
         "NON_NULL" => format!("{}!", written(&r#type["ofType"])),
@@ -330,7 +330,7 @@ async fn every_type_has_its_name_and_its_form() {
     );
     admin.batch_execute(&all).await.unwrap();
     known("GqlTypes").await;
-    // The constraints came last.
+    // The constraints were created last.
     eventually("the columns are required", || async {
         fields("GqlTypes").await.last().unwrap().1.ends_with('!')
     })
@@ -363,7 +363,7 @@ async fn every_type_has_its_name_and_its_form() {
             json!([{c: expected, r: expected}]),
             "{type}"
         );
-        // What is shown can be given back, and found.
+        // Output is valid input, also in a condition.
         let json = &found["getGqlTypes"][0][format!("c{at}")];
         let partly = selection.contains("x }") || ["{ y }", "{ lower }"].contains(selection);
         if partly || r#type.ends_with("[]") && !selection.is_empty() {
@@ -389,7 +389,7 @@ async fn every_type_has_its_name_and_its_form() {
     }
 }
 
-/// What GraphQL cannot show is an error at its path, and the rest of the answer stays.
+/// A value that cannot be represented is an error with a path, and the rest is returned.
 #[tokio::test]
 async fn what_cannot_be_shown_is_an_error_at_its_path() {
     let setup = "create table gql_flaws (id int primary key, n float8, p float8, m float4, g int[][], f float8[], pt point, bx box[], must float8 not null, ok int)";
@@ -427,7 +427,7 @@ async fn what_cannot_be_shown_is_an_error_at_its_path() {
             .all(|error| error["extensions"]["code"] == "BAD_USER_INPUT"),
         "{answer}"
     );
-    // Where the column is never null, the row is null instead.
+    // If the column is not nullable, the row is null instead.
     let answer = ask(
         Some("demo"),
         "{ getGqlFlaws(orderBy: {id: asc}) { id must } }",
@@ -444,8 +444,8 @@ async fn what_cannot_be_shown_is_an_error_at_its_path() {
     );
 }
 
-/// A domain that is never null says nothing of a column of a view: the row that would hold its value
-/// may be missing.
+/// A domain with NOT NULL does not make a view's column non-null, because the row with its value
+/// may be missing in an outer join.
 #[tokio::test]
 async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
     let setup = "create domain gql_sure as int not null;
@@ -463,7 +463,7 @@ async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
     assert_eq!(answer, json!({"data": {"x": [{"id": 1, "s": null}]}}));
 }
 
-/// A list in a list, which a domain makes possible, is its text, and of that type.
+/// A list in a list, which is possible with a domain, is a text.
 #[tokio::test]
 async fn lists_of_lists_by_a_domain_are_texts() {
     let setup = "create domain gql_ints as int[];

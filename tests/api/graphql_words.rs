@@ -1,4 +1,4 @@
-//! Words and operators of `where` on a column of every type that this PostgreSQL has.
+//! Keys and operators of `where` on a column of every type of this PostgreSQL.
 
 use std::fmt::Write as _;
 
@@ -55,7 +55,7 @@ const OPERATORS: [&str; 18] = [
     "overlaps",
 ];
 
-/// What people write who come from elsewhere, and slips.
+/// Operators of other APIs, and typing mistakes.
 const WORDS: [&str; 12] = [
     "_contains",
     "contain",
@@ -78,7 +78,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// In a demo of its own: extensions fill the schema that other tests describe.
+    /// With a demo of its own: extensions fill the schema that other tests describe.
     async fn new() -> Self {
         let folder = demo_folder();
         let demo = Service::start(folder.path().to_str().unwrap(), &[]);
@@ -118,7 +118,7 @@ impl Sink {
         answer.json()
     }
 
-    /// The errors of one read for each condition.
+    /// The errors of one query for each condition.
     async fn read(&self, conditions: &[Value]) -> Vec<Value> {
         let (mut definitions, mut fields) = (String::new(), String::new());
         let mut variables = json!({});
@@ -155,7 +155,7 @@ impl Sink {
     }
 }
 
-/// Whether an error is that of a word at a place, with the operators that there are.
+/// Whether an error is that of an unknown key at a place, and lists the valid operators.
 fn is_refused(error: &Value, place: &str) -> bool {
     let message = error["message"].as_str().unwrap_or_default();
     error["extensions"]["code"] == "BAD_USER_INPUT"
@@ -220,7 +220,7 @@ async fn a_word_that_is_no_operator_changes_nothing_on_any_type() {
     assert_eq!(left, 2, "a mutation went through");
 }
 
-/// A value that most types of a kind read.
+/// A value that most types of a kind accept.
 fn value(r#type: &str) -> Value {
     match r#type {
         array if array.ends_with("[]") => json!("{}"),
@@ -235,8 +235,8 @@ fn value(r#type: &str) -> Value {
     }
 }
 
-/// The operators that the catalog of PostgreSQL has and that mean something else than one expects:
-/// areas, lengths and numbers of points; and those of types that are texts or bytes for it.
+/// Operators in PostgreSQL's catalog with an unexpected meaning (areas, lengths and numbers of
+/// points), and those of types that we compare as text or bytes.
 fn is_left_out(r#type: &str) -> bool {
     let r#type = r#type.trim_end_matches("[]");
     ["box", "circle", "lseg", "path", "line", "point", "polygon"].contains(&r#type)
@@ -260,7 +260,7 @@ async fn a_type_has_the_operators_that_postgresql_has_for_it() {
         for (operator, error) in OPERATORS.iter().zip(&errors) {
             let place = format!("where.{column}.{operator}");
             let offered = !is_refused(error, &place);
-            // One that is offered runs, or PostgreSQL understands it and refuses the value.
+            // An operator that is offered runs, or PostgreSQL accepts it and refuses the value.
             let state = error["extensions"]["sqlstate"].as_str();
             let runs = error.is_null() || state.is_some_and(|state| !state.starts_with("42"));
             assert!(!offered || runs, "{type}: {operator}: {error}");
@@ -276,7 +276,7 @@ async fn a_type_has_the_operators_that_postgresql_has_for_it() {
             let exists = plan.is_some();
             // An operator of another type, to which this one has a cast.
             let is_other = plan.is_some_and(|plan| plan.contains(")::"));
-            // Elements of arrays and attributes are compared only where there are values.
+            // Elements of arrays and attributes are compared only if there are values.
             let composed = r#type.ends_with("[]") || matches!(&*r#type, "stamps" | "pair");
             let left_out = is_other || composed || is_left_out(&r#type);
             assert!(

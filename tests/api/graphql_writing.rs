@@ -1,4 +1,4 @@
-//! Writing by GraphQL (wire.md 6).
+//! Writing with GraphQL (wire.md 6).
 
 use serde_json::json;
 
@@ -76,7 +76,7 @@ async fn a_row_that_is_there_is_left_or_changed() {
 }
 
 #[tokio::test]
-async fn nobody_changes_a_whole_table_by_accident() {
+async fn a_write_without_a_condition_is_refused() {
     table("gql_bounded").await;
     data(
         "demo",
@@ -177,7 +177,7 @@ async fn a_mutation_happens_as_a_whole_or_not_at_all() {
         );
         assert_eq!(found["extensions"]["sqlstate"], sqlstate, "{found}");
     }
-    // Fields see what those before them have done.
+    // Fields see the effects of the fields before them.
     let query = "mutation { a: insertGqlWhole(data: {name: \"up\"}) { id } b: updateGqlWhole(where: {name: \"up\"}, data: {n: 9}) { n } c: deleteGqlWhole(where: {n: 9}) { name } }";
     let found = data("demo", query, json!({})).await;
     assert_eq!(
@@ -244,7 +244,7 @@ async fn rights_and_policies_are_postgresqls() {
 }
 
 #[tokio::test]
-async fn definitions_are_seen_within_a_second_and_a_lost_right_is_no_surprise() {
+async fn definitions_take_effect_within_a_second_and_a_revoked_privilege_is_refused() {
     demo()
         .rows(
             "demo",
@@ -283,7 +283,7 @@ async fn definitions_are_seen_within_a_second_and_a_lost_right_is_no_surprise() 
         .batch_execute("revoke select on gql_late from \"demo/alice\"")
         .await
         .unwrap();
-    // At once, whatever the schema still says: PostgreSQL refuses.
+    // At once, even if the cached schema is stale: PostgreSQL refuses.
     assert!(sees(false).await);
 }
 
@@ -338,7 +338,7 @@ async fn a_value_beyond_its_column_is_named() {
     assert_eq!(count("gql_beyond").await, 1);
 }
 
-/// What was written comes back whole: the limits of lists are for what is only read.
+/// All rows that were written are returned: limits apply only to reading.
 #[tokio::test]
 async fn every_row_that_was_written_comes_back() {
     let setup = "create table gql_many (id int primary key, n int)";
@@ -360,7 +360,7 @@ async fn every_row_that_was_written_comes_back() {
     assert_eq!(count("gql_many").await, 0);
 }
 
-/// A variable without a value leaves its column out, which null does not.
+/// A variable without a value leaves its column out; null does not.
 #[tokio::test]
 async fn a_variable_without_a_value_leaves_its_column_out() {
     table("gql_omitted").await;
@@ -381,7 +381,7 @@ async fn a_variable_without_a_value_leaves_its_column_out() {
     }
 }
 
-/// A row that is gone is shown as it was, with what it was related to as that is now.
+/// A deleted row is returned as it was, with its present relationships.
 #[tokio::test]
 async fn removed_rows_show_what_they_are_related_to() {
     let setup = "create table gql_removed_up (id int primary key, name text)";
@@ -398,7 +398,8 @@ async fn removed_rows_show_what_they_are_related_to() {
     );
 }
 
-/// What GraphQL cannot show of a row that was written is null with an error at its path; the row is there.
+/// If a written row cannot be represented, it is null with an error at its path; the row is
+/// written.
 #[tokio::test]
 async fn a_row_that_cannot_be_shown_is_written_all_the_same() {
     let setup = "create table gql_unshown (id int primary key, f float8 default 'NaN')";
@@ -416,7 +417,7 @@ async fn a_row_that_cannot_be_shown_is_written_all_the_same() {
     assert_eq!(count("gql_unshown").await, 1);
 }
 
-/// What cannot be a conflict, or its end, is told before PostgreSQL finds it.
+/// An invalid `onConflict` is refused before PostgreSQL runs.
 #[tokio::test]
 async fn what_cannot_be_done_about_a_conflict_is_named() {
     let setup = "create table gql_meets (id int primary key, name text, b int generated always as (id * 2) stored, n int generated always as identity)";
@@ -457,7 +458,7 @@ async fn what_cannot_be_done_about_a_conflict_is_named() {
     }
 }
 
-/// The ID of a row finds it again, whatever its key is made of.
+/// The ID of a row finds it again, for keys of any type.
 #[tokio::test]
 async fn an_id_of_json_finds_its_row_again() {
     let setup = "create table gql_documents (k jsonb primary key, n int)";

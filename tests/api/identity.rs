@@ -1,4 +1,4 @@
-//! Who a request runs as, and that nothing of one reaches another (wire.md 2, SECURITY.md).
+//! The role of each request, and that nothing of one role reaches another (wire.md 2, SECURITY.md).
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ async fn row_level_security_holds() {
 
 #[tokio::test]
 async fn roles_cannot_be_switched() {
-    // Reproduced attacks A2, A4, B: through functions that no parser sees into.
+    // Reproduced attacks A2, A4, B: through functions that a parser cannot analyse.
     for q in [
         "do $$ begin perform set_config('ro'||'le', 'demo', false); end $$",
         "do $$ begin execute 'set role demo'; end $$",
@@ -98,7 +98,7 @@ async fn a_security_definer_trigger_cannot_escape() {
 
 #[tokio::test]
 async fn a_trigger_runs_as_the_writer_and_cannot_become_its_owner() {
-    // Reproduced attack F2: PostgreSQL's design, so nothing more than the writer's rights.
+    // Reproduced attack F2: by PostgreSQL's design, with only the writer's privileges.
     let demo = demo();
     for q in [
         "drop table if exists i_seen",
@@ -116,7 +116,7 @@ async fn a_trigger_runs_as_the_writer_and_cannot_become_its_owner() {
         seen["data"],
         json!([{"who": "demo/alice", "session": "demo/alice"}])
     );
-    // A user that owns nothing can lay no such trap: neither tables nor triggers are hers to make.
+    // A user that owns nothing cannot do this: it may create neither tables nor triggers.
     for q in [
         "create table i_trap_of_alice (id int)",
         "create trigger t before insert on i_seen for each row execute function i_look()",
@@ -257,7 +257,7 @@ async fn the_database_in_the_path_counts_before_the_one_in_the_header() {
         (404, Some("NO_DEFAULT_USER_FOUND")),
         "{error}"
     );
-    // The header counts before the setting, also where nothing is posted.
+    // The header takes precedence over the setting, also for GET.
     for path in ["/api/v4/sql/schema", "/api/v4/sql/schema/public"] {
         for (named, status) in [("demo", 200), ("nowhere", 401)] {
             let request = demo().request(Method::GET, path);

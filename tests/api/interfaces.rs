@@ -1,13 +1,14 @@
-//! Dry runs and what is made of them: `/call/dry`, `/interfaces`, `/openrpc.json` (wire.md 5).
+//! Dry runs and what is generated from them: `/call/dry`, `/interfaces`, `/openrpc.json` (wire.md
+//! 5).
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::methods::{defined, patch};
 use crate::rpc::call;
-use crate::service::{Answer, demo};
+use crate::service::{TextResponse, demo};
 
-async fn dry(message: Value) -> Answer {
+async fn dry(message: Value) -> TextResponse {
     let body = Some(message.to_string());
     demo()
         .ask(Method::POST, "/api/v4/call/dry", Some("demo"), body)
@@ -125,7 +126,7 @@ async fn the_interface_has_a_line_per_method() {
     .await;
     let text = interfaces().await;
     assert!(text.starts_with("export interface Api {\n"), "{text}");
-    // Other tests define methods meanwhile; in between the same bytes come again.
+    // Other tests define methods at the same time; between two changes the bytes are the same.
     let (mut last, mut again) = (text.clone(), interfaces().await);
     for _ in 0..20 {
         if last == again {

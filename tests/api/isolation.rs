@@ -1,11 +1,11 @@
-//! Nothing of one request reaches another (SECURITY.md).
+//! No state of one request reaches another (SECURITY.md).
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::service::{Service, demo, demo_folder, eventually};
 
-/// A procedure that runs a text which no lexer has read.
+/// A procedure that runs a text which our parser does not see.
 async fn procedure(name: &str) {
     let make =
         format!("create procedure {name}(q text) language plpgsql as $$ begin execute q; end $$");
@@ -15,7 +15,7 @@ async fn procedure(name: &str) {
 #[tokio::test]
 async fn nothing_survives_a_request() {
     procedure("i_leave").await;
-    // Only the owner takes such locks; what it wrote takes them for others.
+    // Only the owner takes such locks, also through functions that others call.
     let lock = "create function iso_lock() returns void language sql security definer \
                 as 'select pg_advisory_lock(4711)'";
     demo().rows("demo", lock, json!({})).await;
@@ -76,7 +76,7 @@ async fn nothing_survives_a_request() {
     }
 }
 
-/// What an owner may define so that an innocent read leaves something.
+/// Definitions of an owner that make a simple read leave state behind.
 const POISON: [&str; 7] = [
     "create schema evil",
     "grant usage on schema evil to \"demo/alice\"",
@@ -97,7 +97,7 @@ async fn a_read_of_a_view_does_not_change_what_the_next_request_reads() {
     }
     let name = "select name from public.artists where id = 1";
     let honest = service.rows("alice", name, json!({})).await;
-    // Also when the definitions have been looked at, which takes a moment.
+    // Also after the definitions were checked, which takes a moment.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
     while std::time::Instant::now() < end {
         service
@@ -146,9 +146,9 @@ impl crate::service::Service {
 }
 
 #[tokio::test]
-async fn a_stranger_leaves_no_setting_to_the_next() {
-    // Reproduced attack D1: a role may change its own settings for good. This ends the sessions
-    // of all guests, hence a demo of its own.
+async fn an_anonymous_caller_leaves_no_setting_to_the_next() {
+    // Reproduced attack D1: a role may change its own settings permanently. It ends the sessions of
+    // all guests, hence a demo of its own.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     demo.set_anonymous_sql("on");
@@ -204,8 +204,8 @@ async fn a_stranger_leaves_no_setting_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_setting_that_only_a_superuser_may_change_holds_for_strangers() {
-    // A demo of its own, as its guests' sessions have to begin anew.
+async fn a_setting_by_the_superuser_applies_to_anonymous_callers() {
+    // A demo of its own, because the sessions of its guests must start again.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let sql = "alter role \"demo/guest\" set temp_file_limit = '2MB'";
@@ -215,9 +215,9 @@ async fn a_setting_that_only_a_superuser_may_change_holds_for_strangers() {
     assert_eq!(answer["data"], json!([{"v": "2MB"}]), "{answer}");
 }
 
-/// A setting of somebody's own is NULL to a stranger, not empty, whatever another has done.
+/// A custom setting of another caller is NULL for an anonymous caller, not empty.
 #[tokio::test]
-async fn a_stranger_names_no_setting_for_the_next() {
+async fn an_anonymous_caller_creates_no_setting_for_the_next() {
     let demo = demo();
     procedure("i_name").await;
     let seen = async || {
@@ -239,9 +239,9 @@ async fn a_stranger_names_no_setting_for_the_next() {
     }
 }
 
-/// Whether a user may write at all, and how long it waits for locks, is for the operator to say.
+/// Operators decide whether a user may write at all, and how long it waits for locks.
 #[tokio::test]
-async fn who_is_set_to_read_only_reads() {
+async fn a_read_only_role_can_read() {
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let sql = "alter role \"demo/alice\" set default_transaction_read_only = on; \
@@ -271,7 +271,7 @@ async fn who_is_set_to_read_only_reads() {
     }
 }
 
-/// Nor does a role's own setting change what a null in an array of its request means.
+/// A role's own setting does not change what a null in an array of its request means.
 #[tokio::test]
 async fn a_null_in_an_array_is_null_whatever_the_role_has_set() {
     let folder = demo_folder();
@@ -285,7 +285,7 @@ async fn a_null_in_an_array_is_null_whatever_the_role_has_set() {
 }
 
 #[tokio::test]
-async fn who_shares_a_role_ends_nobodys_session() {
+async fn the_shared_role_cannot_end_sessions() {
     for function in ["pg_terminate_backend", "pg_cancel_backend"] {
         let q = format!(
             "select count({function}(pid)) as n from pg_stat_activity \
@@ -298,14 +298,14 @@ async fn who_shares_a_role_ends_nobodys_session() {
             assert_eq!(error["sqlstate"], "42501", "{error}");
         }
     }
-    // The owner may still, and may let others.
+    // The owner still may, and may grant it to others.
     let q = "select pg_cancel_backend(0) as cancelled";
     let answer = demo().rows("demo", q, json!({})).await;
     assert_eq!(answer["data"], json!([{"cancelled": false}]));
 }
 
 #[tokio::test]
-async fn a_message_to_everybody_disturbs_nobody() {
+async fn listen_and_notify_are_refused() {
     // Reproduced attack D5: NOTIFY on any channel.
     let demo = demo();
     let make = "create procedure i_tell() language plpgsql as $$ begin \
@@ -338,8 +338,8 @@ async fn a_message_to_everybody_disturbs_nobody() {
 }
 
 #[tokio::test]
-async fn who_may_write_no_table_fills_no_disk() {
-    // Reproduced attack D5: what PostgreSQL lets everybody write without a right to any table.
+async fn a_role_without_write_privileges_cannot_fill_the_disk() {
+    // Reproduced attack D5: what PostgreSQL lets every role write without a privilege on a table.
     for q in [
         "select lo_creat(-1) is not null as made",
         "select lo_create(0) is not null as made",
@@ -360,7 +360,7 @@ async fn who_may_write_no_table_fills_no_disk() {
 
 #[tokio::test]
 async fn a_transaction_cannot_be_ended_from_within() {
-    // Reproduced attack E2, by name and out of sight of the list of statements.
+    // Reproduced attack E2, by name and hidden from our list of statements.
     let demo = demo();
     demo.rows("demo", "drop table if exists i_whole", json!({}))
         .await;
@@ -394,7 +394,7 @@ async fn a_transaction_cannot_be_ended_from_within() {
 
 #[tokio::test]
 async fn a_transactions_mode_cannot_be_changed_for_others() {
-    // Reproduced attack E3: READ ONLY and READ WRITE at will.
+    // Reproduced attack E3: switching between READ ONLY and READ WRITE.
     let demo = demo();
     for q in [
         "set transaction read only",
@@ -425,7 +425,7 @@ async fn a_transactions_mode_cannot_be_changed_for_others() {
             assert_eq!(mode["data"], json!([{"v": "off"}]), "{q}");
         }
     }
-    // What may be written is decided by grants alone.
+    // Only privileges decide what may be written.
     let writable = json!([
         {"q": "select set_config('transaction_read_only', 'off', false)"},
         {"q": "insert into artists (name) values ('mine')"},

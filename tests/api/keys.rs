@@ -1,4 +1,4 @@
-//! Signing keys: rotation that nobody notices, published ahead, known to every node.
+//! Signing keys: rotation without interruption, published ahead, known to every node.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn a_key_is_published_before_it_signs_and_no_token_fails_over_a_rotation()
     let tokens = one.sign_in("shop", "shop", "owner-password").await;
     let old = tokens["access_token"].as_str().unwrap();
 
-    // A next key that is younger than an hour does not sign.
+    // A next key that is younger than an hour is not used for signing.
     let (code, said) = operator.fails(&["key", "rotate"], "");
     assert!(
         code == 1 && said.contains("less than an hour ago"),
@@ -93,7 +93,7 @@ async fn a_key_is_published_before_it_signs_and_no_token_fails_over_a_rotation()
         // The one after it is published already.
         assert_eq!(published(node).await.len(), 3);
     }
-    // What is kept of a private key is sealed: no PKCS #8 begins like this.
+    // Stored private keys are sealed: PKCS #8 starts with another byte.
     let sealed = "select bool_and(get_byte(sealed_private_key, 0) <> 48 \
                   and position(public_key in sealed_private_key) = 0) from tidegate.signing_keys";
     assert!(
@@ -119,7 +119,7 @@ async fn one_session_is_refreshed_on_two_nodes_at_once() {
         });
         node.post("/api/v4/oauth", None, body).await
     };
-    // Nobody has used a successor yet: whoever is slower gets tokens too.
+    // No successor has been used yet, so the slower request gets tokens too.
     let (here, there) = tokio::join!(refresh(&one, &first), refresh(&two, &first));
     for (status, tokens) in [&here, &there] {
         assert_eq!(*status, StatusCode::OK, "{tokens}");
@@ -134,7 +134,7 @@ async fn one_session_is_refreshed_on_two_nodes_at_once() {
         StatusCode::OK,
         "what one node gave, the other takes"
     );
-    // The first one is a copy in other hands now, and ends the session on both nodes.
+    // The first one counts as stolen now, and its use ends the session on both nodes.
     let (status, reused) = refresh(&one, &first).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert_eq!(reused["error"], "invalid_grant");
@@ -156,7 +156,7 @@ async fn one_session_is_refreshed_on_two_nodes_at_once() {
 }
 
 #[tokio::test]
-async fn what_an_owner_changes_on_one_node_holds_on_the_other() {
+async fn an_owners_change_on_one_node_applies_on_the_other() {
     let operator = operator().await;
     operator.succeeds(&["tenant", "set", "shop", "anonymous_sql=read"], "");
     let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);

@@ -1,5 +1,5 @@
-//! How often secrets may be tried (wire.md 3, "Brute force"), what a client may not ask, and
-//! over which transport secrets come (wire.md 3, "HTTPS").
+//! Rate limits on secrets (wire.md 3, "Brute force"), refused requests of clients, and transport
+//! security (wire.md 3, "HTTPS").
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::node::{Node, operator};
 use crate::service::{PATIENCE, demo};
 
-/// A node behind a proxy that it trusts: the test, which so comes from any address it likes.
+/// A node that trusts the test as a proxy, so that requests can come from any address.
 async fn behind_a_proxy(operator: &crate::operator::Operator) -> Node {
     let client = Client::builder().timeout(PATIENCE).build().unwrap();
     let flags = ["--trusted-proxies", "127.0.0.1"];
     Node::start_with(operator, &flags, ("http", client)).await
 }
 
-/// Asks for a token from an address; returns the status, `error` and `Retry-After`.
+/// Requests a token from an address; returns the status, `error` and `Retry-After`.
 async fn ask(node: &Node, address: &str, body: &Value) -> (StatusCode, String, Option<u64>) {
     let request = node.client.post(format!("{}/api/v4/oauth", node.url));
     let request = request
@@ -25,7 +25,7 @@ async fn ask(node: &Node, address: &str, body: &Value) -> (StatusCode, String, O
     let after = answer.headers().get("retry-after");
     let after = after.map(|value| value.to_str().unwrap().parse().unwrap());
     let text = answer.text().await.unwrap();
-    // A client in use splits what it gets there, whatever the status.
+    // A client in use splits the text at a colon, whatever the status.
     assert!(!text.contains(": "), "{text}");
     let body: Value = serde_json::from_str(&text).unwrap();
     let error = body["error"].as_str().unwrap_or_default();
@@ -51,7 +51,7 @@ async fn an_address_has_thirty_wrong_passwords_a_minute_whatever_the_account() {
             (StatusCode::BAD_REQUEST, "invalid_grant")
         );
     }
-    // Even the right password of another account has to wait.
+    // Even the right password of another account must wait.
     let right = password("shop", "owner-password");
     let (status, error, after) = ask(&node, "203.0.113.7", &right).await;
     assert_eq!(
@@ -60,7 +60,8 @@ async fn an_address_has_thirty_wrong_passwords_a_minute_whatever_the_account() {
     );
     let after = after.unwrap();
     assert!((1..=60).contains(&after), "{after}");
-    // Nobody else has to; the last hop counts, so a made-up one before it helps nobody.
+    // Other addresses need not wait; the last hop counts, so an invented one before it does not
+    // help.
     let address = "203.0.113.7, 203.0.113.8";
     assert_eq!(ask(&node, address, &right).await.0, StatusCode::OK);
     let address = "203.0.113.8, 203.0.113.7";
@@ -167,7 +168,7 @@ async fn a_grant_that_is_not_enabled_is_refused_to_the_client() {
 }
 
 #[tokio::test]
-async fn a_grant_that_nobody_knows_is_unsupported() {
+async fn an_unknown_grant_is_unsupported() {
     for grant in ["implicit", "client_credentials", "PASSWORD", "", "urn:x"] {
         let body = json!({"grant_type": grant, "client_id": "demo-app"});
         let refused = demo()
@@ -198,7 +199,7 @@ async fn credentials_travel_in_the_clear_only_where_the_settings_say_so() {
         let client = Client::builder().timeout(PATIENCE).build().unwrap();
         let node = Node::start_with(&operator, flags, ("http", client)).await;
         let request = node.client.post(format!("{}/api/v4/oauth", node.url));
-        // Who is elsewhere came to the proxy over plain HTTP.
+        // A client on another machine used plain HTTP to the proxy.
         let request = request.header("x-forwarded-for", "203.0.113.7");
         let body = password("shop", "owner-password");
         let answer = request.json(&body).send().await.unwrap();

@@ -9,10 +9,10 @@ use crate::service::{Service, demo_folder};
 use crate::users::token;
 
 const USERS: usize = 200;
-/// Requests at a time.
+/// Concurrent requests.
 const PARALLEL: usize = 16;
 const PASSWORD: &str = "password-1";
-/// What 16 requests at a time may open: one connection each, for the tenant's one authenticator.
+/// Each of 16 concurrent requests may open one connection, for the tenant's one authenticator.
 const CONNECTIONS: usize = PARALLEL;
 
 #[tokio::test]
@@ -49,12 +49,12 @@ fn name(number: usize) -> String {
     format!("reader-{number}")
 }
 
-/// Runs so many futures at a time as users ask.
+/// Runs as many futures at a time as there are concurrent requests.
 async fn at_once<T, F: Future<Output = T>>(all: impl Iterator<Item = F>) -> Vec<T> {
     stream::iter(all).buffered(PARALLEL).collect().await
 }
 
-/// A table in which everybody sees three rows of its own and one that is everybody's.
+/// A table in which each user sees three rows of its own and one of all users.
 async fn page(demo: &Service) {
     for statement in [
         "create table reports (id int primary key, reader text, title text not null)",
@@ -73,13 +73,13 @@ async fn sign_up(demo: &Service, number: usize) {
     let made = demo.rest(Some("demo"), ("POST", "/api/v4/users"), &body);
     assert_eq!(made.await.status, 201);
     if number == 0 {
-        // The group is made with its first member.
+        // The group is created with its first member.
         let grant = "grant select on reports to \"demo/group/readers\"";
         demo.rows("demo", grant, json!({})).await;
     }
 }
 
-/// Reads the page as one user, who sees the rows that are its own and no other.
+/// Reads the page as one user, which must see only its own rows.
 async fn read(demo: &Service, tokens: &[String], number: usize) {
     let query = json!({"query": "{ getReports(orderBy: {id: \"asc\"}) { id title } }"});
     let path = ("POST", "/api/graphql/schema/public");
@@ -95,14 +95,14 @@ async fn read(demo: &Service, tokens: &[String], number: usize) {
     assert_eq!(*found, json!(expected), "user {number}: {answer:?}");
 }
 
-/// The connections to the database of roles of the tenant's users, and of its authenticators.
+/// The connections to the database by roles of the tenant's users and authenticators.
 async fn of_users(admin: &tokio_postgres::Client) -> BTreeSet<(i32, String)> {
     let open = "select pid, usename::text from pg_stat_activity where usename like 'demo/%'";
     let rows = admin.query(open, &[]).await.unwrap();
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }
 
-/// The sessions that there were in the database so far; PostgreSQL 13 does not count them.
+/// The number of sessions in the database so far; PostgreSQL 13 does not count them.
 async fn sessions(admin: &tokio_postgres::Client) -> i64 {
     let count = "select coalesce((to_jsonb(d)->>'sessions')::int8, 0) from pg_stat_database d \
                  where datname = 'demo'";

@@ -3,33 +3,33 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{Answer, demo};
+use crate::service::{TextResponse, demo};
 
 const METHODS: &str = "/api/v4/methods";
 
-pub(crate) async fn define(user: &str, definitions: Value) -> Answer {
+pub(crate) async fn define(user: &str, definitions: Value) -> TextResponse {
     let body = Some(definitions.to_string());
     demo().ask(Method::POST, METHODS, Some(user), body).await
 }
 
-/// Defines methods as the owner; they must not be there yet.
+/// Defines methods as the owner; they must not exist yet.
 pub(crate) async fn defined(definitions: Value) {
     let answer = define("demo", definitions).await;
     assert_eq!(answer.status, 201, "{answer:?}");
 }
 
-async fn get(names: &str) -> Answer {
+async fn get(names: &str) -> TextResponse {
     let path = format!("{METHODS}/{names}");
     demo().ask(Method::GET, &path, Some("demo"), None).await
 }
 
-pub(crate) async fn patch(user: &str, names: &str, change: Value) -> Answer {
+pub(crate) async fn patch(user: &str, names: &str, change: Value) -> TextResponse {
     let path = format!("{METHODS}/{names}");
     let body = Some(change.to_string());
     demo().ask(Method::PATCH, &path, Some(user), body).await
 }
 
-pub(crate) async fn delete(user: &str, names: &str) -> Answer {
+pub(crate) async fn delete(user: &str, names: &str) -> TextResponse {
     let path = format!("{METHODS}/{names}");
     demo().ask(Method::DELETE, &path, Some(user), None).await
 }
@@ -427,7 +427,7 @@ async fn everything_but_calls_needs_a_token() {
         );
         assert_eq!(answer.header("www-authenticate"), "Bearer");
         let bad = demo().request(method.clone(), path).bearer_auth("nonsense");
-        let answer = Answer::of(bad).await;
+        let answer = TextResponse::of(bad).await;
         assert_eq!(
             answer.error(),
             (401, "INVALID_TOKEN".to_owned()),
@@ -437,7 +437,7 @@ async fn everything_but_calls_needs_a_token() {
 }
 
 #[tokio::test]
-async fn strangers_define_and_change_no_methods() {
+async fn anonymous_callers_define_and_change_no_methods() {
     let guest = json!({"database": "demo", "client_id": "demo-app"}).to_string();
     let answer = demo()
         .ask(Method::POST, "/api/v4/oauth/guest", None, Some(guest))
@@ -445,9 +445,12 @@ async fn strangers_define_and_change_no_methods() {
     let token = answer.json()["access_token"].as_str().unwrap().to_owned();
     let with = |method, path| demo().request(method, path).bearer_auth(&token);
     let body = json!({"method": "m_strange", "q": "select 1"});
-    let answer = Answer::of(with(Method::POST, METHODS).json(&body)).await;
+    let answer = TextResponse::of(with(Method::POST, METHODS).json(&body)).await;
     assert_eq!(answer.error(), (403, "INSUFFICIENT_PRIVILEGES".to_owned()));
-    assert_eq!(Answer::of(with(Method::GET, METHODS)).await.status, 200);
+    assert_eq!(
+        TextResponse::of(with(Method::GET, METHODS)).await.status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -482,13 +485,13 @@ async fn other_verbs_and_content_types_are_refused() {
         .request(Method::POST, METHODS)
         .bearer_auth(token)
         .header("content-type", "text/plain");
-    let answer = Answer::of(request.body("{}")).await;
+    let answer = TextResponse::of(request.body("{}")).await;
     assert_eq!(answer.error(), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
-    // `Content-Type` on a request without a body is no error.
+    // `Content-Type` on a request without a body is not an error.
     let token = demo().cached_token("demo").await;
     let request = demo().request(Method::GET, METHODS).bearer_auth(token);
     assert_eq!(
-        Answer::of(request.header("content-type", "application/json"))
+        TextResponse::of(request.header("content-type", "application/json"))
             .await
             .status,
         200

@@ -1,4 +1,4 @@
-//! A node of `tidegate serve` in front of a cluster that an operator has.
+//! A fixture: a node of `tidegate serve` in front of an operator's cluster.
 
 use std::process::{Command, Stdio};
 
@@ -6,14 +6,14 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 
 use crate::operator::Operator;
-use crate::process::{Process, Said};
+use crate::process::{Process, ProcessOutput};
 use crate::service::{PATIENCE, eventually};
 
-/// A node, with all that it logs.
+/// A node and its log.
 pub(crate) struct Node {
     pub(crate) url: String,
     process: Process,
-    log: Said,
+    log: ProcessOutput,
     pub(crate) client: Client,
 }
 
@@ -23,7 +23,7 @@ impl Node {
         Self::start_with(operator, &[], ("http", client)).await
     }
 
-    /// A node with more flags, which a client of its own calls by this scheme.
+    /// A node with more flags, the URL scheme, and a client for it.
     pub(crate) async fn start_with(
         operator: &Operator,
         flags: &[&str],
@@ -42,7 +42,7 @@ impl Node {
         ];
         let mut command = operator.command(&[&arguments[..], flags].concat());
         let mut process = Process(command.stderr(Stdio::piped()).spawn().unwrap());
-        let log = Said::of(process.0.stderr.take().unwrap());
+        let log = ProcessOutput::of(process.0.stderr.take().unwrap());
         let node = Self {
             url: format!("{scheme}://127.0.0.1:{}", log.port().await),
             process,
@@ -89,7 +89,7 @@ impl Node {
             .0
     }
 
-    /// Tells the node to stop and returns what it logged.
+    /// Stops the node and returns its log.
     pub(crate) fn stop(self) -> String {
         let pid = self.pid();
         assert!(
@@ -102,21 +102,20 @@ impl Node {
         self.ended()
     }
 
-    /// Waits for the end of a node that was told to stop and returns what it logged.
+    /// Waits for the end of a stopped node and returns its log.
     pub(crate) fn ended(mut self) -> String {
         assert_eq!(self.process.end().code(), Some(0));
         self.log.all()
     }
 
-    /// The number of its process.
+    /// Its process id.
     pub(crate) fn pid(&self) -> String {
         self.process.0.id().to_string()
     }
 }
 
-/// Waits until PostgreSQL has noticed that nobody reads changes any more, which is soon after a node
-/// has ended.
-pub(crate) async fn nobody_reads(operator: &Operator) {
+/// Waits until PostgreSQL has noticed that changes are no longer read, soon after a node has ended.
+pub(crate) async fn no_streams_remain(operator: &Operator) {
     let readers = "SELECT ((SELECT count(*) FROM pg_replication_slots WHERE active) \
                    + (SELECT count(*) FROM pg_stat_activity \
                       WHERE application_name = 'tidegate outbox reader'))::text";

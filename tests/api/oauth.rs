@@ -1,4 +1,4 @@
-//! The password, refresh and guest grants and what surrounds them (wire.md 3).
+//! The password, refresh and guest grants (wire.md 3).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -285,7 +285,7 @@ async fn a_refresh_token_lives_until_a_successor_was_used() {
     granted(right).await;
     assert_ne!(second["refresh_token"], first);
     let third = granted(refresh(again["refresh_token"].as_str().unwrap()).await).await;
-    // A successor of `first` was used: presenting `first` now ends the session.
+    // A successor of `first` was used, so using `first` again ends the session.
     assert_eq!(
         refused(refresh(first).await).await,
         (400, "invalid_grant".into())

@@ -1,4 +1,4 @@
-//! The crate `oauth2` completes every flow that it shares with Tidegate, unmodified.
+//! The crate `oauth2`, unmodified, completes every flow that Tidegate also supports.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use oauth2::{
 use crate::pages::{Browser, CALLBACK};
 use crate::service::demo;
 
-/// A client with all endpoints that the metadata names.
+/// A client with all endpoints in the metadata.
 macro_rules! client {
     ($id:expr) => {
         BasicClient::new(ClientId::new($id.to_owned()))
@@ -37,7 +37,7 @@ fn path_of(url: &str) -> &str {
     url.strip_prefix(&demo().url).unwrap()
 }
 
-/// Signs alice in and allows what is asked.
+/// Signs alice in and gives consent.
 async fn allow(address: &str) -> crate::pages::Page {
     let mut browser = Browser::new(demo());
     let page = browser.get(address).await;
@@ -62,8 +62,8 @@ async fn the_crate_oauth2_gets_refreshes_and_introspects_tokens_by_code() {
             .set_pkce_challenge(challenge)
             .url();
         let landed = allow(path_of(address.as_str())).await;
-        assert_eq!(landed.told("state"), *state.secret());
-        let code = AuthorizationCode::new(landed.told("code"));
+        assert_eq!(landed.parameter("state"), *state.secret());
+        let code = AuthorizationCode::new(landed.parameter("code"));
         let redeemed = client.exchange_code(code).set_pkce_verifier(verifier);
         let tokens = redeemed.request_async(http).await.unwrap();
         assert_eq!(tokens.expires_in(), Some(Duration::from_hours(1)));

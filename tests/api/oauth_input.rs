@@ -1,17 +1,17 @@
-//! What strangers send to the OAuth endpoints (wire.md 3): every way to ask, and every way to ask
-//! for trouble, against a server whose store is PostgreSQL.
+//! Requests of anonymous clients to the OAuth endpoints (wire.md 3), valid and malformed, against a
+//! server whose store is PostgreSQL.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::pages::{authorization, encoded};
-use crate::service::{Answer, Service, demo, demo_folder};
+use crate::service::{Service, TextResponse, demo, demo_folder};
 
 const ENDPOINTS: [&str; 5] = ["", "/device", "/guest", "/revoke", "/introspect"];
 const SERVER: (&str, &str) = ("demo-server", "demo-server-secret");
 
-/// Members that are enough for every endpoint, without the client.
+/// Members that suffice for every endpoint, without the client.
 fn members() -> Value {
     json!({
         "grant_type": "password", "username": "alice", "password": "alice1234",
@@ -28,14 +28,19 @@ fn form(body: &Value) -> String {
     members.map(pair).collect::<Vec<_>>().join("&")
 }
 
-async fn send(service: &Service, endpoint: &str, basic: Option<&str>, body: &[&str; 2]) -> Answer {
+async fn send(
+    service: &Service,
+    endpoint: &str,
+    basic: Option<&str>,
+    body: &[&str; 2],
+) -> TextResponse {
     let mut request = service.request(reqwest::Method::POST, &format!("/api/v4/oauth{endpoint}"));
     if let Some(basic) = basic {
         let basic = STANDARD.encode(basic);
         request = request.header("authorization", format!("Basic {basic}"));
     }
     let [kind, text] = *body;
-    Answer::of(request.header("content-type", kind).body(text.to_owned())).await
+    TextResponse::of(request.header("content-type", kind).body(text.to_owned())).await
 }
 
 #[tokio::test]
@@ -158,8 +163,8 @@ async fn no_value_breaks_a_query_and_none_comes_back_with_a_colon_and_a_blank() 
     own.token("alice").await;
 }
 
-/// An answer that says whose fault it was, in the words of OAuth.
-fn check(answer: &Answer, what: &str) {
+/// Checks that an error response is well formed and blames the caller.
+fn check(answer: &TextResponse, what: &str) {
     assert!(answer.status < 500, "{what}: {answer:?}");
     assert!(!answer.text.contains(": "), "{what}: {answer:?}");
     if answer.status >= 400 {
@@ -193,7 +198,7 @@ async fn pages_survive_every_value_too() {
             assert_eq!(answer.header("x-injected"), "", "{path}");
         }
     }
-    // A state comes back as it was, and stays in its place.
+    // A state is returned unchanged, in its own parameter.
     let odd = good
         .replace("state=xyz", "state=%0D%0AX-Injected%3A%20y%26code%3Dmine")
         .replace("S256", "plain");
@@ -234,7 +239,7 @@ async fn forged_and_oversized_tokens_are_refused_wherever_a_token_is_taken() {
     for forged in [none, mac, raised, huge] {
         let request = demo().request(reqwest::Method::POST, "/api/v4/sql");
         let request = request.bearer_auth(&forged).json(&json!({"q": "select 1"}));
-        let answer = Answer::of(request).await;
+        let answer = TextResponse::of(request).await;
         assert_eq!(
             answer.error(),
             (401, "INVALID_TOKEN".to_owned()),
@@ -256,24 +261,24 @@ async fn forged_and_oversized_tokens_are_refused_wherever_a_token_is_taken() {
         let told = send(demo(), "/revoke", None, &["application/json", &body]).await;
         assert_eq!(told.status, 200, "{told:?}");
     }
-    // None of these revocations reached the session of the token that they were made from.
+    // None of these revocations ended the session whose token they imitate.
     let request = demo().request(reqwest::Method::POST, "/api/v4/sql");
     let request = request.bearer_auth(&token).json(&json!({"q": "select 1"}));
-    assert_eq!(Answer::of(request).await.status, 200);
+    assert_eq!(TextResponse::of(request).await.status, 200);
 }
 
 #[tokio::test]
-async fn who_is_asked_by_another_name_says_its_own() {
+async fn the_host_header_does_not_change_urls_in_responses() {
     let metadata = "/.well-known/oauth-authorization-server";
     let request = demo().request(reqwest::Method::GET, metadata);
-    let told = Answer::of(request.header("host", "evil.example")).await;
+    let told = TextResponse::of(request.header("host", "evil.example")).await;
     assert_eq!(told.status, 200);
     assert!(!told.text.contains("evil.example"), "{}", told.text);
     let request = demo().request(reqwest::Method::POST, "/api/v4/oauth/device");
     let request = request
         .header("host", "evil.example")
         .header("x-forwarded-host", "evil.example");
-    let told = Answer::of(request.json(&json!({"client_id": "demo-app"}))).await;
+    let told = TextResponse::of(request.json(&json!({"client_id": "demo-app"}))).await;
     assert_eq!(told.status, 200);
     assert!(!told.text.contains("evil.example"), "{}", told.text);
 }
@@ -334,7 +339,7 @@ async fn nothing_that_opens_a_door_is_stored_as_it_was_given() {
 }
 
 #[tokio::test]
-async fn who_is_slowed_down_at_the_guest_endpoint_is_told_in_both_forms() {
+async fn the_rate_limit_of_the_guest_endpoint_is_reported_in_both_forms() {
     // A demo of its own, because wrong secrets count against client and address.
     let folder = demo_folder();
     let own = Service::start(folder.path().to_str().unwrap(), &[]);

@@ -1,4 +1,4 @@
-//! What operators see of requests that fail: the log and the metrics (wire.md 9).
+//! Failed requests in the log and the metrics (wire.md 9).
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ async fn start(operator: &Operator, flags: &[&str]) -> Node {
     Node::start_with(operator, &[&json, flags].concat(), ("http", client)).await
 }
 
-/// The line of the log of a request or operation.
+/// The log line of a request or operation.
 fn line(log: &str, request_id: &str, message: &str) -> Value {
     let lines = log
         .lines()

@@ -110,7 +110,7 @@ async fn every_answer_carries_a_request_id() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods_are_told_apart() {
+async fn unknown_paths_and_methods_get_distinct_errors() {
     let answer = demo()
         .request(Method::GET, "/api/v4/nowhere")
         .send()

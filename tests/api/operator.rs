@@ -1,15 +1,15 @@
-//! What an operator has: a cluster, a master key and the command line.
+//! A fixture: what an operator has, which is a cluster, a master key and the command line.
 
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use tidegate_embedded::Cluster;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use crate::service::{BINARY, eventually};
 
-/// A cluster of its own, and a folder with a master key: what an operator has.
+/// A cluster of its own, and a folder with a master key.
 pub(crate) struct Operator {
     pub(crate) cluster: Cluster,
     pub(crate) folder: TempDir,
@@ -50,14 +50,14 @@ impl Operator {
             .spawn()
             .unwrap();
         let written = child.stdin.take().unwrap().write_all(input.as_bytes());
-        // A command that refuses before it reads has closed its end.
+        // A command that fails early has closed its standard input.
         if let Err(error) = written {
             assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{arguments:?}");
         }
         child.wait_with_output().unwrap()
     }
 
-    /// What a command prints that must succeed.
+    /// Runs a command that must succeed; returns what it prints.
     pub(crate) fn succeeds(&self, arguments: &[&str], input: &str) -> String {
         let output = self.run(arguments, input);
         assert!(
@@ -68,7 +68,7 @@ impl Operator {
         text(&output.stdout)
     }
 
-    /// The code and the message of a command that must fail.
+    /// Runs a command that must fail; returns its exit code and message.
     pub(crate) fn fails(&self, arguments: &[&str], input: &str) -> (i32, String) {
         let output = self.run(arguments, input);
         assert!(
@@ -79,7 +79,7 @@ impl Operator {
         (output.status.code().unwrap(), text(&output.stderr))
     }
 
-    /// Runs what the doctor prints as missing, as a superuser would; settings stay as they are.
+    /// Runs the SQL that the doctor prints, as a superuser; settings are not changed.
     pub(crate) async fn obey(&self, report: &str) {
         let mut root = self.root("postgres").await;
         for line in report.lines().map(str::trim) {
@@ -90,7 +90,7 @@ impl Operator {
             }
         }
         drop(root);
-        // Nobody may be in a template when a database is made from it.
+        // A template database must have no other sessions when it is copied.
         let inside = "SELECT count(*)::text FROM pg_stat_activity WHERE datname = 'template1'";
         eventually("the template is left", || async {
             self.value(inside).await == "0"
@@ -99,10 +99,7 @@ impl Operator {
     }
 
     pub(crate) async fn root(&self, database: &str) -> Client {
-        let url = self.cluster.url(database);
-        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
+        tidegate_testkit::connect(&self.cluster.url(database)).await
     }
 
     pub(crate) async fn value(&self, sql: &str) -> String {
@@ -126,7 +123,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Whether this run must not leave out what needs `part` (docs/TESTING.md).
+/// Whether tests must not be skipped because `part` is missing (docs/TESTING.md).
 #[expect(
     clippy::disallowed_methods,
     reason = "tests have no caller who could say what must be there"

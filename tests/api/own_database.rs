@@ -1,5 +1,4 @@
-//! What the README says of putting the service in front of a database of one's own, run as printed
-//! at a terminal.
+//! The README's commands for serving an existing database, run as printed in a terminal.
 #![cfg(target_os = "linux")]
 
 use std::io::Write as _;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::operator::Operator;
-use crate::process::{Process, Said};
+use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, PATIENCE, eventually};
 
 const ADDRESS: &str = "postgresql://admin:secret@db.example/postgres";
@@ -54,7 +53,7 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     keyboard
         .write_all(b"owner-password\nowner-password\n")
         .unwrap();
-    let shown = Said::of(child.stdout.take().unwrap());
+    let shown = ProcessOutput::of(child.stdout.take().unwrap());
     let mut child = Process(child);
 
     let client = Client::builder().timeout(PATIENCE).build().unwrap();

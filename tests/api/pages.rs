@@ -1,4 +1,4 @@
-//! A browser without JavaScript: keeps its cookie, reads forms, posts them.
+//! A browser without JavaScript: stores its cookie, reads forms, submits them.
 
 use std::fmt::Write as _;
 
@@ -29,14 +29,14 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// A browser that follows nothing by itself.
+/// A browser that follows no redirect by itself.
 pub(crate) struct Browser<'a> {
     service: &'a Service,
     client: Client,
     cookie: String,
 }
 
-/// An answer that has been read.
+/// A response that has been read.
 pub(crate) struct Page {
     pub(crate) status: u16,
     pub(crate) location: String,
@@ -56,13 +56,12 @@ impl<'a> Browser<'a> {
         }
     }
 
-    /// Goes to an address of the service.
+    /// Loads an address of the service.
     pub(crate) async fn get(&mut self, address: &str) -> Page {
         self.send(Method::GET, address, String::new()).await
     }
 
-    /// Posts the form of a step that `page` shows, with these fields, and follows our own
-    /// redirects.
+    /// Submits the form of a step in `page` with these fields, and follows our own redirects.
     pub(crate) async fn submit(
         &mut self,
         page: &Page,
@@ -80,7 +79,7 @@ impl<'a> Browser<'a> {
         page
     }
 
-    /// Signs in where the page asks for it.
+    /// Signs in if the page asks for it.
     pub(crate) async fn sign_in(&mut self, page: &Page, user: &str) -> Page {
         let password = format!("{user}1234");
         let fields = [("username", user), ("password", &*password)];
@@ -118,7 +117,7 @@ impl<'a> Browser<'a> {
 }
 
 impl Page {
-    /// Where the form of a step leads, and its hidden fields.
+    /// The action of a step's form, and its hidden fields.
     fn form(&self, step: &str) -> (String, String) {
         let mark = format!("name=\"step\" value=\"{step}\"");
         let form = self.text.split("<form ").find(|form| form.contains(&mark));
@@ -145,8 +144,8 @@ impl Page {
         (action, hidden.join("&"))
     }
 
-    /// A parameter of the address that the answer leads to, decoded as far as our codes need it.
-    pub(crate) fn told(&self, name: &str) -> String {
+    /// A parameter of the address in `Location`, decoded as far as our codes need it.
+    pub(crate) fn parameter(&self, name: &str) -> String {
         let (_, query) = self.location.split_once('?').unwrap_or_default();
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let found = pairs.find(|(known, _)| *known == name);

@@ -1,4 +1,4 @@
-//! Forgotten passwords where no letters are sent. With letters: `tests/clients/mail`.
+//! Forgotten passwords without SMTP. With SMTP: `tests/clients/mail`.
 
 use crate::service::{Service, demo, demo_folder};
 

@@ -1,11 +1,11 @@
-//! `/api/v4/schemas/{s}/tables/{t}/privileges`: what sub-users may do with a table.
+//! `/api/v4/schemas/{s}/tables/{t}/privileges`: the privileges of sub-users on a table.
 
 use serde_json::{Value, json};
 
-use crate::service::{Reply, Service, demo};
+use crate::service::{RestResponse, Service, demo};
 
-/// A schema of the test's own with a table and a sub-user without any right.
-async fn stage(name: &str) -> (&'static Service, String) {
+/// A schema of the test's own, with a table and a sub-user without privileges.
+async fn fixture(name: &str) -> (&'static Service, String) {
     let demo = demo();
     let body = json!({"name": name, "password": "password-1"});
     let made = demo
@@ -25,11 +25,11 @@ async fn stage(name: &str) -> (&'static Service, String) {
     )
 }
 
-async fn owner(method: &str, path: &str, body: Value) -> Reply {
+async fn owner(method: &str, path: &str, body: Value) -> RestResponse {
     demo().rest(Some("demo"), (method, path), &body).await
 }
 
-async fn set(path: &str, user: &str, privilege: &str) -> Reply {
+async fn set(path: &str, user: &str, privilege: &str) -> RestResponse {
     owner(
         "PATCH",
         path,
@@ -63,7 +63,7 @@ async fn attempt(user: &str, q: String) -> u16 {
 
 #[tokio::test]
 async fn each_word_is_granted_and_revoked_in_postgresql() {
-    let (_, path) = stage("pia").await;
+    let (_, path) = fixture("pia").await;
     let select = || attempt("pia", "select * from p_pia.t".to_owned());
     let insert = || attempt("pia", "insert into p_pia.t (a) values (1)".to_owned());
     assert_eq!(
@@ -86,13 +86,13 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
         (&json!(["SELECT"]), &json!(true))
     );
     assert_eq!((select().await, insert().await), (200, 403));
-    // USAGE came along, and nothing on another table of the schema.
+    // USAGE was granted too, and nothing on another table of the schema.
     assert_eq!(
         attempt("pia", "select * from p_pia.other".to_owned()).await,
         403
     );
 
-    // `write` includes the sequence behind the column.
+    // `write` includes the sequence of the column.
     assert_eq!(set(&path, "pia", "write").await.status, 303);
     assert_eq!(insert().await, 200);
     assert_eq!(
@@ -118,8 +118,8 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
 }
 
 #[tokio::test]
-async fn what_postgresql_says_is_shown_whoever_granted_it() {
-    let (demo, path) = stage("quin").await;
+async fn privileges_are_shown_as_postgresql_reports_them_for_any_grantor() {
+    let (demo, path) = fixture("quin").await;
     let shown = |q: &'static str| {
         let path = path.clone();
         async move {
@@ -139,14 +139,14 @@ async fn what_postgresql_says_is_shown_whoever_granted_it() {
         columns["columns"],
         json!({"SELECT": ["a"], "UPDATE": ["a", "b"]})
     );
-    // Revoking from the table takes the columns along.
+    // Revoking from the table revokes from its columns too.
     assert_eq!(set(&path, "quin", "none").await.status, 303);
     assert_eq!(of(&path, "quin").await["columns"], json!({}));
     let more = shown("grant select, trigger on p_quin.t to \"demo/quin\"").await;
     assert_eq!(more["privilege"], "other");
     assert_eq!(more["privileges"], json!(["SELECT", "TRIGGER"]));
 
-    // What everybody has cannot be taken from one, and nothing is changed.
+    // A privilege of PUBLIC cannot be revoked from one role, and nothing is changed.
     let all = shown("grant select on p_quin.t to public").await;
     assert_eq!(all["privileges"], json!(["SELECT", "TRIGGER"]));
     let refused = set(&path, "quin", "none").await;
@@ -157,7 +157,7 @@ async fn what_postgresql_says_is_shown_whoever_granted_it() {
         of(&path, "quin").await["privileges"],
         json!(["SELECT", "TRIGGER"])
     );
-    // A group is named too.
+    // Privileges by a group are reported too.
     let group = json!({"user_group": "p_club"});
     owner("PATCH", "/api/v4/users/quin", group).await;
     shown("revoke select on p_quin.t from public").await;
@@ -175,8 +175,8 @@ async fn what_postgresql_says_is_shown_whoever_granted_it() {
 
 #[tokio::test]
 async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
-    let (demo, path) = stage("rosa").await;
-    stage("sven").await;
+    let (demo, path) = fixture("rosa").await;
+    fixture("sven").await;
     let admin = demo.admin().await;
     // A sub-user owns the table in the owner's schema.
     admin
@@ -197,7 +197,7 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
     assert_eq!(own.error().0, 409, "{own:?}");
     assert_eq!(set(&path, "rosa", "none").await.status, 303);
 
-    // A table of the cluster's administrator: nobody of the tenant may grant.
+    // A table of the cluster's administrator: the tenant's owner may not grant.
     admin
         .batch_execute("alter table p_rosa.t owner to current_user")
         .await
@@ -214,7 +214,7 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
         message.contains(&format!("{administrator} owns it")),
         "{message}"
     );
-    // Who holds the grant option for it may, and only for what it holds.
+    // A holder of the grant option may grant, and only what it holds.
     admin
         .batch_execute("grant select on p_rosa.t to \"demo/sven\" with grant option")
         .await
@@ -224,7 +224,7 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
     assert_eq!(set(&path, "rosa", "write").await.error().0, 409);
     assert_eq!(set(&path, "rosa", "none").await.status, 303);
     assert_eq!(of(&path, "rosa").await["privilege"], "none");
-    // What the administrator granted itself, only the administrator takes.
+    // Only the administrator revokes what it granted itself.
     admin
         .batch_execute("grant select on p_rosa.t to \"demo/rosa\"")
         .await
@@ -260,7 +260,7 @@ async fn names_are_quoted_wherever_they_stand() {
 
 #[tokio::test]
 async fn several_are_set_in_order_and_wrong_ones_are_named() {
-    let (_, path) = stage("uwe").await;
+    let (_, path) = fixture("uwe").await;
     let body = json!([
         {"subuser": "uwe", "privilege": "write"}, {"subuser": "guest", "privilege": "read"},
     ]);

@@ -1,4 +1,4 @@
-//! Processes that tests start: what they say, and their end.
+//! Processes of tests: their output and their end.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, ExitStatus};
@@ -10,12 +10,12 @@ use crate::service::PATIENCE;
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A process that does not outlive a test that fails: who pipes the tests' output would wait for
-/// its end.
+/// A process that is killed when its test fails; otherwise a pipe from the test's output would stay
+/// open.
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// Waits for its end.
+    /// Waits until it exits.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let began = Instant::now();
         loop {
@@ -30,20 +30,20 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended already is left alone.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What a process says, read while it runs so that it never blocks on it.
-pub(crate) struct Said {
+/// The output of a process, read in the background so that it never blocks.
+pub(crate) struct ProcessOutput {
     text: Arc<Mutex<String>>,
     reader: JoinHandle<()>,
 }
 
-impl Said {
-    /// What comes through a pipe.
+impl ProcessOutput {
+    /// Reads from a pipe.
     pub(crate) fn of(pipe: impl Read + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
         let said = Arc::clone(&text);
@@ -58,7 +58,7 @@ impl Said {
         Self { text, reader }
     }
 
-    /// What has been said up to the first line that has all of these parts, if that has come.
+    /// The output up to the first line that contains all parts, if there is one.
     pub(crate) fn up_to(&self, parts: &[&str]) -> Option<String> {
         let ended = self.reader.is_finished();
         let text = self.text.lock().unwrap();
@@ -87,7 +87,7 @@ impl Said {
         }
     }
 
-    /// Waits until a node logs that it serves, and returns the port that the system chose for it.
+    /// Waits until a node logs that it listens; returns its port.
     pub(crate) async fn port(&self) -> u16 {
         let serves = || self.up_to(&["listening", "addresses"]);
         crate::service::eventually("the node serves", || async { serves().is_some() }).await;
@@ -98,7 +98,7 @@ impl Said {
         port.parse().unwrap()
     }
 
-    /// All that it said. It has ended.
+    /// All output of a process that has ended.
     pub(crate) fn all(self) -> String {
         self.reader.join().unwrap();
         std::mem::take(&mut *self.text.lock().unwrap())

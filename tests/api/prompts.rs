@@ -1,5 +1,5 @@
-//! What the command line asks of a person before it drops something, and that no secret stands
-//! on it or is shown.
+//! Questions of the command line before it drops something; and that secrets are neither accepted
+//! as arguments nor shown.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -52,7 +52,7 @@ fn a_master_key_that_cannot_be_used_is_refused_unseen_and_shown_where_it_comes_f
 }
 
 #[tokio::test]
-async fn an_address_without_a_password_is_told_where_it_belongs() {
+async fn an_address_without_a_password_gets_a_hint_where_it_belongs() {
     let mut operator = Operator::new().await;
     let port = operator.cluster.port();
     operator.admin_url = format!("postgresql://postgres@127.0.0.1:{port}/postgres");
@@ -61,8 +61,8 @@ async fn an_address_without_a_password_is_told_where_it_belongs() {
     assert!(said.contains("(TIDEGATE_ADMIN_URL)"), "{said}");
 }
 
-/// Starts commands of the standard shell at a terminal, whichever shell the person has who tests.
-/// Those that ask for ever end with their time.
+/// Starts commands of the standard shell at a terminal, whatever shell the user of the tests has.
+/// They are killed after some time.
 #[cfg(target_os = "linux")]
 fn terminal(operator: &Operator, commands: &str) -> std::process::Child {
     Command::new("timeout")
@@ -79,7 +79,7 @@ fn terminal(operator: &Operator, commands: &str) -> std::process::Child {
         .unwrap()
 }
 
-/// Runs a command at a terminal where a person types a line; returns its code and what is shown.
+/// Runs a command at a terminal with one line of input; returns its exit code and the output.
 #[cfg(target_os = "linux")]
 fn at_a_terminal(operator: &Operator, arguments: &str, typed: &str) -> (Option<i32>, String) {
     let mut child = terminal(operator, &format!("{BINARY} {arguments}"));
@@ -153,7 +153,7 @@ async fn a_prompt_that_is_broken_off_leaves_the_terminal_as_it_was() {
     let create = ["tenant", "create", "shop", "--password-file", "-"];
     operator.succeeds(&create, "owner-password\n");
     let user = format!("{BINARY} user create shop ann");
-    // What is typed reaches the shell too, which goes on.
+    // The shell receives the typed line too, and continues.
     let commands = format!("trap : INT QUIT; {user}; echo code $?; stty -a");
     for (signal, code) in [("\x03", 130), ("\x1c", 131)] {
         let mut child = terminal(&operator, &commands);

@@ -1,5 +1,5 @@
-//! What `tidegate doctor` tells and prints when databases or roles are gone, and the way back that
-//! docs/OPERATIONS.md gives for a backup without roles.
+//! `tidegate doctor` after databases or roles were lost, and the procedure in docs/OPERATIONS.md
+//! for a backup without roles.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,8 @@ use tidegate_embedded::Cluster;
 use crate::node::{Node, operator};
 use crate::operator::{Operator, required, text};
 
-/// An operator whose tenant `shop` has the user `ann` in the group `staff`, and a tenant `made`.
+/// An operator with the tenant `shop`, which has the user `ann` in the group `staff`, and the
+/// tenant `made`.
 async fn shop() -> Operator {
     let operator = operator().await;
     let ann = ["user", "create", "shop", "ann", "--group", "staff"];
@@ -27,7 +28,7 @@ async fn shop() -> Operator {
     operator
 }
 
-/// What the doctor ends with and prints.
+/// The exit code and the output of the doctor.
 fn doctor(operator: &Operator) -> (Option<i32>, String) {
     let output = operator.run(&["doctor"], "");
     (output.status.code(), text(&output.stdout))
@@ -180,7 +181,7 @@ async fn roles_that_are_gone_while_their_database_stays_are_made_by_what_is_prin
 }
 
 #[tokio::test]
-async fn roles_that_are_kept_out_or_not_ours_and_open_databases_are_told() {
+async fn locked_roles_foreign_roles_and_open_databases_are_reported() {
     let operator = shop().await;
     let root = operator.root("postgres").await;
     let sql = "ALTER ROLE \"shop/ann\" NOLOGIN; COMMENT ON ROLE made IS NULL; \
@@ -203,7 +204,7 @@ async fn roles_that_are_kept_out_or_not_ours_and_open_databases_are_told() {
         assert!(report.contains(line), "{line} is not in\n{report}");
     }
     operator.obey(&report).await;
-    // Who is kept out stays out: that may be meant.
+    // A role without LOGIN stays locked, because that may be intended.
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(0), "{report}");
     assert!(

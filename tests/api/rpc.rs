@@ -4,16 +4,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::methods::defined;
-use crate::service::{Answer, demo};
+use crate::service::{TextResponse, demo};
 
-/// Posts a JSON text to `/api/v4/call` as a user, `None` being nobody.
-pub(crate) async fn post(user: Option<&str>, body: String) -> Answer {
+/// Posts JSON to `/api/v4/call` as a user, anonymously if `None`.
+pub(crate) async fn post(user: Option<&str>, body: String) -> TextResponse {
     demo()
         .ask(Method::POST, "/api/v4/call", user, Some(body))
         .await
 }
 
-/// The answer to a message of the owner, which is always 200.
+/// The response to a message of the owner; its status is always 200.
 pub(crate) async fn answer(message: Value) -> Value {
     let answer = post(Some("demo"), message.to_string()).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -25,12 +25,12 @@ pub(crate) fn call(method: &str, params: Value, id: u32) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params, "id": id})
 }
 
-async fn accepting(accept: &str, message: Value) -> Answer {
+async fn accepting(accept: &str, message: Value) -> TextResponse {
     let token = demo().cached_token("demo").await;
     let request = demo()
         .request(Method::POST, "/api/v4/call")
         .bearer_auth(token);
-    Answer::of(request.header("accept", accept).json(&message)).await
+    TextResponse::of(request.header("accept", accept).json(&message)).await
 }
 
 #[tokio::test]
@@ -59,14 +59,14 @@ async fn a_call_answers_schema_and_data_in_the_envelope() {
             .request(Method::POST, "/api/v4/call")
             .bearer_auth(&token);
         let request = request.header("content-type", kind).body(body.clone());
-        assert_eq!(Answer::of(request).await.text, expected, "{kind}");
+        assert_eq!(TextResponse::of(request).await.text, expected, "{kind}");
     }
     let request = demo()
         .request(Method::POST, "/api/v4/call")
         .bearer_auth(&token);
     let request = request.header("content-type", "text/plain").body(body);
     assert_eq!(
-        Answer::of(request).await.error(),
+        TextResponse::of(request).await.error(),
         (415, "UNSUPPORTED_MEDIA_TYPE".to_owned())
     );
 }
@@ -105,7 +105,7 @@ async fn a_notification_is_run_and_answered_204() {
     for body in [
         r#"{"jsonrpc":"2.0","method":"r_notify","params":{"n":1}}"#,
         r#"[{"jsonrpc":"2.0","method":"r_notify","params":{"n":2}}]"#,
-        // Nobody hears of these.
+        // Notifications get no response.
         r#"{"jsonrpc":"2.0","method":"r_notify","params":{"n":"x"}}"#,
         r#"{"jsonrpc":"2.0","method":"r_nowhere"}"#,
     ] {
@@ -240,7 +240,7 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
     assert_eq!(many.header("content-length"), "", "it streams");
     assert_eq!(many.text.lines().count(), 100_000);
 
-    // Errors before the first row are JSON-RPC answers.
+    // Errors before the first row are JSON-RPC responses.
     for (message, code) in [
         (call("r_rows", json!({}), 1), -32602),
         (call("r_rows", json!({"to": "x"}), 1), -32602),
@@ -256,7 +256,7 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
             (200, &json!(code))
         );
     }
-    // After the first byte the connection ends abnormally.
+    // After the first byte the connection is closed abnormally.
     let token = demo().cached_token("demo").await;
     let request = demo()
         .request(Method::POST, "/api/v4/call")
@@ -268,7 +268,8 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
     assert_eq!(answer.status(), 200);
     assert!(answer.bytes().await.is_err(), "a part is no whole");
 
-    // A notification has no answer, a batch always its envelopes, and JSON where it is preferred.
+    // A notification has no response, a batch always has envelopes, and so does a call that prefers
+    // JSON.
     let silent = json!({"jsonrpc": "2.0", "method": "r_rows", "params": {"to": 1}});
     assert_eq!(accepting("text/csv", silent).await.status, 204);
     let batch = accepting("text/csv", json!([call("r_rows", json!({"to": 1}), 1)])).await;
@@ -318,7 +319,7 @@ async fn hints_formats_and_the_zone_of_the_caller_count() {
     let request = request
         .header("prefer", "timezone=Europe/Berlin")
         .json(&message);
-    let berlin = Answer::of(request).await;
+    let berlin = TextResponse::of(request).await;
     assert_eq!(
         berlin.header("preference-applied"),
         "timezone=Europe/Berlin"
@@ -356,6 +357,6 @@ async fn a_call_runs_with_the_callers_rights() {
     let nowhere = demo()
         .request(Method::POST, "/api/v4/call")
         .header("tidegate-database", "nowhere");
-    let answer = Answer::of(nowhere.json(&call("r_me", json!({}), 1))).await;
+    let answer = TextResponse::of(nowhere.json(&call("r_me", json!({}), 1))).await;
     assert_eq!(answer.error(), (401, "MISSING_TOKEN".to_owned()));
 }

@@ -1,4 +1,4 @@
-//! Batches: one transaction, answers in order, limits (wire.md 5; JSON-RPC 2.0, section 6).
+//! Batches: one transaction, responses in order, limits (wire.md 5; JSON-RPC 2.0, section 6).
 
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ async fn one_failure_undoes_the_whole_batch() {
 }
 
 #[tokio::test]
-async fn a_notification_that_fails_is_told_as_the_cause() {
+async fn a_failed_notification_is_reported_as_the_cause() {
     writer("b_cause").await;
     let answers = answer(json!([
         call("b_cause", json!({"n": 1}), 1),
@@ -240,7 +240,7 @@ async fn a_statement_that_takes_too_long_ends_its_batch() {
         .request(reqwest::Method::POST, "/api/v4/call")
         .bearer_auth(token);
     let request = request.header("prefer", "wait=3").json(&batch);
-    let answer = crate::service::Answer::of(request).await;
+    let answer = crate::service::TextResponse::of(request).await;
     assert_eq!(
         (answer.status, answer.header("preference-applied")),
         (200, "wait=3")

@@ -1,4 +1,4 @@
-//! Methods and tables that change while they are called (wire.md 5).
+//! Methods and tables that change while methods are called (wire.md 5).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +21,7 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
             json!([{"a": 1}])
         );
     }
-    // By a request of this node, and behind its back.
+    // By a request to this node, and past it.
     ddl("alter table c_shape add b text default 'x'").await;
     let wider = json!([{"a": 1, "b": "x"}]);
     assert_eq!(
@@ -182,7 +182,7 @@ async fn two_clients_that_patch_at_once_lose_nothing_of_each_other() {
         assert_eq!(shown["type_hints"]["d"], hint);
         assert_eq!(shown["type_formats"]["d"], format);
     }
-    // Of two renames onto one name one wins.
+    // Of two concurrent renames to one name, one succeeds.
     defined(json!([{"method": "c_left", "q": "select 1"}, {"method": "c_right", "q": "select 2"}]))
         .await;
     let (left, right) = tokio::join!(

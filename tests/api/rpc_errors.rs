@@ -1,10 +1,10 @@
-//! What is wrong with a message or a call, and what its answer says (wire.md 5, spec 7).
+//! Errors of messages and calls (wire.md 5, spec 7).
 
 use serde_json::{Value, json};
 
 use crate::methods::defined;
 use crate::rpc::{answer, call, post};
-use crate::service::{Answer, demo, eventually};
+use crate::service::{TextResponse, demo, eventually};
 
 async fn text(body: &str) -> Value {
     let answer = post(Some("demo"), body.to_owned()).await;
@@ -73,7 +73,7 @@ async fn what_is_no_request_is_invalid_and_its_id_is_null() {
 }
 
 #[tokio::test]
-async fn members_that_nobody_knows_are_ignored() {
+async fn unknown_members_are_ignored() {
     defined(json!({"method": "e_more", "q": "select 1 as n"})).await;
     let answer =
         text(r#"{"jsonrpc":"2.0","method":"e_more","id":1,"trace":[1],"jsonRPC":1}"#).await;
@@ -255,7 +255,7 @@ async fn a_deadline_is_an_internal_error_that_may_be_tried_again() {
     let request = request
         .header("prefer", "wait=1")
         .json(&call("e_sleep", json!({}), 1));
-    let answer = Answer::of(request).await;
+    let answer = TextResponse::of(request).await;
     assert_eq!(answer.status, 200);
     let error = &answer.json()["error"];
     assert_eq!(
@@ -298,7 +298,7 @@ async fn what_fails_before_the_message_is_read_has_the_rest_form() {
             .request(reqwest::Method::POST, path)
             .bearer_auth("nonsense")
             .json(&call("e_x", json!({}), 1));
-        let answer = Answer::of(bad).await;
+        let answer = TextResponse::of(bad).await;
         assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()), "{path}");
         let large = format!("\"{}\"", "x".repeat(11 << 20));
         let answer = demo()

@@ -1,10 +1,10 @@
-//! Limits of calls that an operator sets, and methods of several tenants (wire.md 5).
+//! Configured limits on calls, and methods of several tenants (wire.md 5).
 
 use serde_json::{Value, json};
 
 use crate::node::{Node, operator};
 use crate::rpc::call;
-use crate::service::{Answer, Service, demo_folder};
+use crate::service::{Service, TextResponse, demo_folder};
 
 #[tokio::test]
 async fn the_limits_of_a_batch_are_what_the_operator_says() {
@@ -14,7 +14,7 @@ async fn the_limits_of_a_batch_are_what_the_operator_says() {
     let token = demo.token("demo").await;
     let post = async |path: &str, body: Value| {
         let request = demo.request(reqwest::Method::POST, path);
-        Answer::of(request.bearer_auth(&token).json(&body)).await
+        TextResponse::of(request.bearer_auth(&token).json(&body)).await
     };
     let method = json!({"method": "l_n", "q": "select :n::int as n"});
     assert_eq!(post("/api/v4/methods", method).await.status, 201);
@@ -22,7 +22,7 @@ async fn the_limits_of_a_batch_are_what_the_operator_says() {
     let refused = [
         (json!([sets(1), sets(1), sets(1)]), 2),
         (sets(4), 3),
-        // The sets of all calls of a batch count.
+        // The parameter sets of all calls in a batch count.
         (json!([sets(2), sets(2)]), 3),
     ];
     for path in ["/api/v4/call", "/api/v4/call/dry"] {

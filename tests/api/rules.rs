@@ -1,11 +1,11 @@
-//! The common rules of wire.md 1, held against every path that the OpenAPI document names.
+//! The common rules of wire.md 1, checked for every path in the OpenAPI document.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::service::{Answer, demo};
+use crate::service::{TextResponse, demo};
 
-/// The pages, whose answers are for the browser that shows them.
+/// The pages; their responses are meant for browsers.
 const PAGES: [&str; 8] = [
     "/auth",
     "/device",
@@ -17,7 +17,7 @@ const PAGES: [&str; 8] = [
     "/console/sign-in",
 ];
 
-/// What answers strangers.
+/// Paths that need no token.
 const OPEN: [&str; 7] = [
     "/api/v4/sql",
     "/api/v4/call",
@@ -32,12 +32,12 @@ fn is_page(path: &str) -> bool {
     PAGES.iter().any(|page| path.starts_with(page))
 }
 
-/// Whether an answer goes on until its reader leaves.
+/// Whether a response ends only when the client disconnects.
 fn is_endless(path: &str) -> bool {
     path.starts_with("/api/v4/events")
 }
 
-/// Every operation, with names in the places of its path.
+/// Every operation, with names inserted into its path.
 async fn operations() -> Vec<(Method, String)> {
     let path = "/api/v4/openapi.json";
     let document = demo().ask(Method::GET, path, None, None).await.json();
@@ -68,7 +68,7 @@ fn request((method, path): &(Method, String)) -> RequestBuilder {
     }
 }
 
-/// Whether there is a blank outside of strings.
+/// Whether there is whitespace outside of strings.
 fn has_blanks(text: &str) -> bool {
     let (mut inside, mut escaped) = (false, false);
     text.chars().any(|character| {
@@ -87,7 +87,7 @@ async fn every_answer_has_an_id_and_every_json_answer_is_compact() {
     let owner = demo().cached_token("demo").await;
     let mut documents = 0;
     for operation in operations().await {
-        // What ends the owner's things is asked by a stranger only.
+        // Operations that would end the owner's sessions are called only without a token.
         let tokens = match operation.0 {
             Method::GET => vec![None, Some(&owner)],
             _ => vec![None],
@@ -122,7 +122,7 @@ async fn every_answer_has_an_id_and_every_json_answer_is_compact() {
 async fn a_trailing_slash_means_nothing_on_any_path() {
     let owner = demo().cached_token("demo").await;
     for operation in operations().await {
-        // `/` has its slash; `//` is another path.
+        // `/` keeps its slash; `//` is another path.
         let is_root = operation.1 == "/";
         if operation.0 == Method::DELETE || is_endless(&operation.1) || is_root {
             continue;
@@ -138,7 +138,7 @@ async fn a_trailing_slash_means_nothing_on_any_path() {
                 if let Some(token) = token {
                     asked = asked.bearer_auth(token);
                 }
-                let answer = Answer::of(asked).await;
+                let answer = TextResponse::of(asked).await;
                 let code = serde_json::from_str::<Value>(&answer.text).unwrap_or_default();
                 answers.push((
                     answer.status,
@@ -168,7 +168,7 @@ async fn any_origin_may_read_every_answer_but_the_pages() {
         let preflight = preflight
             .header("origin", "https://app.example")
             .header("access-control-request-method", method.as_str());
-        let preflight = Answer::of(preflight).await;
+        let preflight = TextResponse::of(preflight).await;
         assert_eq!(preflight.status, 204, "{path}");
         let allowed = preflight.header("access-control-allow-origin");
         assert_eq!(allowed, expected.unwrap_or_default(), "{path}");
@@ -176,7 +176,7 @@ async fn any_origin_may_read_every_answer_but_the_pages() {
 }
 
 #[tokio::test]
-async fn whatever_strangers_may_not_do_needs_a_token() {
+async fn operations_that_are_not_public_need_a_token() {
     let mut closed = 0;
     for operation in operations().await {
         let (method, path) = &operation;
@@ -188,16 +188,16 @@ async fn whatever_strangers_may_not_do_needs_a_token() {
             continue;
         }
         closed += 1;
-        let answer = Answer::of(request(&operation)).await;
+        let answer = TextResponse::of(request(&operation)).await;
         let error = answer.error();
         assert_eq!(error, (401, "MISSING_TOKEN".to_owned()), "{method} {path}");
-        // No `error`: nothing was wrong with what was sent (RFC 6750, section 3.1).
+        // No `error`: nothing in the request was wrong (RFC 6750, section 3.1).
         assert_eq!(
             answer.header("www-authenticate"),
             "Bearer",
             "{method} {path}"
         );
-        let bad = Answer::of(request(&operation).bearer_auth("x.y.z")).await;
+        let bad = TextResponse::of(request(&operation).bearer_auth("x.y.z")).await;
         let error = bad.error();
         assert_eq!(error, (401, "INVALID_TOKEN".to_owned()), "{method} {path}");
         let challenge = bad.header("www-authenticate");
@@ -208,7 +208,7 @@ async fn whatever_strangers_may_not_do_needs_a_token() {
 
 #[tokio::test]
 async fn a_bad_token_is_refused_where_none_is_needed() {
-    // These look at no token: a grant, a document, and the path that makes everybody a stranger.
+    // These ignore a token: a grant, a document, and a path that always runs as the default user.
     let blind = [
         "/api/v4/oauth",
         "/api/v4/openapi.json",
@@ -218,7 +218,7 @@ async fn a_bad_token_is_refused_where_none_is_needed() {
     for operation in operations().await {
         let (method, path) = &operation;
         let open = OPEN.iter().any(|open| path.starts_with(open));
-        // A socket is asked by its handshake; `sockets` does.
+        // A WebSocket needs a handshake; `sockets` tests it.
         let socket = path == "/api/v4/events";
         if !open || socket || blind.iter().any(|blind| path.starts_with(blind)) {
             continue;
@@ -248,7 +248,7 @@ async fn a_content_type_without_a_body_is_no_error() {
     ] {
         for kind in ["application/json", "application/json; charset=utf-8"] {
             let request = demo().request(method.clone(), path).bearer_auth(&token);
-            let answer = Answer::of(request.header("content-type", kind)).await;
+            let answer = TextResponse::of(request.header("content-type", kind)).await;
             assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
         }
     }
@@ -342,7 +342,7 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
             503,
         ),
         (&["XX000", "XX001", "58030", "F0000", "HV000"], 500),
-        // The list says 500 of all others; these are mistakes of callers.
+        // The table of errors has 500 for all others; these are errors of callers.
         (
             &[
                 "25P01", "25P02", "26000", "34000", "55000", "38000", "39000",
@@ -359,7 +359,7 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
             assert_eq!(answer.status(), status, "{sqlstate}");
             let error: Value = answer.json().await.unwrap();
             assert_eq!(error["sqlstate"], **sqlstate, "{error}");
-            // Where PostgreSQL is the trouble, its words may name files of the server.
+            // Messages of an unavailable PostgreSQL may name files of the server.
             let ours = "the database is not available";
             let said = if status == 503 { ours } else { "said" };
             assert_eq!(error["message"], said, "{error}");
@@ -372,7 +372,7 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
             );
         }
     }
-    // A right that a stranger has not is a reason to bring a token.
+    // If an anonymous caller lacks a privilege, it is asked for a token.
     let refused = demo().sql(None, &json!({"q": "delete from artists"})).await;
     assert_eq!(refused.status(), 401);
     assert_eq!(refused.headers()["www-authenticate"], "Bearer");
@@ -409,7 +409,7 @@ async fn an_error_of_postgresql_has_its_members_in_order() {
 
 #[tokio::test]
 async fn no_error_names_a_file_of_the_server() {
-    // What PostgreSQL says of a file that it does not find names the folder where it looked.
+    // PostgreSQL's message about a missing file names the folder.
     for (users, q) in [
         (
             &[Some("demo"), Some("alice"), None][..],

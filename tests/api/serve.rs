@@ -1,4 +1,4 @@
-//! `tidegate serve` in front of a cluster that an operator has.
+//! `tidegate serve` in front of an operator's cluster.
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use tokio::net::TcpSocket;
 
 use crate::node::{Node, adopt, operator};
 use crate::operator::{Operator, tidegate};
-use crate::process::{Process, Said};
+use crate::process::{Process, ProcessOutput};
 use crate::service::eventually;
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn an_adopted_database_is_served_and_no_secret_is_logged() {
 }
 
 #[tokio::test]
-async fn what_the_command_line_changes_is_seen_by_a_running_node() {
+async fn changes_by_the_command_line_reach_a_running_node() {
     let operator = operator().await;
     operator.succeeds(&["tenant", "set", "shop", "anonymous_sql=read"], "");
     let node = Node::start(&operator).await;
@@ -152,7 +152,7 @@ async fn a_method_that_one_node_changes_is_another_one_on_the_other() {
         call().await["error"]["code"] == -32601
     })
     .await;
-    // Without notices it would take a minute.
+    // Without notifications it would take a minute.
     assert!(started.elapsed() < Duration::from_secs(20));
 
     let define = json!({"method": "left", "q": "select 1 as n"});
@@ -198,7 +198,7 @@ async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
     let node = Node::start(&operator).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let access = tokens["access_token"].as_str().unwrap();
-    // The cluster of a test writes nothing at once, so a crash would lose the session.
+    // The fixture's cluster writes asynchronously, so a crash would lose the session.
     operator.cluster.halt(Shutdown::Fast).await.unwrap();
     let readiness = format!("{}/readyz", node.url);
     eventually("the node is not ready", || async {
@@ -318,8 +318,8 @@ fn an_address_that_is_taken_is_one_clear_line() {
 #[tokio::test]
 async fn a_node_that_starts_before_postgresql_waits_for_it() {
     let operator = Operator::new().await;
-    // A door that is shut until the node has met it, and then leads to PostgreSQL. It is nobody
-    // else's meanwhile.
+    // A reserved port that refuses connections until the node has tried it, and then forwards them
+    // to PostgreSQL.
     let door = TcpSocket::new_v4().unwrap();
     door.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = door.local_addr().unwrap();
@@ -329,7 +329,7 @@ async fn a_node_that_starts_before_postgresql_waits_for_it() {
     let mut command = operator.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("TIDEGATE_ADMIN_URL", url);
     let mut process = Process(command.stderr(Stdio::piped()).spawn().unwrap());
-    let log = Said::of(process.0.stderr.take().unwrap());
+    let log = ProcessOutput::of(process.0.stderr.take().unwrap());
     let line = log.wait_for("\n");
     assert!(
         line.contains("WARN") && line.contains("retry_in") && line.contains("refused"),

@@ -1,21 +1,23 @@
-//! The demo as a process of its own, one for the whole test binary, and a small client for it.
+//! A fixture: the demo as a separate process, one for the whole test binary, and a client for it.
 
 use std::collections::HashMap;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tidegate_testkit::connect;
+pub(crate) use tidegate_testkit::eventually;
 
-use crate::process::Said;
+use crate::process::ProcessOutput;
 
 /// The built binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
 
-/// How long anything may take before a test calls it hung.
+/// How long anything may take before a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running demo.
@@ -24,22 +26,22 @@ pub(crate) struct Service {
     pub(crate) database_url: String,
     pub(crate) data_dir: String,
     pub(crate) client: reqwest::Client,
-    /// By user. It ends with the demo: a later one may get its port and would refuse its tokens.
+    /// By user. They end with the demo: a later demo may get its port and would refuse them.
     tokens: tokio::sync::Mutex<HashMap<String, String>>,
-    /// Held so that the guard sees the end of this process.
+    /// When this process ends, the guard reads the end of its input.
     _guard: ChildStdin,
 }
 
-/// What a REST endpoint answered, taken apart.
+/// A decoded response of a REST endpoint.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct RestResponse {
     pub(crate) status: u16,
     pub(crate) location: String,
     pub(crate) allow: String,
     pub(crate) body: Value,
 }
 
-impl Reply {
+impl RestResponse {
     /// The status, `errorCode` and message of an error.
     pub(crate) fn error(&self) -> (u16, &str, &str) {
         let member = |name: &str| self.body[name].as_str().unwrap_or_default();
@@ -51,8 +53,8 @@ impl Reply {
 
 static SHARED: OnceLock<Service> = OnceLock::new();
 
-/// The one demo that tests share; tests make their own tables in it. Anonymous callers may run any
-/// SQL in it, so that tests can show what stops them all the same.
+/// The demo that tests share; each test creates its own tables in it. Anonymous callers may run any
+/// SQL in it, so that tests can show the limits that apply anyway.
 pub(crate) fn demo() -> &'static Service {
     SHARED.get_or_init(|| {
         let folder = Box::leak(Box::new(demo_folder()));
@@ -62,7 +64,7 @@ pub(crate) fn demo() -> &'static Service {
     })
 }
 
-/// A folder that the user PostgreSQL runs as can enter.
+/// A folder that PostgreSQL's user can enter.
 pub(crate) fn demo_folder() -> TempDir {
     let folder = tempfile::Builder::new()
         .prefix("tidegate-api-")
@@ -74,12 +76,12 @@ pub(crate) fn demo_folder() -> TempDir {
 }
 
 impl Service {
-    /// Starts a demo on a free port with its data below `folder` and waits until it is ready.
+    /// Starts a demo on a free port with its data in `folder`, and waits until it is ready.
     pub(crate) fn start(folder: &str, extra: &[&str]) -> Self {
         Self::start_with(folder, extra, &[])
     }
 
-    /// The same with settings of the environment.
+    /// The same with environment variables.
     #[expect(clippy::zombie_processes, reason = "its guard ends it")]
     pub(crate) fn start_with(folder: &str, extra: &[&str], settings: &[(&str, &str)]) -> Self {
         let data_dir = format!("{folder}/demo");
@@ -93,8 +95,8 @@ impl Service {
             .spawn()
             .unwrap();
         let guard = guard(&child, folder);
-        // It goes on being read, so that the demo never blocks on its output.
-        Said::of(child.stdout.take().unwrap()).wait_for("Ctrl-C");
+        // The output is read to its end, so that the demo never blocks on it.
+        ProcessOutput::of(child.stdout.take().unwrap()).wait_for("Ctrl-C");
         let env = std::fs::read_to_string(format!("{data_dir}/demo.env")).unwrap();
         let value = |name: &str| {
             let line = env
@@ -106,7 +108,7 @@ impl Service {
             url: value("TIDEGATE_URL"),
             database_url: value("DATABASE_URL"),
             data_dir,
-            // Each test has a runtime of its own, and a connection dies with its runtime.
+            // Each test has its own runtime, and a connection ends with its runtime.
             client: reqwest::Client::builder()
                 .pool_max_idle_per_host(0)
                 .redirect(reqwest::redirect::Policy::none())
@@ -118,7 +120,7 @@ impl Service {
         }
     }
 
-    /// Sets what anonymous callers may do with SQL of their own, as the operator.
+    /// Sets the tenant's `anonymous_sql`, as the operator.
     pub(crate) fn set_anonymous_sql(&self, value: &str) {
         let (server, _) = self.database_url.rsplit_once('/').unwrap();
         let set = Command::new(BINARY)
@@ -156,7 +158,7 @@ impl Service {
         answer["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// Posts a body to `/api/v4/sql` as a user, `None` being nobody.
+    /// Posts a body to `/api/v4/sql` as a user, anonymously if `None`.
     pub(crate) async fn sql(&self, user: Option<&str>, body: &Value) -> Response {
         let mut request = self.request(Method::POST, "/api/v4/sql").json(body);
         if let Some(user) = user {
@@ -165,7 +167,7 @@ impl Service {
         request.send().await.unwrap()
     }
 
-    /// Posts a statement and returns the body of its success.
+    /// Posts a statement that must succeed; returns the body.
     pub(crate) async fn rows(&self, user: &str, q: &str, params: Value) -> Value {
         let answer = self
             .sql(Some(user), &json!({"q": q, "params": params}))
@@ -176,7 +178,7 @@ impl Service {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Posts a statement that fails; returns the status and the error's body.
+    /// Posts a statement that must fail; returns the status and the body.
     pub(crate) async fn refusal(&self, user: &str, body: &Value) -> (u16, Value) {
         let answer = self.sql(Some(user), body).await;
         let status = answer.status().as_u16();
@@ -185,13 +187,13 @@ impl Service {
         (status, body)
     }
 
-    /// Calls a REST endpoint as a user, `None` being nobody.
+    /// Calls a REST endpoint as a user, anonymously if `None`.
     pub(crate) async fn rest(
         &self,
         user: Option<&str>,
         (method, path): (&str, &str),
         body: &Value,
-    ) -> Reply {
+    ) -> RestResponse {
         let token = match user {
             Some(user) => Some(self.cached_token(user).await),
             None => None,
@@ -205,7 +207,7 @@ impl Service {
         token: Option<&str>,
         (method, path): (&str, &str),
         body: &Value,
-    ) -> Reply {
+    ) -> RestResponse {
         let mut request = self.request(method.parse().unwrap(), path);
         if !body.is_null() {
             request = request.json(body);
@@ -213,8 +215,8 @@ impl Service {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let answer = Answer::of(request).await;
-        Reply {
+        let answer = TextResponse::of(request).await;
+        RestResponse {
             status: answer.status,
             location: answer.header("location").to_owned(),
             allow: answer.header("allow").to_owned(),
@@ -223,14 +225,14 @@ impl Service {
         }
     }
 
-    /// Sends a request with a JSON text as a user, `None` being nobody.
+    /// Sends a request with a JSON text as a user, anonymously if `None`.
     pub(crate) async fn ask(
         &self,
         method: Method,
         path: &str,
         user: Option<&str>,
         body: Option<String>,
-    ) -> Answer {
+    ) -> TextResponse {
         let mut request = self.request(method, path);
         if let Some(user) = user {
             request = request.bearer_auth(self.cached_token(user).await);
@@ -240,7 +242,7 @@ impl Service {
                 .header("content-type", "application/json")
                 .body(body);
         }
-        Answer::of(request).await
+        TextResponse::of(request).await
     }
 
     pub(crate) async fn cached_token(&self, user: &str) -> String {
@@ -255,27 +257,18 @@ impl Service {
 
     /// A connection to the demo's database as the cluster's administrator.
     pub(crate) async fn admin(&self) -> tokio_postgres::Client {
-        let (client, connection) =
-            tokio_postgres::connect(&self.database_url, tokio_postgres::NoTls)
-                .await
-                .unwrap();
-        tokio::spawn(connection);
-        client
+        connect(&self.database_url).await
     }
 
     /// A connection to the control database as the cluster's administrator.
     pub(crate) async fn control(&self) -> tokio_postgres::Client {
         let (server, _) = self.database_url.rsplit_once('/').unwrap();
-        let url = format!("{server}/tidegate");
-        let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
-        let (client, connection) = connected.unwrap();
-        tokio::spawn(connection);
-        client
+        connect(&format!("{server}/tidegate")).await
     }
 }
 
-/// Stops the demo and removes its folder when this process ends, however it ends: the guard is
-/// a shell that waits for the end of its input.
+/// Stops the demo and removes its folder when this process ends in any way: the guard is a shell
+/// that waits for the end of its input.
 #[expect(
     clippy::zombie_processes,
     reason = "it outlives this process on purpose"
@@ -295,29 +288,16 @@ fn guard(child: &Child, folder: &str) -> ChildStdin {
     guard.stdin.take().unwrap()
 }
 
-/// Waits until a condition holds.
-pub(crate) async fn eventually<F, Fut>(what: &str, mut holds: F)
-where
-    F: FnMut() -> Fut,
-    Fut: Future<Output = bool>,
-{
-    let started = Instant::now();
-    while !holds().await {
-        assert!(started.elapsed() < PATIENCE, "it never happened: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-/// An answer, read to its end.
+/// A response that has been read to its end.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TextResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Answer {
-    /// The answer to a request.
+impl TextResponse {
+    /// Sends a request and reads the response.
     pub(crate) async fn of(request: RequestBuilder) -> Self {
         let answer = request.send().await.unwrap();
         Self {
@@ -327,7 +307,7 @@ impl Answer {
         }
     }
 
-    /// A header's value; empty when there is none.
+    /// A header's value; empty without the header.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().unwrap())

@@ -1,4 +1,4 @@
-//! Connections that the users of a tenant share, attacked over two nodes and with psql.
+//! Attacks on connections that the users of a tenant share, over two nodes and with psql.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::operator::Operator;
 use crate::service::eventually;
 
 const INSERT: &str = "mutation { insertNotes(data: {what: \"x\"}) { who } }";
-/// Becomes bob in front of every row, without a function of its own.
+/// Switches to bob before every row, without a function of its own.
 const EVIL: &str = "create trigger evil before insert on notes for each row \
     when (set_config('role', 'shop/bob', true) is null) \
     execute function suppress_redundant_updates_trigger()";
@@ -35,7 +35,7 @@ async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
     (tokens.remove(0), mallory)
 }
 
-/// What a mutation of alice's answers: as whom the row was written, or the error.
+/// Inserts a row as alice; returns the response with the row's role, or the error.
 async fn insert(node: &Node, token: &str) -> Value {
     let path = "/api/graphql/schema/public";
     let body = json!({"query": INSERT});
@@ -48,8 +48,8 @@ async fn shares(operator: &Operator) -> bool {
     operator.value(sessions).await != "0"
 }
 
-/// Waits until alice's statements run on a connection of an authenticator.
-async fn settles(operator: &Operator, node: &Node, alice: &str) {
+/// Waits until alice's statements run on a shared connection.
+async fn wait_for_sharing(operator: &Operator, node: &Node, alice: &str) {
     eventually("alice shares a connection", || async {
         let end = "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity \
             WHERE usename LIKE 'shop/%'";
@@ -61,18 +61,18 @@ async fn settles(operator: &Operator, node: &Node, alice: &str) {
 }
 
 #[tokio::test]
-async fn a_trigger_made_right_after_its_grant_makes_nobody_another_user() {
+async fn a_trigger_created_right_after_its_grant_switches_no_user() {
     let operator = operator().await;
     let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);
     let (alice, mallory) = prepare(&operator, &one).await;
     let psql = operator.root("shop").await;
     for node in [&one, &two, &two] {
-        settles(&operator, &one, &alice).await;
-        settles(&operator, &two, &alice).await;
+        wait_for_sharing(&operator, &one, &alice).await;
+        wait_for_sharing(&operator, &two, &alice).await;
         let attack = async {
             let grant = "GRANT TRIGGER ON notes TO \"shop/mallory\"";
             psql.batch_execute(grant).await.unwrap();
-            // Refused as long as somebody's statement is under way on a shared connection.
+            // Refused while another user's statement runs on a shared connection.
             let made = || node.post("/api/v4/sql", Some(&mallory), json!({"q": EVIL}));
             eventually("the trigger is made", || async {
                 made().await.0 == StatusCode::OK
@@ -104,11 +104,11 @@ async fn a_trigger_made_right_after_its_grant_makes_nobody_another_user() {
 }
 
 #[tokio::test]
-async fn an_authenticator_that_somebody_locks_is_told_of_and_nobody_waits() {
+async fn a_locked_authenticator_is_logged_and_no_request_waits() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
     let (alice, _) = prepare(&operator, &node).await;
-    settles(&operator, &node, &alice).await;
+    wait_for_sharing(&operator, &node, &alice).await;
     let psql = operator.root("shop").await;
     let written = json!({"insertNotes": [{"who": "shop/alice"}]});
     for (harm, mend) in [

@@ -1,10 +1,10 @@
-//! Methods of the owner on connections that users share.
+//! Methods of the owner on shared connections.
 
 use serde_json::{Value, json};
 
 use crate::node::{Node, operator};
 
-/// The answer to a call of a user's.
+/// The response to a call of a user.
 async fn call(node: &Node, user: &str, method: &str) -> Value {
     let token = node
         .sign_in("shop", user, &format!("{user}-password"))
@@ -40,7 +40,7 @@ async fn a_method_that_calls_a_function_needs_no_login_of_each_user() {
         let answer = call(&node, user, "who").await;
         let who = format!("{user} shop/{user} shop/$authenticator1");
         assert_eq!(answer["result"]["data"][0]["who"], who, "{answer}");
-        // It may become itself, and nobody else: there it has logged in.
+        // The role may switch to itself and to no other role, because it is the login there.
         let answer = call(&node, user, "jump").await;
         let who = format!("shop/{user} shop/{user}");
         assert_eq!(answer["result"]["data"][0]["who"], who, "{answer}");

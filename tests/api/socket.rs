@@ -1,4 +1,4 @@
-//! A WebSocket client for tests, in front of the real binary.
+//! A fixture: a WebSocket client for the real binary.
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub(crate) async fn open_at(
     Ok(Socket(socket))
 }
 
-/// Opens a socket of the service's own dialect as a user.
+/// Opens a socket with Tidegate's own protocol as a user.
 pub(crate) async fn socket(user: &str) -> Socket {
     let token = demo().cached_token(user).await;
     open(&format!("/?token={token}"), &[]).await.unwrap()
@@ -66,7 +66,7 @@ impl Socket {
         self.0.send(Message::binary(bytes)).await.unwrap();
     }
 
-    /// The next message; pings are answered on the way.
+    /// The next message; pings are answered.
     pub(crate) async fn hear(&mut self) -> Value {
         loop {
             let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
@@ -78,7 +78,7 @@ impl Socket {
         }
     }
 
-    /// Does nothing but to answer pings, until something else comes.
+    /// Answers pings until another message arrives.
     pub(crate) async fn answer_pings(&mut self) {
         while let Some(Ok(Message::Ping(_) | Message::Pong(_))) = self.0.next().await {}
     }
@@ -89,7 +89,7 @@ impl Socket {
         self.hear().await
     }
 
-    /// The code and the reason of the close that comes next.
+    /// The code and the reason of the next message, which must be a close.
     pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
             let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
@@ -103,7 +103,7 @@ impl Socket {
         }
     }
 
-    /// The code of the close that comes at last, whatever comes before.
+    /// The code of the close, after any messages.
     pub(crate) async fn close_code(&mut self) -> u16 {
         loop {
             let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
@@ -115,7 +115,7 @@ impl Socket {
         }
     }
 
-    /// Whether nothing comes for a moment in which something else has come and gone.
+    /// Whether no other message arrives before the response to a request.
     pub(crate) async fn is_silent(&mut self) -> bool {
         let answer = self
             .ask(json!({"jsonrpc": "2.0", "id": "silence", "method": "no such"}))

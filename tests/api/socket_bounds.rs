@@ -1,4 +1,4 @@
-//! What a socket holds for a peer, and how long (wire.md 7).
+//! How much a socket buffers for a client, and how long (wire.md 7).
 
 use std::cell::Cell;
 
@@ -47,10 +47,10 @@ async fn a_queue_has_at_most_1024_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_peer_that_takes_nothing_is_told_where_to_go_on() {
+async fn a_client_that_does_not_read_gets_a_cursor_to_resume() {
     const ROWS: i64 = 40;
     let operator = operator().await;
-    // Sooner than the queue of one that reads nothing would be cut.
+    // Earlier than the queue of a client that reads nothing would end its subscriptions.
     let (node, token) = node(&operator, &["--write-timeout", "3s"]).await;
     let mut stuck = narrow(&node, &token).await;
     say(&mut stuck, &subscribe(None)).await;
@@ -76,7 +76,7 @@ async fn a_peer_that_takes_nothing_is_told_where_to_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_service_cannot_do_now_closes_as_overload() {
+async fn an_unavailable_store_closes_as_overload() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
     operator.cluster.halt(Shutdown::Fast).await.unwrap();

@@ -1,4 +1,4 @@
-//! What happens around commits, nodes and the window in which one may come back (wire.md 8).
+//! Events around commits, nodes and the retention window (wire.md 8).
 
 use serde_json::{Value, json};
 use tokio_postgres::Client;
@@ -43,7 +43,7 @@ async fn an_event_may_come_before_the_commit_returns() {
     let mut socket = owner(&node).await;
     socket.subscribe("a", ADDED).await;
     let root = operator.root("shop").await;
-    // The log describes the table before its first row, and what is described must be seen first.
+    // The log describes a table before its first row, and the description must be visible first.
     run(&operator, "INSERT INTO docs VALUES (0)").await;
     assert_eq!(event(&mut socket).await.0, "0");
     set_standby(&root, "'nobody'").await;
@@ -51,7 +51,7 @@ async fn an_event_may_come_before_the_commit_returns() {
     let writer = loop {
         row += 1;
         let writer = operator.root("shop").await;
-        // A cluster for tests does not wait for commits to last, and so for no standby either.
+        // The fixture's cluster commits asynchronously, so it would not wait for a standby either.
         let insert = format!("SET synchronous_commit = on; INSERT INTO docs VALUES ({row})");
         let writing = tokio::spawn(async move { writer.batch_execute(&insert).await });
         assert_eq!(event(&mut socket).await.0, row.to_string());
@@ -69,7 +69,7 @@ async fn an_event_may_come_before_the_commit_returns() {
         }
         writing.await.unwrap().unwrap();
     };
-    // The row cannot be read yet, so that the event must hold it.
+    // The row cannot be read yet, so the event must contain it.
     let read = "SELECT FROM docs WHERE id = $1";
     assert!(root.query(read, &[&row]).await.unwrap().is_empty());
     assert!(!writer.is_finished());
@@ -112,7 +112,7 @@ async fn a_cursor_is_good_on_every_node_and_beyond_the_window_there_is_a_gap() {
     }
     one.stop();
     two.stop();
-    // What is kept for those that come back has an end.
+    // The retention window ends.
     let moved = "SELECT pg_replication_slot_advance(slot_name, pg_current_wal_lsn()) \
                  FROM pg_replication_slots WHERE NOT temporary AND database = 'shop'";
     run(&operator, moved).await;
@@ -223,7 +223,7 @@ async fn raw_events_have_the_primary_key_as_it_is_now() {
     let gone = socket.hear().await;
     let deleted = &gone["batch"]["shop"]["public.keyed"]["DELETE"];
     assert_eq!(deleted, &expected, "{gone}");
-    // Who does not show its columns has another table before him.
+    // A client that does not select these columns first gets an event of another table.
     let ended = other.hear().await;
     assert_eq!(ended["error"], "table_changed", "{ended}");
     node.stop();

@@ -1,4 +1,4 @@
-//! How sockets end without the peer's doing (wire.md 7).
+//! Sockets that the service closes (wire.md 7).
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use crate::service::{PATIENCE, demo};
 use crate::socket::{open, open_at};
 
 #[tokio::test]
-async fn a_protocol_that_nobody_speaks_is_closed() {
-    // By hand: a client library gives up when none of its protocols is chosen.
+async fn an_unknown_subprotocol_is_closed() {
+    // Without a client library, which would give up if none of its protocols is chosen.
     let host = demo().url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(host).await.unwrap();
     let request = format!(
@@ -34,7 +34,7 @@ async fn a_protocol_that_nobody_speaks_is_closed() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_closed_after_ten_seconds() {
+async fn a_silent_client_is_closed_after_ten_seconds() {
     let headers = [("sec-websocket-protocol", "graphql-transport-ws")];
     let began = Instant::now();
     let (mut transport, mut own) = (

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use crate::service::{PATIENCE, demo};
 use crate::socket::{Socket, open, socket};
 
-/// Makes a table of this test's own.
+/// Creates a table for this test.
 async fn table(name: &str) {
     let q =
         format!("create table {name} (id int8 primary key, name text, price numeric, tags text[])");
     demo().rows("demo", &q, json!({})).await;
-    // The schema that is served knows it within a second.
+    // The cached schema has it within a second.
     let query = format!("{{ __type(name: \"{}\") {{ name }} }}", pascal(name));
     crate::service::eventually("the table is in the schema", || async {
         let answer = crate::graphql::ask(Some("demo"), &query, json!({})).await;
@@ -123,7 +123,7 @@ async fn a_cursor_goes_on_without_a_gap() {
     let bad =
         json!({"type": "subscribe", "id": "b", "schema": "public", "query": added, "after": "x"});
     assert_eq!(second.ask(bad).await["error"], "invalid_cursor");
-    // The place of a log that is not ours.
+    // A position of another log.
     let other = format!("1{:08x}{:016x}{:08x}", 1, 1, 1);
     let gone =
         json!({"type": "subscribe", "id": "c", "schema": "public", "query": added, "after": other});
@@ -137,11 +137,11 @@ async fn a_cursor_goes_on_without_a_gap() {
     assert_eq!(resync["reason"], "other_log");
 }
 
-/// Tables, each with rounds of its own, one after the other.
+/// Tables, each with its own rounds, one after the other.
 const TABLES: usize = 20;
 const ROUNDS: usize = 50;
 
-/// 1,000 rounds: subscribe, and write as soon as that is acknowledged.
+/// 1,000 rounds: subscribe, and write as soon as the subscription is acknowledged.
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_means_live() {
     let make = (0..TABLES).map(|at| format!("create table ev_live{at} (id int8 primary key)"));
@@ -206,7 +206,7 @@ async fn a_socket_has_a_hundred_subscriptions() {
 }
 
 #[tokio::test]
-async fn who_may_not_read_gets_nothing() {
+async fn a_role_without_privileges_reads_nothing() {
     table("ev_secret").await;
     let mut socket = open("/", &[("tidegate-database", "demo")]).await.unwrap();
     let message = json!({"type": "subscribe", "id": "a", "schema": "public",
@@ -387,7 +387,7 @@ async fn graphql_transport_ws_closes_with_its_codes() {
     }
 }
 
-/// Reads events until the text has this.
+/// Reads events until the text contains `end`.
 async fn read_until<B: AsRef<[u8]>>(
     part: &str,
     events: &mut (impl Stream<Item = reqwest::Result<B>> + Unpin),
@@ -406,7 +406,7 @@ async fn changes_come_as_server_sent_events_too() {
     let token = demo().cached_token("demo").await;
     let query = "subscription%20%7B%20EvSseMessageAdded%20%7B%20id%20%7D%20%7D";
     let path = format!("/api/v4/events/stream?schema=public&query={query}&token={token}");
-    // Every browser takes compressed answers; events must come at once all the same.
+    // Browsers accept compression, but events must arrive at once.
     let request = demo().request(Method::GET, &path);
     let request = request.header("accept-encoding", "gzip, deflate, br, zstd");
     let answer = request.send().await.unwrap();

@@ -1,5 +1,5 @@
-//! What subscribers see of what happens to PostgreSQL, to the service and to tables
-//! (wire.md 7 and 8).
+//! What subscribers see of faults of PostgreSQL and the service, and of changes of tables (wire.md
+//! 7 and 8).
 
 use serde_json::{Value, json};
 use tidegate_embedded::Shutdown;
@@ -87,7 +87,7 @@ async fn a_change_of_the_table_ends_what_it_makes_impossible_and_nothing_else() 
     assert_eq!(event(&mut keeps).await.0, "2");
     let ended = loop {
         let message = loses.hear().await;
-        // A rewrite of nothing: the column reads as null until the log tells that it is gone.
+        // An empty rewrite: the column reads as null until the log reports its removal.
         if message["type"] != "subscription" {
             break message;
         }
@@ -179,7 +179,7 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
             assert_eq!(event["type"], "subscription", "{event}");
             heard.push(event["id"].as_str().unwrap().to_owned());
         }
-        // Each subscription has its rows judged on its own.
+        // Each subscription has its rows evaluated separately.
         heard.sort();
         assert_eq!(heard, kinds);
         assert!(socket.is_silent().await);
@@ -187,10 +187,10 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
     node.stop();
 }
 
-/// The feed raises the replica identity, so that policies can judge deleted rows. An owner who puts
-/// it back has them withheld, and opts in by REPLICA IDENTITY FULL.
+/// The feed raises the replica identity, so that policies can be evaluated for deleted rows. If an
+/// owner lowers it, deletes are withheld until it is REPLICA IDENTITY FULL.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_row_that_policies_cannot_judge_is_not_told_unless_the_owner_opts_in() {
+async fn a_deleted_row_that_policies_cannot_evaluate_is_withheld_unless_the_owner_opts_in() {
     let operator = operator().await;
     run(&operator, DOCS).await;
     let create = ["user", "create", "shop", "ann", "--password-file", "-"];
@@ -221,7 +221,7 @@ async fn a_deleted_row_that_policies_cannot_judge_is_not_told_unless_the_owner_o
         .await;
         assert_eq!(event(&mut ann).await.0, row.to_string());
         if told {
-            // The row before it too, which is still there.
+            // The row before it too, which still exists.
             let mut deleted = [event(&mut ann).await.0, event(&mut ann).await.0];
             deleted.sort();
             assert_eq!(deleted, ["10", "2"]);
@@ -258,7 +258,7 @@ async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works()
         (&json!("feed_unavailable"), &json!("a")),
         "{refused}"
     );
-    // The same over GraphQL, of which the schema has no subscriptions now.
+    // The same over GraphQL; its schema has no subscriptions now.
     let document = "subscription { OrdersMessageAdded { id } }";
     let message = json!({"type": "subscribe", "id": "g", "schema": "public", "query": document});
     let refused = socket.ask(message).await;

@@ -1,4 +1,4 @@
-//! Conditions that cannot be judged outside the database are refused, never guessed (wire.md 8).
+//! Conditions that cannot be evaluated outside of PostgreSQL are refused (wire.md 8).
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ async fn write(q: &str) {
     demo().rows("demo", q, json!({})).await;
 }
 
-/// Subscribes with a condition; gives what is answered.
+/// Subscribes with a condition; returns the response.
 async fn filtered(socket: &mut Socket, id: &str, condition: &Value) -> Value {
     let message = json!({"type": "subscription", "id": id, "schema": "public",
         "rel": "ev_unsupported", "where": condition});
@@ -28,34 +28,34 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
     .await;
     let mut socket = socket("demo").await;
     let refused = [
-        // The order of text under a collation that is not that of its bytes.
+        // The order of text under a collation other than by bytes.
         json!({"natural_order": {"lt": "m"}}),
         json!({"natural_order": {"lte": "m"}}),
         json!({"natural_order": {"gt": "m"}}),
         json!({"natural_order": {"gte": "m"}}),
         json!("natural_order > 'm'"),
         json!("natural_order BETWEEN 'a' AND 'm'"),
-        // Letters without regard to their case, beyond ASCII.
+        // Case-insensitive matching beyond ASCII.
         json!({"bytes": {"ilike": "\u{e9}%"}}),
         json!("bytes ILIKE '\u{e9}%'"),
         // Regular expressions.
         json!({"bytes": {"regex": "^a"}}),
         json!({"bytes": {"iregex": "^a"}}),
-        // Collations that call different texts equal.
+        // Collations under which different texts are equal.
         json!({"any_case": {"eq": "a"}}),
         json!({"any_case": {"neq": "a"}}),
         json!({"any_case": {"in": ["a", "b"]}}),
         json!({"any_case": {"nin": ["a"]}}),
         json!({"any_case": {"like": "a%"}}),
         json!("any_case = 'a'"),
-        // What is no scalar.
+        // Types other than scalars.
         json!({"tags": {"eq": ["a"]}}),
         json!({"tags": {"isNull": true}}),
         json!({"doc": {"eq": {"a": 1}}}),
         json!({"span": {"eq": "[1,2)"}}),
-        // A moment in words that PostgreSQL reads by its own clock.
+        // A time in words, which PostgreSQL reads with its own clock.
         json!({"at": {"gt": "yesterday"}}),
-        // Anywhere inside.
+        // Nested conditions.
         json!({"OR": [{"id": {"eq": 1}}, {"not": {"bytes": {"regex": "a"}}}]}),
     ];
     for condition in refused {
@@ -67,7 +67,7 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
         );
         assert_eq!(answer["id"], "x", "{condition}: {answer}");
     }
-    // Those beside them that can be judged.
+    // Similar conditions that can be evaluated.
     let taken = [
         json!({"bytes": {"lt": "m"}}),
         json!("bytes BETWEEN 'a' AND 'm'"),

@@ -1,4 +1,4 @@
-//! The forms of subscriptions and of what they get (wire.md 7 and 8).
+//! The forms of subscriptions and of their messages (wire.md 7 and 8).
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ async fn raw_values_have_the_forms_of_statements() {
     }
 }
 
-/// Conditions in both forms, and what PostgreSQL is asked instead.
+/// Conditions in both forms, and the same condition in SQL.
 fn conditions() -> Vec<(Value, &'static str)> {
     let texts = [
         "name = 'a'",

@@ -1,4 +1,4 @@
-//! A subscriber that does not read, and what is counted of subscribers (wire.md 7 and 9).
+//! A subscriber that does not read, and the metrics of subscribers (wire.md 7 and 9).
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn memory(node: &Node) -> f64 {
     line.unwrap().parse().unwrap()
 }
 
-/// A socket whose kernel takes little, so that what is not read stays at the server.
+/// A socket with a small kernel buffer, so that unread data stays at the server.
 pub(crate) async fn narrow(node: &Node, token: &str) -> WebSocketStream<TcpStream> {
     let address = node.url.trim_start_matches("http://").parse().unwrap();
     let socket = TcpSocket::new_v4().unwrap();
@@ -63,7 +63,7 @@ pub(crate) async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
     }
 }
 
-/// Reads what is left for one that is cut; gives its last row and its cursor.
+/// Reads the rest after a subscription was ended; returns its last row and its cursor.
 pub(crate) async fn cut(stuck: &mut WebSocketStream<TcpStream>) -> (i64, Value) {
     let (mut last, mut cursor) = (0, Value::Null);
     let error = loop {
@@ -91,7 +91,7 @@ pub(crate) fn id(event: &Value) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_read_is_cut_with_its_cursor_and_bothers_nobody() {
+async fn a_slow_subscriber_is_ended_with_its_cursor_and_does_not_affect_others() {
     let operator = operator().await;
     let root = operator.root("shop").await;
     let make = "CREATE TABLE docs (id int8 PRIMARY KEY, text text NOT NULL);
@@ -118,11 +118,11 @@ async fn who_does_not_read_is_cut_with_its_cursor_and_bothers_nobody() {
         let size = i32::try_from(ROW).unwrap();
         root.execute(insert, &[&row, &size]).await.unwrap();
         assert_eq!(id(&reader.hear().await), row);
-        // Each time: on a busy machine the one that does not read is cut before ten more.
+        // Checked each time: on a busy machine the slow subscriber is ended within ten more.
         most = most.max(metric(&node, "queue_bytes").await.unwrap());
         queued = queued.max(metric(&node, "queue_events").await.unwrap());
     }
-    // The queue of the one that reads may hold one event.
+    // The queue of the fast subscriber may hold one event.
     let limit = f64::from(4 << 20) + 2.0 * f64::from(u32::try_from(ROW).unwrap());
     assert!(most > f64::from(2 << 20) && most < limit, "{most} bytes");
     assert!((4.0..1024.0).contains(&queued), "{queued} events");
@@ -130,7 +130,7 @@ async fn who_does_not_read_is_cut_with_its_cursor_and_bothers_nobody() {
         metric(&node, "slow_consumers_total").await == Some(1.0)
     })
     .await;
-    // What stays is in the memory that all subscriptions share.
+    // The rest is in the memory that all subscriptions share.
     let grown = memory(&node).await - before;
     assert!(grown < f64::from(96 << 20), "{grown} bytes more");
     assert_eq!(metric(&node, "subscriptions").await, Some(1.0));
@@ -152,7 +152,7 @@ async fn who_does_not_read_is_cut_with_its_cursor_and_bothers_nobody() {
     assert_eq!(hear(&mut again).await["type"], "resync");
     assert_eq!(reader.hear().await["type"], "resync");
     assert_eq!(metric(&node, "resyncs_total").await, Some(2.0));
-    // Everything has been handed out.
+    // Everything has been delivered.
     assert_eq!(metric(&node, "lag_bytes").await, Some(0.0));
     assert_eq!(metric(&node, "lag_seconds").await, Some(0.0));
     assert!(metric(&node, "position").await > Some(0.0));

@@ -1,4 +1,4 @@
-//! What time does to sockets: tokens expire, peers die (wire.md 7).
+//! Sockets and time: expired tokens, dead connections (wire.md 7).
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::tokens::access_token;
 const NOW: Duration = Duration::ZERO;
 /// Long enough to connect on a busy machine, short enough to wait for.
 const SHORT: Duration = Duration::from_secs(8);
-/// Tokens tell whole seconds.
+/// Tokens have whole seconds.
 const SHORT_AT_LEAST: Duration = Duration::from_secs(7);
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn a_socket_ends_with_its_token_and_tells_so() {
     assert_eq!(error["error"], "token_expired", "{error}");
     assert_eq!(own.closed().await, (4440, "token_expired".to_owned()));
     assert!(Instant::now() > earliest);
-    // Not the half minute later that the clocks of two nodes may be apart.
+    // Not half a minute later, which is the tolerance for the clocks of two nodes.
     let late = Instant::now().saturating_duration_since(expires);
     assert!(late < Duration::from_secs(20), "{late:?} late");
     assert_eq!(transport.close_code().await, 4440);
@@ -103,12 +103,12 @@ async fn a_silent_socket_and_an_event_stream_end_soon_after_their_session() {
     // The stream ends too, so its whole text can be read.
     let text = stream.text().await.unwrap();
     assert!(text.contains(r#"{"error":"invalid_token","#), "{text}");
-    // Sooner than with the next ping, which came with 25 s.
+    // Earlier than with the next ping, which is sent after 25 s.
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]
-async fn a_peer_that_answers_no_ping_is_dead_after_two() {
+async fn a_client_that_answers_no_ping_is_disconnected_after_two() {
     let token = demo().cached_token("demo").await;
     let host = demo().url.trim_start_matches("http://");
     let mut silent = TcpStream::connect(host).await.unwrap();

@@ -1,4 +1,4 @@
-//! What subscriptions hear of writers, and what writers notice of subscriptions (wire.md 8).
+//! What subscriptions see of writers, and how subscriptions affect writers (wire.md 8).
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::socket::{Socket, owner, socket_at};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id } }";
 
-async fn scene(table: &str) -> (Operator, Client, Node, Socket) {
+async fn fixture(table: &str) -> (Operator, Client, Node, Socket) {
     let operator = operator().await;
     let root = operator.root("shop").await;
     root.batch_execute(table).await.unwrap();
@@ -25,8 +25,8 @@ const DOCS: &str = "CREATE TABLE docs (id int8 PRIMARY KEY, text text); \
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_come_in_the_order_of_the_commits_and_of_nothing_that_was_taken_back() {
-    let (operator, root, node, mut socket) = scene(DOCS).await;
-    // Nothing comes for a subscription that was ended.
+    let (operator, root, node, mut socket) = fixture(DOCS).await;
+    // A subscription that was ended gets no events.
     socket.subscribe("ended", ADDED).await;
     let complete = socket
         .ask(json!({"type": "unsubscribe", "id": "ended"}))
@@ -60,7 +60,7 @@ async fn events_come_in_the_order_of_the_commits_and_of_nothing_that_was_taken_b
     node.stop();
 }
 
-/// What a writer holds while it writes, and what stands on the table.
+/// The locks of a writer, and the triggers of its table.
 async fn noticed(root: &Client) -> Vec<(String, String)> {
     root.batch_execute(
         "BEGIN; INSERT INTO docs VALUES (-1); UPDATE docs SET text = 'x' WHERE id = -1; \
@@ -82,7 +82,7 @@ async fn noticed(root: &Client) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_subscription_adds_nothing_to_what_writers_do() {
-    let (operator, root, node, mut socket) = scene(DOCS).await;
+    let (operator, root, node, mut socket) = fixture(DOCS).await;
     let before = noticed(&root).await;
     assert!(!before.is_empty());
     for (id, change) in [("a", "Added"), ("u", "Updated"), ("d", "Deleted")] {
@@ -93,7 +93,7 @@ async fn a_subscription_adds_nothing_to_what_writers_do() {
     for id in ["a", "u", "d"] {
         assert_eq!(socket.hear().await["id"], id);
     }
-    // Nobody holds a lock of the table either.
+    // The service holds no lock on the table either.
     let other = operator.root("shop").await;
     let lock = "BEGIN; LOCK TABLE docs IN ACCESS EXCLUSIVE MODE NOWAIT; COMMIT";
     other.batch_execute(lock).await.unwrap();
@@ -103,7 +103,7 @@ async fn a_subscription_adds_nothing_to_what_writers_do() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_without_a_key_keeps_taking_every_change() {
     let make = "CREATE TABLE keyless (a int, b text); ALTER TABLE keyless OWNER TO shop";
-    let (_operator, root, node, mut socket) = scene(make).await;
+    let (_operator, root, node, mut socket) = fixture(make).await;
     let write = "INSERT INTO keyless VALUES (1, 'x'), (2, 'y'); \
                  UPDATE keyless SET b = 'z' WHERE a = 1; DELETE FROM keyless";
     for (ops, expected) in [
@@ -146,7 +146,7 @@ async fn a_table_without_a_key_keeps_taking_every_change() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_column_that_a_subscription_uses_must_be_readable_and_stay_so() {
     let make = "CREATE TABLE docs (id int8 PRIMARY KEY, open text, secret text)";
-    let (operator, root, node, _socket) = scene(make).await;
+    let (operator, root, node, _socket) = fixture(make).await;
     let create = ["user", "create", "shop", "ann", "--password-file", "-"];
     operator.succeeds(&create, "users-password\n");
     let grant = "GRANT SELECT (id, open) ON docs TO \"shop/ann\"";
@@ -212,7 +212,7 @@ async fn every_column_that_a_subscription_uses_must_be_readable_and_stay_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_of_a_table_that_loses_its_key_go_on() {
-    let (_operator, root, node, mut socket) = scene(DOCS).await;
+    let (_operator, root, node, mut socket) = fixture(DOCS).await;
     root.batch_execute("INSERT INTO docs SELECT generate_series(1, 3), 'x'")
         .await
         .unwrap();
@@ -233,8 +233,8 @@ async fn writers_of_a_table_that_loses_its_key_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_that_is_taken_out_of_the_publication_is_told() {
-    let (_operator, root, node, mut socket) = scene(DOCS).await;
+async fn a_table_that_is_removed_from_the_publication_is_reported() {
+    let (_operator, root, node, mut socket) = fixture(DOCS).await;
     socket.subscribe("a", ADDED).await;
     root.batch_execute(
         "ALTER PUBLICATION tidegate_inserts DROP TABLE docs; INSERT INTO docs VALUES (1, 'lost')",

@@ -1,5 +1,5 @@
-//! Sockets: the handshake, who asks, queries, calls and statements, and every wrong message
-//! (wire.md 7).
+//! Sockets: handshake, authentication, queries, calls, statements, and invalid messages (wire.md
+//! 7).
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::service::demo;
 use crate::socket::{open, socket};
 
 #[tokio::test]
-async fn a_request_that_is_no_handshake_is_told_what_the_address_speaks() {
+async fn a_request_without_a_handshake_gets_426() {
     for path in ["/", "/api/v4/events"] {
         let answer = demo().ask(Method::GET, path, None, None).await;
         assert_eq!(answer.error(), (426, "UPGRADE_REQUIRED".to_owned()));
@@ -38,7 +38,7 @@ async fn a_token_may_come_in_the_address_the_header_or_the_first_message() {
         (1..=3600).contains(&ack["expires_in"].as_i64().unwrap()),
         "{ack}"
     );
-    // And once more, in place.
+    // And once more, to renew the token.
     let ack = late.ask(json!({"type": "auth", "token": token})).await;
     assert_eq!(ack["type"], "auth_ack");
     sockets.push(late);
@@ -50,7 +50,7 @@ async fn a_token_may_come_in_the_address_the_header_or_the_first_message() {
 }
 
 #[tokio::test]
-async fn a_stranger_is_the_default_user() {
+async fn an_anonymous_socket_runs_as_the_default_user() {
     let mut socket = open("/", &[("tidegate-database", "demo")]).await.unwrap();
     let answer = socket
         .ask(json!({"q": "select current_user::text as who"}))
@@ -60,7 +60,7 @@ async fn a_stranger_is_the_default_user() {
 }
 
 #[tokio::test]
-async fn who_has_no_token_and_no_default_user_is_told_and_closed() {
+async fn a_socket_without_token_and_default_user_gets_an_error_and_is_closed() {
     let mut socket = open("/", &[("tidegate-database", "nowhere")])
         .await
         .unwrap();
@@ -73,7 +73,7 @@ async fn who_has_no_token_and_no_default_user_is_told_and_closed() {
 }
 
 #[tokio::test]
-async fn a_bad_token_is_told_and_closed_wherever_it_comes() {
+async fn an_invalid_token_gets_an_error_and_a_close_in_every_place() {
     let mut address = open("/?token=abc", &[]).await.unwrap();
     let mut header = open("/", &[("authorization", "Bearer abc")]).await.unwrap();
     let mut scheme = open("/", &[("authorization", "Basic abc")]).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_query_is_answered_by_next_and_complete() {
         .await;
     assert_eq!(answer["data"], json!({"__typename": "Query"}));
     assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
-    // What fails stands beside what does not.
+    // Failed fields are returned together with the others.
     let query = "{ a: getArtists(id: 1) { id } b: getArtists(where: {nix: 1}) { id } }";
     let answer = socket
         .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": query}))
@@ -156,7 +156,7 @@ async fn calls_are_answered_as_over_http() {
     let answer = socket.ask(json!([unknown(2), unknown(3)])).await;
     assert_eq!(answer.as_array().unwrap().len(), 2, "{answer}");
     assert_eq!(socket.ask(json!([])).await["error"]["code"], -32600);
-    // A notification has no answer: the next one is that of the call behind it.
+    // A notification has no response: the next one is that of the following call.
     socket
         .say(&json!({"jsonrpc": "2.0", "method": "no.such"}))
         .await;
@@ -264,7 +264,7 @@ async fn what_is_wrong_is_an_error_and_the_socket_stays_open() {
             assert_eq!(answer["id"], "x", "{message}: {answer}");
         }
     }
-    // The place of the mistake, in the text of the condition.
+    // The position of the error in the text of the condition.
     let text = added("(where: \"id = 1 and name = \") { id }").replace("artistsM", "ArtistsM");
     socket.say_text(&text).await;
     let answer = socket.hear().await;

@@ -1,5 +1,5 @@
-//! `POST /api/v4/sql`: statements that were used before their tables and types changed (wire.md 4:
-//! DDL is visible to the node's next request; a parameter has the type that PostgreSQL infers).
+//! `POST /api/v4/sql`: statements that were cached before their tables and types changed (wire.md
+//! 4: DDL is visible to the node's next request; a parameter has the type that PostgreSQL infers).
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,13 @@ async fn run(q: &str) {
     demo().rows("demo", q, json!({})).await;
 }
 
-/// Writes a moment and a number, and shows what is kept of them.
+/// Writes a timestamp and a number, and returns what was stored.
 async fn written(k: i32) -> Value {
     let demo = demo();
     let moment = "2024-01-01T10:30:00Z";
     demo.rows("demo", WRITE, json!({"k": k, "d": moment, "f": 0.1}))
         .await;
-    // Enough of them at a time to share connections.
+    // Enough concurrent requests for multiplexed connections.
     let reads = (0..32).map(|_| demo.rows("demo", READ, json!({"d": moment})));
     let found = futures_util::future::join_all(reads).await;
     assert!(
@@ -35,7 +35,7 @@ async fn a_parameter_follows_the_type_of_its_column() {
     run("drop table if exists t_retyped").await;
     run("create table t_retyped (k int, d date, f float4)").await;
     for _ in 0..3 {
-        // A date has no time, and takes the moment for its day.
+        // A date has no time; the timestamp is truncated to its day.
         let kept = written(1).await;
         assert_eq!(kept[0], json!({"d": "2024-01-01", "f": "0.1"}));
     }
@@ -45,7 +45,7 @@ async fn a_parameter_follows_the_type_of_its_column() {
         written(2).await,
         json!([{"d": "2024-01-01T10:30:00Z", "f": "0.1"}, [{"k": 2}]])
     );
-    // An array of requests and parameter sets go the same way.
+    // Arrays of requests and parameter sets behave the same.
     let sets = json!([{"k": 3, "d": "2024-01-01T10:30:00Z", "f": 0.1}]);
     demo().rows("demo", WRITE, sets).await;
     let q = "select count(*)::int as n from t_retyped where d = '2024-01-01T10:30:00Z'";
@@ -54,7 +54,7 @@ async fn a_parameter_follows_the_type_of_its_column() {
 }
 
 #[tokio::test]
-async fn a_type_that_changes_elsewhere_is_noticed_soon() {
+async fn a_type_that_is_changed_past_the_node_takes_effect_soon() {
     run("drop table if exists t_elsewhere").await;
     run("create table t_elsewhere (id int)").await;
     let found = async || {

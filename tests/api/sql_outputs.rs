@@ -74,7 +74,7 @@ async fn accept_chooses_where_the_request_does_not() {
     let (status, _, text) = output(q, Some("image/png")).await;
     assert_eq!(status, 406, "{text}");
     assert!(text.contains("NOT_ACCEPTABLE"), "{text}");
-    // The member wins, and `application/json` in Accept never excludes it.
+    // The member takes precedence, and `application/json` in Accept never excludes it.
     let body = json!({"q": "select 1 as n", "output_format": "csv"});
     assert_eq!(output(body, Some("application/json")).await.2, "n\r\n1\r\n");
     let (status, _, _) = output(json!({"q": "select 1", "output_format": "pdf"}), None).await;
@@ -124,7 +124,7 @@ async fn an_error_before_the_first_byte_is_an_error() {
 
 #[tokio::test]
 async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
-    // What all tests hold together says nothing of one.
+    // A demo of its own, because the memory of all tests together proves nothing.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let token = demo.cached_token("demo").await;
@@ -145,8 +145,8 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
         let waiting = admin.query_one(q, &[]).await.unwrap();
         waiting.get::<_, i64>(0) == 1
     };
-    // Once every buffer on the way is full, PostgreSQL waits too, and goes on waiting. It waits at
-    // times before that; if somebody takes what the reader does not, it soon waits no more.
+    // When every buffer is full, PostgreSQL waits, and keeps waiting. It also waits briefly before
+    // that, but if the response were read, it would soon continue.
     eventually("PostgreSQL waits for the reader", || async {
         for _ in 0..20 {
             demo.rows("demo", "select 1 as n", json!({})).await;
@@ -170,7 +170,7 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
     assert!(size > 300_000_000, "{size}");
 }
 
-/// What the server holds, in bytes.
+/// The memory of the server in bytes.
 pub(crate) async fn memory(demo: &Service) -> f64 {
     let text = demo
         .request(Method::GET, "/metrics")
@@ -219,7 +219,7 @@ async fn a_client_that_leaves_ends_its_statement() {
 }
 
 #[tokio::test]
-async fn date_letters_format_columns_and_read_placeholders() {
+async fn format_specifiers_format_columns_and_parse_placeholders() {
     let body = json!({
         "q": "select '2024-03-09 07:05:03.5+00'::timestamptz as t, '2024-03-09'::date as d, \
               tstzrange('2024-01-01', '2024-02-01') as r, :i::date as i",
@@ -267,7 +267,7 @@ async fn formatted_values_follow_the_preferred_timezone() {
     assert_eq!(answer["data"][0]["t"], "2024-07-01 14:00 CEST");
 }
 
-/// Without chunks only a reset tells the end of an answer that broke from one that is whole.
+/// Without chunks, only a reset distinguishes an aborted response from a complete one.
 #[tokio::test]
 async fn an_error_in_a_stream_of_http_1_0_resets_the_connection() {
     let token = demo().token("demo").await;

@@ -1,4 +1,4 @@
-//! PostGIS at `POST /api/v4/sql` (wire.md 4), where the extension is to be had.
+//! PostGIS at `POST /api/v4/sql` (wire.md 4), if the extension is installed.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ async fn geometries_are_geojson_both_ways() {
     assert_eq!(status, 400, "{error}");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("params.v.type"), "{message}");
-    // PostGIS has no SQLSTATE of its own for a text that is no geometry.
+    // PostGIS has no SQLSTATE of its own for invalid geometry.
     let wrong = json!({"q": "select :v::geometry as v", "params": {"v": "x"}});
     let (status, error) = demo.refusal("demo", &wrong).await;
     assert_eq!(

@@ -1,9 +1,9 @@
-//! `POST /api/v4/sql`: what a statement may be, and how its text is read (wire.md 4).
+//! `POST /api/v4/sql`: allowed statements, and how their text is parsed (wire.md 4).
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{Answer, demo};
+use crate::service::{TextResponse, demo};
 
 #[tokio::test]
 async fn a_statement_may_be_of_any_kind_that_the_role_may_run() {
@@ -50,7 +50,7 @@ async fn a_statement_may_be_of_any_kind_that_the_role_may_run() {
         ("drop table st_kinds;", json!([])),
     ] {
         if q.starts_with("lock") {
-            // PostgreSQL wants a transaction around it, which an array is.
+            // PostgreSQL requires a transaction, which an array is.
             let answer = demo.sql(Some("demo"), &json!([{"q": q}])).await;
             assert_eq!(answer.status(), 200, "{q}");
             continue;
@@ -89,7 +89,7 @@ async fn one_semicolon_may_end_it() {
 }
 
 #[tokio::test]
-async fn placeholders_are_told_from_what_looks_like_them() {
+async fn placeholders_are_distinguished_from_similar_syntax() {
     let demo = demo();
     demo.rows(
         "demo",
@@ -257,7 +257,7 @@ async fn odd_strings_in_json_are_refused_or_kept_and_never_something_else() {
     ] {
         let request = demo().request(Method::POST, "/api/v4/sql");
         let request = request.header("content-type", "application/json");
-        let answer = Answer::of(request.bearer_auth(&token).body(body)).await;
+        let answer = TextResponse::of(request.bearer_auth(&token).body(body)).await;
         match expected {
             Some(text) => assert_eq!(answer.json()["data"][0]["v"], text, "{body}"),
             None => assert_eq!(answer.status, 400, "{body}: {answer:?}"),
@@ -266,7 +266,7 @@ async fn odd_strings_in_json_are_refused_or_kept_and_never_something_else() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_the_same_as_one_without_strangers() {
+async fn a_missing_database_responds_like_one_without_a_default_user() {
     let body = json!({"q": "select 1"}).to_string();
     for database in [
         "nowhere",

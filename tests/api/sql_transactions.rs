@@ -98,7 +98,7 @@ async fn sets_of_a_procedure_that_commits_are_one_transaction_all_the_same() {
         demo.rows("demo", left, json!({})).await["data"],
         json!([{"n": 3}])
     );
-    // Alone it may commit.
+    // A single statement may commit.
     let alone = json!({"q": "call commits(4, 'commit')"});
     assert_eq!(demo.sql(Some("demo"), &alone).await.status(), 200);
 }

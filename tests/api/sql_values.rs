@@ -1,4 +1,4 @@
-//! Every row of the value table of wire.md 4, out and in again.
+//! Every row of the value table of wire.md 4, as output and as input.
 
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ fn table() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// JSON equality in which `1` and `1.0` are one number.
+/// JSON equality with `1` equal to `1.0`.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
@@ -164,7 +164,7 @@ async fn every_type_has_its_form_and_its_form_is_accepted_back() {
         let value = &answer["data"][0]["v"];
         assert!(same(value, &form), "{literal}: {value} instead of {form}");
 
-        // `char(n)` loses its blanks as text, and xml has no equality: compare texts.
+        // `char(n)` loses its trailing spaces as text, and xml has no equality: compare texts.
         let hint = if name == "bit" { "varbit" } else { name };
         let body = json!({
             "q": format!("select (:v)::text = ({literal})::{hint}::text as same"),
@@ -198,7 +198,7 @@ async fn arrays_of_every_type_nest_and_hold_nulls() {
         );
 
         if matches!(name, "json" | "jsonb") {
-            // An array in an array of documents is a document, so these nest only on the way out.
+            // An array in an array of documents is itself a document, so these nest only in output.
             continue;
         }
         let hint = if name == "bit" { "varbit" } else { name };

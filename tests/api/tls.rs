@@ -1,4 +1,4 @@
-//! HTTPS and `wss` by the settings of `serve` (wire.md 3 and 7).
+//! HTTPS and `wss` with the settings of `serve` (wire.md 3 and 7).
 
 use std::path::Path;
 use std::process::Output;
@@ -14,8 +14,8 @@ use crate::node::{Node, operator};
 use crate::operator::{text, tidegate};
 use crate::service::{PATIENCE, eventually};
 
-/// Writes a fresh certificate for the loopback address with its key; returns what a client must
-/// trust.
+/// Writes a new certificate for the loopback address and its key; returns the certificate for the
+/// client to trust.
 fn write(folder: &Path) -> Certificate {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
@@ -23,7 +23,7 @@ fn write(folder: &Path) -> Certificate {
     Certificate::from_der(made.cert.der()).unwrap()
 }
 
-/// A client that trusts this certificate and makes a new connection for every request.
+/// A client that trusts this certificate and opens a new connection for every request.
 fn trusting(certificate: Certificate) -> Client {
     Client::builder()
         .timeout(PATIENCE)
@@ -33,7 +33,7 @@ fn trusting(certificate: Certificate) -> Client {
         .unwrap()
 }
 
-/// The answer to a statement over a WebSocket in TLS, `wss` as its address would be.
+/// The response to a statement over a WebSocket with TLS.
 async fn over_socket(client: &Client, url: &str, q: &str) -> Value {
     let request = client.get(url).header("connection", "upgrade");
     let request = request
@@ -69,7 +69,7 @@ async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_change
         .json(&json!({"q": "select 1 as n"}));
     let answer = asked.send().await.unwrap();
     assert_eq!(answer.status().as_u16(), 200);
-    // The same port speaks no plain HTTP, so that no credential is sent in the clear by accident.
+    // The port refuses plain HTTP, so that no credential is sent unencrypted by accident.
     let plain = node.url.replace("https://", "http://");
     let answer = Client::new().get(format!("{plain}/healthz")).send().await;
     assert_eq!(answer.unwrap().status(), 400);
@@ -84,7 +84,7 @@ async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_change
         new.get(&health).send().await.is_ok()
     })
     .await;
-    // A client without a session of before, which it could resume without a certificate.
+    // A new client, without a TLS session that could be resumed without a certificate.
     assert!(trusting(old).get(&health).send().await.is_err());
     node.stop();
 }

@@ -1,4 +1,4 @@
-//! Tokens that live shorter, or lived earlier, than those that the demo gives out.
+//! Tokens with a shorter lifetime, or issued earlier, than those of the demo.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,8 +23,8 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// The access token of the demo's owner, issued by an issuer beside the demo's that shares its
-/// keys: `ago` before now, for `lifetime`.
+/// An access token of the demo's owner, from a second issuer with the same keys: issued `ago`
+/// before now, valid for `lifetime`.
 pub(crate) async fn access_token(ago: Duration, lifetime: Duration) -> String {
     let key = std::fs::read_to_string(format!("{}/master.key", demo().data_dir)).unwrap();
     let mut config = Config::from_url(&demo().database_url).unwrap();

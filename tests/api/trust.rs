@@ -1,13 +1,13 @@
-//! What `tidegate doctor` tells of a `pg_hba.conf` that asks no password.
+//! `tidegate doctor` on a `pg_hba.conf` that requires no password.
 
 use crate::operator::Operator;
 use crate::service::eventually;
 
-/// Puts a line before all others of `pg_hba.conf`, and waits until PostgreSQL has read it.
+/// Puts a line before all others of `pg_hba.conf`, and waits until PostgreSQL has loaded it.
 async fn with_line(operator: &Operator, before: &str, line: &str) {
     let file = operator.value("SHOW hba_file").await;
     std::fs::write(&file, format!("{line}\n{before}")).unwrap();
-    // An earlier file may let in whom this one does, so that a login would tell nothing.
+    // An earlier file may also allow the login, so a login would prove nothing.
     let loaded = "SELECT pg_conf_load_time()::text";
     let earlier = operator.value(loaded).await;
     operator.value("SELECT pg_reload_conf()::text").await;
@@ -18,7 +18,7 @@ async fn with_line(operator: &Operator, before: &str, line: &str) {
 }
 
 #[tokio::test]
-async fn a_line_that_trusts_one_database_or_one_role_is_told() {
+async fn a_trust_line_for_one_database_or_role_is_reported() {
     let operator = Operator::new().await;
     for name in ["shop", "other"] {
         let create = ["tenant", "create", name, "--password-file", "-"];
@@ -46,7 +46,7 @@ async fn a_line_that_trusts_one_database_or_one_role_is_told() {
         assert!(report.contains(line), "{line} is not in\n{report}");
     }
 
-    // No role of a check fits this line, so the file tells.
+    // The doctor's test login does not match this line, so the file itself is checked.
     with_line(&operator, &before, "host all shop 127.0.0.1/32 trust").await;
     let report = operator.succeeds(&["doctor"], "");
     assert!(report.contains(good), "{report}");

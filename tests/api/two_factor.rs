@@ -42,9 +42,9 @@ async fn a_client_with_two_factor_asks_for_a_second_one() {
     assert_eq!(recovery.len(), 10);
     let recovery = recovery[0].split('<').next().unwrap();
     let done = browser.get(&authorization("two-factor")).await;
-    assert!(!done.told("code").is_empty());
+    assert!(!done.parameter("code").is_empty());
 
-    // A browser that was left open does not turn it off; a wrong proof is told beside the field.
+    // A browser that was left open cannot turn it off; a wrong code is reported next to the field.
     let page = browser.get("/account").await;
     for wrong in ["", "careful4321", "000000"] {
         let refused = browser
@@ -73,7 +73,7 @@ async fn a_client_with_two_factor_asks_for_a_second_one() {
     let done = second
         .submit(&page, "second_factor", &[("code", recovery)])
         .await;
-    assert!(!done.told("code").is_empty(), "{}", done.text);
+    assert!(!done.parameter("code").is_empty(), "{}", done.text);
 
     let page = browser.get("/account").await;
     let off = browser
@@ -87,7 +87,7 @@ async fn a_client_with_two_factor_asks_for_a_second_one() {
     );
 }
 
-/// What an authenticator shows (RFC 6238).
+/// The code of an authenticator app (RFC 6238).
 fn one_time_code(secret: &str) -> String {
     let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let (mut key, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);

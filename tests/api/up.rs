@@ -1,4 +1,4 @@
-//! `tidegate up` on a database that exists: first run, refusals, interruption, second run.
+//! `tidegate up` on an existing database: first run, refusals, interruption, second run.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,13 +7,12 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate_embedded::Cluster;
-use tokio_postgres::NoTls;
 
 use crate::operator::{text, tidegate};
-use crate::process::{Process, Said};
+use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, PATIENCE, eventually};
 
-/// A cluster with the database `shop`, and a folder for what the command keeps.
+/// A cluster with the database `shop`, and a folder for the command's files.
 struct Own {
     cluster: Cluster,
     folder: TempDir,
@@ -37,10 +36,7 @@ impl Own {
     }
 
     async fn root(&self, database: &str) -> tokio_postgres::Client {
-        let url = self.cluster.url(database);
-        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
+        tidegate_testkit::connect(&self.cluster.url(database)).await
     }
 
     async fn run(&self, database: &str, sql: &str) {
@@ -52,7 +48,7 @@ impl Own {
         row.unwrap().get(0)
     }
 
-    /// Databases, roles and files that the command made.
+    /// The numbers of databases, roles and files that the command created.
     async fn made(&self) -> (i64, i64, usize) {
         let databases = "SELECT count(*) FROM pg_database WHERE datname = 'tidegate'";
         let roles = "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'shop%'";
@@ -70,7 +66,7 @@ impl Own {
         command
     }
 
-    /// The code, what is printed, and the error of a command that must end by itself.
+    /// The exit code, the output and the error of a command that must end by itself.
     fn refused(&self, arguments: &[&str]) -> (i32, String, String) {
         let mut command = self.command(arguments);
         let output = command.stdin(Stdio::null()).output().unwrap();
@@ -83,7 +79,7 @@ impl Own {
         let mut command = self.command(arguments);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut child = Process(child.unwrap());
-        let printed = Said::of(child.0.stdout.take().unwrap()).wait_for("Ctrl-C");
+        let printed = ProcessOutput::of(child.0.stdout.take().unwrap()).wait_for("Ctrl-C");
         (child, printed)
     }
 }
@@ -108,7 +104,7 @@ fn behind<'t>(text: &'t str, word: &str) -> &'t str {
     rest.split_whitespace().next().unwrap()
 }
 
-/// Signs in as the owner with what was printed, and asks.
+/// Signs in as the owner with the printed credentials, and runs a statement.
 async fn ask(printed: &str, password: &str, q: &str) -> Value {
     let client = Client::builder().timeout(PATIENCE).build().unwrap();
     let url = behind(printed, "serves the database shop at ");
@@ -137,7 +133,7 @@ async fn one_command_serves_a_database_and_the_next_run_serves_it_again() {
     assert_eq!(ask(&first, &password, "select name from items").await, rows);
     stop(child);
 
-    // Without --yes and without a terminal: there is nothing left to ask.
+    // Without --yes and without a terminal: nothing needs confirmation any more.
     let (child, second) = own.serve(&[&url]);
     assert!(!second.contains("CREATE ROLE"), "{second}");
     assert_eq!(
@@ -204,7 +200,7 @@ async fn without_an_answer_the_sql_is_shown_and_nothing_is_changed() {
     assert_eq!(own.made().await, (0, 0, 0));
 }
 
-/// What is shown up to a text that need not end a line.
+/// The output up to a text that need not end a line.
 #[cfg(target_os = "linux")]
 fn shown_until(terminal: &mut impl std::io::Read, end: &str) -> String {
     let (mut shown, mut byte) = (Vec::new(), [0]);
@@ -225,7 +221,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
     let url = own.cluster.url("shop");
     let (login, address) = url.rsplit_once('@').unwrap();
     let (_, password) = login.rsplit_once(':').unwrap();
-    // What is typed reaches the shell too, which goes on.
+    // The shell receives the typed line too, and continues.
     let line = format!(
         "trap : INT; {BINARY} up --listen 127.0.0.1:0 --data-dir {} \
          postgresql://postgres@{address}; echo code $?",
@@ -251,7 +247,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
         writeln!(keyboard, "{answer}").unwrap();
         shown_until(&mut screen, end);
         if code == 0 {
-            // The prompt's handler of signals is gone: this is an orderly stop.
+            // The prompt's signal handler is gone: this is a normal stop.
             keyboard.write_all(b"\x03").unwrap();
         } else {
             assert_eq!(own.made().await, (0, 0, 0));
@@ -262,7 +258,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused_before_anything_is_changed() {
+async fn invalid_arguments_are_refused_before_any_change() {
     let own = Own::new().await;
     let sql = "CREATE ROLE plain LOGIN PASSWORD 'secret'; CREATE ROLE theirs";
     own.run("postgres", sql).await;
@@ -335,7 +331,7 @@ async fn a_cluster_of_another_master_key_is_left_alone() {
 async fn a_run_that_was_killed_while_it_adopted_is_completed_by_the_next() {
     let own = Own::new().await;
     let url = own.cluster.url("shop");
-    // The SQL of the adoption waits for these rights, when the records are written.
+    // The adoption's SQL waits for these privileges after the records are written.
     let mut root = own.root("shop").await;
     let blocking = root.transaction().await.unwrap();
     let sql = "GRANT SELECT ON items TO PUBLIC; GRANT TEMPORARY ON DATABASE shop TO PUBLIC; \

@@ -1,4 +1,4 @@
-//! What users are in PostgreSQL: groups, what they own, the one that strangers run as.
+//! Users in PostgreSQL: groups, ownership, the default user.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ async fn a_group_is_a_role_whose_rights_its_members_have() {
     );
     assert_eq!(demo().rest_with(Some(&fay), SQL, &read).await.status, 200);
     assert_eq!(demo().rest_with(Some(&gus), SQL, &read).await.status, 403);
-    // Membership moves at once, for tokens that are out too.
+    // Membership changes at once, also for existing tokens.
     for (name, group) in [("gus", json!("editors")), ("fay", json!("others"))] {
         let path = format!("/api/v4/users/{name}");
         assert_eq!(
@@ -67,7 +67,7 @@ async fn record_and_role_agree_after_changes_of_the_group_at_once() {
     let control = demo().control().await;
     for round in 0..4 {
         let changes = (0..6).map(|n| {
-            // The same group by two of them: who makes its role must not meet another one.
+            // Two users with the same new group: its role is created once.
             let group = json!({"user_group": format!("r{round}-{}", n / 2)});
             tokio::spawn(owner("PATCH", "/api/v4/users/ivo", group))
         });
@@ -89,7 +89,7 @@ async fn record_and_role_agree_after_changes_of_the_group_at_once() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_group_that_a_node_left_half_done_is_mended_by_the_next() {
+async fn an_interrupted_change_of_the_group_is_completed_by_the_next_change() {
     let body = json!({"name": "jon", "password": "password-1", "user_group": "crew"});
     assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
     let control = demo().control().await;
@@ -100,7 +100,7 @@ async fn a_change_of_the_group_that_a_node_left_half_done_is_mended_by_the_next(
         let rows = control.query(groups, &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect::<Vec<String>>()
     };
-    // As if the node had died between the record and the role.
+    // As if the node had stopped between the record and the role.
     let record = "update tidegate.users set user_group = 'next' where name = 'jon'";
     assert_eq!(control.execute(record, &[]).await.unwrap(), 1);
     assert_eq!(groups().await, ["demo/group/crew"]);
@@ -203,7 +203,7 @@ async fn a_change_that_is_refused_leaves_the_group_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_role_that_is_somebody_elses_is_not_taken_over() {
+async fn an_existing_role_is_not_taken_over() {
     let admin = demo().admin().await;
     admin
         .batch_execute("create role \"demo/lea\" login password 'of-somebody-else'")
@@ -228,7 +228,7 @@ async fn a_role_that_is_somebody_elses_is_not_taken_over() {
 }
 
 #[tokio::test]
-async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
+async fn a_user_with_objects_is_dropped_only_if_they_are_reassigned() {
     let body = json!({"name": "hal", "password": "password-1"});
     owner("POST", "/api/v4/users", body).await;
     demo().rows("demo", "create schema u_hal", json!({})).await;
@@ -262,7 +262,7 @@ async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
 }
 
 #[tokio::test]
-async fn what_a_dropped_user_owned_gives_nobody_the_owners_rights() {
+async fn objects_of_a_dropped_user_do_not_run_with_the_owners_rights() {
     let body = json!({"name": "oda", "password": "password-1"});
     assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
     demo().rows("demo", "create schema u_oda", json!({})).await;
@@ -293,9 +293,9 @@ async fn what_a_dropped_user_owned_gives_nobody_the_owners_rights() {
     assert_eq!(whose["data"], json!([{"o": "demo"}]));
 }
 
-/// The one that strangers run as changes, hence a demo of its own.
+/// The test changes the default user, hence a demo of its own.
 #[tokio::test]
-async fn another_default_user_answers_strangers_at_once() {
+async fn a_new_default_user_runs_anonymous_requests_at_once() {
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let owner = demo.token("demo").await;
@@ -330,7 +330,7 @@ async fn another_default_user_answers_strangers_at_once() {
     let plain = json!({"name": "visitor", "password": "visitor-1"});
     assert_eq!(call("POST", "/api/v4/users", plain).await.status, 201);
 
-    // As a user of its own it has a setting of its own, which strangers must not inherit.
+    // It has a setting as an ordinary user, which anonymous callers must not inherit.
     let admin = demo.admin().await;
     admin
         .batch_execute("alter role \"demo/visitor\" set work_mem = '77MB'")

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Reply, Service, demo};
+use crate::service::{RestResponse, Service, demo};
 
 pub(crate) const SQL: (&str, &str) = ("POST", "/api/v4/sql");
 
-pub(crate) async fn owner(method: &str, path: &str, body: Value) -> Reply {
+pub(crate) async fn owner(method: &str, path: &str, body: Value) -> RestResponse {
     demo().rest(Some("demo"), (method, path), &body).await
 }
 
-pub(crate) async fn sign_in(service: &Service, user: &str, password: &str) -> Reply {
+pub(crate) async fn sign_in(service: &Service, user: &str, password: &str) -> RestResponse {
     let body = json!({
         "grant_type": "password", "username": user, "password": password,
         "database": "demo", "client_id": "demo-app",
@@ -66,7 +66,7 @@ async fn a_user_is_created_signs_in_and_is_dropped() {
 
     let dropped = owner("DELETE", "/api/v4/users/bea", Value::Null).await;
     assert_eq!((dropped.status, dropped.body), (204, json!("")));
-    // The session ends with its user, and the role is gone.
+    // The session ends with its user, and the role is dropped.
     assert_eq!(demo().rest_with(Some(&token), SQL, &ask).await.status, 401);
     assert_eq!(
         owner("GET", "/api/v4/users/bea", Value::Null).await.status,
@@ -109,7 +109,7 @@ async fn several_are_made_shown_and_dropped_at_once() {
     for name in ["alice", "demo", "guest", "c.1"] {
         assert!(names.contains(&&json!(name)), "{names:?}");
     }
-    // A name that is taken takes the one before it back.
+    // If a name is taken, the user before it is not created either.
     let refused = owner("POST", "/api/v4/users", json!([user("c.3"), user("alice")])).await;
     assert_eq!(
         (refused.error().0, refused.error().1),
@@ -197,7 +197,7 @@ async fn a_sub_user_sees_and_changes_itself_only() {
     )
     .await;
     assert_eq!(changed.status, 303, "{changed:?}");
-    // Others, there or not, and all that decides over its own rights.
+    // Other users, existing or not, and everything that determines its own privileges.
     for (method, path, body) in [
         ("GET", "/api/v4/users/alice", Value::Null),
         ("GET", "/api/v4/users/nobody", Value::Null),
@@ -411,7 +411,7 @@ async fn changes_at_the_same_time_do_not_undo_one_another() {
     }
 }
 
-/// Rights on a database are one value in PostgreSQL, and each user has some of them.
+/// All privileges on a database are one value in PostgreSQL, and each user has some of them.
 #[tokio::test]
 async fn parallel_creation_and_deletion_of_users_does_not_conflict() {
     let user = |n: u32| json!({"name": format!("crowd-{n}"), "password": "password-1"});

@@ -1,5 +1,4 @@
-//! What an operator sees of a node and how it ends (wire.md 9), and the limits that are settings
-//! (wire.md 1).
+//! What an operator sees of a node, shutdown (wire.md 9), and limits that are settings (wire.md 1).
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,10 +10,10 @@ use tokio::net::TcpStream;
 
 use crate::node::{Node, operator};
 use crate::operator::{text, tidegate};
-use crate::service::{Answer, PATIENCE, Service, demo_folder, eventually};
+use crate::service::{PATIENCE, Service, TextResponse, demo_folder, eventually};
 
 #[tokio::test]
-async fn a_line_of_the_log_tells_who_asked_for_what_and_no_secret() {
+async fn a_log_line_has_caller_and_route_and_no_secret() {
     let operator = operator().await;
     let client = Client::builder().timeout(PATIENCE).build().unwrap();
     let node = Node::start_with(&operator, &["--log-format", "json"], ("http", client)).await;
@@ -37,7 +36,7 @@ async fn a_line_of_the_log_tells_who_asked_for_what_and_no_secret() {
         let request = node.client.post(format!("{}/api/v4/sql", node.url));
         let request = request.bearer_auth(token).header("x-request-id", id);
         let request = request.json(&json!({"q": q, "params": params}));
-        assert_eq!(Answer::of(request).await.status, status, "{id}");
+        assert_eq!(TextResponse::of(request).await.status, status, "{id}");
     }
     let log = node.stop();
     let lines: Vec<Value> = log
@@ -58,7 +57,7 @@ async fn a_line_of_the_log_tells_who_asked_for_what_and_no_secret() {
             assert_eq!(line[member], value, "{line}");
         }
     }
-    // What PostgreSQL was the trouble with is for the operator; values of callers are for nobody.
+    // PostgreSQL's error is logged for the operator, without values of callers.
     let told = lines
         .iter()
         .filter(|line| line.to_string().contains("hidden-4713"));
@@ -70,7 +69,7 @@ async fn a_line_of_the_log_tells_who_asked_for_what_and_no_secret() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_told_to_stop_ends_what_it_has_begun() {
+async fn a_stopped_node_completes_requests_in_progress() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
@@ -146,7 +145,7 @@ async fn limits_are_those_of_the_settings() {
     let demo = Service::start_with(folder.path().to_str().unwrap(), &[], &settings);
     let ask = async |body: &Value, wait: &str| {
         let request = demo.request(Method::POST, "/api/v4/sql").json(body);
-        Answer::of(request.header("prefer", wait)).await
+        TextResponse::of(request.header("prefer", wait)).await
     };
     let with =
         |params: usize| json!({"q": "select length(:v) as n", "params": {"v": "x".repeat(params)}});
@@ -168,7 +167,7 @@ async fn limits_are_those_of_the_settings() {
             (200, lines)
         );
     }
-    // A request may lower its deadline and never raise it.
+    // A request may lower its deadline, but not raise it.
     let slow = json!({"q": "select pg_sleep(60)"});
     let refused = tokio::time::timeout(Duration::from_secs(20), ask(&slow, "wait=60")).await;
     let refused = refused.expect("it has more than its time").error();
@@ -180,7 +179,7 @@ async fn limits_are_those_of_the_settings() {
         stream.write_all(sent.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
         let end = stream.read_to_end(&mut rest);
-        // Neither a head that never ends nor an idle connection is kept for its default time.
+        // Neither an incomplete head nor an idle connection is kept for its default time.
         tokio::time::timeout(Duration::from_secs(9), end)
             .await
             .unwrap_or_else(|_| panic!("it stays open after {sent}"))
@@ -189,13 +188,13 @@ async fn limits_are_those_of_the_settings() {
 }
 
 #[tokio::test]
-async fn a_stranger_needs_a_default_user_in_the_database_that_is_named() {
+async fn an_anonymous_caller_needs_a_default_user_in_the_named_database() {
     let operator = operator().await;
     let node = Node::start(&operator).await;
     let url = format!("{}/api/v4/sql", node.url);
     let ask = async |name: Option<&str>| {
         let request = node.client.post(&url).json(&json!({"q": "select 1 as n"}));
-        Answer::of(match name {
+        TextResponse::of(match name {
             Some(name) => request.header("tidegate-database", name),
             None => request,
         })
@@ -263,7 +262,7 @@ async fn a_user_and_a_client_are_of_one_tenant() {
         let (_, message) = operator.fails(&create, "owner-password\n");
         assert!(message.contains("30 bytes"), "{name}: {message}");
     }
-    // A role that is there already is nobody's to take.
+    // A role that exists already is not taken over.
     root.batch_execute("CREATE ROLE \"shop/taken\" LOGIN")
         .await
         .unwrap();

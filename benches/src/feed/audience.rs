@@ -1,5 +1,5 @@
-//! Subscribers that cost little beside what they measure: raw WebSocket frames (RFC 6455,
-//! section 5), read into one buffer, counted and thrown away.
+//! Subscribers that use little CPU: raw WebSocket frames (RFC 6455, section 5), read into one
+//! buffer, counted and discarded.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,20 +14,20 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::service::Service;
 
-/// What all sockets have heard.
+/// What all sockets have received.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     /// Subscriptions acknowledged.
     pub(crate) acknowledged: usize,
     /// Events.
     pub(crate) events: usize,
-    /// Reads that brought events: as many as, or fewer than, the server's writes.
+    /// Reads that returned events: as many as the server's writes, or fewer.
     pub(crate) reads: usize,
     /// Microseconds from the clock in an event to its arrival.
     pub(crate) latencies: Vec<i64>,
     /// When the last event came.
     pub(crate) last: Option<Instant>,
-    /// Something that is neither an acknowledgement nor an event.
+    /// A message that is neither an acknowledgement nor an event.
     other: Option<String>,
     buffer: Vec<u8>,
 }
@@ -66,7 +66,7 @@ impl Audience {
         Ok(audience)
     }
 
-    /// Waits until what was heard is enough.
+    /// Waits until enough has been received.
     pub(crate) async fn until(
         &self,
         limit: Duration,
@@ -92,12 +92,12 @@ impl Audience {
         }
     }
 
-    /// What was heard so far.
+    /// What has been received so far.
     pub(crate) fn look(&self) -> std::sync::MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts counting anew.
+    /// Resets the counts.
     pub(crate) fn forget(&self) {
         let mut heard = self.look();
         (heard.events, heard.reads, heard.last) = (0, 0, None);
@@ -108,7 +108,7 @@ impl Audience {
 /// One socket.
 struct Socket {
     stream: TcpStream,
-    /// The beginning of a frame whose end has not come.
+    /// The first part of an incomplete frame.
     partial: Vec<u8>,
     heard: Arc<Mutex<Heard>>,
 }
@@ -123,7 +123,7 @@ impl Socket {
         heard.other.get_or_insert(ended);
     }
 
-    /// Reads until the socket ends; says why it did.
+    /// Reads until the socket ends; returns why.
     async fn read(&mut self) -> String {
         loop {
             let pings = poll_fn(|context| self.poll_read(context)).await;
@@ -141,7 +141,7 @@ impl Socket {
         }
     }
 
-    /// Takes what has come; says whether a ping was among it.
+    /// Processes received bytes; returns whether a ping was among them.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, String>> {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = std::mem::take(&mut heard.buffer);
@@ -167,7 +167,7 @@ impl Socket {
     }
 }
 
-/// Counts whole frames; says how many bytes they have and whether a ping was among them.
+/// Counts complete frames; returns their bytes and whether a ping was among them.
 fn take(bytes: &[u8], heard: &mut Heard) -> (usize, bool) {
     const EVENT: &[u8] = br#"{"type":"subscription","#;
     const ACKNOWLEDGED: &[u8] = br#"{"type":"subscribe_ack""#;
@@ -199,7 +199,7 @@ fn take(bytes: &[u8], heard: &mut Heard) -> (usize, bool) {
     (at, ping)
 }
 
-/// The opcode of the first frame, and where its payload starts and ends, if all of it is here.
+/// The opcode of the first frame, and the bounds of its payload, if it is complete.
 fn frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     let (start, length) = match *bytes.get(1)? {
         126 => (
@@ -213,7 +213,7 @@ fn frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     (bytes.len() >= end).then_some((bytes[0] & 0x0f, start, end))
 }
 
-/// The column `at` where it is the first of an event's row: a bigint, so digits in quotes.
+/// The value of the column `at` if it comes first in an event's row: a bigint, so digits in quotes.
 fn clock(payload: &[u8]) -> Option<i64> {
     const COLUMN: &[u8] = br#"{"at":""#;
     let start = payload
@@ -247,7 +247,7 @@ async fn open(service: &Service) -> Result<TcpStream> {
     );
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    // The server speaks first only when it is spoken to: nothing follows the head.
+    // The server sends nothing before the first message of the client, so nothing follows the head.
     while !answer.ends_with(b"\r\n\r\n") {
         if stream.read_buf(&mut answer).await? == 0 {
             break;
@@ -260,7 +260,7 @@ async fn open(service: &Service) -> Result<TcpStream> {
     }
 }
 
-/// Frames that subscribe, masked with zeros.
+/// Frames with subscriptions, masked with zeros.
 fn messages(queries: &[String]) -> Vec<u8> {
     let mut out = Vec::new();
     for (id, query) in queries.iter().enumerate() {

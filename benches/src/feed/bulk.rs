@@ -9,7 +9,7 @@ use crate::{Result, process};
 pub(crate) const NAME: &str = "feed 500,000 rows at once";
 const ROWS: usize = 500_000;
 
-/// Writes many rows in one transaction, which one socket hears of.
+/// Writes many rows in one transaction, with one subscriber.
 pub(crate) async fn measure(service: &Service) -> Result<()> {
     let query = "subscription { BenchFeedMessageAdded { id key note } }".to_owned();
     let audience = Audience::open(service, &[vec![query]]).await?;

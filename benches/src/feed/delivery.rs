@@ -7,7 +7,7 @@ use super::writer::Writer;
 use crate::service::Service;
 use crate::{Result, process};
 
-/// Sockets, what they want, and what is written meanwhile.
+/// A number of sockets, their subscriptions, and the writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -21,9 +21,9 @@ pub(crate) struct Case {
 /// What sockets subscribe to.
 #[derive(Clone, Copy, Debug)]
 enum Wants {
-    /// So many keys each, no two the same.
+    /// This many keys each, all different.
     Keys(usize),
-    /// Everything, all by the same selection.
+    /// All rows, with the same selection.
     All,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn header() -> String {
 }
 
 impl Case {
-    /// Runs the case for so many seconds; gives its line of the table.
+    /// Runs the case for some seconds; returns its line of the table.
     pub(crate) async fn measure(&self, service: &Service, seconds: u64) -> Result<String> {
         let audience = Audience::open(service, &self.queries()).await?;
         let writer = Writer {
@@ -118,8 +118,8 @@ impl Case {
         ))
     }
 
-    /// Writes, and waits until everything was heard; gives the changes, and how long after the
-    /// end of the writers the last event came.
+    /// Writes, and waits until everything was received. Returns the number of changes, and the time
+    /// from the end of the writers to the last event.
     async fn write(
         &self,
         service: &Service,

@@ -1,4 +1,4 @@
-//! What an idle socket costs in memory.
+//! The memory of an idle socket.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::{Result, process};
 pub(crate) const NAME: &str = "feed idle sockets";
 const SOCKETS: usize = 2000;
 
-/// Opens sockets that do nothing, without and with a subscription.
+/// Opens idle sockets, without and with a subscription.
 pub(crate) async fn measure(service: &Service) -> Result<()> {
-    // The first subscriber brings the feed up, and buffers that stay.
+    // The first subscriber starts the feed, which allocates buffers that remain.
     let query = "subscription { BenchFeedMessageAdded { id } }".to_owned();
     drop(Audience::open(service, &vec![vec![query.clone()]; 50]).await?);
     settle().await;
-    // One beginning for both, because the second may use what the first has given back.
+    // One baseline for both, because the second may use memory that the first has freed.
     let before = process::resident(service.server)?;
     for (what, queries) in [("", vec![]), (" with a subscription", vec![query])] {
         let audience = Audience::open(service, &vec![queries; SOCKETS]).await?;
@@ -33,7 +33,7 @@ pub(crate) async fn measure(service: &Service) -> Result<()> {
     Ok(())
 }
 
-/// Memory goes back to the system some time after it was freed.
+/// Memory is returned to the system some time after it was freed.
 async fn settle() {
     tokio::time::sleep(Duration::from_secs(3)).await;
 }

@@ -1,4 +1,4 @@
-//! Writers: pgbench, flat out or at a fixed rate.
+//! Writers: pgbench, at full speed or at a fixed rate.
 
 use std::process::Output;
 
@@ -8,11 +8,11 @@ use crate::Result;
 use crate::floor::number;
 use crate::service::Service;
 
-/// A table that nobody else writes to, and what is inserted into it.
+/// A table for the writers only, and the insert.
 pub(crate) const TABLE: &str = "create table bench_feed (id bigint generated always as identity \
     primary key, key int not null, at bigint not null, note text not null)";
 
-/// How changes are written.
+/// The parameters of the writers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer {
     /// Keys are between 1 and this.
@@ -21,25 +21,24 @@ pub(crate) struct Writer {
     pub(crate) rows: u32,
     /// Connections.
     pub(crate) clients: u32,
-    /// Transactions a second, or as many as there can be.
+    /// Transactions per second; `None` for full speed.
     pub(crate) rate: Option<u32>,
 }
 
-/// What was written.
+/// The result of the writers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Written {
+pub(crate) struct WriteResult {
     /// Transactions.
     pub(crate) transactions: usize,
     /// Transactions a second.
     pub(crate) rate: f64,
-    /// Milliseconds a transaction took, on average.
+    /// The average latency of a transaction in milliseconds.
     pub(crate) latency: f64,
 }
 
 impl Writer {
-    /// Writes for so many seconds. The column `at` takes the clock at the insert, in
-    /// microseconds.
-    pub(crate) async fn run(&self, service: &Service, seconds: u64) -> Result<Written> {
+    /// Writes for some seconds. The column `at` gets the time of the insert, in microseconds.
+    pub(crate) async fn run(&self, service: &Service, seconds: u64) -> Result<WriteResult> {
         let file = service.path.join("writer.sql");
         std::fs::write(&file, self.script())?;
         let mut command = Command::new(&service.pgbench);
@@ -60,7 +59,7 @@ impl Writer {
         }
         let text = String::from_utf8_lossy(&stdout);
         let transactions = number(&text, "number of transactions actually processed: ")?;
-        Ok(Written {
+        Ok(WriteResult {
             transactions: transactions as usize,
             rate: number(&text, "tps = ")?,
             latency: number(&text, "latency average = ")?,

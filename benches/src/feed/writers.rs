@@ -1,4 +1,4 @@
-//! What the feed costs those who write.
+//! What the feed costs writers.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ pub(crate) const NAME: &str = "feed and writers";
 const ROUNDS: usize = 5;
 const SECONDS: u64 = 3;
 
-/// Who listens while others write.
+/// The subscriptions during the writes.
 #[derive(Clone, Copy, Debug)]
 enum Listener {
-    /// Nobody ever did: the writers have a PostgreSQL of their own.
+    /// None ever: the writers have a PostgreSQL of their own.
     Nobody,
-    /// One subscription that wants none of the rows.
+    /// One subscription that matches none of the rows.
     ToNothing,
-    /// One subscription that wants all of them.
+    /// One subscription that matches all of them.
     ToAll,
 }
 
-/// What a round came to.
+/// The result of a round.
 struct Round {
     rate: f64,
-    /// Milliseconds that a transaction took, on average.
+    /// The average latency of a transaction in milliseconds.
     latency: f64,
     /// Microseconds of the server's and of PostgreSQL's CPU for each transaction.
     server: f64,
@@ -39,10 +39,10 @@ const WRITER: Writer = Writer {
     clients: 16,
     rate: None,
 };
-/// Transactions a second that leave the processors something for others.
+/// A rate in transactions per second at which the machine is not saturated.
 const CALM: u32 = 8000;
 
-/// Writes flat out and calmly, in turn with each kind of listener.
+/// Writes at full speed and at that rate, in turn with each kind of subscription.
 pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<()> {
     let apart = Service::start(arguments, None).await?;
     apart.run(TABLE).await?;

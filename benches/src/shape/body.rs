@@ -1,26 +1,30 @@
-//! Bodies of requests, made at random while the load runs.
+//! Bodies of requests, with random values.
 
 use std::io::Write as _;
 
-use super::template::Part;
+use super::template::TemplatePart;
 use super::value::{Random, Value};
 
-/// Parameters of one shape; their values need no memory of their own.
+/// The number of parameters of a shape; a constant, so that values need no allocation.
 pub(crate) const MOST_PARAMETERS: usize = 8;
 
-/// A body whose middle is written once or several times, with new values each time.
+/// A body whose middle part is repeated, with new values each time.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     before: String,
-    copy: Vec<Part>,
+    copy: Vec<TemplatePart>,
     copies: u32,
     after: String,
     values: Vec<Value>,
 }
 
 impl Body {
-    /// One with a single middle.
-    pub(crate) fn new([before, after]: [String; 2], copy: Vec<Part>, values: Vec<Value>) -> Self {
+    /// A body with a single middle part.
+    pub(crate) fn new(
+        [before, after]: [String; 2],
+        copy: Vec<TemplatePart>,
+        values: Vec<Value>,
+    ) -> Self {
         Self {
             before,
             copy,
@@ -30,13 +34,13 @@ impl Body {
         }
     }
 
-    /// The same with several middles, with commas between them.
+    /// The same with `copies` middle parts, separated by commas.
     pub(crate) fn times(mut self, copies: u32) -> Self {
         self.copies = copies;
         self
     }
 
-    /// Writes a body for the user of this number.
+    /// Writes a body for a user.
     pub(crate) fn write(&self, random: &mut Random, user: u32, into: &mut Vec<u8>) {
         into.extend_from_slice(self.before.as_bytes());
         let mut drawn = [0; MOST_PARAMETERS];
@@ -49,8 +53,8 @@ impl Body {
             }
             for part in &self.copy {
                 match part {
-                    Part::Text(text) => into.extend_from_slice(text.as_bytes()),
-                    Part::Parameter(index) => {
+                    TemplatePart::Text(text) => into.extend_from_slice(text.as_bytes()),
+                    TemplatePart::Parameter(index) => {
                         let drawn = drawn.get(*index).copied().unwrap_or_default();
                         // Writing to a vector cannot fail.
                         let _ = write!(into, "{drawn}");

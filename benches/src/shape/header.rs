@@ -4,7 +4,7 @@ use super::body::MOST_PARAMETERS;
 use super::value::Value;
 use crate::Result;
 
-/// Where a request goes.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     /// The document, to `/api/graphql/schema/public`.
@@ -15,7 +15,7 @@ pub(crate) enum Door {
     Sql,
 }
 
-/// Who sends the requests.
+/// The callers of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Callers {
     /// The tenant's owner.
@@ -24,48 +24,48 @@ pub(crate) enum Callers {
     Guest,
     /// One sub-user.
     One,
-    /// As many sub-users as `--users` says, at random.
+    /// As many sub-users as `--users` says, chosen at random.
     Users,
     /// The same while others sign up.
     UsersWithSignUps,
-    /// So many sub-users, at random.
+    /// This many sub-users, chosen at random.
     Some(u32),
-    /// Three users of each of the tenants that `--tenants` asks for, at random.
+    /// Three users of each of the tenants that `--tenants` asks for, chosen at random.
     Tenants,
 }
 
-/// Who asks by which door, and how fast that is meant to be.
+/// A variant: endpoint, callers and aim.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Asked {
-    /// Where the requests go.
+pub(crate) struct VariantSpec {
+    /// The endpoint.
     pub(crate) door: Door,
-    /// Who sends them.
+    /// The callers.
     pub(crate) callers: Callers,
-    /// The least ratio: to one user's rate where many users are compared with one, else to the
-    /// floor.
+    /// The least ratio: to the rate of one user if many users are compared with one, otherwise to
+    /// the floor.
     pub(crate) aim: Option<f64>,
 }
 
-/// What a shape says about itself.
+/// The header of a shape.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Header {
     /// Its name in the table.
     pub(crate) name: String,
     /// Its parameters: `:name` in the statement and in the variables.
     pub(crate) parameters: Vec<(String, Value)>,
-    /// Who asks by which door.
-    pub(crate) variants: Vec<Asked>,
+    /// The variants.
+    pub(crate) variants: Vec<VariantSpec>,
     /// The variables of the document, or the parameters of the statement, as JSON with `:name`.
     pub(crate) variables: Option<String>,
     /// Calls in one request.
     pub(crate) batch: u32,
     /// Parameter sets of one statement.
     pub(crate) sets: u32,
-    /// Connections, where the number makes the case.
+    /// The number of connections, if it is fixed.
     pub(crate) connections: Option<usize>,
-    /// The media type that is asked for.
+    /// The media type in `Accept`.
     pub(crate) accept: String,
-    /// A JSON array that stands for `:rows`.
+    /// A JSON array for `:rows`.
     pub(crate) rows: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl Header {
                 None => (callers, None),
             };
             let callers = Callers::parse(callers.trim())?;
-            self.variants.push(Asked { door, callers, aim });
+            self.variants.push(VariantSpec { door, callers, aim });
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ fn parameter(text: &str) -> Result<(String, Value)> {
     Ok((name.trim().to_owned(), Value::parse(value)?))
 }
 
-/// `1000 {"name": "x"}`: so many copies of an object.
+/// `1000 {"name": "x"}`: this many copies of an object.
 fn rows(text: &str) -> Result<String> {
     let wrong = || format!("`{text}`: expected a number and a JSON object");
     let (count, object) = text.split_once(' ').ok_or_else(wrong)?;
@@ -196,11 +196,11 @@ fn rows(text: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Callers, Door, Header};
+    use super::{Callers, Door, Header, VariantSpec};
     use crate::shape::value::Value;
 
-    fn asked(door: Door, callers: Callers, aim: Option<f64>) -> Asked {
-        Asked { door, callers, aim }
+    fn asked(door: Door, callers: Callers, aim: Option<f64>) -> VariantSpec {
+        VariantSpec { door, callers, aim }
     }
 
     #[test]

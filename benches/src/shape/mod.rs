@@ -1,4 +1,4 @@
-//! What is measured: files with a document and with the SQL that is its floor.
+//! The cases: files with a document and with the SQL of the floor.
 
 pub(crate) mod body;
 pub(crate) mod header;
@@ -16,13 +16,13 @@ use header::{Door, Header};
 use template::{join, split};
 use value::Value;
 
-/// One shape: `STEM.sql`, and beside it `STEM.graphql` and `STEM.PEER.graphql`.
+/// One shape: `STEM.sql`, with `STEM.graphql` and `STEM.PEER.graphql`.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// What the file says about itself.
+    /// The header of the file.
     pub(crate) header: Header,
     stem: String,
-    /// The floor; empty for a shape that has none.
+    /// The floor; empty for a shape without one.
     statement: String,
     document: Option<String>,
     /// The document for the other server.
@@ -30,7 +30,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Reads all shapes of a folder, in the order of their files' names.
+    /// Reads all shapes of a folder, ordered by file name.
     pub(crate) fn read(folder: &Path, peer: Option<&str>) -> Result<Vec<Self>> {
         let mut stems = Vec::new();
         for entry in fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))? {
@@ -77,7 +77,7 @@ impl Shape {
         Ok(())
     }
 
-    /// The owner's method with the statement, where a variant calls one.
+    /// The owner's method with the statement, if a variant calls it.
     pub(crate) fn method(&self) -> Option<Json> {
         let mut asked = self.header.variants.iter();
         let called = asked.any(|asked| asked.door == Door::Call);
@@ -88,7 +88,7 @@ impl Shape {
         format!("bench.{}", self.stem)
     }
 
-    /// The bodies of requests by a door.
+    /// The bodies of requests to an endpoint.
     pub(crate) fn body(&self, door: Door) -> Body {
         let text = |text: &str| Json::from(text).to_string();
         let (before, after) = match door {
@@ -128,11 +128,11 @@ impl Shape {
         names.collect()
     }
 
-    fn variables(&self) -> Vec<template::Part> {
+    fn variables(&self) -> Vec<template::TemplatePart> {
         split(&self.variables_text(), &self.names())
     }
 
-    /// What the header says, or each parameter under its name.
+    /// The variables in the header, or each parameter under its name.
     fn variables_text(&self) -> String {
         let all = || {
             let names = self.names();
@@ -172,7 +172,7 @@ impl Shape {
                 settings.extend(parameters.iter().map(set));
             }
             let statement = join(&parts, |index| format!(":{}{suffix}", parameters[index].0));
-            // A script with commands of pgbench's own ends its statements itself.
+            // A script with pgbench's own commands ends its statements itself.
             let end = if statement.contains('\\') { "" } else { ";" };
             statements.push(format!("{statement}{end}\n"));
         }

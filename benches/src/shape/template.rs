@@ -1,16 +1,16 @@
-//! Texts with `:name` in them, where a parameter's value is to stand.
+//! Texts with `:name` as the placeholder of a parameter.
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TemplatePart {
     /// As it is.
     Text(String),
     /// The value of the parameter with this index.
     Parameter(usize),
 }
 
-/// Splits a text at the parameters of these names. `::type` is a cast and no parameter.
-pub(crate) fn split(text: &str, names: &[&str]) -> Vec<Part> {
+/// Splits a text at the parameters with these names. `::type` is a cast and not a parameter.
+pub(crate) fn split(text: &str, names: &[&str]) -> Vec<TemplatePart> {
     let mut parts = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -24,43 +24,43 @@ pub(crate) fn split(text: &str, names: &[&str]) -> Vec<Part> {
             .map_or(behind_colons, |end| &behind_colons[..end]);
         match names.iter().position(|name| *name == word) {
             Some(index) if colons == 1 => {
-                parts.push(Part::Text(std::mem::take(&mut plain)));
-                parts.push(Part::Parameter(index));
+                parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
+                parts.push(TemplatePart::Parameter(index));
             }
             _ => plain.push_str(&behind[..colons + word.len()]),
         }
         rest = &behind_colons[word.len()..];
     }
     plain.push_str(rest);
-    parts.push(Part::Text(plain));
-    parts.retain(|part| *part != Part::Text(String::new()));
+    parts.push(TemplatePart::Text(plain));
+    parts.retain(|part| *part != TemplatePart::Text(String::new()));
     parts
 }
 
-/// Puts the parts together again.
-pub(crate) fn join(parts: &[Part], value: impl Fn(usize) -> String) -> String {
-    let part = |part: &Part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Parameter(index) => value(*index),
+/// Joins the parts.
+pub(crate) fn join(parts: &[TemplatePart], value: impl Fn(usize) -> String) -> String {
+    let part = |part: &TemplatePart| match part {
+        TemplatePart::Text(text) => text.clone(),
+        TemplatePart::Parameter(index) => value(*index),
     };
     parts.iter().map(part).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, join, split};
+    use super::{TemplatePart, join, split};
 
     #[test]
     fn parameters_are_found_by_their_whole_name() {
         let parts = split("a = :id and b = :ident and c = :id::int", &["id"]);
-        let text = |text: &str| Part::Text(text.to_owned());
+        let text = |text: &str| TemplatePart::Text(text.to_owned());
         assert_eq!(
             parts,
             [
                 text("a = "),
-                Part::Parameter(0),
+                TemplatePart::Parameter(0),
                 text(" and b = :ident and c = "),
-                Part::Parameter(0),
+                TemplatePart::Parameter(0),
                 text("::int"),
             ]
         );

@@ -2,18 +2,18 @@
 
 use crate::Result;
 
-/// How a parameter gets its value.
+/// The source of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// `random(LOW, HIGH)`: any whole number between the two, both included.
+    /// `random(LOW, HIGH)`: an integer between the two, inclusive.
     Random(u32, u32),
-    /// `own(COUNT)`: the key of a row of the user that asks, when users have so many rows each
-    /// and the keys of user 0 begin at 1.
+    /// `own(COUNT)`: the key of a row of the caller, if each user has this many rows and the keys
+    /// of user 0 start at 1.
     Own(u32),
 }
 
 impl Value {
-    /// Reads `random(1, 100)` or `own(20)`.
+    /// Parses `random(1, 100)` or `own(20)`.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let wrong = || format!("`{text}`: expected `random(LOW, HIGH)` or `own(COUNT)`");
         let (function, rest) = text.trim().split_once('(').ok_or_else(wrong)?;
@@ -29,7 +29,7 @@ impl Value {
         }
     }
 
-    /// A value for a request of the user of this number.
+    /// A value for a request of a user.
     pub(crate) fn draw(self, random: &mut Random, user: u32) -> u32 {
         match self {
             Self::Random(low, high) => low + random.below(high - low + 1),
@@ -51,7 +51,7 @@ impl Value {
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Numbers that follow from the seed.
+    /// A generator whose numbers depend only on the seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }

@@ -1,5 +1,5 @@
-//! Gives every tenant the roles that it needs beside those of its users: the one that lets users
-//! connect, and authenticators.
+//! Creates the roles that a tenant needs besides those of its users: the role that lets users
+//! connect, and the authenticators.
 
 use std::time::Duration;
 
@@ -12,19 +12,20 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::pool::UserPool;
 use crate::service::Service;
 
-/// How often tenants are looked at that may lack something: those of an older release are found at
-/// the start, and what such a release's nodes took away while both served is given again.
-const PROVIDE: Duration = Duration::from_hours(1);
+/// How often tenants are checked for missing roles. Roles that an older release lacked are created
+/// at the start. Nodes of an older release may revoke what they do not know, so the check is
+/// repeated.
+const INTERVAL: Duration = Duration::from_hours(1);
 
-/// Works beside a node that serves.
-pub(crate) struct AuthenticatorUpkeep {
+/// Creates missing roles of all tenants while [`run`](Self::run) is polled.
+pub(crate) struct RoleMaintenance {
     admin: Admin,
     tenants: Tenants,
     directory: Directory,
     pool: UserPool,
 }
 
-impl AuthenticatorUpkeep {
+impl RoleMaintenance {
     pub(crate) fn new(service: &Service, pool: UserPool) -> Self {
         Self {
             admin: service.admin.clone(),
@@ -34,30 +35,30 @@ impl AuthenticatorUpkeep {
         }
     }
 
-    /// Works for as long as it is polled.
+    /// Never ends.
     pub(crate) async fn run(self) {
-        let mut ticks = interval(PROVIDE);
+        let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             match self.tenants.list().await {
                 Ok(tenants) => {
                     for tenant in &tenants {
-                        self.provide_one(tenant).await;
+                        self.provide(tenant).await;
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot list tenants to make missing roles");
+                    tracing::warn!(%error, "cannot list tenants to create missing roles");
                 }
             }
         }
     }
 
-    async fn provide_one(&self, tenant: &Tenant) {
+    async fn provide(&self, tenant: &Tenant) {
         let users = match self.directory.users(&tenant.name).await {
             Ok(users) => users,
             Err(error) => {
-                tracing::warn!(tenant = tenant.name, %error, "missing roles were not made; next attempt in an hour");
+                tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
                 return;
             }
         };
@@ -69,7 +70,7 @@ impl AuthenticatorUpkeep {
         match provided.await {
             Ok(()) => self.pool.distrust(&database),
             Err(error) => {
-                tracing::warn!(tenant = tenant.name, %error, "missing roles were not made; next attempt in an hour");
+                tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn of_service(settings: &Settings, issuer: &str) -> BuiltinClients {
     let mut pages = Vec::new();
     if settings.console {
         pages.push(page(issuer));
-        // The same service by the name of the machine itself.
+        // The URL of the same service with the name `localhost`.
         if let Some(rest) = issuer.strip_prefix("http://127.0.0.1") {
             pages.push(page(&format!("http://localhost{rest}")));
         }

@@ -1,8 +1,8 @@
-//! Keeps fresh what requests work with: schemas, and what is known of statements.
+//! Keeps cached schemas and statement metadata fresh.
 //!
-//! A database that tells when a definition changes is looked at when it does, when the cluster's
-//! roles have changed, and now and then all the same; any other is looked at with every tick, if
-//! its schemas are in use.
+//! A database with an event trigger notifies of definitions. It is checked after a notification,
+//! after a change of roles, and rarely without a reason. Any other database is polled at every tick
+//! while its schemas are in use.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,62 +20,64 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::pool::UserPool;
 
-/// How often databases are compared that do not tell: a change is there within a second.
+/// The polling interval. A change takes effect within a second.
 const TICK: Duration = Duration::from_millis(400);
 /// Roles are checked every this many ticks, so that a change takes effect within a second.
-const ROLES: u32 = 2;
-/// After so many ticks a database is compared although it has told nothing.
-const BACKSTOP: u32 = 100;
-/// So many databases are compared at a time.
-const AT_ONCE: usize = 4;
-/// Work on a large catalog is followed by so many times as much rest.
-const REST: u32 = 2;
-/// A comparison, and loading what has changed, ends within this time or fails.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// A database in which no statement has run for so many ticks is not listened to.
-const USED: u32 = 60;
-/// How long a database is polled before it is asked again whether it can tell.
-const RETRY: Duration = Duration::from_mins(1);
-/// How long a database is polled for which no connection is left to listen on.
-const RETRY_ROOM: Duration = Duration::from_secs(10);
-/// At most this many databases for which no listening connection is left are polled in a tick, those
-/// first that were polled longest ago. There may be hundreds of them, and each poll may need a login:
-/// five a second take PostgreSQL about a twentieth of a core.
-const CROWDED_POLLS: usize = 2;
+const TICKS_PER_ROLE_CHECK: u32 = 2;
+/// A database is checked after this many ticks even without a notification.
+const MAX_TICKS_WITHOUT_CHECK: u32 = 100;
+/// The number of databases that are checked at the same time.
+const CONCURRENT_CHECKS: usize = 4;
+/// The task sleeps this many times as long as a check took, so that a large catalog does not keep
+/// PostgreSQL busy.
+const PAUSE_FACTOR: u32 = 2;
+/// The deadline of one check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
+/// A database is no longer listened to after this many ticks without a statement.
+const UNUSED_AFTER_TICKS: u32 = 60;
+/// How long a database without an event trigger is polled before listening is tried again.
+const LISTEN_RETRY: Duration = Duration::from_mins(1);
+/// How long a database is polled before listening is tried again, if no service connection is free.
+const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
+/// The number of databases without a listening connection that are polled in a tick; those that
+/// have waited longest come first. There may be hundreds of them, and each poll may need a login:
+/// five polls a second take PostgreSQL about a twentieth of a core.
+const POLLS_WITHOUT_CONNECTION: usize = 2;
 
-/// What happened to a database.
-enum Event {
-    /// It tells what changes: that it begins to, or a change.
-    Told,
-    /// It tells nothing (any more).
+/// What the listener of a database reports.
+enum ListenerEvent {
+    /// Listening has begun, or a definition has changed.
+    Notified,
+    /// The database does not notify, or no longer does.
     Silent,
-    /// No connection is left to listen on.
-    Crowded,
+    /// No service connection is free for listening.
+    NoConnection,
 }
 
-/// Why a database is compared.
+/// Why a database is checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
-    /// It reported a definition. That is counted, so a request may have compared it already.
+    /// It notified of a definition. Such definitions are counted, so a request may have checked it
+    /// already.
     Reported,
     /// Something may have changed that is not counted.
     Due,
 }
 
-/// What is known of a database in use.
+/// The state of a database in use.
 #[derive(Default)]
-struct Place {
-    /// Ends the listener with the place.
+struct DatabaseState {
+    /// The listener; it ends when this is dropped.
     listener: JoinSet<()>,
-    /// Whether it tells what changes.
+    /// Whether the database notifies of definitions.
     telling: Telling,
-    /// Whether it is not listened to only because no connection is left for that.
-    crowded: bool,
-    /// Whether it is being looked at, and whether it must be looked at again after that.
+    /// Whether it is not listened to only because no service connection is free.
+    no_connection: bool,
+    /// Whether a check is running.
     busy: bool,
     again: Option<Reason>,
-    /// Ticks since it was looked at.
-    quiet: u32,
+    /// Ticks since the last check.
+    ticks_since_check: u32,
 }
 
 /// Watches the databases in use.
@@ -83,18 +85,19 @@ pub(crate) struct CatalogWatch {
     catalogs: Arc<Catalogs>,
     control: Arc<ServiceConnections>,
     users: UserPool,
-    /// Whose tables may have to be captured anew.
+    /// Its captures may have to be renewed after a definition.
     feed: Option<Feed>,
-    /// How many statements had run in a database, and how many ticks ago that changed.
+    /// For each database the number of statements that have run, and the ticks since that number
+    /// changed.
     used: HashMap<DatabaseName, (u64, u32)>,
-    places: HashMap<DatabaseName, Place>,
-    looking: JoinSet<DatabaseName>,
-    turns: Arc<Semaphore>,
-    /// The last snapshot of the cluster, and its roles and memberships then.
+    states: HashMap<DatabaseName, DatabaseState>,
+    checks: JoinSet<DatabaseName>,
+    permits: Arc<Semaphore>,
+    /// The last snapshot of the cluster, with the roles and memberships that it had.
     roles: Option<(String, Roles)>,
     ticks: u32,
-    tell: mpsc::UnboundedSender<(DatabaseName, Event)>,
-    told: mpsc::UnboundedReceiver<(DatabaseName, Event)>,
+    event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
+    events: mpsc::UnboundedReceiver<(DatabaseName, ListenerEvent)>,
 }
 
 impl CatalogWatch {
@@ -104,33 +107,33 @@ impl CatalogWatch {
         users: UserPool,
         feed: Option<Feed>,
     ) -> Self {
-        let (tell, told) = mpsc::unbounded_channel();
+        let (event_sender, events) = mpsc::unbounded_channel();
         Self {
             catalogs,
             control,
             users,
             feed,
             used: HashMap::new(),
-            places: HashMap::new(),
-            looking: JoinSet::new(),
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            states: HashMap::new(),
+            checks: JoinSet::new(),
+            permits: Arc::new(Semaphore::new(CONCURRENT_CHECKS)),
             roles: None,
             ticks: 0,
-            tell,
-            told,
+            event_sender,
+            events,
         }
     }
 
-    /// Watches for as long as it is polled.
+    /// Never ends.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = ticks.tick() => self.tick().await,
-                Some((database, event)) = self.told.recv() => self.hear(database, &event),
-                Some(done) = self.looking.join_next() => match done {
-                    Ok(database) => self.looked(&database),
+                Some((database, event)) = self.events.recv() => self.handle(database, &event),
+                Some(done) = self.checks.join_next() => match done {
+                    Ok(database) => self.checked(&database),
                     Err(error) => tracing::error!(%error, "catalog watch failed"),
                 },
             }
@@ -141,57 +144,64 @@ impl CatalogWatch {
         self.catalogs.tick();
         let watched: HashSet<_> = self.catalogs.watched().into_iter().collect();
         let used = self.used();
-        self.places
+        self.states
             .retain(|database, _| watched.contains(database) || used.contains(database));
         let roles_changed = self.have_roles_changed().await;
         let failing: HashSet<_> = self.catalogs.failing().into_iter().collect();
-        let crowded = self.crowded_to_poll(&watched);
+        let no_connection = self.to_poll_without_connection(&watched);
         for database in watched.union(&used).cloned() {
-            let place = self.places.entry(database.clone()).or_insert_with(|| {
-                let mut place = Place::default();
-                let listening = listen(self.control.clone(), database.clone(), self.tell.clone());
-                place.listener.spawn(listening);
-                place
+            let state = self.states.entry(database.clone()).or_insert_with(|| {
+                let mut state = DatabaseState::default();
+                let listening = listen(
+                    self.control.clone(),
+                    database.clone(),
+                    self.event_sender.clone(),
+                );
+                state.listener.spawn(listening);
+                state
             });
-            place.quiet += 1;
-            // Its schemas may have come into use only now.
-            self.catalogs.rely(&database, place.telling);
-            let is_polled =
-                place.telling != Telling::Always && (!place.crowded || crowded.contains(&database));
+            state.ticks_since_check += 1;
+            // Its schemas may be in use only since this tick.
+            self.catalogs.rely(&database, state.telling);
+            let is_polled = state.telling != Telling::Always
+                && (!state.no_connection || no_connection.contains(&database));
             let is_due = is_polled
                 || roles_changed
-                || place.quiet >= BACKSTOP
+                || state.ticks_since_check >= MAX_TICKS_WITHOUT_CHECK
                 || failing.contains(&database);
             if is_due && watched.contains(&database) {
-                self.look(database, Reason::Due);
+                self.check(database, Reason::Due);
             }
         }
     }
 
     /// The databases without a listening connection that are polled in this tick.
-    fn crowded_to_poll(&self, watched: &HashSet<DatabaseName>) -> HashSet<DatabaseName> {
-        let places = self.places.iter();
-        let mut crowded: Vec<_> = places
-            .filter(|(database, place)| place.crowded && watched.contains(*database))
-            .map(|(database, place)| (std::cmp::Reverse(place.quiet), database))
+    fn to_poll_without_connection(&self, watched: &HashSet<DatabaseName>) -> HashSet<DatabaseName> {
+        let states = self.states.iter();
+        let mut no_connection: Vec<_> = states
+            .filter(|(database, state)| state.no_connection && watched.contains(*database))
+            .map(|(database, state)| (std::cmp::Reverse(state.ticks_since_check), database))
             .collect();
-        crowded.sort_unstable();
-        let next = crowded.into_iter().take(CROWDED_POLLS);
+        no_connection.sort_unstable();
+        let next = no_connection.into_iter().take(POLLS_WITHOUT_CONNECTION);
         next.map(|(_, database)| database.clone()).collect()
     }
 
-    /// The databases in which statements run.
+    /// The databases in which statements have run recently.
     fn used(&mut self) -> HashSet<DatabaseName> {
         let known = std::mem::take(&mut self.used);
         for (database, count) in self.users.databases() {
-            let quiet = match known.get(&database) {
-                Some((before, quiet)) if *before == count => quiet.saturating_add(1),
-                None if count == 0 => USED,
+            let idle_ticks = match known.get(&database) {
+                Some((before, idle_ticks)) if *before == count => idle_ticks.saturating_add(1),
+                None if count == 0 => UNUSED_AFTER_TICKS,
                 _ => 0,
             };
-            self.used.insert(database, (count, quiet));
+            self.used.insert(database, (count, idle_ticks));
         }
-        let used = self.used.iter().filter(|(_, (_, quiet))| *quiet < USED);
+        let used = self
+            .used
+            .iter()
+            .filter(|(_, (_, idle_ticks))| *idle_ticks < UNUSED_AFTER_TICKS);
         used.map(|(database, _)| database.clone()).collect()
     }
 
@@ -203,42 +213,47 @@ impl CatalogWatch {
     /// roles takes milliseconds.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
-        let mut places = self.places.values();
-        let told = places.any(|place| place.telling == Telling::Always);
-        if !self.ticks.is_multiple_of(ROLES) || !(told || self.users.is_used()) {
+        let mut states = self.states.values();
+        let is_notified = states.any(|state| state.telling == Telling::Always);
+        if !self.ticks.is_multiple_of(TICKS_PER_ROLE_CHECK)
+            || !(is_notified || self.users.is_used())
+        {
             return false;
         }
-        // Whatever is looked at instead will say what is wrong.
+        // After an error all databases are checked, and those checks report it.
         let Ok(snapshot) = self.users.check_logins().await else {
             return true;
         };
         let seen = |(before, _): &(String, Roles)| *before == snapshot;
-        if !told || self.roles.as_ref().is_some_and(seen) {
+        if !is_notified || self.roles.as_ref().is_some_and(seen) {
             return false;
         }
         let before = self.roles.as_ref().map(|(_, roles)| roles);
-        let Ok((roles, change)) = load::roles(&*self.control, before, &patience()).await else {
+        let Ok((roles, change)) = load::roles(&*self.control, before, &check_terms()).await else {
             return true;
         };
         self.roles = Some((snapshot, roles));
         if let RolesChange::Added { after } = change {
-            // A new user changes nothing for the others: no database is compared for it.
+            // A new user changes nothing for other users, so no database is checked.
             self.catalogs.roles_added(after);
         }
         change == RolesChange::Changed
     }
 
-    fn hear(&mut self, database: DatabaseName, event: &Event) {
-        let Some(place) = self.places.get_mut(&database) else {
+    fn handle(&mut self, database: DatabaseName, event: &ListenerEvent) {
+        let Some(state) = self.states.get_mut(&database) else {
             return;
         };
-        place.telling = match event {
-            Event::Told => Telling::Always,
-            Event::Silent | Event::Crowded => Telling::Never,
+        state.telling = match event {
+            ListenerEvent::Notified => Telling::Always,
+            ListenerEvent::Silent | ListenerEvent::NoConnection => Telling::Never,
         };
-        let was_crowded = std::mem::replace(&mut place.crowded, matches!(event, Event::Crowded));
-        self.catalogs.rely(&database, place.telling);
-        let reports = place.telling == Telling::Always;
+        let had_no_connection = std::mem::replace(
+            &mut state.no_connection,
+            matches!(event, ListenerEvent::NoConnection),
+        );
+        self.catalogs.rely(&database, state.telling);
+        let reports = state.telling == Telling::Always;
         if reports {
             self.users.redefined(&database);
             if let Some(feed) = &self.feed {
@@ -246,64 +261,65 @@ impl CatalogWatch {
             }
         }
         if reports {
-            self.look(database, Reason::Reported);
-        } else if !(was_crowded && matches!(event, Event::Crowded)) {
-            self.look(database, Reason::Due);
+            self.check(database, Reason::Reported);
+        } else if !(had_no_connection && matches!(event, ListenerEvent::NoConnection)) {
+            self.check(database, Reason::Due);
         }
     }
 
-    fn look(&mut self, database: DatabaseName, reason: Reason) {
-        let Some(place) = self.places.get_mut(&database) else {
+    fn check(&mut self, database: DatabaseName, reason: Reason) {
+        let Some(state) = self.states.get_mut(&database) else {
             return;
         };
-        place.quiet = 0;
-        if place.busy {
-            if place.telling == Telling::Always {
-                place.again = place.again.max(Some(reason));
+        state.ticks_since_check = 0;
+        if state.busy {
+            if state.telling == Telling::Always {
+                state.again = state.again.max(Some(reason));
             }
             return;
         }
-        place.busy = true;
+        state.busy = true;
         let (catalogs, users) = (self.catalogs.clone(), self.users.clone());
-        let turns = self.turns.clone();
-        self.looking
-            .spawn(look(catalogs, users, turns, (database, reason)));
+        let permits = self.permits.clone();
+        self.checks
+            .spawn(check(catalogs, users, permits, (database, reason)));
     }
 
-    fn looked(&mut self, database: &DatabaseName) {
-        if let Some(place) = self.places.get_mut(database) {
-            place.busy = false;
-            if let Some(reason) = place.again.take() {
-                self.look(database.clone(), reason);
+    fn checked(&mut self, database: &DatabaseName) {
+        if let Some(state) = self.states.get_mut(database) {
+            state.busy = false;
+            if let Some(reason) = state.again.take() {
+                self.check(database.clone(), reason);
             }
         }
     }
 }
 
-fn patience() -> Terms {
+fn check_terms() -> Terms {
     Terms {
-        deadline: Some((Instant::now() + PATIENCE).into_std()),
+        deadline: Some((Instant::now() + CHECK_TIMEOUT).into_std()),
         ..Terms::default()
     }
 }
 
-/// Compares one database, loads again what has changed, and rests.
-async fn look(
+/// Checks one database and loads again what has changed. Returns after a pause that grows with the
+/// time that the check took.
+async fn check(
     catalogs: Arc<Catalogs>,
     users: UserPool,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     (database, reason): (DatabaseName, Reason),
 ) -> DatabaseName {
     let took = {
-        let _turn = turns.acquire().await;
+        let _permit = permits.acquire().await;
         let began = Instant::now();
         let watched = match reason {
-            Reason::Reported => catalogs.catch_up(&database, &patience()).await,
-            Reason::Due => catalogs.watch(&database, &patience()).await,
+            Reason::Reported => catalogs.catch_up(&database, &check_terms()).await,
+            Reason::Due => catalogs.watch(&database, &check_terms()).await,
         };
-        // What fails is logged and told by `/readyz`.
+        // A failure is logged by the catalog and shown by `/readyz`.
         if let Ok(Watched::Changed) = watched {
-            tracing::debug!(%database, took = ?began.elapsed(), "the catalog has changed");
+            tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
             // A reported definition has invalidated the caches already. If they were invalidated a
             // second time, the next request would compare the database once more.
             if reason == Reason::Due {
@@ -312,36 +328,37 @@ async fn look(
         }
         began.elapsed()
     };
-    tokio::time::sleep(took * REST).await;
+    tokio::time::sleep(took * PAUSE_FACTOR).await;
     database
 }
 
-/// Passes on what a database tells, and that it tells nothing any more.
+/// Reports the notifications of a database, and when there are none.
 async fn listen(
     control: Arc<ServiceConnections>,
     database: DatabaseName,
-    tell: mpsc::UnboundedSender<(DatabaseName, Event)>,
+    event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
 ) {
     loop {
-        let said = |_| {
-            // Nobody may be watching any more.
-            drop(tell.send((database.clone(), Event::Told)));
+        let on_notification = |_| {
+            // The receiver is dropped before the listener when the watch ends.
+            drop(event_sender.send((database.clone(), ListenerEvent::Notified)));
         };
-        let silence = control.ddl_notifications(&database, said).await;
-        if matches!(silence, Ok(ListenEnd::NoRoom)) {
-            drop(tell.send((database.clone(), Event::Crowded)));
-            tokio::time::sleep(RETRY_ROOM).await;
+        let end = control.ddl_notifications(&database, on_notification).await;
+        if matches!(end, Ok(ListenEnd::NoRoom)) {
+            drop(event_sender.send((database.clone(), ListenerEvent::NoConnection)));
+            tokio::time::sleep(NO_CONNECTION_RETRY).await;
             continue;
         }
-        if !matches!(silence, Ok(ListenEnd::NoTrigger)) {
-            tracing::debug!(%database, ?silence, "the database tells nothing of its definitions");
+        if !matches!(end, Ok(ListenEnd::NoTrigger)) {
+            tracing::debug!(%database, ?end, "listening for definitions ended; polling the database");
         }
-        drop(tell.send((database.clone(), Event::Silent)));
-        tokio::time::sleep(RETRY).await;
+        drop(event_sender.send((database.clone(), ListenerEvent::Silent)));
+        tokio::time::sleep(LISTEN_RETRY).await;
     }
 }
 
-/// Whether every schema in use is the newest. The node serves on with what it has.
+/// Reports on `/readyz` whether every cached schema is current. It is not essential, because the
+/// node continues with the schemas that it has.
 pub(crate) struct CatalogProbe(pub(crate) Arc<Catalogs>);
 
 impl Probe for CatalogProbe {

@@ -9,8 +9,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::settings::{DatabaseUrl, SettingFlags};
-pub(crate) use client::{ChangedClient, Client, NewClient};
-pub(crate) use user::{ChangedUser, User};
+pub(crate) use client::{ChangedClient, ClientCommand, NewClient};
+pub(crate) use user::{ChangedUser, UserCommand};
 
 /// Put it in front of PostgreSQL and every table, query and change is an API.
 #[derive(Debug, Parser)]
@@ -53,19 +53,19 @@ pub(crate) enum Command {
     Doctor,
     /// Databases that the service stands in front of
     #[command(subcommand)]
-    Tenant(Tenant),
+    Tenant(TenantCommand),
     /// Users of a tenant
     #[command(subcommand)]
-    User(User),
+    User(UserCommand),
     /// Applications that may ask for tokens
     #[command(subcommand)]
-    Client(Client),
+    Client(ClientCommand),
     /// The master key and the keys that sign tokens
     #[command(subcommand)]
-    Key(Key),
+    Key(KeyCommand),
     /// What change events keep in PostgreSQL: slots, publications, replica identities
     #[command(subcommand)]
-    Feed(Feed),
+    Feed(FeedCommand),
     /// Print a script that completes commands and flags in a shell
     #[command(after_help = "Install it with one of:\n  \
         tidegate completions bash > /etc/bash_completion.d/tidegate\n  \
@@ -115,7 +115,7 @@ pub(crate) struct Demo {
 
 /// `tidegate tenant …`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tenant {
+pub(crate) enum TenantCommand {
     /// Make a database and its owner
     Create {
         /// The tenant's name, which is the database's and its owner's
@@ -171,7 +171,7 @@ pub(crate) enum Tenant {
 
 /// `tidegate key …`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Key {
+pub(crate) enum KeyCommand {
     /// Make a master key in a new file that only its owner can read
     Init {
         /// The file; the setting `master_key_file` when left out
@@ -190,7 +190,7 @@ pub(crate) enum Key {
 
 /// `tidegate feed …`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Feed {
+pub(crate) enum FeedCommand {
     /// Show slots, publications, raised replica identities and the settings that matter, or outboxes
     Status {
         /// One database; all tenants when left out
@@ -208,7 +208,7 @@ pub(crate) enum Feed {
     },
 }
 
-/// Where a password comes from. It never stands on the command line.
+/// The source of a password. A password is never an argument of the command line.
 #[derive(Debug, Args)]
 pub(crate) struct PasswordSource {
     /// Read the password from the first line of a file; `-` is the standard input
@@ -216,7 +216,7 @@ pub(crate) struct PasswordSource {
     pub(crate) password_file: Option<PathBuf>,
 }
 
-/// Whether dropping was thought about.
+/// How a command that drops something is confirmed.
 #[derive(Debug, Args)]
 pub(crate) struct Confirmation {
     /// Do not ask for the name again

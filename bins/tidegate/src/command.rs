@@ -1,4 +1,4 @@
-//! The commands but `serve` and `demo`: each asks, acts and prints.
+//! The commands other than `serve`, `up` and `demo`.
 
 mod client;
 mod doctor;
@@ -33,12 +33,13 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     Ok(())
 }
 
-/// Text of several lines without characters that a terminal obeys.
+/// Escapes unprintable characters in text of several lines, so that a terminal does not interpret
+/// them.
 pub(crate) fn printable(text: &str) -> String {
     escaped(text, |char| is_unprintable(char) && char != '\n')
 }
 
-/// The same for one line.
+/// Escapes unprintable characters, including line breaks.
 pub(crate) fn line(text: &str) -> String {
     escaped(text, is_unprintable)
 }
@@ -54,7 +55,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     })
 }
 
-/// A text, or none if it is empty.
+/// The text, or `None` if it is empty.
 fn unless_empty(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
@@ -86,7 +87,7 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
     print(text)
 }
 
-/// A point in time as people read it.
+/// A point in time in a readable form.
 fn time(at: tidegate_oauth::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(at.seconds());
     whole.map_or_else(|_| at.to_string(), |at| at.to_string())

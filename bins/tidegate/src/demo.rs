@@ -1,4 +1,5 @@
-//! `tidegate demo`: a PostgreSQL, a tenant with believable data, and the service in front of it.
+//! `tidegate demo`: a private PostgreSQL, a tenant with sample data, and the service in front of
+//! it.
 
 mod banner;
 mod folder;
@@ -22,14 +23,14 @@ use folder::Folder;
 
 /// The demo's tenant, its owner and its database.
 const TENANT: &str = "demo";
-/// How often it is looked whether PostgreSQL still runs.
-const WATCH: Duration = Duration::from_millis(500);
-/// Why it listens where it listens.
-const OPEN_HOUSE: &str = "everybody knows the demo's passwords, so it listens on loopback \
+/// How often the demo checks whether PostgreSQL still runs.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Why the demo refuses to listen on other addresses.
+const OPEN_HOUSE: &str = "the demo's passwords are public, so it listens on loopback \
     addresses only; use --listen 127.0.0.1:8080, or add --insecure-http if everybody who reaches \
     this address may read and write its data";
 
-/// Runs the demo until the process is told to stop.
+/// Runs the demo until the process receives a stop signal.
 pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     layers.prefer("log_level", "warn");
     if command.no_fetch {
@@ -62,10 +63,10 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     served
 }
 
-/// Starts PostgreSQL again whenever it ends by itself, as when the kernel is short of memory.
+/// Restarts PostgreSQL when it exits, for example because the kernel ran out of memory.
 async fn keep_running(cluster: &Cluster) -> Infallible {
     loop {
-        tokio::time::sleep(WATCH).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
         if cluster.is_running() {
             continue;
         }
@@ -90,11 +91,11 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     .with("max_slot_wal_keep_size", "1GB")
 }
 
-/// A demo whose key was lost holds nothing that is worth its rescue.
-fn lost_key(failure: Failure) -> Failure {
+/// If the master key is lost, the error suggests a new demo: the data can be created again.
+fn explain_other_key(failure: Failure) -> Failure {
     match failure {
         Failure::Store(tidegate_store::Error::OtherMasterKey) => Failure::Refused(
-            "the master.key of this demo is another one than it was made with; put that back, or \
+            "this demo was created with another master.key; restore that file, or \
              start again with --fresh"
                 .to_owned(),
         ),
@@ -102,7 +103,7 @@ fn lost_key(failure: Failure) -> Failure {
     }
 }
 
-/// Fills the demo and serves it.
+/// Creates the sample data and serves it.
 async fn serve(
     mut layers: Layers,
     cluster: &Cluster,
@@ -112,7 +113,8 @@ async fn serve(
     let (url, master_key) = (sockets.url(), folder.master_key()?);
     let text = |text: &str| Some(text.to_owned());
     layers.decide(&[
-        // A third of what a small statement costs on both sides is the loopback's TCP.
+        // A Unix socket saves the TCP overhead of loopback, which is a third of the cost of a small
+        // statement.
         ("admin_url", Some(cluster.socket_url("postgres"))),
         ("replication_url", None),
         ("sslmode", None),
@@ -128,7 +130,7 @@ async fn serve(
     let settings = layers.settings()?;
     let mut stop = Box::pin(stop);
     let prepared = async {
-        let service = Service::open(&settings).await.map_err(lost_key)?;
+        let service = Service::open(&settings).await.map_err(explain_other_key)?;
         service.admin.close_maintenance_databases().await?;
         seed::fill(&service).await?;
         folder.write_environment(&url, &cluster.url(TENANT))?;

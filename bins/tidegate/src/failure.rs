@@ -1,4 +1,4 @@
-//! What a command ends with when it does not succeed, in words that say what to do.
+//! The errors of commands. Their texts say what to do.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -9,19 +9,19 @@ use tidegate_wire::ConnectFault;
 
 use crate::settings;
 
-/// What a command returns.
+/// The result of a command.
 pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A setting is wrong.
     #[error(transparent)]
     Setting(#[from] settings::Error),
-    /// The command line or the settings do not fit together.
+    /// The command line and the settings contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// The command was understood and refused.
+    /// The command is valid, but was refused.
     #[error("{0}")]
     Refused(String),
     /// The address of PostgreSQL is wrong.
@@ -36,22 +36,22 @@ pub(crate) enum Failure {
         /// What failed.
         error: tidegate_admin::Error,
     },
-    /// A record was refused.
+    /// The identity service refused a record.
     #[error(transparent)]
     Identity(tidegate_oauth::Error),
-    /// The control schema failed.
+    /// The control schema cannot be migrated.
     #[error("{0}")]
     Store(#[from] tidegate_store::Error),
-    /// The record of users, clients and keys failed.
+    /// Users, clients or keys cannot be read or written.
     #[error("the control database failed: {0}")]
     Records(#[from] tidegate_oauth::StoreError),
-    /// The record of the methods failed.
+    /// Methods cannot be read or written.
     #[error("the control database failed: {0}")]
     Methods(#[from] tidegate_methods::StoreError),
     /// A statement failed.
     #[error("a statement of the service failed: {0}")]
     Statement(#[from] tidegate_sql::Error),
-    /// The log of changes, or what is kept for it, cannot be had.
+    /// The change log, or the objects that it needs, cannot be used.
     #[error(transparent)]
     Log(#[from] tidegate_changelog::LogError),
     /// The demo's PostgreSQL failed.
@@ -68,14 +68,14 @@ pub(crate) enum Failure {
     /// The certificate cannot be used.
     #[error(transparent)]
     Certificate(#[from] tidegate_server::CertificateError),
-    /// The operating system refused something.
+    /// A file operation failed.
     #[error("cannot {action} {path}: {source}", path = .path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// Standard output or input is closed.
@@ -114,7 +114,7 @@ impl From<tidegate_oauth::Error> for Failure {
     }
 }
 
-/// The cause behind an error of administration, where its text does not say it.
+/// The cause of an administration error, unless its text contains it.
 fn reason(error: &tidegate_admin::Error) -> String {
     if error.source().is_none() {
         String::new()
@@ -124,7 +124,12 @@ fn reason(error: &tidegate_admin::Error) -> String {
 }
 
 impl Failure {
-    /// Two when the caller has to say it differently, one when the world has to change.
+    /// A setting that needs another one.
+    pub(crate) fn incomplete(given: &str, missing: &str) -> Self {
+        Self::Usage(format!("the setting {given} is given without {missing}"))
+    }
+
+    /// 2 if the command line or the settings must be changed, otherwise 1.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Setting(_) | Self::Usage(_) => ExitCode::from(2),
@@ -132,7 +137,7 @@ impl Failure {
         }
     }
 
-    /// Whether PostgreSQL is away, full or busy with others, so that trying again may help.
+    /// Whether PostgreSQL is down, full or busy, so that a retry may succeed.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Admin {
@@ -145,7 +150,7 @@ impl Failure {
         }
     }
 
-    /// The error and those of its causes that it does not tell itself.
+    /// The error with all its causes.
     pub(crate) fn text(&self) -> String {
         let mut text = self.to_string();
         if matches!(self, Self::Admin { .. }) {
@@ -168,7 +173,7 @@ impl Failure {
     }
 }
 
-/// Adds what was tried on which file.
+/// Adds the operation and the file to an I/O error.
 pub(crate) trait OnFile<T> {
     /// `action` fits after "cannot".
     fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T>;

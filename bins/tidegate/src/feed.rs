@@ -1,4 +1,4 @@
-//! The feed of changes: on where its source can be read.
+//! Change events: opens the feed if its source can be used, and reports its state.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::failure::Result;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};
 
-/// The feed; nothing where its source cannot be read, which is said in the log of the service.
+/// The feed, or `None` if its source cannot be used; the reason is logged.
 pub(crate) async fn open(
     service: &Service,
     settings: &Settings,
@@ -35,7 +35,7 @@ pub(crate) async fn open(
     Ok(Some(Feed::new(log, executor, FeedSettings::default())))
 }
 
-/// The source as the doctor wants it.
+/// The source in the form that the doctor takes.
 pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
     match settings.feed_source {
         FeedSource::Logical => FeedLogin::Logical(reader),
@@ -43,7 +43,7 @@ pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'
     }
 }
 
-/// The way to the outboxes of the cluster's databases.
+/// The outboxes of the cluster's databases.
 pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
     let owners = Arc::new(owners(service).await?);
     let admin = (*service.config).clone();
@@ -60,7 +60,7 @@ async fn owners(service: &Service) -> Result<RoleCredentials> {
     )?)
 }
 
-/// The way to the logs of the cluster's databases.
+/// The WAL of the cluster's databases.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
     let owners = owners(service).await?;
     Ok(Replication::new(
@@ -71,7 +71,7 @@ pub(crate) async fn replication(service: &Service, settings: &Settings) -> Resul
     ))
 }
 
-/// The feed on `/readyz` and `/metrics`.
+/// The state of the feed on `/readyz` and `/metrics`.
 pub(crate) struct FeedStatus {
     pub(crate) feed: Option<Feed>,
     pub(crate) source: FeedSource,
@@ -89,7 +89,7 @@ impl Probe for FeedStatus {
         })
     }
 
-    /// Requests are answered without it.
+    /// Requests succeed without the feed.
     fn is_essential(&self) -> bool {
         false
     }
@@ -120,13 +120,13 @@ impl MetricsSource for FeedStatus {
     }
 }
 
-/// The value of a label, as the text format quotes it.
+/// The value of a label, quoted for the text format (Prometheus, "Exposition formats").
 fn label(value: &str) -> String {
     let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
     quoted.replace('\n', "\\n")
 }
 
-/// A family of metrics, one for each database with subscribers.
+/// A metric with a value for each database that has subscribers.
 struct Metric {
     name: &'static str,
     kind: &'static str,
@@ -190,7 +190,7 @@ const METRICS: [Metric; 10] = [
     Metric {
         name: "tidegate_feed_resyncs_total",
         kind: "counter",
-        help: "Gaps (resync) that subscriptions were told of.",
+        help: "Gaps (resync) that were reported to subscriptions.",
         value: |database| database.resyncs as f64,
     },
     Metric {

@@ -1,4 +1,4 @@
-//! The built GraphiQL page of the settings.
+//! The GraphiQL build that the settings name.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crate::failure::{Failure, Result};
 use crate::ports;
 use crate::settings::Settings;
 
-/// Far beyond what a build has: a folder that holds more is another one.
+/// A build has far less. A larger folder is the wrong one.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// GraphiQL from the folder of the settings, where they name one. It is read once.
+/// Reads GraphiQL from the folder in the settings. It is read only at the start.
 pub(crate) fn read(settings: &Settings) -> Result<Option<Graphiql>> {
     let Some(folder) = &settings.graphiql_dir else {
         return Ok(None);
@@ -47,7 +47,7 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         size += about.len();
         if size > MOST_BYTES {
             return Err(Failure::Usage(format!(
-                "the setting graphiql_dir names {}, which holds far more than GraphiQL",
+                "the setting graphiql_dir names {}, which contains far more than GraphiQL",
                 folder.display()
             )));
         }

@@ -6,7 +6,6 @@ use tidegate_oauth::IdentityProviders;
 use tidegate_oidc::{ProviderSettings, Providers};
 
 use crate::failure::{Failure, Result};
-use crate::serve::lonely;
 use crate::settings::{Secret, Settings};
 
 /// The configured providers; `None` if there are none.
@@ -33,8 +32,8 @@ pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityPr
             found.push(ProviderSettings::openid(label, &issuer.0, id, secret));
         }
         (None, None) => {}
-        (Some(_), None) => return Err(lonely("openid_client_id", "openid_issuer")),
-        (None, Some(_)) => return Err(lonely("openid_issuer", "openid_client_id")),
+        (Some(_), None) => return Err(Failure::incomplete("openid_client_id", "openid_issuer")),
+        (None, Some(_)) => return Err(Failure::incomplete("openid_issuer", "openid_client_id")),
     }
     if found.is_empty() {
         return Ok(None);
@@ -43,7 +42,7 @@ pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityPr
     Ok(Some(Arc::new(providers)))
 }
 
-/// Both settings or neither.
+/// Both settings, or `None` if neither is given.
 fn both<'s>(
     (id, id_name): (&'s Option<String>, &str),
     (secret, secret_name): (&'s Option<Secret>, &str),
@@ -51,7 +50,7 @@ fn both<'s>(
     match (id, secret) {
         (Some(id), Some(secret)) => Ok(Some((id, &secret.0))),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(lonely(id_name, secret_name)),
-        (None, Some(_)) => Err(lonely(secret_name, id_name)),
+        (Some(_), None) => Err(Failure::incomplete(id_name, secret_name)),
+        (None, Some(_)) => Err(Failure::incomplete(secret_name, id_name)),
     }
 }

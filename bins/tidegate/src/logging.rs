@@ -1,4 +1,4 @@
-//! Where events go: standard error, as text or JSON lines.
+//! Log output: text or JSON lines on standard error.
 
 use std::io::IsTerminal;
 
@@ -9,13 +9,12 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::settings::{LogFormat, LogLevel, Settings};
 
-/// Begins to log. Other crates than ours say only what should be looked at.
+/// Starts logging. Other crates than ours log only warnings and errors.
 pub(crate) fn start(settings: &Settings) {
     begin(settings, Targets::new());
 }
 
-/// The same for the demo, which is quiet but for the requests that failed: who tries something out
-/// looks at the terminal for the reason.
+/// Starts logging for the demo, which logs only failed requests, warnings and errors.
 pub(crate) fn start_demo(settings: &Settings) {
     let requests = match settings.log_level {
         LogLevel::Warn => Targets::new().with_target("tidegate::access", Level::INFO),

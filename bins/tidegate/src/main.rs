@@ -38,17 +38,17 @@ use failure::Result;
 use service::Service;
 use settings::{Layers, Settings};
 
-// Many small allocations from many threads are what a server does.
+// A server makes many small allocations on many threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // Before anything else, so that no library has to choose one.
+    // First of all, so that no library chooses a provider by itself.
     let provider = rustls::crypto::ring::default_provider();
     provider
         .install_default()
-        .expect("nobody installed a provider before");
-    // clap knows only commands by `help`.
+        .expect("no other provider is installed");
+    // clap's own `help` accepts only names of commands.
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if arguments == ["help", "settings"] {
         return finished(command::settings_help());
@@ -87,7 +87,7 @@ async fn run(cli: Cli) -> Result {
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
-        // Where a wrong key comes from is what the table tells.
+        // Shows the source of a wrong value too.
         command::print(layers.shown())?;
         if settings.master_key.is_some() {
             master_key::read(&settings)?;

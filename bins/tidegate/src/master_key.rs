@@ -40,7 +40,7 @@ pub(crate) fn from_file(path: &Path) -> Result<MasterKey> {
     }
     MasterKey::parse(&text).map_err(|_| {
         Failure::Usage(format!(
-            "{} holds no master key: 32 bytes in base64url",
+            "{} contains no master key: expected 32 bytes in base64url",
             path.display()
         ))
     })

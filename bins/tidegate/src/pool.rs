@@ -1,4 +1,4 @@
-//! The connections of users, and what they tell about themselves.
+//! The pooled connections of users, and their metrics.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::ports;
 use crate::service::{self, Service};
 use crate::settings::Settings;
 
-/// The executor of the service, with handles to its connections.
+/// The executor of the service, with access to its pool.
 #[derive(Clone)]
 pub(crate) struct UserPool {
     postgres: Postgres,
@@ -36,7 +36,7 @@ pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector
 }
 
 impl UserPool {
-    /// A pool with this node's share of the connections that the server has.
+    /// Opens a pool with this node's share of the server's connections.
     pub(crate) fn open(service: &Service, settings: &Settings) -> Result<Self> {
         let server = service.server;
         let limits = service::pool_settings(server, settings);
@@ -53,22 +53,23 @@ impl UserPool {
         })
     }
 
-    /// What runs statements.
+    /// The executor of users' statements.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         Arc::new(self.postgres.clone())
     }
 
-    /// PostgreSQL answers: connections are opened at once, not at the pool's next probe.
+    /// Reopens connections at once, instead of at the circuit breaker's next attempt: PostgreSQL is
+    /// reachable again.
     pub(crate) fn resume(&self) {
         self.postgres.user_executor().pool().resume();
     }
 
-    /// The databases in which statements have run, and how many.
+    /// The databases in which statements have run, with the number of statements.
     pub(crate) fn databases(&self) -> Vec<(DatabaseName, u64)> {
         self.postgres.user_executor().databases()
     }
 
-    /// Whether connections of users are open.
+    /// Whether there are open connections of users.
     pub(crate) fn is_used(&self) -> bool {
         self.postgres.user_executor().pool().stats().held > 0
     }
@@ -78,26 +79,26 @@ impl UserPool {
         self.postgres.user_executor().check_logins().await
     }
 
-    /// Takes note that a definition of a database may have changed.
+    /// Invalidates cached metadata: a definition of the database may have changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
         self.postgres.user_executor().redefined(database);
     }
 
-    /// See [`Authenticators::distrust`].
+    /// See [`Authenticators::invalidate`].
     pub(crate) fn distrust(&self, database: &DatabaseName) {
         self.authenticators.invalidate(database);
     }
 
-    /// Waits until no connection is in use, and what was cancelled has ended, the statements among
-    /// it whose connections are good for nothing any more.
-    pub(crate) async fn settled(&self) {
+    /// Waits until no connection is in use and all cancelled statements have ended, including those
+    /// whose connections will be closed.
+    pub(crate) async fn wait_idle(&self) {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
         while self.postgres.user_executor().pool().stats().busy() > 0 {
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    /// Forgets a database that was dropped.
+    /// Removes a dropped database from the caches.
     pub(crate) fn forget(&self, database: &str) {
         let database = DatabaseName::new(database);
         self.postgres.user_executor().forget(&database);
@@ -170,7 +171,7 @@ impl MetricsSource for UserPool {
     }
 }
 
-/// In which databases users share connections, as far as this node knows.
+/// Writes the databases in which users use shared connections, as far as this node knows.
 fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     let name = "tidegate_shared_connections";
     writeln!(
@@ -186,13 +187,13 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     Ok(())
 }
 
-/// The value of a label (Prometheus, "Exposition formats").
+/// The value of a label, quoted for the text format (Prometheus, "Exposition formats").
 fn label(value: &str) -> String {
     let escaped = value.replace('\\', r"\\").replace('"', "\\\"");
     escaped.replace('\n', r"\n")
 }
 
-/// Counters since the start: event, unit and count.
+/// The counters since the start: event, unit and count.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (
@@ -223,7 +224,7 @@ fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64
         ),
         (
             "reset",
-            "Resets of a session behind a request that were begun.",
+            "Session resets after requests that were started.",
             counters.resets,
         ),
         (
@@ -279,7 +280,7 @@ fn waits(text: &mut String, counters: &Counters) -> fmt::Result {
     writeln!(text, "{name}_sum {seconds}\n{name}_count {sum}")
 }
 
-/// Whether the control database answers.
+/// Reports on `/readyz` whether the control database is reachable.
 pub(crate) struct ControlProbe(pub(crate) Arc<ServiceConnections>);
 
 impl Probe for ControlProbe {

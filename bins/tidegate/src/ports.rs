@@ -1,4 +1,4 @@
-//! The time and the randomness that the libraries take as arguments.
+//! The clock and the random source that the libraries take as arguments.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tidegate_oauth::{Clock, SecureRandom, SystemRandom};
 use tidegate_wire::backoff::Jitter;
 
-/// The system's clock.
+/// The system clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is where the clock is read"
@@ -15,7 +15,7 @@ pub(crate) fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemTime::now)
 }
 
-/// The system's randomness.
+/// The random source of the system.
 pub(crate) fn random() -> Arc<dyn SecureRandom> {
     Arc::new(SystemRandom::new())
 }
@@ -28,7 +28,7 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Spreads the attempts of several nodes.
+/// Spreads the retries of several nodes.
 pub(crate) fn jitter() -> Jitter {
     Jitter::new(|| f64::from(u32::from_be_bytes(bytes())) / f64::from(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! What is asked of the person at the terminal.
+//! Questions to the user at the terminal.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::failure::{Failure, OnFile, Result};
 use crate::terminal::Hidden;
 
 impl PasswordSource {
-    /// Reads the password from the file, or asks for it twice without showing it.
+    /// Reads the password from the file, or asks for it twice without echo.
     pub(crate) fn read(&self, whose: &str) -> Result<Secret> {
         match self.password_file.as_deref() {
             Some(path) if path == Path::new("-") => first_line(std::io::stdin().lock(), path),
@@ -61,10 +61,11 @@ fn ask(whose: &str) -> Result<Secret> {
     Ok(password)
 }
 
-/// Asks a question at the terminal, unless the caller said yes.
+/// Asks a question at the terminal, unless the flag `--yes` was given.
 ///
 /// # Errors
-/// When the answer is not yes, or there is no terminal.
+///
+/// If the answer is not yes, or there is no terminal.
 pub(crate) fn agree(question: &str, yes: bool) -> Result {
     if yes {
         return Ok(());
@@ -86,7 +87,7 @@ pub(crate) fn agree(question: &str, yes: bool) -> Result {
 }
 
 impl Confirmation {
-    /// Asks for `name` again, unless the caller said yes.
+    /// Asks for `name` again as a confirmation, unless the flag `--yes` was given.
     pub(crate) fn confirm(&self, what: &str, name: &str) -> Result {
         if self.yes {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `tidegate serve`, and the part of it that the demo shares.
+//! `tidegate serve`, and the part that `tidegate demo` and `tidegate up` share with it.
 
 mod sign_in_url;
 
@@ -18,7 +18,7 @@ use tidegate_sql::DatabaseName;
 use tidegate_wire::backoff::Backoff;
 use tokio::net::TcpListener;
 
-use crate::authenticators::AuthenticatorUpkeep;
+use crate::authenticators::RoleMaintenance;
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::feed::{self, FeedStatus};
@@ -26,21 +26,21 @@ use crate::maintenance::Maintenance;
 use crate::password_metrics::PasswordMetrics;
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
-use crate::settings::{Origin, RoleLimit, Settings};
+use crate::settings::{CorsOrigin, RoleLimit, Settings};
 use crate::traces::Traces;
 use crate::{builtin_clients, graphiql, identity, ports, signal};
 
-/// How long statements that are broken off may take to end when the process does.
-const SETTLE: Duration = Duration::from_secs(5);
-/// How often the certificate's files are looked at.
-const CERTIFICATE: Duration = Duration::from_secs(10);
+/// The time that cancelled statements get to end at shutdown.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often the certificate's files are checked for changes.
+const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The sockets that the service will accept on.
+/// The listening sockets of the service.
 pub(crate) struct Sockets {
     bound: Vec<TcpListener>,
     /// The listener of `metrics_listen`.
     operations: Option<TcpListener>,
-    /// Their addresses, with the ports that the system chose.
+    /// The bound addresses, with the ports that the system chose.
     pub(crate) addresses: Vec<SocketAddr>,
     certificate: Option<Certificate>,
 }
@@ -51,8 +51,8 @@ impl Sockets {
         let certificate = match (&settings.tls_certificate, &settings.tls_key) {
             (Some(certificate), Some(key)) => Some(Certificate::read(certificate, key)?),
             (None, None) => None,
-            (Some(_), None) => return Err(lonely("tls_certificate", "tls_key")),
-            (None, Some(_)) => return Err(lonely("tls_key", "tls_certificate")),
+            (Some(_), None) => return Err(Failure::incomplete("tls_certificate", "tls_key")),
+            (None, Some(_)) => return Err(Failure::incomplete("tls_key", "tls_certificate")),
         };
         let (mut bound, mut addresses) = (Vec::new(), Vec::new());
         for address in &settings.listen {
@@ -109,10 +109,6 @@ fn listen_advice(problem: ErrorKind) -> &'static str {
     }
 }
 
-pub(crate) fn lonely(there: &str, missing: &str) -> Failure {
-    Failure::Usage(format!("the setting {there} is given without {missing}"))
-}
-
 /// `tidegate serve`.
 pub(crate) async fn run(settings: &Settings) -> Result {
     let mut stop = Box::pin(signal::stop()?);
@@ -121,7 +117,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let sockets = Sockets::bind(settings).await?;
     let (service, sockets) = match Service::open(settings).await {
         Err(outage) if outage.is_outage() => {
-            // Callers find a closed port meanwhile, not one that never answers.
+            // While the service waits, clients must get a refused connection, not one that never
+            // responds.
             drop(sockets);
             let service = tokio::select! {
                 service = wait_for_postgresql(settings, outage) => service?,
@@ -144,7 +141,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     node.serve(sockets, stop).await
 }
 
-/// Refuses addresses at which credentials would cross a network in the clear.
+/// Refuses settings with which credentials would cross a network unencrypted.
 pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     let loopback = settings
         .listen
@@ -171,7 +168,7 @@ pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     Ok(())
 }
 
-/// Retries until PostgreSQL is reachable: after a boot it may start later than this service.
+/// Retries until PostgreSQL is reachable: after a boot it may start later than the service.
 async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result<Service> {
     let mut backoff = Backoff::new(ports::jitter());
     loop {
@@ -185,7 +182,7 @@ async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result
     }
 }
 
-/// Logs what `tidegate doctor` reports as missing: the node serves what it can without it.
+/// Logs what `tidegate doctor` reports as missing. The node serves what works without it.
 async fn log_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     for finding in service
@@ -208,13 +205,13 @@ async fn log_missing(service: &Service, settings: &Settings) -> Result {
 pub(crate) struct Node {
     app: App,
     maintenance: Maintenance,
-    authenticators: AuthenticatorUpkeep,
+    authenticators: RoleMaintenance,
     traces: Traces,
     feed: Option<Feed>,
 }
 
 impl Node {
-    /// Puts everything together.
+    /// Creates the parts of a node and connects them.
     pub(crate) async fn start(
         service: &Service,
         settings: &Settings,
@@ -261,7 +258,7 @@ impl Node {
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
-        let authenticators = AuthenticatorUpkeep::new(service, pool.clone());
+        let authenticators = RoleMaintenance::new(service, pool.clone());
         let maintenance = Maintenance {
             issuer,
             control: service.control.clone(),
@@ -279,7 +276,7 @@ impl Node {
         })
     }
 
-    /// Serves until `stop` is over and what was in flight has ended.
+    /// Serves until `stop` ends, and then until the requests in progress have ended.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
         let (catalogs, control) = (
@@ -293,7 +290,7 @@ impl Node {
         beside.spawn(self.authenticators.run());
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {
-            beside.spawn(certificate.watch(CERTIFICATE));
+            beside.spawn(certificate.watch(CERTIFICATE_INTERVAL));
         }
         let listener = |socket| match &sockets.certificate {
             Some(certificate) => Listener::tls(socket, certificate.clone()),
@@ -303,7 +300,7 @@ impl Node {
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
         let feed = self.feed;
-        // Streams of events have no end of their own to wait for.
+        // Event streams do not end by themselves.
         let stop = async move {
             stop.await;
             if let Some(feed) = feed {
@@ -311,8 +308,8 @@ impl Node {
             }
         };
         tidegate_server::serve(listeners, self.app, stop).await?;
-        // Statements whose requests were broken off are cancelled before nobody can.
-        let _ = tokio::time::timeout(SETTLE, pool.settled()).await;
+        // Cancel requests must be sent before the process exits.
+        let _ = tokio::time::timeout(CANCEL_TIMEOUT, pool.wait_idle()).await;
         Ok(())
     }
 }
@@ -322,7 +319,7 @@ fn metrics_token(settings: &Settings) -> Option<Secret> {
     Some(Secret::new(token.0.as_str()))
 }
 
-/// What carries letters, if the operator has named a server.
+/// The mailer, if the settings name an SMTP server.
 fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mailer>>> {
     match (&settings.smtp_url, &settings.mail_from) {
         (Some(url), Some(from)) => {
@@ -331,8 +328,8 @@ fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mailer>>> {
             Ok(Some(Arc::new(mail)))
         }
         (None, None) => Ok(None),
-        (Some(_), None) => Err(lonely("smtp_url", "mail_from")),
-        (None, Some(_)) => Err(lonely("mail_from", "smtp_url")),
+        (Some(_), None) => Err(Failure::incomplete("smtp_url", "mail_from")),
+        (None, Some(_)) => Err(Failure::incomplete("mail_from", "smtp_url")),
     }
 }
 
@@ -381,13 +378,13 @@ fn limits(settings: &Settings) -> Result<Limits> {
     Ok(limits)
 }
 
-fn origins(origins: &[Origin]) -> Result<Origins> {
+fn origins(origins: &[CorsOrigin]) -> Result<Origins> {
     if origins.iter().any(|origin| origin.0 == "*") {
         return Ok(Origins::Any);
     }
-    let value = |origin: &Origin| {
+    let value = |origin: &CorsOrigin| {
         http::HeaderValue::from_str(&origin.0)
-            .map_err(|_| Failure::Usage(format!("{} is no origin", origin.0)))
+            .map_err(|_| Failure::Usage(format!("{} is not an origin", origin.0)))
     };
     Ok(Origins::Listed(
         origins.iter().map(value).collect::<Result<_>>()?,

@@ -1,4 +1,4 @@
-//! The way to the control database and to administration, for every command.
+//! Access to the control database and to PostgreSQL's administration, for all commands.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::roles::PgRoles;
 use crate::settings::{DatabaseUrl, Settings};
 use crate::{builtin_clients, master_key, ports};
 
-/// What commands work with.
+/// The parts that commands use.
 pub(crate) struct Service {
     pub(crate) config: Arc<Config>,
     pub(crate) master: MasterKey,
@@ -33,8 +33,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Connects, makes the control database where it is missing, brings its schema up to date and
-    /// checks the master key against it.
+    /// Connects, creates the control database if it is missing, migrates its schema, and checks
+    /// that the master key is the right one.
     pub(crate) async fn open(settings: &Settings) -> Result<Self> {
         let config = Arc::new(config(settings)?);
         let master = master_key::read(settings)?;
@@ -72,20 +72,20 @@ impl Service {
         })
     }
 
-    /// The records of users and clients.
+    /// The records of users and OAuth clients.
     pub(crate) fn directory(&self) -> Directory {
         let directory = Directory::new(self.ports.clone());
         directory.reserving_client_ids(&self.reserved_client_ids)
     }
 
-    /// Users with their roles.
+    /// Users together with their roles.
     pub(crate) fn accounts(&self) -> Accounts {
         let roles = PgRoles(self.admin.clone());
         Accounts::new(self.directory(), Arc::new(roles))
     }
 }
 
-/// This node's share of the connections that a server has.
+/// This node's share of the server's connections.
 pub(crate) fn pool_settings(server: Server, settings: &Settings) -> PoolSettings {
     let nodes = usize::try_from(settings.nodes).unwrap_or(usize::MAX);
     PoolSettings {
@@ -96,7 +96,7 @@ pub(crate) fn pool_settings(server: Server, settings: &Settings) -> PoolSettings
     }
 }
 
-/// The cluster that the settings name.
+/// The cluster in the settings.
 pub(crate) fn config(settings: &Settings) -> Result<Config> {
     let url = settings.admin_url.as_ref().ok_or_else(|| {
         Failure::Usage(
@@ -108,7 +108,7 @@ pub(crate) fn config(settings: &Settings) -> Result<Config> {
     cluster_at(settings, url)
 }
 
-/// The cluster as the login that reads changes.
+/// The cluster, with the login that reads changes.
 pub(crate) fn replication_config(settings: &Settings) -> Result<Config> {
     match &settings.replication_url {
         Some(url) => cluster_at(settings, url),

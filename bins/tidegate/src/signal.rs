@@ -1,13 +1,13 @@
-//! How the process is told to stop.
+//! Stop signals of the process.
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Result;
 
-/// A future that ends when the process is told to stop (SIGINT, SIGTERM). From then on a second
-/// signal ends the process at once.
+/// A future that ends when the process receives SIGINT or SIGTERM. A second signal then ends the
+/// process at once.
 ///
-/// The signals are caught from the moment of the call, not from the first poll.
+/// The signals are caught from the call on, not only from the first poll.
 pub(crate) fn stop() -> Result<impl Future<Output = ()> + Send + 'static> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -21,7 +21,8 @@ pub(crate) fn stop() -> Result<impl Future<Output = ()> + Send + 'static> {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            // 128 + SIGINT, as shells say it.
+            // Shells report a process that a signal ended as 128 plus the signal's number; SIGINT
+            // is 2.
             std::process::exit(130);
         });
     })

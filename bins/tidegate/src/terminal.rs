@@ -1,4 +1,4 @@
-//! The terminal while it does not show what is typed.
+//! The terminal without echo.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -8,15 +8,15 @@ use tidegate_oauth::Secret;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::AbortHandle;
 
-/// The terminal of the process, showing nothing until it is dropped or the process is told to end.
+/// The terminal of the process. Echo is off until this is dropped or a signal ends the process.
 pub(crate) struct Hidden {
     terminal: BufReader<File>,
     before: Termios,
     interruptible: Interruptible,
 }
 
-/// While this exists a signal ends the process. Afterwards signals do nothing until another part
-/// handles them: the process no longer dies of them by itself.
+/// While this exists, a signal ends the process. Afterwards signals have no effect until other code
+/// handles them.
 #[derive(Default)]
 pub(crate) struct Interruptible(Vec<AbortHandle>);
 
@@ -29,15 +29,15 @@ impl Drop for Interruptible {
 }
 
 impl Hidden {
-    /// Opens the terminal and hides what is typed, which is shown again before a signal ends the
-    /// process: the terminal outlives it.
+    /// Opens the terminal and turns echo off. A signal turns it on again before it ends the
+    /// process, because the terminal remains in use.
     pub(crate) fn open() -> io::Result<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;
         let interruptible = show_again_at_the_end(&terminal, &before)?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
-        // The end of a line is shown all the same.
+        // Line breaks are still echoed.
         hidden.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(&terminal, OptionalActions::Now, &hidden)?;
         Ok(Self {
@@ -47,7 +47,7 @@ impl Hidden {
         })
     }
 
-    /// Asks and reads a line.
+    /// Asks a question and reads a line.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<Secret> {
         self.terminal.get_mut().write_all(question.as_bytes())?;
         let mut line = String::new();
@@ -59,7 +59,7 @@ impl Hidden {
 }
 
 impl Hidden {
-    /// Shows again what is typed, and leaves it to the caller how long a signal ends the process.
+    /// Turns echo on again. The caller decides how long a signal still ends the process.
     pub(crate) fn close(mut self) -> Interruptible {
         std::mem::take(&mut self.interruptible)
     }
@@ -67,13 +67,14 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // Unless the caller took it, a signal ends the process from now on.
+        // Unless `close` handed it out, dropping it here removes the signal handler.
         self.interruptible.0.clear();
         let _ = tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before);
     }
 }
 
-/// From now on these signals put the terminal back and end the process, as shells say it.
+/// From now on these signals restore the terminal and end the process, with the exit code that
+/// shells use.
 fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<Interruptible> {
     let mut interruptible = Interruptible::default();
     for kind in [

@@ -1,4 +1,4 @@
-//! The spans of requests, for those who build with the feature `otlp`.
+//! Export of the spans of requests (feature `otlp`).
 
 use std::pin::Pin;
 
@@ -7,10 +7,10 @@ use tidegate_server::AppBuilder;
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
 
-/// What sends the spans, run beside the service.
+/// The task that sends the spans.
 pub(crate) type Traces = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Lets the app send its spans to the collector of the settings.
+/// Makes the app send its spans to the collector in the settings.
 #[cfg(feature = "otlp")]
 pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder, Traces)> {
     let Some(url) = &settings.otlp_url else {
@@ -22,7 +22,7 @@ pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder
     Ok((app.spans(std::sync::Arc::new(exporter)), Box::pin(work)))
 }
 
-/// Says that this build cannot send spans, if it is to.
+/// Refuses the setting, because this build cannot send spans.
 #[cfg(not(feature = "otlp"))]
 pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder, Traces)> {
     if settings.otlp_url.is_some() {

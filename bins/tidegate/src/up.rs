@@ -1,7 +1,6 @@
-//! `tidegate up`: from the address of a database to a served one.
+//! `tidegate up`: adopts and serves a database by its address.
 //!
-//! Everything that can be refused is refused before the first change. An interrupted run is
-//! completed by the next one.
+//! All checks run before the first change. An interrupted run is completed by the next one.
 
 mod address;
 mod adoption;
@@ -22,7 +21,7 @@ use crate::service::{self, Service};
 use crate::settings::{Layers, Settings};
 use crate::{cli, demo, feed, graphiql, logging, prompt, signal};
 use address::Address;
-use adoption::Step;
+use adoption::AdoptionStep;
 use links::Links;
 use state::State;
 
@@ -65,7 +64,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     examine(&admin, &settings).await?;
     require_same_key(&admin, &master).await?;
     let name = TenantName::adopted(address.database())?;
-    let adoption = Step::plan(&admin, &name, command.role.as_deref()).await?;
+    let adoption = AdoptionStep::plan(&admin, &name, command.role.as_deref()).await?;
     if let Some(script) = adoption.script() {
         print(format_args!(
             "Tidegate will run this SQL in the database {name}, in one transaction:\n\n{script}\n"
@@ -102,8 +101,8 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     node.serve(sockets, stop).await
 }
 
-/// Reads changes from triggers where the log cannot be read, unless a setting says from where.
-/// Returns what to tell about it.
+/// Chooses the outbox if the WAL cannot be decoded, unless the settings name a source. Returns a
+/// notice about it for the user.
 async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     if layers.is_given("feed_source") {
         return Ok(None);
@@ -149,7 +148,7 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
     )))
 }
 
-/// Only the key with which the control database was set up can be used with it.
+/// The control database can be used only with the master key with which it was created.
 async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     match admin.recorded_fingerprint().await? {
         Some(kept) if kept != master.fingerprint() => Err(Failure::Refused(
@@ -162,7 +161,7 @@ async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     }
 }
 
-/// The id of the client for applications on this machine, which is created if it is missing.
+/// The id of the client for applications on this machine. Creates it if it is missing.
 async fn client(service: &Service, tenant: &TenantName) -> Result<String> {
     let directory = service.directory();
     let clients = directory.clients(tenant.as_str()).await?;

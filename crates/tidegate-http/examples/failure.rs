@@ -1,13 +1,13 @@
-//! Prints a failure as REST, OAuth and GraphQL endpoints respond with it.
+//! Prints an error as REST, OAuth and GraphQL endpoints respond with it.
 
 use std::io::{self, Write as _};
 
-use tidegate_http::Failure;
+use tidegate_http::ApiError;
 use tidegate_http::error::JSON;
 use tidegate_http::report::Context;
 
 fn main() -> io::Result<()> {
-    let failure = || Failure::not_found("there is no such table");
+    let failure = || ApiError::not_found("there is no such table");
     let context = Context::default();
     for (protocol, response) in [
         ("REST", failure().into_rest(&context)),

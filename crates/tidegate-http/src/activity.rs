@@ -1,5 +1,5 @@
-//! What a tenant's owner sees of its recent requests: counts by second, and the last statements
-//! that were slow or failed. Each node keeps its own, in memory.
+//! The recent requests of a tenant, for its owner: counts by second, and the last slow or failed
+//! statements. Each node has its own, in memory.
 
 mod outline;
 
@@ -11,25 +11,26 @@ use bytes::Bytes;
 use serde::Serialize;
 use tidegate_sql::DatabaseName;
 
-/// Seconds that are counted.
+/// The number of seconds with counts.
 const SECONDS: usize = 300;
 const WINDOW: i64 = 300;
-/// Statements that are kept.
+/// The number of statements that are stored.
 const STATEMENTS: usize = 50;
-/// From here on a statement is slow.
+/// A statement that takes longer is slow.
 const SLOW: Duration = Duration::from_secs(1);
-/// Tenants that are kept; beyond it those without requests in the counted time are forgotten.
+/// The number of tenants that are stored. Beyond it, tenants without requests in the last
+/// [`SECONDS`] are removed.
 const TENANTS: usize = 1_000;
 /// The status of a request whose client left before the response. That is no error.
 const CLIENT_LEFT: u16 = 499;
-/// Longer request bodies are not kept until the end of a request.
+/// Longer request bodies are not stored until the end of a request.
 pub const LONGEST_BODY: usize = 16 * 1024;
 
 /// The recent requests by tenant.
 #[derive(Debug, Default)]
-pub struct Activity(Mutex<HashMap<DatabaseName, Tenant>>);
+pub struct Activity(Mutex<HashMap<DatabaseName, TenantActivity>>);
 
-/// A request that is over.
+/// A request that has ended.
 #[derive(Debug)]
 pub struct Finished<'a> {
     /// When it ended, in milliseconds since 1970.
@@ -38,7 +39,7 @@ pub struct Finished<'a> {
     pub took: Duration,
     /// The status of the response.
     pub status: u16,
-    /// The path of the route.
+    /// The path of its route.
     pub route: &'static str,
     /// The role as which it ran.
     pub role: &'a str,
@@ -46,13 +47,13 @@ pub struct Finished<'a> {
     pub error: Option<&'static str>,
     /// The SQLSTATE of PostgreSQL's error.
     pub sqlstate: Option<&'a str>,
-    /// The request's body, if it holds a statement.
+    /// The request's body, if it has a statement.
     pub body: Option<&'a Bytes>,
 }
 
 /// A statement that was slow or failed.
 #[derive(Clone, Debug, Serialize)]
-pub struct Remembered {
+pub struct RecentStatement {
     /// When it ended, in milliseconds since 1970.
     #[serde(skip)]
     pub at: i64,
@@ -62,21 +63,21 @@ pub struct Remembered {
     status: u16,
     error: Option<&'static str>,
     sqlstate: Option<String>,
-    /// Without values; `None` where the request was too long to be kept.
+    /// The text without values; `None` if the request's body was too long to be stored.
     statement: Option<String>,
 }
 
 /// The recent requests of a tenant.
 #[derive(Debug)]
-struct Tenant {
+struct TenantActivity {
     /// Requests and errors of each second, by the second modulo [`SECONDS`].
     counts: Box<[(u32, u32); SECONDS]>,
-    /// The last second that was counted.
+    /// The newest second with counts.
     last: i64,
-    statements: VecDeque<Remembered>,
+    statements: VecDeque<RecentStatement>,
 }
 
-/// What is known of a tenant's requests, the oldest second first, the newest statement first.
+/// A tenant's requests; the oldest second and the newest statement come first.
 #[derive(Debug, Default)]
 pub struct Recent {
     /// Requests of each second.
@@ -84,17 +85,17 @@ pub struct Recent {
     /// Requests of each second that failed.
     pub errors: Vec<u32>,
     /// Statements that were slow or failed.
-    pub statements: Vec<Remembered>,
+    pub statements: Vec<RecentStatement>,
 }
 
 impl Activity {
-    /// Counts a request, and keeps its statement if it was slow or failed.
+    /// Counts a request. Stores its statement if it was slow or failed.
     pub fn record(&self, database: &DatabaseName, finished: &Finished<'_>) {
         let second = finished.at.div_euclid(1_000);
         let failed =
             (finished.status >= 400 && finished.status != CLIENT_LEFT) || finished.error.is_some();
         let worth_keeping = finished.body.is_some() && (failed || finished.took >= SLOW);
-        let remembered = worth_keeping.then(|| Remembered::of(finished));
+        let remembered = worth_keeping.then(|| RecentStatement::of(finished));
         let mut tenants = self.lock();
         if !tenants.contains_key(database) {
             if tenants.len() >= TENANTS {
@@ -103,7 +104,7 @@ impl Activity {
             if tenants.len() >= TENANTS {
                 return;
             }
-            tenants.insert(database.clone(), Tenant::new(second));
+            tenants.insert(database.clone(), TenantActivity::new(second));
         }
         if let Some(tenant) = tenants.get_mut(database) {
             tenant.count(second, failed);
@@ -111,7 +112,7 @@ impl Activity {
         }
     }
 
-    /// What is known of a tenant's requests at a time in milliseconds since 1970.
+    /// A tenant's requests at `now`, in milliseconds since 1970.
     pub fn recent(&self, database: &DatabaseName, now: i64) -> Recent {
         let second = now.div_euclid(1_000);
         let mut tenants = self.lock();
@@ -120,7 +121,7 @@ impl Activity {
             &*tenant
         });
         let counts = (second - WINDOW + 1..=second)
-            .map(|of| tenant.map_or((0, 0), |tenant| tenant.counts[place(of)]));
+            .map(|of| tenant.map_or((0, 0), |tenant| tenant.counts[index_of(of)]));
         let (requests, errors) = counts.unzip();
         let statements = tenant.map(|tenant| tenant.statements.iter().rev().cloned().collect());
         Recent {
@@ -130,12 +131,12 @@ impl Activity {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<DatabaseName, Tenant>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<DatabaseName, TenantActivity>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Tenant {
+impl TenantActivity {
     fn new(second: i64) -> Self {
         Self {
             counts: Box::new([(0, 0); SECONDS]),
@@ -144,11 +145,11 @@ impl Tenant {
         }
     }
 
-    /// Clears the counts of seconds that have begun since the last request.
+    /// Clears the counts of the seconds since the last request.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {
-            self.counts[place(second - ahead)] = (0, 0);
+            self.counts[index_of(second - ahead)] = (0, 0);
         }
         self.last = self.last.max(second);
     }
@@ -158,12 +159,12 @@ impl Tenant {
         if self.last - second >= WINDOW {
             return;
         }
-        let (requests, errors) = &mut self.counts[place(second)];
+        let (requests, errors) = &mut self.counts[index_of(second)];
         *requests = requests.saturating_add(1);
         *errors = errors.saturating_add(u32::from(failed));
     }
 
-    fn keep(&mut self, remembered: Option<Remembered>) {
+    fn keep(&mut self, remembered: Option<RecentStatement>) {
         let Some(remembered) = remembered else {
             return;
         };
@@ -174,13 +175,13 @@ impl Tenant {
     }
 }
 
-fn place(second: i64) -> usize {
+fn index_of(second: i64) -> usize {
     usize::try_from(second.rem_euclid(WINDOW)).unwrap_or_default()
 }
 
-impl Remembered {
+impl RecentStatement {
     fn of(finished: &Finished<'_>) -> Self {
-        // What cannot be parsed has no known place for its values.
+        // Values cannot be found in a text that cannot be parsed.
         let is_parsed = finished.sqlstate != Some("42601")
             && !finished.error.is_some_and(|code| code.contains("PARSE"));
         let body = finished.body.filter(|body| is_parsed && !body.is_empty());

@@ -1,4 +1,4 @@
-//! What the endpoints work with.
+//! The parts that endpoints use.
 
 mod builder;
 mod default_user;
@@ -25,10 +25,10 @@ use crate::console::Console;
 use crate::docs::Docs;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
-use crate::memory::Memory;
+use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::statements::Statements;
-use crate::trace::{Place, SpanSink};
+use crate::trace::{SpanContext, SpanSink};
 
 pub use builder::AppBuilder;
 pub(crate) use default_user::DefaultUsers;
@@ -36,7 +36,7 @@ pub use origins::Origins;
 pub use probe::Probe;
 pub(crate) use read_slots::{ReadSlot, ReadSlots};
 
-/// The service's parts, shared by all connections. Cloning it is cheap.
+/// The parts of the service, shared by all connections. Cloning is cheap.
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
@@ -69,7 +69,7 @@ struct Parts {
     default_users: DefaultUsers,
     dispatcher: Dispatcher,
     methods: Arc<Registry>,
-    memory: Memory,
+    memory: MemoryBudget,
     read_slots: ReadSlots,
     statements: Statements,
     node: u64,
@@ -79,8 +79,8 @@ struct Parts {
 }
 
 impl App {
-    /// Begins to put an app together: what runs statements, what issues tokens, and the store that
-    /// knows each database's default user are the parts without which there is none.
+    /// Starts an app from its three required parts: the executor, the issuer, and the store with
+    /// the default user of each database.
     pub fn builder(
         executor: Arc<dyn Executor>,
         issuer: Arc<Issuer>,
@@ -89,14 +89,14 @@ impl App {
         AppBuilder::new(executor, issuer, store)
     }
 
-    /// Says that the node will stop: `/readyz` answers 503 from now on, so that nobody sends it
-    /// new work.
+    /// Marks the node as shutting down: `/readyz` responds 503 from now on, so that load balancers
+    /// stop sending requests.
     pub fn drain(&self) {
         self.0.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Forgets who the default user of `database` is and what it may do: to be called when the
-    /// tenant's users or its settings have changed. Without it a change is seen after five seconds.
+    /// Drops what is cached of `database`'s default user. Must be called when the tenant's users or
+    /// settings have changed; otherwise a change takes effect after five seconds.
     pub fn forget_default_user(&self, database: &str) {
         self.0.default_users.forget(database);
     }
@@ -106,7 +106,7 @@ impl App {
         self.0.draining.load(Ordering::Relaxed)
     }
 
-    /// Runs statements.
+    /// The executor of statements.
     pub fn executor(&self) -> &Arc<dyn Executor> {
         &self.0.executor
     }
@@ -116,7 +116,7 @@ impl App {
         &self.0.apis
     }
 
-    /// The changes of rows, where they are fed.
+    /// The change events; `None` if the node has none.
     pub fn feed(&self) -> Option<&Feed> {
         self.0.feed.as_ref()
     }
@@ -136,7 +136,7 @@ impl App {
         &*self.0.store
     }
 
-    /// What manages users and clients, where this app does.
+    /// The management of users and OAuth clients; `None` if the app has none.
     pub fn accounts(&self) -> Option<&Accounts> {
         self.0.accounts.as_deref()
     }
@@ -166,27 +166,27 @@ impl App {
         self.0.insecure_http
     }
 
-    /// Whether people may make accounts: without letters only if the operator says so.
-    pub fn takes_sign_ups(&self) -> bool {
+    /// Whether people may sign up: with a confirmation email, or if the operator allows it without.
+    pub fn allows_sign_up(&self) -> bool {
         self.0.accounts.is_some() && (self.0.mailer.is_some() || self.0.open_sign_up)
     }
 
-    /// What carries letters, where there is something.
+    /// The mailer; `None` if no emails are sent.
     pub fn mailer(&self) -> Option<&dyn Mailer> {
         self.0.mailer.as_deref()
     }
 
-    /// Who knows people by their accounts elsewhere.
+    /// The identity providers, if any are configured.
     pub fn providers(&self) -> Option<&dyn IdentityProviders> {
         self.0.providers.as_deref()
     }
 
-    /// How people reach somebody who can help them.
+    /// How people contact support.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// GraphiQL, where it was built.
+    /// GraphiQL, if it was built.
     pub fn graphiql(&self) -> Option<&Graphiql> {
         self.0.graphiql.as_ref()
     }
@@ -216,7 +216,7 @@ impl App {
         &self.0.metrics
     }
 
-    /// What must be shown to read the metrics.
+    /// The bearer token that `/metrics` requires.
     pub fn metrics_token(&self) -> Option<&Secret> {
         self.0.metrics_token.as_ref()
     }
@@ -226,12 +226,12 @@ impl App {
         self.0.metrics_sources.iter().map(|source| &**source)
     }
 
-    /// The memory budget.
-    pub fn memory(&self) -> &Memory {
+    /// The memory budget of all requests.
+    pub fn memory(&self) -> &MemoryBudget {
         &self.0.memory
     }
 
-    /// The places for statements of anonymous callers.
+    /// The slots for statements of anonymous callers.
     pub(crate) fn read_slots(&self) -> &ReadSlots {
         &self.0.read_slots
     }
@@ -244,30 +244,30 @@ impl App {
         &self.0.default_users
     }
 
-    /// The methods that callers define.
+    /// The methods of all tenants.
     pub fn methods(&self) -> &Registry {
         &self.0.methods
     }
 
-    /// What calls them.
+    /// The dispatcher of JSON-RPC calls.
     pub fn dispatcher(&self) -> &Dispatcher {
         &self.0.dispatcher
     }
 
-    /// Where spans go, if they are collected.
+    /// The receiver of spans, if spans are collected.
     pub fn spans(&self) -> Option<&dyn SpanSink> {
         self.0.spans.as_deref()
     }
 
-    /// Where a request stands in its trace, when somebody collects spans and the caller does not
-    /// forbid it.
-    pub fn place(&self, headers: &HeaderMap) -> Option<Place> {
+    /// The span of a request; `None` if no spans are collected, or if the caller's trace is not
+    /// sampled.
+    pub fn span_context(&self, headers: &HeaderMap) -> Option<SpanContext> {
         self.0.spans.as_ref()?;
         let number = self.0.traced.fetch_add(1, Ordering::Relaxed);
-        Place::below(headers, self.0.node, number)
+        SpanContext::below(headers, self.0.node, number)
     }
 
-    /// A new request id, unique over all nodes whose number differs.
+    /// A new request id. It is unique among nodes with different numbers.
     #[expect(
         clippy::missing_panics_doc,
         reason = "hex digits and a dash are visible ASCII"

@@ -1,4 +1,4 @@
-//! As whom a request runs.
+//! Authentication: the identity with which a request runs.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use tidegate_oauth::{AnonymousSql, Claims, StoreError};
 use tidegate_sql::{DatabaseName, Login, Principal, RoleName, Sharing};
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::ApiError;
 use crate::memory::Holder;
 
 const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 
-/// Who asks.
+/// A client together with its identity.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// As whom its statements run.
+    /// The database and role of its statements.
     pub principal: Principal,
-    /// Whether it showed no token, so that a token might give it more rights.
+    /// Whether it sent no token, so that a token could give it more privileges.
     pub anonymous: bool,
 }
 
 impl Caller {
-    /// The login as which its statements run.
+    /// The login of its statements.
     pub fn login(&self) -> Option<&Login> {
         match &self.principal {
             Principal::Role(login) => Some(login),
@@ -31,57 +31,57 @@ impl Caller {
         }
     }
 
-    /// Whose memory its requests take.
+    /// The account in the memory budget for its requests.
     pub fn holder(&self) -> Holder {
         holder(self.login())
     }
 
-    /// The login, when it is a default user's. Anybody can get a token of the default user (the
-    /// guest grant needs no secret), so that what holds for anonymous callers holds for it too.
+    /// The login, if it is a default user's. Anyone can get a token of the default user, because
+    /// the guest grant needs no secret; therefore limits on anonymous callers apply to it too.
     pub fn default_user(&self) -> Option<&Login> {
         self.login()
             .filter(|login| login.sharing == Sharing::Strangers)
     }
 }
 
-/// The caller by its token, or without one the default user of the database in the header
-/// `Tidegate-Database` or of the configured one.
+/// The caller by its token. Without a token, the default user of the database in the header
+/// `Tidegate-Database`, or of the configured database.
 ///
 /// # Errors
 ///
-/// 401 for a token that is not accepted (the request never becomes an anonymous one), and when there
-/// is no token and no default user; 400 for more than one `Tidegate-Database`.
-pub async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Failure> {
+/// 401 for an invalid token (such a request never runs as anonymous), and if there is neither a
+/// token nor a default user; 400 for more than one `Tidegate-Database`.
+pub async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     if let Some(token) = bearer(headers)? {
         return by_token(app, token).map(Caller::from);
     }
     anonymous(app, named_database(headers)?).await
 }
 
-/// The database that the header `Tidegate-Database` names.
+/// The database in the header `Tidegate-Database`.
 ///
 /// # Errors
 ///
-/// 400 for more than one: a proxy may have checked another of them than the one that would count.
-pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+/// 400 for more than one: a proxy may have checked another one than we would use.
+pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut names = headers.get_all(DATABASE).iter();
     match (names.next(), names.next()) {
         (name, None) => Ok(name.map(|name| name.to_str().unwrap_or_default())),
-        (_, Some(_)) => Err(Failure::input(
+        (_, Some(_)) => Err(ApiError::input(
             "`Tidegate-Database`: expected one header, found several",
         )),
     }
 }
 
-/// Who shows no token: the default user of the database that is named, or of the configured one.
+/// The caller without a token: the default user of the named database, or of the configured one.
 ///
 /// # Errors
 ///
-/// 401 when there is no such user.
-pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, Failure> {
+/// 401 if there is no such user.
+pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, ApiError> {
     let Some(database) = named.or_else(|| app.anonymous_database().map(DatabaseName::as_str))
     else {
-        return Err(Failure::missing_token(
+        return Err(ApiError::missing_token(
             "a token is required; a request without one runs as the default user of the \
              database that the header `Tidegate-Database` names",
         ));
@@ -90,19 +90,19 @@ pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, Failure
                 `Tidegate-Database` names another database";
     known_default_user(app, database)
         .await?
-        .ok_or_else(|| Failure::missing_token(text))
+        .ok_or_else(|| ApiError::missing_token(text))
 }
 
-/// A user who showed a token, where nothing else will do.
+/// A user with a valid token.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// As whom its statements run.
+    /// The database and role of its statements.
     pub login: Login,
-    /// What the token says.
+    /// The claims of the token.
     pub claims: Arc<Claims>,
 }
 
-/// Whose memory the requests of a login take, and those without one.
+/// The account in the memory budget for a login, or for callers without one.
 pub fn holder(login: Option<&Login>) -> Holder {
     let Some(login) = login else {
         return Holder::Anonymous(None);
@@ -127,37 +127,37 @@ impl From<User> for Caller {
 ///
 /// # Errors
 ///
-/// 401 without a token, and for one that is not accepted.
-pub fn user(app: &App, headers: &HeaderMap) -> Result<User, Failure> {
-    let token = bearer(headers)?.ok_or_else(|| Failure::missing_token("a token is required"))?;
+/// 401 without a token, and for an invalid one.
+pub fn user(app: &App, headers: &HeaderMap) -> Result<User, ApiError> {
+    let token = bearer(headers)?.ok_or_else(|| ApiError::missing_token("a token is required"))?;
     by_token(app, token)
 }
 
-/// The user whose token it is.
+/// The user with this token.
 ///
 /// # Errors
 ///
-/// 401 when it is not accepted.
-pub fn by_token(app: &App, token: &str) -> Result<User, Failure> {
-    let claims = app.issuer().verify(token).map_err(Failure::from_bearer)?;
+/// 401 if it is invalid.
+pub fn by_token(app: &App, token: &str) -> Result<User, ApiError> {
+    let claims = app.issuer().verify(token).map_err(ApiError::from_bearer)?;
     Ok(User {
         login: login(&claims),
         claims,
     })
 }
 
-/// The default user of the database that the path names; a token sent along means nothing.
+/// The default user of the database in the path. A token is ignored.
 ///
 /// # Errors
 ///
-/// 404 when there is no such database, or it has no default user.
-pub async fn default_user(app: &App, database: &str) -> Result<Caller, Failure> {
+/// 404 if there is no such database, or it has no default user.
+pub async fn default_user(app: &App, database: &str) -> Result<Caller, ApiError> {
     known_default_user(app, database)
         .await?
-        .ok_or_else(Failure::no_default_user)
+        .ok_or_else(ApiError::no_default_user)
 }
 
-async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>, Failure> {
+async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>, ApiError> {
     let login = app
         .default_users()
         .of(database)
@@ -170,25 +170,25 @@ async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>,
     }))
 }
 
-/// What the caller's database lets its default user do with raw SQL.
+/// What the tenant allows its default user to do with SQL of its own.
 ///
 /// # Errors
 ///
-/// 503 when the store is away, and nothing is known.
-pub async fn anonymous_sql(app: &App, database: &DatabaseName) -> Result<AnonymousSql, Failure> {
+/// 503 if the store is down and nothing is cached.
+pub async fn anonymous_sql(app: &App, database: &DatabaseName) -> Result<AnonymousSql, ApiError> {
     let found = app.default_users().of(database.as_str()).await;
     Ok(found.map_err(store_failure)?.sql)
 }
 
-fn store_failure(error: StoreError) -> Failure {
+fn store_failure(error: StoreError) -> ApiError {
     match error {
-        gone @ StoreError::Unavailable(_) => Failure::from_bearer(gone.into()),
-        failed @ StoreError::Failed(_) => Failure::internal(failed),
+        gone @ StoreError::Unavailable(_) => ApiError::from_bearer(gone.into()),
+        failed @ StoreError::Failed(_) => ApiError::internal(failed),
     }
 }
 
-/// The bearer token (RFC 6750, section 2.1); `None` when there are no credentials at all.
-pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+/// The bearer token (RFC 6750, section 2.1); `None` without `Authorization`.
+pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -199,7 +199,7 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     });
     match (token, values.next()) {
         (Some(token), None) if !token.is_empty() => Ok(Some(token)),
-        _ => Err(Failure::invalid_token(
+        _ => Err(ApiError::invalid_token(
             "`Authorization` must be `Bearer` and one token",
         )),
     }

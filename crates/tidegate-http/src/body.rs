@@ -8,25 +8,25 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use crate::memory::Share;
+use crate::memory::Reservation;
 use crate::report::Subject;
 
-/// The response was aborted after its first byte. The connection ends abnormally, so that the client
-/// does not mistake the part for the whole. The cause has been logged where it occurred.
+/// The response was aborted after its first byte. The connection is closed abnormally, so that the
+/// client does not take the part for the whole. The cause was logged where it occurred.
 #[derive(Debug, thiserror::Error)]
 #[error("the response was aborted by an error after its first byte")]
-pub struct Interrupted;
+pub struct BodyAborted;
 
 /// A source of bytes that are produced while the client reads them.
 ///
 /// Dropping it stops the producer.
-pub trait Source: Send {
+pub trait BodySource: Send {
     /// Whether a statement produces the bytes. It is cancelled when the client disconnects.
     fn is_statement(&self) -> bool {
         false
     }
 
-    /// The number of bytes left, if known.
+    /// The number of remaining bytes, if known.
     fn exact_size(&self) -> Option<u64> {
         None
     }
@@ -35,7 +35,7 @@ pub trait Source: Send {
     fn poll_next(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Interrupted>>>;
+    ) -> Poll<Option<Result<Bytes, BodyAborted>>>;
 }
 
 /// Observes a response until it has been sent. It is dropped with the response.
@@ -60,21 +60,21 @@ pub struct Body {
 
 /// What a body holds.
 pub enum Content {
-    /// Nothing, or nothing any more.
+    /// Nothing, or nothing left.
     Empty,
     /// Bytes in one piece.
     Whole(Bytes),
     /// Bytes in several pieces.
     Pieces {
-        /// The pieces that are left.
+        /// The remaining pieces.
         pieces: VecDeque<Bytes>,
         /// The sum of their sizes.
         size: u64,
-        /// Their part of the memory budget, until they have been sent.
-        share: Option<Share>,
+        /// Their reservation in the memory budget, until they have been sent.
+        share: Option<Reservation>,
     },
     /// Bytes that are produced while the client reads.
-    Streamed(Pin<Box<dyn Source>>),
+    Streamed(Pin<Box<dyn BodySource>>),
 }
 
 impl Body {
@@ -106,7 +106,7 @@ impl Body {
         &mut self.content
     }
 
-    /// The number of bytes left, if known.
+    /// The number of remaining bytes, if known.
     pub fn exact_size(&self) -> Option<u64> {
         self.content.exact_size()
     }
@@ -146,9 +146,9 @@ impl Content {
         std::mem::replace(self, Self::Empty)
     }
 
-    /// The bytes of a collected response, with their part of the memory budget. Nothing of one that
-    /// is streamed.
-    pub fn into_bytes(self) -> (Bytes, Option<Share>) {
+    /// The bytes of a collected response, with their reservation in the memory budget. Empty for a
+    /// streamed response.
+    pub fn into_bytes(self) -> (Bytes, Option<Reservation>) {
         match self {
             Self::Whole(bytes) => (bytes, None),
             Self::Pieces { pieces, share, .. } => {
@@ -159,7 +159,7 @@ impl Content {
         }
     }
 
-    /// The number of bytes left, if known.
+    /// The number of remaining bytes, if known.
     pub fn exact_size(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),
@@ -175,7 +175,7 @@ impl Content {
     }
 
     /// The next bytes; `None` is the end.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Interrupted>>> {
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyAborted>>> {
         let next = match self {
             Self::Empty => None,
             Self::Whole(bytes) => {
@@ -189,7 +189,7 @@ impl Content {
             }),
             Self::Streamed(source) => ready!(source.as_mut().poll_next(cx)),
         };
-        // Releases what the source holds as soon as it has ended.
+        // Release what the source holds as soon as it has ended.
         if !matches!(next, Some(Ok(_))) {
             *self = Self::Empty;
         }
@@ -207,12 +207,12 @@ impl fmt::Debug for Content {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Interrupted;
+    type Error = BodyAborted;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyAborted>>> {
         let body = self.get_mut();
         let Poll::Ready(next) = body.content.poll_next(cx) else {
             for watcher in body.watchers.iter_mut().flatten() {
@@ -220,7 +220,7 @@ impl http_body::Body for Body {
             }
             return Poll::Pending;
         };
-        // hyper does not poll again when nothing is left.
+        // hyper does not poll again if no bytes remain, so the end is reported here.
         if !matches!(next, Some(Err(_))) && body.content.exact_size() == Some(0) {
             for watcher in body.watchers.iter_mut().flatten() {
                 watcher.complete();

@@ -1,4 +1,4 @@
-//! A request on its way to an endpoint, and the responses that endpoints share.
+//! A request as endpoints get it, and responses that they share.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use crate::error::JSON;
 use crate::forwarded::Peer;
 use crate::report::{Context, Subject};
 
-/// `Cache-Control` for documents that may be some minutes old.
+/// `Cache-Control` for documents that may be a few minutes old.
 pub const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
-/// A request on its way to an endpoint.
+/// A request as endpoints get it.
 pub struct Call<'a, B> {
     /// The service.
     pub app: &'a App,

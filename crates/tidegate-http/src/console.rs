@@ -1,4 +1,4 @@
-//! The files of the browser console, with their validators.
+//! The files of the browser console, with their ETags.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use http::HeaderValue;
 
 use crate::etag::etag;
 
-/// A file as it is sent.
+/// A file.
 pub struct File {
     name: Cow<'static, str>,
     /// The value of `Content-Type`.
     pub media_type: &'static str,
-    /// The content.
+    /// Its content.
     pub bytes: Bytes,
-    /// The strong validator of the content.
+    /// The strong ETag of the content.
     pub etag: HeaderValue,
 }
 
-/// The console for a service at one URL.
+/// The console of a service.
 pub struct Console {
     page: File,
     files: Vec<File>,
@@ -28,7 +28,7 @@ opaque_debug!(File);
 opaque_debug!(Console);
 
 impl Console {
-    /// The console of a service whose URL has the path `base`, without a slash at its end.
+    /// The console of a service whose URL has the path `base`, without a trailing slash.
     pub fn new(base: &str) -> Self {
         let page = Bytes::from(tidegate_console::page(base));
         let embedded = |file: &tidegate_console::File| {
@@ -41,12 +41,12 @@ impl Console {
         }
     }
 
-    /// The page itself.
+    /// The page.
     pub fn page(&self) -> &File {
         &self.page
     }
 
-    /// A file that the page loads; `None` if there is none of this name.
+    /// A file that the page loads; `None` if there is no file with this name.
     pub fn file(&self, name: &str) -> Option<&File> {
         self.files.iter().find(|file| file.name == name)
     }

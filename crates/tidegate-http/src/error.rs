@@ -1,4 +1,5 @@
-//! The one place where errors become status codes, names and texts: one function per protocol.
+//! The one place where errors become status codes, names and texts, with one function for each
+//! protocol.
 //!
 //! An error is logged here, once, with the request, the principal and the route; never with a
 //! token, a parameter or SQL.
@@ -24,27 +25,27 @@ pub use rest::{JSON, NO_STORE};
 
 use crate::report::Context;
 
-/// A failure on its way to the client: what it will read, and what only the log will.
+/// An error response, with the cause for the log.
 #[derive(Debug)]
-pub struct Failure {
+pub struct ApiError {
     /// The status.
     pub status: StatusCode,
-    /// The name in `errorCode`, or in `error` of an OAuth answer.
+    /// The name in `errorCode`, or in `error` of an OAuth response.
     pub code: &'static str,
     /// The text for the developer of a client.
     pub message: Cow<'static, str>,
-    /// What only some failures have.
+    /// Fields that only some errors have.
     pub details: Option<Box<Details>>,
 }
 
-/// What only some failures have.
+/// Fields that only some errors have.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// What PostgreSQL said.
+    /// PostgreSQL's error.
     pub rejection: Option<Rejection>,
-    /// When to come again: `Retry-After`.
+    /// When a retry may succeed: `Retry-After`.
     pub retry_after: Option<Duration>,
-    /// The methods of the path: `Allow`.
+    /// The allowed methods of the path: `Allow`.
     pub allow: Option<&'static str>,
     /// How to authenticate: `WWW-Authenticate`.
     pub challenge: Option<Challenge>,
@@ -74,7 +75,7 @@ impl Challenge {
     }
 }
 
-/// One event; its level is a constant, so it is a macro.
+/// A macro, because the level of an event must be a constant.
 macro_rules! failed {
     ($level:ident, $failure:ident, $context:ident, $cause:ident) => {
         tracing::$level!(
@@ -90,8 +91,8 @@ macro_rules! failed {
     };
 }
 
-impl Failure {
-    /// A failure without details.
+impl ApiError {
+    /// An error without details.
     pub fn new(
         status: StatusCode,
         code: &'static str,
@@ -105,12 +106,12 @@ impl Failure {
         }
     }
 
-    /// 400: the request is wrong; the text says where and what was expected.
+    /// 400: invalid input. The text says where, and what was expected.
     pub fn input(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "INPUT_VALIDATION_ERROR", message)
     }
 
-    /// 400: the body is no JSON.
+    /// 400: the body is not valid JSON.
     pub fn invalid_json(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "INVALID_JSON", message)
     }
@@ -120,35 +121,35 @@ impl Failure {
         Self::new(StatusCode::UNAUTHORIZED, "MISSING_TOKEN", message).challenging(Challenge::Bearer)
     }
 
-    /// 401: the token is not accepted.
+    /// 401: the token is invalid.
     pub fn invalid_token(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "INVALID_TOKEN", message)
             .challenging(Challenge::InvalidToken)
     }
 
-    /// 403: the user may not do this here.
+    /// 403: the user lacks a privilege.
     pub fn insufficient_privileges(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "INSUFFICIENT_PRIVILEGES", message)
     }
 
-    /// 409: it clashes with what is there.
+    /// 409: the request conflicts with the present state.
     pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::CONFLICT, "CONFLICT", message)
     }
 
-    /// 409: the name is taken.
+    /// 409: the name is in use.
     pub fn already_exists(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
     }
 
-    /// 403: a form that does not come from our page in this browser.
+    /// 403: the form was not sent from our page in this browser.
     pub fn stale_form() -> Self {
         let text = "This form is out of date, or your browser keeps no cookies for this site. Go \
                     back, load the page again and repeat it.";
         Self::new(StatusCode::FORBIDDEN, "STALE_FORM", text)
     }
 
-    /// 403: nobody makes an account here.
+    /// 403: sign-up is closed.
     pub fn sign_up_closed() -> Self {
         let text = "Accounts for this application are made by its owner. Ask there for one.";
         Self::new(StatusCode::FORBIDDEN, "SIGN_UP_CLOSED", text)
@@ -187,7 +188,7 @@ impl Failure {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
     }
 
-    /// 408: the body did not come in time.
+    /// 408: the body was sent too slowly.
     pub fn body_timeout() -> Self {
         let text = "the request body did not come in time";
         Self::new(StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT", text)
@@ -207,26 +208,26 @@ impl Failure {
         )
     }
 
-    /// 429: others hold all the memory that there is for large bodies and answers.
+    /// 429: the memory budget for large bodies and responses is used up.
     pub fn exhausted() -> Self {
-        let text = "too many large bodies and answers at once; come again, or ask for `output_format` csv or ndjson, which are streamed";
+        let text = "the memory for large bodies and responses is used up; retry later, or ask for `output_format` csv or ndjson, which are streamed";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", text)
             .retrying_after(Duration::from_secs(1))
     }
 
-    /// 503, come again.
+    /// 503, with `Retry-After`.
     pub fn unavailable(code: &'static str, message: &'static str, after: Duration) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retrying_after(after)
     }
 
-    /// 500: our fault; the cause goes to the log only.
+    /// 500: a fault of the service. The cause is only logged.
     pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let text = "internal server error";
         let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", text);
         failure.caused_by(Some(cause.into()))
     }
 
-    /// Says which request of an array failed, from 0.
+    /// Adds the index of the failed request in an array, from 0.
     pub fn of_request(mut self, index: usize) -> Self {
         self.message = format!("[{index}]: {}", self.message).into();
         self
@@ -250,7 +251,7 @@ impl Failure {
         self
     }
 
-    /// What PostgreSQL said.
+    /// PostgreSQL's error.
     pub fn rejection(&self) -> Option<&Rejection> {
         self.details.as_ref()?.rejection.as_ref()
     }
@@ -264,8 +265,8 @@ impl Failure {
         rejection.is_some_and(|rejection| matches!(&*rejection.sqlstate, "40001" | "40P01"))
     }
 
-    /// Tells the log why an answer broke off, which the client sees only as a broken connection.
-    pub fn log_interruption(&self, context: &Context<'_>) {
+    /// Logs why a response was aborted; the client sees only a closed connection.
+    pub fn log_abort(&self, context: &Context<'_>) {
         let details = self.details.as_deref();
         let rejection = details.and_then(|details| details.rejection.as_ref());
         let cause = details.and_then(|details| details.cause.as_deref());
@@ -281,7 +282,7 @@ impl Failure {
         );
     }
 
-    /// Tells the log what the client will not read, if there is something.
+    /// Logs the cause, if there is one: the response does not contain it.
     pub fn log(&self, context: &Context<'_>) {
         let cause = self
             .details
@@ -298,7 +299,7 @@ impl Failure {
     }
 }
 
-/// An error and its sources in one line.
+/// An error and its causes in one line.
 struct Chain<'a>(&'a dyn StdError);
 
 impl fmt::Display for Chain<'_> {

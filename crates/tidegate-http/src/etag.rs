@@ -1,11 +1,11 @@
-//! Validators of documents.
+//! ETags of documents.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use http::HeaderValue;
 
-/// The validator of a document. It is weak, because compression changes the bytes but not their
-/// meaning (RFC 9110, section 8.8.1).
+/// The ETag of a document. It is weak, because compression changes the bytes but not their meaning
+/// (RFC 9110, section 8.8.1).
 #[expect(
     clippy::missing_panics_doc,
     reason = "hex digits and quotes are visible ASCII"

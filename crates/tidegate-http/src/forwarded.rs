@@ -1,8 +1,7 @@
-//! Whom a request comes from, and how, when a proxy stands between.
-//!
-//! `X-Forwarded-For` and `X-Forwarded-Proto` count only when the peer is a proxy that the operator
-//! trusts; anybody else may write what they like in there. `Forwarded` (RFC 7239) is not read: it
-//! tells only that there is somebody behind the proxy.
+//! The client of a request that came through proxies.
+//! `X-Forwarded-For` and `X-Forwarded-Proto` count only if the peer is a trusted proxy, because any
+//! other client can send anything in them. The content of `Forwarded` (RFC 7239) is not parsed; its
+//! presence only shows that there is a proxy.
 
 use std::net::IpAddr;
 
@@ -14,14 +13,14 @@ use ipnet::IpNet;
 pub struct Peer {
     /// Its address.
     pub address: IpAddr,
-    /// Whether the connection is encrypted here.
+    /// Whether the connection to us is encrypted.
     pub encrypted: bool,
-    /// Whether our end has a loopback address, so that nobody else can listen in.
+    /// Whether our end has a loopback address, so that other machines cannot intercept the traffic.
     pub loopback: bool,
 }
 
-/// The address of the client: the peer's, or behind trusted proxies the last one in
-/// `X-Forwarded-For` that is not theirs.
+/// The client's address: the peer's, or behind trusted proxies the last address in
+/// `X-Forwarded-For` that is not a trusted proxy's.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.address.to_canonical();
     let lines = headers.get_all("x-forwarded-for").iter().rev();
@@ -40,23 +39,22 @@ pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
     client
 }
 
-/// Whether nobody on the way can have read the request.
+/// Whether the request cannot have been read on its way.
 pub fn is_private(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     if is_encrypted(peer, headers, trusted) {
         return true;
     }
-    // A proxy beside us may speak for somebody who is far away.
-    let proxied = is_trusted(peer.address.to_canonical(), trusted) && is_from_elsewhere(headers);
+    // A proxy on this machine may forward requests of other machines.
+    let proxied = is_trusted(peer.address.to_canonical(), trusted) && may_be_remote(headers);
     peer.loopback && !proxied
 }
 
-/// Whether the request was made on this machine, as far as the connection and the headers that
-/// proxies add can tell.
+/// Whether the client is on this machine, as far as the connection and the headers of proxies show.
 pub fn is_local(peer: Peer, headers: &HeaderMap) -> bool {
-    peer.loopback && !is_from_elsewhere(headers)
+    peer.loopback && !may_be_remote(headers)
 }
 
-/// Whether the request came over HTTPS, here or at the trusted proxy.
+/// Whether the request was encrypted, up to us or to the trusted proxy.
 pub fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let https = |scheme: &str| scheme.eq_ignore_ascii_case("https");
     peer.encrypted
@@ -64,9 +62,9 @@ pub fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool 
             && last_scheme(headers).is_some_and(https)
 }
 
-/// Whether a proxy's headers say, or do not rule out, that its client is on another machine or came
-/// over plain HTTP.
-fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+/// Whether a proxy's headers say, or do not rule out, that the client is on another machine or used
+/// plain HTTP.
+fn may_be_remote(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all("x-forwarded-for").iter();
     let is_local = |hop: &str| parse(hop.trim()).is_some_and(|address| address.is_loopback());
     headers.contains_key("forwarded")
@@ -86,7 +84,7 @@ fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address))
 }
 
-/// An address as proxies write it: bare, with a port, or in brackets.
+/// An address in a proxy's header: bare, with a port, or in brackets.
 fn parse(hop: &str) -> Option<IpAddr> {
     let bare = hop
         .strip_prefix('[')
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_cannot_choose_its_address() {
+    fn an_untrusted_client_cannot_choose_its_address() {
         let headers = headers(&[
             ("x-forwarded-for", "1.2.3.4"),
             ("x-forwarded-proto", "https"),
@@ -181,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_elsewhere_is_not_here_because_the_proxy_is() {
+    fn a_remote_client_of_a_local_proxy_is_not_local() {
         let mut local = peer("10.2.2.2");
         local.loopback = true;
         for (name, value, private) in [

@@ -1,28 +1,28 @@
-//! The built GraphiQL page that the operator hands in (docs/adr/0008-graphql-page.md).
+//! The built GraphiQL page that the operator provides (docs/adr/0008-graphql-page.md).
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 
-/// The page's own file; the others are what it loads.
+/// The file of the page; it loads the others.
 const PAGE: &str = "page.html";
-/// What the page must leave to the server.
+/// The placeholder for the nonce.
 const NONCE: &str = "{{nonce}}";
-/// Where the page leaves the path of the service's address.
+/// The placeholder for the path prefix of the service.
 const BASE: &str = "{{base}}";
 
-/// Why a folder holds no GraphiQL.
+/// Why a folder is not a GraphiQL build.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphiqlError {
     /// It has no page.
     #[error("page.html is missing")]
     NoPage,
-    /// Its page is no text, or was not built for this service.
+    /// Its page is not text, or was not built for this service.
     #[error("page.html is not a page that `npm run build` made for this service")]
     ForeignPage,
 }
 
-/// GraphiQL, as built from its sources: a page and what it loads.
+/// A GraphiQL build: a page and the files that it loads.
 pub struct Graphiql {
     page: String,
     assets: HashMap<String, Bytes>,
@@ -30,12 +30,12 @@ pub struct Graphiql {
 }
 
 impl Graphiql {
-    /// Takes the files of a build by their names, and what makes the random number that each page
-    /// carries (CSP 3, section 2.3.1).
+    /// A build from its files by name. `random` makes the nonce of each page (CSP 3, section
+    /// 2.3.1).
     ///
     /// # Errors
     ///
-    /// When the page is not among them, or was built for something else.
+    /// If the page is missing, or was not built for this service.
     pub fn new(
         files: impl IntoIterator<Item = (String, Vec<u8>)>,
         nonce: fn() -> [u8; 16],
@@ -56,7 +56,7 @@ impl Graphiql {
         })
     }
 
-    /// The page for a service below the path `base`, and its nonce.
+    /// The page for a service with the path prefix `base`, and its nonce.
     pub fn page(&self, base: &str) -> (String, String) {
         let nonce = format!("{:032x}", u128::from_be_bytes((self.nonce)()));
         let page = self.page.replace(BASE, base).replace(NONCE, &nonce);

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-/// Implements `Debug` by the type's name alone, because its fields may hold values of callers.
+/// Implements `Debug` with only the type's name, because the fields may contain values of callers.
 macro_rules! opaque_debug {
     ($type:ident) => {
         impl std::fmt::Debug for $type {
@@ -35,5 +35,5 @@ mod statements;
 pub mod trace;
 
 pub use app::{App, AppBuilder};
-pub use error::Failure;
+pub use error::ApiError;
 pub use graphiql::{Graphiql, GraphiqlError};

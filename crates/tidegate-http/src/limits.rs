@@ -1,57 +1,58 @@
-//! What one caller may take, and how long anything may last.
+//! Limits on requests, and timeouts.
 
 use std::time::Duration;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// The limits of the edge. All of them are settings; the defaults are those of the API's contract.
+/// The limits. Each is a setting or has a fixed default, which the API's contract defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest request body, in bytes.
     pub request_body: u64,
     /// The longest SQL text, in bytes.
     pub sql_text: usize,
-    /// The largest answer in a format that is not streamed, in bytes.
+    /// The largest response in a format that is not streamed, in bytes.
     pub response: u64,
-    /// What all requests together may hold in bodies of more than 64 KiB and answers of more than
+    /// The memory budget of all requests, for bodies of more than 64 KiB and responses of more than
     /// 256 KiB. One tenant gets at most half of it, all anonymous callers together a quarter.
     pub memory: u64,
-    /// Requests of an array of SQL requests.
+    /// Requests in an array of SQL requests.
     pub batch: usize,
-    /// Parameter sets in all requests of a body together.
+    /// Parameter sets in all requests of a body.
     pub parameter_sets: usize,
-    /// What a GraphQL request may ask for; its answer is bounded by `response` too.
+    /// Limits on a GraphQL request; its response is also limited by `response`.
     pub graphql: tidegate_graphql::Limits,
-    /// Requests of an array of GraphQL requests.
+    /// Requests in an array of GraphQL requests.
     pub graphql_batch: usize,
-    /// How long a statement may run; a request may ask for less.
+    /// The run time of a statement; a request may ask for less.
     pub statement: Duration,
-    /// Connections at once.
+    /// Concurrent connections.
     pub connections: usize,
-    /// Requests at once on one HTTP/2 connection.
+    /// Concurrent requests on one HTTP/2 connection.
     pub streams: u32,
-    /// How long things may take on a connection.
+    /// Timeouts of a connection.
     pub timeouts: Timeouts,
 }
 
-/// How long things may take on a connection.
+/// Timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// The TLS handshake.
     pub handshake: Duration,
-    /// From the first byte of a request's head to its last; also until a connection's first byte.
+    /// From the first byte of a request's head to the last; also up to the first byte of a
+    /// connection.
     pub header: Duration,
-    /// A connection without a request.
+    /// Of a connection without a request.
     pub idle: Duration,
-    /// How far a request body may be behind `body_rate`: that long after its last bytes it is given
-    /// up, however many came before.
+    /// How long a request body may lag behind `body_rate`; also the longest time without a byte of
+    /// it, however many bytes came before.
     pub body: Duration,
-    /// The slowest rate at which a request body may come, in bytes a second.
+    /// The lowest rate of a request body, in bytes per second.
     pub body_rate: u64,
-    /// How long the peer may take none of the bytes that wait for it.
+    /// How long the client may accept no bytes of a response.
     pub write: Duration,
-    /// How long requests may go on after the shutdown began.
+    /// How long requests may continue after the shutdown has begun.
     pub drain: Duration,
 }
 

@@ -1,28 +1,27 @@
-//! How much memory all requests together may hold in bodies and collected answers, and how it is
-//! shared.
+//! The memory budget: how much all requests together may hold in bodies and collected responses.
 //!
-//! A tenant may hold as much as it leaves free: half of everything when it is alone, a third when
-//! another tenant does the same, and so on. So something is free whatever one of them does. Anonymous
-//! callers of all tenants together may hold a third of what they leave free, which is a quarter of
-//! everything when they are alone, and those of one tenant half of that part in the same way.
+//! A tenant may hold as much as it leaves free: half of everything if it is alone, a third if
+//! another tenant does the same, and so on. So one tenant cannot use everything up. All anonymous
+//! callers together may hold a third of what they leave free, which is a quarter of everything if
+//! they are alone. Those of one tenant may hold half of that part, by the same rule.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_sql::DatabaseName;
 
-/// Nothing is left for this holder; what is held now comes back when its requests end.
+/// The holder has used up its part. It is freed when its requests end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all memory for large bodies and answers is in use")]
 pub struct Exhausted;
 
-/// Whose share a request takes from.
+/// The account to which a reservation counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// The users of a tenant.
     Tenant(DatabaseName),
-    /// Whoever runs as the default user of a tenant; without a name callers who have not signed in
-    /// anywhere yet.
+    /// Callers that run as the default user of a tenant; `None` stands for callers that have not
+    /// authenticated yet.
     Anonymous(Option<DatabaseName>),
 }
 
@@ -34,19 +33,19 @@ impl Holder {
 
 /// The memory of all requests.
 #[derive(Clone, Debug)]
-pub struct Memory(Arc<Mutex<Held>>);
+pub struct MemoryBudget(Arc<Mutex<Held>>);
 
 #[derive(Debug)]
 struct Held {
-    /// What nobody holds.
+    /// The bytes that are not reserved.
     free: u64,
-    /// What all anonymous callers hold.
+    /// The bytes of all anonymous callers.
     anonymous: u64,
-    /// What each holder holds, where that is something.
+    /// The bytes of each holder that has any.
     holders: HashMap<Holder, u64>,
 }
 
-impl Memory {
+impl MemoryBudget {
     /// A budget of `bytes`.
     pub fn new(bytes: u64) -> Self {
         Self(Arc::new(Mutex::new(Held {
@@ -56,9 +55,9 @@ impl Memory {
         })))
     }
 
-    /// A request's share, which is empty at first.
-    pub fn share(&self, holder: Holder) -> Share {
-        Share {
+    /// An empty reservation for a request.
+    pub fn share(&self, holder: Holder) -> Reservation {
+        Reservation {
             memory: self.clone(),
             holder,
             held: 0,
@@ -108,20 +107,20 @@ impl Held {
     }
 }
 
-/// What one request holds; given back when it is dropped.
+/// The memory of one request; freed when it is dropped.
 #[derive(Debug)]
-pub struct Share {
-    memory: Memory,
+pub struct Reservation {
+    memory: MemoryBudget,
     holder: Holder,
     held: u64,
 }
 
-impl Share {
-    /// Takes more.
+impl Reservation {
+    /// Reserves more.
     ///
     /// # Errors
     ///
-    /// [`Exhausted`] when that much is not left for the holder; then nothing was taken.
+    /// [`Exhausted`] if the holder may not have that much; then nothing is reserved.
     pub fn take(&mut self, bytes: u64) -> Result<(), Exhausted> {
         self.memory.lock().take(&self.holder, bytes)?;
         self.held += bytes;
@@ -129,7 +128,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if self.held > 0 {
             self.memory.lock().give_back(&self.holder, self.held);
@@ -149,15 +148,15 @@ mod tests {
         Holder::Anonymous(Some(DatabaseName::new(name)))
     }
 
-    /// Takes one byte after the other for as long as there are some; how many.
-    fn fill(share: &mut Share) -> u64 {
+    /// Reserves single bytes until it fails. Returns how many succeeded.
+    fn fill(share: &mut Reservation) -> u64 {
         while share.take(1).is_ok() {}
         share.held
     }
 
     #[test]
     fn a_share_that_ends_gives_back_what_it_held() {
-        let memory = Memory::new(20);
+        let memory = MemoryBudget::new(20);
         let (mut one, mut two) = (memory.share(tenant("a")), memory.share(tenant("a")));
         one.take(4).unwrap();
         one.take(4).unwrap();
@@ -173,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_tenant_leaves_something_for_every_other() {
-        let memory = Memory::new(1_200);
+        let memory = MemoryBudget::new(1_200);
         let mut shares: Vec<_> = ["a", "b", "c", "d"]
             .map(|name| memory.share(tenant(name)))
             .into();
@@ -185,7 +184,7 @@ mod tests {
 
     #[test]
     fn anonymous_callers_share_a_quarter_and_leave_the_rest_to_users() {
-        let memory = Memory::new(1_200);
+        let memory = MemoryBudget::new(1_200);
         let mut of_one = memory.share(anonymous("a"));
         assert_eq!(fill(&mut of_one), 171);
         let mut more = memory.share(anonymous("a"));

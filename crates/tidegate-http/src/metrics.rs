@@ -1,6 +1,7 @@
-//! What is counted, as Prometheus reads it (text exposition format 0.0.4).
+//! Metrics in Prometheus' text format (version 0.0.4).
 //!
-//! A few atomics in an array: counting a request costs no lock, no allocation and no look-up.
+//! Counters are atomics in arrays, so counting a request needs no lock, no allocation and no
+//! look-up.
 
 mod errors;
 mod process;
@@ -13,19 +14,19 @@ use crate::report::Errors;
 
 use errors::ErrorCounts;
 
-/// Upper bounds of the latency histogram, in seconds: no bound is more than 2.5 times the one before
-/// it, up to the deadline of statements, so that quantiles can be told everywhere between.
+/// Upper bounds of the latency histogram in seconds, up to the deadline of statements. No bound is
+/// more than 2.5 times the one before it, so that quantiles are precise everywhere.
 const BOUNDS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0,
     60.0,
 ];
 
-/// The number of routes that can be counted.
+/// The largest number of routes.
 pub const ROUTES: usize = 64;
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// Writes metrics of another part of the service, in the text format, each family with its
-/// `# HELP` and `# TYPE` lines.
+/// Metrics of another part of the service, in the text format, each family with its `# HELP` and `#
+/// TYPE` lines.
 pub trait MetricsSource: Send + Sync {
     /// Appends the metrics.
     fn write(&self, text: &mut String) -> fmt::Result;
@@ -37,10 +38,10 @@ impl<F: Fn(&mut String) -> fmt::Result + Send + Sync> MetricsSource for F {
     }
 }
 
-/// The counters of the edge.
+/// The counters of the HTTP server.
 #[derive(Debug)]
 pub struct Metrics {
-    /// By the index of the route; the last place is for requests without a route.
+    /// By the index of the route; the last element is for requests without a route.
     routes: [PerRoute; ROUTES + 1],
     in_flight: AtomicI64,
     connections: AtomicI64,
@@ -52,7 +53,7 @@ pub struct Metrics {
 #[derive(Debug, Default)]
 struct PerRoute {
     classes: [AtomicU64; CLASSES.len()],
-    /// Requests by the first bound that they did not exceed; the last place is for the others.
+    /// Requests by the first bound that they did not exceed; the last element is for the others.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     microseconds: AtomicU64,
 }
@@ -71,7 +72,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a request that begins.
+    /// Counts the start of a request.
     pub fn begin(&self) {
         self.in_flight.fetch_add(1, Relaxed);
     }
@@ -81,17 +82,17 @@ impl Metrics {
         self.connections.fetch_add(change, Relaxed);
     }
 
-    /// Adds to the number of open sockets (RFC 6455).
+    /// Adds to the number of open WebSockets (RFC 6455).
     pub fn socket(&self, change: i64) {
         self.sockets.fetch_add(change, Relaxed);
     }
 
-    /// Counts the errors of an answer.
+    /// Counts the errors of a response.
     pub fn errors(&self, errors: &Errors) {
         self.errors.count(errors);
     }
 
-    /// Counts a request that has ended. `route` is the index of its route, if it has one.
+    /// Counts the end of a request. `route` is the index of its route, if it has one.
     pub fn end(&self, route: Option<usize>, status: u16, took: Duration, complete: bool) {
         self.in_flight.fetch_sub(1, Relaxed);
         if !complete {
@@ -112,8 +113,8 @@ impl Metrics {
         route.microseconds.fetch_add(microseconds, Relaxed);
     }
 
-    /// All metrics in Prometheus' text format: those of HTTP by the `paths` of the routes, and those
-    /// of `sources`.
+    /// All metrics in the text format: those of HTTP by the `paths` of the routes, and those of
+    /// `sources`.
     pub fn text<'a>(
         &self,
         paths: &[&'static str],
@@ -126,7 +127,7 @@ impl Metrics {
         gauge(
             &mut text,
             "tidegate_http_requests_in_flight",
-            "HTTP requests whose answer has not ended.",
+            "HTTP requests in progress.",
             self.in_flight.load(Relaxed),
         )?;
         gauge(

@@ -1,4 +1,4 @@
-//! What a request says it wants: `Accept`, `Prefer`, content types.
+//! Content negotiation: `Accept`, `Prefer`, `Content-Type`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
 use tidegate_sql::OutputFormat;
 
-use crate::error::Failure;
+use crate::error::ApiError;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// The form of a request body.
+/// The format of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentType {
     /// `application/json`.
@@ -23,7 +23,7 @@ pub enum ContentType {
 }
 
 impl ContentType {
-    /// Reads `Content-Type`; a body without one is taken for JSON.
+    /// The format in `Content-Type`; JSON without one.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let Some(value) = headers.get(CONTENT_TYPE) else {
             return Some(Self::Json);
@@ -52,17 +52,17 @@ pub fn weighted(item: &str) -> (&str, f32) {
     )
 }
 
-/// The format of a result: `output_format` wins over `Accept`; JSON when neither says anything.
+/// The format of a result: `output_format`, or else `Accept`, or else JSON.
 ///
 /// # Errors
 ///
-/// 406 when `Accept` excludes the format and is not `application/json`.
+/// 406 if `Accept` excludes the format and is not `application/json`.
 pub fn output_format(
     named: Option<OutputFormat>,
     headers: &HeaderMap,
-) -> Result<OutputFormat, Failure> {
+) -> Result<OutputFormat, ApiError> {
     let mut accepted = headers.get_all(ACCEPT).iter().peekable();
-    // What nearly every client sends needs no list.
+    // The header of nearly all clients, without parsing.
     if accepted
         .peek()
         .is_none_or(|value| EASY.contains(&value.as_bytes()))
@@ -75,7 +75,7 @@ pub fn output_format(
         .map(weighted)
         .filter(|(range, _)| !range.is_empty())
         .collect();
-    // An `Accept` that names nothing asks for nothing (RFC 9110, section 12.5.1).
+    // An empty `Accept` accepts everything (RFC 9110, section 12.5.1).
     if ranges.is_empty() {
         return Ok(named.unwrap_or_default());
     }
@@ -87,7 +87,7 @@ pub fn output_format(
     };
     let Some(named) = named else {
         return best(quality).ok_or_else(|| {
-            Failure::not_acceptable("the result can be had as application/json, text/csv, application/x-ndjson or application/geo+json")
+            ApiError::not_acceptable("the result can be had as application/json, text/csv, application/x-ndjson or application/geo+json")
         });
     };
     let json = ranges
@@ -96,7 +96,7 @@ pub fn output_format(
     match quality(named) {
         Some((_, weight)) if weight > 0 => Ok(named),
         _ if json => Ok(named),
-        _ => Err(Failure::not_acceptable(
+        _ => Err(ApiError::not_acceptable(
             "`Accept` excludes the format that `output_format` asks for",
         )),
     }
@@ -115,7 +115,7 @@ const FORMATS: [OutputFormat; 4] = [
     OutputFormat::GeoJson,
 ];
 
-/// How exactly a range names a format, and its weight in thousandths.
+/// How precisely a range names a format, and its weight in thousandths.
 type Match = (u8, u16);
 
 fn best(quality: impl Fn(OutputFormat) -> Option<Match>) -> Option<OutputFormat> {
@@ -155,22 +155,22 @@ fn matches((range, weight): &(&str, f32), format: OutputFormat) -> Option<Match>
     Some((exactness, thousandths))
 }
 
-/// What `Prefer` asks for (RFC 7240).
+/// The preferences in `Prefer` (RFC 7240).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// `wait=<seconds>`: the longest time that the statement may take.
+    /// `wait=<seconds>`: the deadline of the statement.
     pub wait: Option<Duration>,
-    /// `timezone=<name>`: the zone for formatted values.
+    /// `timezone=<name>`: the time zone of formatted values.
     pub timezone: Option<String>,
 }
 
 impl Preferences {
-    /// Reads the preferences that we know; others are ignored, as RFC 7240 wants it.
+    /// Parses `Prefer`. Unknown preferences are ignored (RFC 7240, section 2).
     ///
     /// # Errors
     ///
-    /// 400 for a `wait` that is no number of seconds.
-    pub fn of(headers: &HeaderMap) -> Result<Self, Failure> {
+    /// 400 for a `wait` that is not a number of seconds.
+    pub fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut preferences = Self::default();
         for line in headers.get_all(PREFER) {
             for item in line.to_str().unwrap_or_default().split(',') {
@@ -180,13 +180,13 @@ impl Preferences {
         Ok(preferences)
     }
 
-    fn read(&mut self, item: &str) -> Result<(), Failure> {
+    fn read(&mut self, item: &str) -> Result<(), ApiError> {
         let preference = item.split(';').next().unwrap_or_default();
         let Some((name, value)) = preference.split_once('=') else {
             return Ok(());
         };
         let (name, value) = (name.trim(), value.trim().trim_matches('"'));
-        // The first of several counts (RFC 7240, section 2).
+        // The first one counts (RFC 7240, section 2).
         if name.eq_ignore_ascii_case("wait") && self.wait.is_none() {
             self.wait = Some(seconds(value)?);
         } else if name.eq_ignore_ascii_case("timezone") && self.timezone.is_none() {
@@ -195,13 +195,13 @@ impl Preferences {
         Ok(())
     }
 
-    /// With a deadline that is at most this one.
+    /// The preferences with a deadline of at most `most`.
     pub fn within(mut self, most: Duration) -> Self {
         self.wait = self.wait.map(|wait| wait.min(most));
         self
     }
 
-    /// The value of `Preference-Applied`, when something was asked for.
+    /// The value of `Preference-Applied`, if there are preferences.
     pub fn applied(&self) -> Option<String> {
         let wait = self.wait.map(|wait| format!("wait={}", wait.as_secs_f64()));
         let zone = self
@@ -215,11 +215,11 @@ impl Preferences {
     }
 }
 
-fn seconds(value: &str) -> Result<Duration, Failure> {
+fn seconds(value: &str) -> Result<Duration, ApiError> {
     let number = value.parse::<f64>().ok();
     let wait = number.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     wait.ok_or_else(|| {
-        Failure::input(Cow::Borrowed(
+        ApiError::input(Cow::Borrowed(
             "`Prefer: wait` must be a number of seconds, such as `wait=5`",
         ))
     })
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn preferences_that_nobody_knows_are_ignored() {
+    fn unknown_preferences_are_ignored() {
         let headers = with(
             "prefer",
             "respond-async, wait=2.5, timezone=\"Europe/Berlin\", wait=9",

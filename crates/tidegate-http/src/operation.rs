@@ -1,4 +1,4 @@
-//! What callers may do, the same over HTTP and over a WebSocket.
+//! Operations of callers, the same over HTTP and over a WebSocket.
 
 mod access;
 mod collect;
@@ -10,4 +10,4 @@ pub mod stream;
 
 pub use access::{Access, Permit};
 pub use collect::Pieces;
-pub use prepare::{Prepared, zone};
+pub use prepare::{PreparedRequest, zone};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Decodes `%XX`; `None` when a `%` is not followed by two hex digits or the bytes are no UTF-8.
+/// Decodes `%XX`; `None` if a `%` is not followed by two hex digits, or the bytes are not UTF-8.
 pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
@@ -37,7 +37,7 @@ pub fn encode(text: &str) -> String {
     encoded
 }
 
-/// Decodes a name or value of a form, where `+` is a blank.
+/// Decodes a name or value of a form, in which `+` is a space.
 pub fn decode_form(text: &str) -> Option<Cow<'_, str>> {
     if text.contains('+') {
         let blanks = text.replace('+', " ");
@@ -46,7 +46,7 @@ pub fn decode_form(text: &str) -> Option<Cow<'_, str>> {
     decode(text)
 }
 
-/// The pairs of a form or query, in order; `None` when one cannot be decoded.
+/// The pairs of a form or query, in order; `None` if one cannot be decoded.
 pub fn form(text: &str) -> Option<Vec<(String, String)>> {
     text.split('&')
         .filter(|pair| !pair.is_empty())

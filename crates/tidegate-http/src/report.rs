@@ -11,16 +11,16 @@ use crate::activity::LONGEST_BODY;
 /// The header with the id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A route as the log and the metrics name it.
+/// A route in the log and the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteLabel {
-    /// Its place in the table of routes.
+    /// Its index in the table of routes.
     pub index: usize,
     /// Its path, such as `/api/v4/sql/schema/{schema}`.
     pub path: &'static str,
 }
 
-/// What is found out about a request while it is served.
+/// What is recorded of a request while it is served.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     /// The route.
@@ -34,7 +34,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Keeps the body until the request has ended, so that its statement can be shown.
+    /// Stores the body until the request has ended, so that its statement can be shown to the
+    /// tenant's owner.
     pub fn keep_body(&mut self, body: &Bytes) {
         if body.len() <= LONGEST_BODY {
             self.body = Some(body.clone());
@@ -49,16 +50,16 @@ impl Subject {
     }
 }
 
-/// Which request failed, for the log.
+/// The request to which a log line belongs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context<'a> {
     /// The request's id.
     pub request_id: &'a str,
     /// The path of its route.
     pub route: &'static str,
-    /// The database in which it runs.
+    /// Its database.
     pub database: Option<&'a str>,
-    /// The role as which it runs.
+    /// Its role.
     pub role: Option<&'a str>,
 }
 
@@ -107,8 +108,8 @@ impl Protocol {
     }
 }
 
-/// The errors of one response: codes, and of the first error the SQLSTATE and the names of table and
-/// constraint. PostgreSQL's messages are left out, because they can hold values.
+/// The errors of one response: their codes, and of the first one the SQLSTATE, table and
+/// constraint. PostgreSQL's messages are left out, because they may contain values.
 #[derive(Clone, Debug)]
 pub struct Errors {
     /// The protocol of the response.
@@ -124,7 +125,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// One error without more to say.
+    /// A single error with only a code.
     pub fn one(protocol: Protocol, code: &'static str) -> Self {
         Self::new(protocol, vec![(code, 1)], None)
     }
@@ -139,7 +140,7 @@ impl Errors {
         Some(Self::new(Protocol::GraphQl, counts, summary.rejection()))
     }
 
-    /// The error of a JSON-RPC message that holds no call.
+    /// The error of a JSON-RPC message without calls.
     pub fn of_reply(reply: &tidegate_rpc::Reply) -> Self {
         let code = match reply.code() {
             -32700 => "INVALID_JSON",
@@ -173,7 +174,7 @@ impl Errors {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// Logs the errors of an operation over a socket, which has no request of its own.
+    /// Logs the errors of an operation over a WebSocket, for which there is no access log line.
     pub fn log(&self, context: &Context<'_>) {
         tracing::info!(
             target: "tidegate::access",

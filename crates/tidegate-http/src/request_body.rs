@@ -1,4 +1,4 @@
-//! Reading request bodies: not too much, and not too slowly.
+//! Reads request bodies, with limits on size and time.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,16 +9,16 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
 use tokio::time::Instant;
 
-use crate::error::Failure;
+use crate::error::ApiError;
 use crate::limits::Limits;
-use crate::memory::{Exhausted, Share};
+use crate::memory::{Exhausted, Reservation};
 
-/// What is read of a body that is too large, so that its sender comes to read the answer: many
-/// clients send all of it first, and would only see that the connection broke.
+/// How much is read of a body that is too large. Many clients send all of it before they read the
+/// response; they would only see a broken connection.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
-/// Bodies up to this need no share of the memory for large ones.
+/// Bodies up to this size need no reservation in the memory budget.
 const SMALL: u64 = 64 * 1024;
 
 /// The error of a request body.
@@ -28,25 +28,25 @@ pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 pub struct RequestBody {
     /// The bytes.
     pub bytes: Bytes,
-    /// Pays for the bytes until the request is over.
-    _share: Share,
+    /// The reservation for the bytes, until the request has ended.
+    _share: Reservation,
 }
 
 opaque_debug!(RequestBody);
 
-/// Reads a body; one that comes in a single piece is not copied.
+/// Reads a body. A body in a single piece is not copied.
 ///
 /// # Errors
 ///
-/// 413 beyond the limit, told by `Content-Length` before anything is read; 408 when it comes too
-/// slowly; 415 when it is compressed; 429 when `share` cannot grow to its size; 400 when the
-/// connection breaks off.
+/// 413 beyond the limit, for `Content-Length` before anything is read; 408 if it is sent too
+/// slowly; 415 if it is compressed; 429 if its size cannot be reserved in `share`; 400 if the
+/// connection is closed.
 pub async fn read<B>(
     mut body: B,
     headers: &HeaderMap,
     limits: &Limits,
-    mut share: Share,
-) -> Result<RequestBody, Failure>
+    mut share: Reservation,
+) -> Result<RequestBody, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
@@ -58,7 +58,7 @@ where
             .get(TRANSFER_ENCODING)
             .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
     {
-        return Err(Failure::unsupported_media_type(
+        return Err(ApiError::unsupported_media_type(
             "the body must not be compressed",
         ));
     }
@@ -66,7 +66,7 @@ where
         .get(CONTENT_LENGTH)
         .and_then(|size| size.to_str().ok()?.parse().ok());
     if announced.is_some_and(|size: u64| size > limits.request_body) {
-        // Nothing has been sent yet by a client that waits for a word.
+        // A client that waits for `100 Continue` has not sent anything yet.
         if !headers.contains_key(EXPECT) {
             discard(body, DISCARDED, DISCARDING).await;
         }
@@ -85,20 +85,21 @@ where
     })
 }
 
-/// Reads what follows the first piece.
+/// Reads the rest after the first piece.
 async fn collect<B>(
     first: Bytes,
     mut body: B,
     limits: &Limits,
-    (share, mut deadline): (&mut Share, Instant),
-) -> Result<Bytes, Failure>
+    (share, mut deadline): (&mut Reservation, Instant),
+) -> Result<Bytes, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
 {
     let mut paid = SMALL;
     let mut whole = BytesMut::from(first);
-    // The system gives the memory only when it is written to, so an empty promise costs nothing.
+    // The system provides memory only when it is written to, so announcing a large body costs
+    // nothing.
     let announced = body.size_hint().lower().min(limits.request_body);
     whole.reserve(usize::try_from(announced).unwrap_or_default());
     loop {
@@ -111,7 +112,7 @@ where
         if size > paid {
             share
                 .take(size - paid)
-                .map_err(|Exhausted| Failure::exhausted())?;
+                .map_err(|Exhausted| ApiError::exhausted())?;
             paid = size;
         }
         let Some(bytes) = next(&mut body, deadline).await? else {
@@ -122,15 +123,15 @@ where
     }
 }
 
-/// When the next bytes must be there: each byte earns the time that it takes at the slowest rate,
-/// but nobody is ever more than the timeout ahead, whatever came before.
+/// The deadline for the next bytes. Each byte extends it by the time that it takes at the lowest
+/// rate, but to no later than the timeout from now.
 fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     let rate = limits.timeouts.body_rate.max(1);
     let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);
     (deadline + earned).min(Instant::now() + limits.timeouts.body)
 }
 
-async fn next<B>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, Failure>
+async fn next<B>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
@@ -138,10 +139,10 @@ where
     loop {
         let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
         match tokio::time::timeout_at(deadline, frame).await {
-            Err(_) => return Err(Failure::body_timeout()),
+            Err(_) => return Err(ApiError::body_timeout()),
             Ok(None) => return Ok(None),
-            Ok(Some(Err(_))) => return Err(Failure::input("the request body broke off")),
-            // Trailers are no part of the body.
+            Ok(Some(Err(_))) => return Err(ApiError::input("the request body broke off")),
+            // Trailers are not part of the body.
             Ok(Some(Ok(frame))) => {
                 if let Ok(bytes) = frame.into_data() {
                     return Ok(Some(bytes));
@@ -151,7 +152,7 @@ where
     }
 }
 
-/// Reads and drops a body; whether it ended within `most` bytes and `time`.
+/// Reads and discards a body. Returns whether it ended within `most` bytes and `time`.
 pub async fn discard<B>(mut body: B, most: u64, time: Duration) -> bool
 where
     B: http_body::Body<Data = Bytes> + Unpin,
@@ -171,8 +172,8 @@ where
     }
 }
 
-fn too_large(limits: &Limits) -> Failure {
-    Failure::too_large(format!(
+fn too_large(limits: &Limits) -> ApiError {
+    ApiError::too_large(format!(
         "the request body is larger than {} bytes",
         limits.request_body
     ))

@@ -1,17 +1,17 @@
-//! Statements that were read already: programs send the same few texts again and again.
+//! A cache of parsed statements: programs send the same few texts repeatedly.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_sql::{InputError, Statement};
 
-/// The longest text that is kept.
+/// The longest text that is cached.
 const LONGEST: usize = 4 * 1024;
-/// Bytes of text at most. What is kept of a statement beside it is of the same order.
+/// The sum of all texts in bytes. The parsed statements take about as much again.
 const CAPACITY: usize = 512 * 1024;
 
-/// Statements by their text. What a text means depends on nothing else, so everybody shares them;
-/// a full cache starts over, as what is needed again is read again within microseconds.
+/// Statements by their text. Parsing depends on nothing else, so all tenants share them. A full
+/// cache is cleared: what is still needed is parsed again within microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Statements(Mutex<Kept>);
 
@@ -22,11 +22,11 @@ struct Kept {
 }
 
 impl Statements {
-    /// The statement of this text.
+    /// The statement with this text.
     ///
     /// # Errors
     ///
-    /// As [`Statement::parse`]; errors are not kept.
+    /// As [`Statement::parse`]; errors are not cached.
     pub(crate) fn read(&self, q: &str) -> Result<Arc<Statement>, InputError> {
         if q.len() > LONGEST {
             return Statement::parse(q).map(Arc::new);

@@ -1,55 +1,56 @@
-//! Spans of requests, for whoever collects them (W3C Trace Context).
+//! Spans of requests (W3C Trace Context).
 
 use std::time::Instant;
 
 use http::{HeaderMap, Method};
 use tidegate_sql::Login;
 
-/// Takes the spans of requests that are over. It must not wait: requests end while it runs.
+/// A receiver of the spans of completed requests. It must not block, because requests end while it
+/// runs.
 pub trait SpanSink: Send + Sync {
-    /// Takes a span.
+    /// Receives a span.
     fn record(&self, span: Span);
 }
 
-/// A request that is over.
+/// A request that has ended.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// Where it stands in its trace.
-    pub place: Place,
-    /// When its head was there.
+    /// Its position in the trace.
+    pub context: SpanContext,
+    /// When its head had been received.
     pub started: Instant,
-    /// When the end of its answer had gone.
+    /// When its response had been sent.
     pub ended: Instant,
     /// Its method.
     pub method: Method,
-    /// Its route, such as `/api/v4/sql/schema/{schema}`; `none` when there is none.
+    /// Its route, such as `/api/v4/sql/schema/{schema}`; `none` without one.
     pub route: &'static str,
-    /// The answer's status.
+    /// The status of the response.
     pub status: u16,
-    /// Whether the answer reached its end.
+    /// Whether the response was complete.
     pub complete: bool,
     /// Its request id.
     pub request_id: String,
-    /// As whom it ran.
+    /// The login of its statements.
     pub login: Option<Login>,
 }
 
-/// Where a span stands in its trace.
+/// The position of a span in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The trace.
+pub struct SpanContext {
+    /// The id of the trace.
     pub trace: u128,
-    /// The span.
+    /// The id of the span.
     pub span: u64,
-    /// The caller's span, when it sent one.
+    /// The id of the caller's span, if it sent one.
     pub parent: Option<u64>,
 }
 
-impl Place {
-    /// The place below the caller's span in `traceparent`, or the root of a new trace; `None` when
-    /// the caller does not want its trace recorded.
+impl SpanContext {
+    /// A span below the caller's in `traceparent`, or the root of a new trace; `None` if the
+    /// caller's trace is not sampled.
     ///
-    /// `node` and `number` together must be new: the span's id is made of them.
+    /// The id of the span is derived from `node` and `number`, which together must be unique.
     pub fn below(headers: &HeaderMap, node: u64, number: u64) -> Option<Self> {
         let span = mix(node ^ mix(number));
         let parent = headers
@@ -74,7 +75,7 @@ impl Place {
     }
 }
 
-/// Trace, span, and whether it is recorded (W3C Trace Context, section 3.2).
+/// Trace id, span id, and whether the trace is sampled (W3C Trace Context, section 3.2).
 fn parse(value: &str) -> Option<(u128, u64, bool)> {
     let mut parts = value.trim().split('-');
     let mut hex = |digits: usize| {
@@ -94,7 +95,7 @@ fn parse(value: &str) -> Option<(u128, u64, bool)> {
     known.then_some((trace, span, flags & 1 == 1))
 }
 
-/// `SplitMix64`'s finish: numbers that follow each other become ids that do not.
+/// The finalizer of `SplitMix64`: consecutive numbers become ids that look random.
 fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -106,19 +107,19 @@ fn mix(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn below(value: &str) -> Option<Place> {
+    fn below(value: &str) -> Option<SpanContext> {
         let mut headers = HeaderMap::new();
         headers.insert("traceparent", value.parse().unwrap());
-        Place::below(&headers, 1, 2)
+        SpanContext::below(&headers, 1, 2)
     }
 
     const TRACE: u128 = 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736;
 
     #[test]
     fn the_callers_trace_goes_on() {
-        let place = below("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap();
+        let context = below("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap();
         assert_eq!(
-            (place.trace, place.parent),
+            (context.trace, context.parent),
             (TRACE, Some(0x00f0_67aa_0ba9_02b7))
         );
         assert!(below("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00").is_none());
@@ -133,10 +134,13 @@ mod tests {
             "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
         ] {
-            let place = below(value).unwrap();
-            assert!(place.parent.is_none() && place.trace != TRACE, "{value}");
+            let context = below(value).unwrap();
+            assert!(
+                context.parent.is_none() && context.trace != TRACE,
+                "{value}"
+            );
         }
-        let other = Place::below(&HeaderMap::new(), 1, 3).unwrap();
-        assert_ne!(Some(other), Place::below(&HeaderMap::new(), 1, 2));
+        let other = SpanContext::below(&HeaderMap::new(), 1, 3).unwrap();
+        assert_ne!(Some(other), SpanContext::below(&HeaderMap::new(), 1, 2));
     }
 }

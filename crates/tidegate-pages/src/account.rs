@@ -9,11 +9,11 @@ use super::sign_in::{Purpose, enrol, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
 /// `GET`, `POST /account`.
-pub async fn account<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn account<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -89,7 +89,7 @@ async fn end(
 async fn remove_second_factor(
     context: &PageContext<'_>,
     browser: &Browser,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let Some(proof) = context.field("proof") else {
         return overview(context, (Some(FormError::missing("proof")), None)).await;
     };
@@ -114,7 +114,7 @@ async fn remove_second_factor(
 async fn change_password(
     context: &mut PageContext<'_>,
     browser: &Browser,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let (current, new) = (context.field("password"), context.field("new_password"));
     let has_one = browser.user.password_hash.is_some();
     let (current, new) = match (current, new) {
@@ -156,7 +156,7 @@ async fn change_password(
 pub(super) async fn overview(
     context: &PageContext<'_>,
     (refused, done): (Option<FormError>, Option<&str>),
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let (issuer, action) = (context.app.issuer(), context.path("/account"));
     let Some(browser) = &context.browser else {
         return Ok(context.redirect(&action));

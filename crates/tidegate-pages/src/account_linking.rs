@@ -10,14 +10,14 @@ use super::provider_sign_in::{callback, provider_error, unknown_provider};
 use super::reset::send;
 use crate::template;
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
 /// Sends the browser to the provider that the form names. It returns to
 /// `/signin/{provider}/callback`.
 pub(super) async fn link(
     context: &PageContext<'_>,
     browser: &Browser,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let (app, id) = (context.app, context.field("provider"));
     let providers = app.providers().ok_or_else(unknown_provider)?;
     let named = |name: &&ProviderName| Some(&*name.id) == id;
@@ -90,7 +90,7 @@ fn ask(
 pub(super) async fn unlink(
     context: &PageContext<'_>,
     browser: &Browser,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let field = |name| context.field(name).unwrap_or_default();
     let which = (field("issuer"), field("subject"));
     let issuer = context.app.issuer();
@@ -119,7 +119,7 @@ pub(super) fn linked(context: &PageContext<'_>, message: Option<Email>) -> Respo
 }
 
 /// The page for an account that is linked to another user.
-pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
+pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     let title = "This account is linked already";
     let text = "Another user of this database signs in with it. It has to be unlinked there first.";
     let back = context.path("/account");

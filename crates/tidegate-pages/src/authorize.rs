@@ -8,11 +8,11 @@ use super::sign_in::{Purpose, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
 /// `GET`, `POST /auth`.
-pub async fn authorize<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn authorize<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -25,7 +25,7 @@ where
         Err(AuthorizationError::Display(error)) => return Err(shown(error)),
     };
     let (client, here) = (&request.client, context.request_path());
-    let open = client.allow_signup && context.app.takes_sign_ups();
+    let open = client.allow_signup && context.app.allows_sign_up();
     let sign_up = open.then(|| context.path(&format!("/signup/?{}", context.raw_query())));
     let returns_to = Some(&*request.redirect_uri);
     let purpose = Purpose {
@@ -65,11 +65,11 @@ where
 }
 
 /// The error page for a request that cannot be answered by a redirect.
-pub(super) fn shown(error: tidegate_oauth::Error) -> Failure {
+pub(super) fn shown(error: tidegate_oauth::Error) -> ApiError {
     match error.kind() {
         ErrorKind::Unavailable | ErrorKind::Internal => failure(error),
         // RFC 6749, section 4.1.2.1: show the error to the person, and do not redirect.
-        _ => Failure::input(format!(
+        _ => ApiError::input(format!(
             "The application sent you here with a request that is not in order: {}.",
             error.description()
         )),

@@ -8,11 +8,11 @@ use super::reset::invalid_link_page;
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
 /// `GET`, `POST /signup/confirm`.
-pub async fn confirm<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn confirm<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -23,12 +23,15 @@ where
     let name = match issuer.sign_up_user_name(&link).await {
         Ok(name) => name,
         Err(Error::InvalidLink) => return Ok(invalid_link_page(&context)),
-        Err(Error::SignUpClosed) => return Err(Failure::sign_up_closed()),
+        Err(Error::SignUpClosed) => return Err(ApiError::sign_up_closed()),
         Err(error) => return Err(failure(error)),
     };
     let mut refused = None;
     if context.step() == Some("confirm") {
-        let accounts = context.app.accounts().ok_or_else(Failure::sign_up_closed)?;
+        let accounts = context
+            .app
+            .accounts()
+            .ok_or_else(ApiError::sign_up_closed)?;
         let made = issuer.confirm_sign_up(accounts, &link, &context.request);
         match made.await {
             Ok((cookie, next)) => {
@@ -51,9 +54,9 @@ pub(super) async fn send_confirmation(
     context: &PageContext<'_>,
     client: &Client,
     (user, next): (NewUser, &str),
-) -> Result<Result<Response<Body>, Error>, Failure> {
+) -> Result<Result<Response<Body>, Error>, ApiError> {
     let Some(mail) = context.app.mailer() else {
-        return Err(Failure::sign_up_closed());
+        return Err(ApiError::sign_up_closed());
     };
     let issuer = context.app.issuer();
     let message = issuer.sign_up_email(client, user, next, &context.request);
@@ -64,7 +67,7 @@ pub(super) async fn send_confirmation(
     if let Err(error) = mail.send(&message).await {
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         tracing::warn!(%error, cause, "sign-up email could not be sent");
-        return Err(Failure::unavailable(
+        return Err(ApiError::unavailable(
             "MAIL_UNAVAILABLE",
             "The email with your link could not be sent. Check the address and try again.",
             std::time::Duration::from_secs(30),

@@ -11,7 +11,7 @@ use crate::template::{self, Form, FormMessage};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::memory::Holder;
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::{Errors, Protocol};
@@ -36,7 +36,7 @@ pub(super) struct PageContext<'a> {
 impl<'a> PageContext<'a> {
     /// Reads the cookie, the query and the form. A form without the browser's CSRF token is
     /// refused.
-    pub(super) async fn receive<B>(call: Call<'a, B>) -> Result<Self, Failure>
+    pub(super) async fn receive<B>(call: Call<'a, B>) -> Result<Self, ApiError>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
         B::Error: Into<BodyError>,
@@ -51,7 +51,7 @@ impl<'a> PageContext<'a> {
         } = call;
         let trusted = app.trusted_proxies();
         if !app.insecure_http() && !forwarded::is_private(peer, &head.headers, trusted) {
-            return Err(Failure::input("this page is available over HTTPS only"));
+            return Err(ApiError::input("this page is available over HTTPS only"));
         }
         let agent = head
             .headers
@@ -74,7 +74,7 @@ impl<'a> PageContext<'a> {
             let token = form.text("form_token").ok().flatten().unwrap_or_default();
             let is_own = |cookie| identity.is_form_token(cookie, token);
             if !known.as_ref().is_some_and(is_own) {
-                return Err(Failure::stale_form());
+                return Err(ApiError::stale_form());
             }
         }
         let browser = match &known {
@@ -95,7 +95,7 @@ impl<'a> PageContext<'a> {
             fresh,
             browser,
             query: query
-                .map_err(|_| Failure::input("the parameters in the address are malformed"))?,
+                .map_err(|_| ApiError::input("the parameters in the address are malformed"))?,
             form,
         })
     }
@@ -152,7 +152,7 @@ impl<'a> PageContext<'a> {
     }
 
     /// Switches to a new cookie and its browser session.
-    pub(super) async fn switch_cookie(&mut self, cookie: Secret) -> Result<(), Failure> {
+    pub(super) async fn switch_cookie(&mut self, cookie: Secret) -> Result<(), ApiError> {
         self.browser = self
             .app
             .issuer()
@@ -166,7 +166,7 @@ impl<'a> PageContext<'a> {
     }
 
     /// Signs the browser out.
-    pub(super) async fn sign_out(&mut self) -> Result<(), Failure> {
+    pub(super) async fn sign_out(&mut self) -> Result<(), ApiError> {
         let issuer = self.app.issuer();
         if let Some(browser) = self.browser.take() {
             issuer
@@ -228,9 +228,9 @@ pub(super) struct FormError {
 }
 
 impl FormError {
-    /// The message for an error, shown beside this field; a [`Failure`] for errors that the person
+    /// The message for an error, shown beside this field; a [`ApiError`] for errors that the person
     /// cannot correct.
-    pub(super) fn of(field: &'static str, error: Error) -> Result<Self, Failure> {
+    pub(super) fn of(field: &'static str, error: Error) -> Result<Self, ApiError> {
         let (retry_after, code) = (error.retry_after(), error.code());
         let (status, text) = match &error {
             Error::WrongCredentials => (400, "Wrong user name or password.".to_owned()),
@@ -341,8 +341,8 @@ pub(super) fn form<'f>(
     }
 }
 
-pub(super) fn failure(error: Error) -> Failure {
-    Failure::from_oauth(error, false)
+pub(super) fn failure(error: Error) -> ApiError {
+    ApiError::from_oauth(error, false)
 }
 
 /// Whether browsers use HTTPS; an `http:` issuer is for development only.
@@ -350,13 +350,13 @@ fn is_secure(app: &App) -> bool {
     app.issuer().address().starts_with("https://")
 }
 
-async fn read<B>(app: &App, head: &Parts, body: B, body_limit: u64) -> Result<Parameters, Failure>
+async fn read<B>(app: &App, head: &Parts, body: B, body_limit: u64) -> Result<Parameters, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
     if ContentType::of(&head.headers) != Some(ContentType::Form) {
-        return Err(Failure::unsupported_media_type(
+        return Err(ApiError::unsupported_media_type(
             "the body must be application/x-www-form-urlencoded",
         ));
     }
@@ -368,11 +368,11 @@ where
 }
 
 /// Refuses a form that another site posted. Without these headers, the CSRF token decides.
-fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
+fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let site = text(http::HeaderName::from_static("sec-fetch-site"));
     if site.is_some_and(|site| !matches!(site, "same-origin" | "none")) {
-        return Err(Failure::stale_form());
+        return Err(ApiError::stale_form());
     }
     let Some(origin) = text(ORIGIN).filter(|origin| *origin != "null") else {
         return Ok(());
@@ -385,6 +385,6 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
     if ours || (host.is_some() && host == text(HOST)) {
         Ok(())
     } else {
-        Err(Failure::stale_form())
+        Err(ApiError::stale_form())
     }
 }

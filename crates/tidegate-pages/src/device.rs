@@ -7,11 +7,11 @@ use super::sign_in::{Purpose, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
 /// `GET`, `POST /device`.
-pub async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -83,7 +83,7 @@ fn decision(context: &PageContext<'_>) -> Option<bool> {
 }
 
 /// Handles the entered code.
-async fn enter(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
+async fn enter(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     let Some(typed) = context.field("user_code") else {
         let refused = FormError::missing("user_code");
         return Ok(ask(context, None, Some(&refused)));

@@ -3,13 +3,13 @@
 use http::header::{ALLOW, RETRY_AFTER};
 use http::{Response, StatusCode};
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, Protocol};
 
 use crate::template;
 
 /// The response of a page that failed. `issuer` is the issuer's URL, whose path prefixes all paths.
-pub fn failure(failure: &Failure, issuer: &str, context: &Context<'_>) -> Response<Body> {
+pub fn failure(failure: &ApiError, issuer: &str, context: &Context<'_>) -> Response<Body> {
     failure.log(context);
     let base = tidegate_http::base_path::base_of(issuer);
     let title = match failure.status.as_u16() {

@@ -11,13 +11,13 @@ use super::reset::invalid_link_page;
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::percent;
 use tidegate_http::request_body::BodyError;
 
 /// Redirects the browser to the provider. The query is that of `/auth`, where the browser
 /// continues.
-pub async fn begin<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, Failure>
+pub async fn begin<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -43,7 +43,7 @@ where
 }
 
 /// Handles the callback from the provider.
-pub async fn complete<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, Failure>
+pub async fn complete<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -51,7 +51,7 @@ where
     let mut context = PageContext::receive(call).await?;
     let (app, issuer) = (context.app, context.app.issuer());
     let providers = app.providers().ok_or_else(unknown_provider)?;
-    let accounts = app.accounts().ok_or_else(Failure::sign_up_closed)?;
+    let accounts = app.accounts().ok_or_else(ApiError::sign_up_closed)?;
     let back = callback(&context, provider);
     let brought = ProviderCallback {
         answer: &context.query,
@@ -72,11 +72,11 @@ where
         }
         Err(Error::Taken("linked account")) => already_linked(&context),
         Err(Error::InvalidLink) => Ok(invalid_link_page(&context)),
-        Err(Error::SignUpClosed) => Err(Failure::sign_up_closed()),
+        Err(Error::SignUpClosed) => Err(ApiError::sign_up_closed()),
         Err(Error::InvalidMember { expected, .. }) => {
-            Err(Failure::input(format!("To sign in you need {expected}.")))
+            Err(ApiError::input(format!("To sign in you need {expected}.")))
         }
-        Err(Error::AccessDenied) => Err(Failure::input(
+        Err(Error::AccessDenied) => Err(ApiError::input(
             "You did not sign in there. Go back to the application and try again.",
         )),
         Err(error) => Err(provider_error(error)),
@@ -102,13 +102,13 @@ pub(super) fn callback(context: &PageContext<'_>, provider: &str) -> String {
     format!("{issuer}/signin/{}/callback", percent::encode(provider))
 }
 
-pub(super) fn unknown_provider() -> Failure {
-    Failure::not_found("unknown sign-in provider")
+pub(super) fn unknown_provider() -> ApiError {
+    ApiError::not_found("unknown sign-in provider")
 }
 
-pub(super) fn provider_error(error: Error) -> Failure {
+pub(super) fn provider_error(error: Error) -> ApiError {
     match error {
-        Error::Outbound(cause) => Failure::unavailable(
+        Error::Outbound(cause) => ApiError::unavailable(
             "PROVIDER_UNAVAILABLE",
             "The other service does not answer as it should. Try again, or sign in with a password.",
             std::time::Duration::from_secs(30),

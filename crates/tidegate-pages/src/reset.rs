@@ -8,11 +8,11 @@ use crate::template;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
 /// `GET`, `POST /reset`.
-pub async fn reset<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn reset<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -35,7 +35,7 @@ where
 
 /// Looks the user up and sends the messages after the response, which is the same for every name
 /// and takes the same time.
-async fn ask(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
+async fn ask(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     let mut refused = None;
     if context.step() == Some("ask") {
         match (context.field("username"), context.field("database")) {
@@ -94,7 +94,7 @@ pub(super) async fn send(app: App, messages: Vec<Email>) {
     }
 }
 
-async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>, Failure> {
+async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>, ApiError> {
     let issuer = context.app.issuer();
     let user = match issuer.identity().reset_user(link).await {
         Ok(user) => user,

@@ -6,7 +6,7 @@ use tidegate_oauth::{Browser, Client, Secret, UserKey};
 use super::context::{FormError, PageContext, failure, form};
 use crate::template::{self, SignIn};
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::percent;
 
 /// What the sign-in is for.
@@ -27,7 +27,7 @@ pub(super) struct Purpose<'a> {
 pub(super) async fn require_sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
-) -> Result<Option<Response<Body>>, Failure> {
+) -> Result<Option<Response<Body>>, ApiError> {
     match context.step() {
         Some("sign_in") => return sign_in(context, purpose).await.map(Some),
         Some("switch") => {
@@ -61,7 +61,7 @@ pub(super) async fn require_sign_in(
 async fn sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let Some(username) = context.field("username") else {
         let refused = FormError::missing("username");
         return Ok(sign_in_page(context, purpose, Some(&refused)));
@@ -152,7 +152,7 @@ fn sign_in_page(
 async fn second_factor(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let issuer = context.app.issuer();
     let mut refused = None;
     if context.step() == Some("second_factor")
@@ -184,7 +184,7 @@ async fn second_factor(
 pub(super) async fn enrol(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let issuer = context.app.issuer();
     let Some(browser) = context.browser.clone() else {
         return Ok(context.redirect(purpose.back));

@@ -6,7 +6,7 @@ use tidegate_oauth::Error;
 use super::context::{PageContext, failure};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::forwarded;
 use tidegate_http::percent;
 use tidegate_http::request_body::BodyError;
@@ -20,7 +20,7 @@ const REFUSED: &str = "This link works once, for a short time, and only in a bro
 /// # Errors
 ///
 /// 400 for a link that is missing, expired or used, or that comes from another machine.
-pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn sign_in_link<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -28,7 +28,7 @@ where
     // A proxy on this machine connects from it for clients of other machines.
     let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
-    let refused = || Failure::input(REFUSED);
+    let refused = || ApiError::input(REFUSED);
     // Programs that preview links send HEAD; the link must still work afterwards.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));

@@ -6,11 +6,11 @@ use super::context::{PageContext, failure, form};
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
 /// `GET`, `POST /signout`.
-pub async fn sign_out<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn sign_out<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -33,7 +33,7 @@ where
 }
 
 /// Where the browser goes: the URL that the request names, if a client has registered it.
-async fn next(context: &PageContext<'_>) -> Result<Option<String>, Failure> {
+async fn next(context: &PageContext<'_>) -> Result<Option<String>, ApiError> {
     let Some(uri) = context.parameter("redirect_uri") else {
         return Ok(None);
     };

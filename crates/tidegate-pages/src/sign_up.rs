@@ -9,11 +9,11 @@ use super::context::{FormError, PageContext, form};
 use crate::template::{self, SignUp};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
 /// `GET`, `POST /signup`.
-pub async fn sign_up<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub async fn sign_up<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -26,8 +26,8 @@ where
     if parent.is_some_and(|parent| !client.belongs_to(parent)) {
         return Err(shown(Error::ForeignDatabase));
     }
-    if !client.allow_signup || !context.app.takes_sign_ups() {
-        return Err(Failure::sign_up_closed());
+    if !client.allow_signup || !context.app.allows_sign_up() {
+        return Err(ApiError::sign_up_closed());
     }
     // Return to the sign-in page, which continues with a code at once.
     let from_sign_in = context.parameter("response_type").is_some();
@@ -58,7 +58,7 @@ async fn create(
     context: &mut PageContext<'_>,
     client: &Client,
     next: &str,
-) -> Result<Result<Response<Body>, Error>, Failure> {
+) -> Result<Result<Response<Body>, Error>, ApiError> {
     let user = match read(context, client) {
         Ok(user) => user,
         Err(error) => return Ok(Err(error)),
@@ -66,7 +66,10 @@ async fn create(
     if context.app.mailer().is_some() {
         return send_confirmation(context, client, (user, next)).await;
     }
-    let accounts = context.app.accounts().ok_or_else(Failure::sign_up_closed)?;
+    let accounts = context
+        .app
+        .accounts()
+        .ok_or_else(ApiError::sign_up_closed)?;
     let issuer = context.app.issuer();
     match issuer
         .sign_up(accounts, client, user, &context.request)
@@ -97,7 +100,7 @@ fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
     Ok(user)
 }
 
-fn complaint(error: Error) -> Result<FormError, Failure> {
+fn complaint(error: Error) -> Result<FormError, ApiError> {
     let field = match &error {
         Error::MissingParameter(field) => return Ok(FormError::missing(field)),
         Error::InvalidMember { member, .. } if matches!(*member, "email" | "password") => member,

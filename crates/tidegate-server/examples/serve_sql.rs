@@ -1,4 +1,5 @@
-//! Serves an executor that knows one answer, asks it over a socket and prints what came back.
+//! Serves an executor with a fixed result, sends it a request over a socket and prints the
+//! response.
 
 use std::io::{Error, Result, Write as _};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tidegate_sql::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers every statement with one row: who asked.
+/// Every statement returns one row with the caller's role.
 struct WhoAsks;
 
 impl Executor for WhoAsks {

@@ -1,4 +1,4 @@
-//! gzip (RFC 1952) and zstd (RFC 8878) for answers.
+//! gzip (RFC 1952) and zstd (RFC 8878) for responses.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-use tidegate_http::body::{Content, Interrupted, Source};
+use tidegate_http::body::{BodyAborted, BodySource, Content};
 
-/// Small and fast rather than smallest: an answer is compressed once and read once.
+/// Fast rather than small: a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 3;
 
@@ -22,8 +22,8 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The coding that the request prefers of those we have (RFC 9110, section 12.5.3); zstd when
-    /// it does not care.
+    /// The coding that the request prefers among ours (RFC 9110, section 12.5.3); zstd if it has no
+    /// preference.
     pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Self> {
         let (mut gzip, mut zstd, mut others) = (None, None, None);
         for line in headers.get_all(ACCEPT_ENCODING) {
@@ -37,7 +37,7 @@ impl Encoding {
                 }
             }
         }
-        // `*` is what is not named; not every client that takes all of it knows zstd.
+        // `*` stands for codings that are not listed. Not every client that sends it supports zstd.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);
         if zstd > 0.0 && zstd >= gzip {
@@ -73,7 +73,7 @@ impl Encoder {
         })
     }
 
-    /// Takes bytes in and gives those that are ready, which may be none.
+    /// Adds input and returns the output that is ready, which may be empty.
     fn write(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         Ok(match self {
             Self::Gzip(encoder) => {
@@ -95,7 +95,7 @@ impl Encoder {
     }
 }
 
-/// Compresses bytes that are there.
+/// Compresses bytes that are complete.
 pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
     let mut encoder = Encoder::new(encoding)?;
     let mut head = encoder.write(bytes)?;
@@ -104,11 +104,11 @@ pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
     Ok(head.into())
 }
 
-/// Compresses what comes.
+/// Compresses a stream.
 pub(crate) struct Compressed {
     inner: Content,
     encoding: Encoding,
-    /// Made with the first bytes.
+    /// Created with the first bytes.
     encoder: Option<Encoder>,
     ended: bool,
 }
@@ -123,7 +123,7 @@ impl Compressed {
         }
     }
 
-    /// Takes bytes, or the end.
+    /// Adds input, or ends it.
     fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,
@@ -138,7 +138,7 @@ impl Compressed {
     }
 }
 
-impl Source for Compressed {
+impl BodySource for Compressed {
     fn is_statement(&self) -> bool {
         self.inner.is_statement()
     }
@@ -146,11 +146,11 @@ impl Source for Compressed {
     fn poll_next(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+    ) -> Poll<Option<Result<Bytes, BodyAborted>>> {
         while !self.ended {
             let bytes = match ready!(self.inner.poll_next(cx)) {
                 Some(Ok(bytes)) => Some(bytes),
-                Some(Err(Interrupted)) => return INTERRUPTED,
+                Some(Err(BodyAborted)) => return INTERRUPTED,
                 None => None,
             };
             self.ended = bytes.is_none();
@@ -164,7 +164,7 @@ impl Source for Compressed {
     }
 }
 
-const INTERRUPTED: Poll<Option<Result<Bytes, Interrupted>>> = Poll::Ready(Some(Err(Interrupted)));
+const INTERRUPTED: Poll<Option<Result<Bytes, BodyAborted>>> = Poll::Ready(Some(Err(BodyAborted)));
 
 #[cfg(test)]
 mod tests {

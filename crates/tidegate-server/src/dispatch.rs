@@ -1,4 +1,4 @@
-//! From a request to a response: the innermost service.
+//! The innermost service: finds the route of a request and calls its handler.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use http::{Request, Response};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::forwarded::Peer;
 use tidegate_http::report::{Context, Subject};
 use tidegate_http::request_body::BodyError;
@@ -78,7 +78,7 @@ where
             route::serve(route, call).await
         }
         Err(Miss::NotFound) => Err(no_such_path()),
-        Err(Miss::MethodNotAllowed(allow)) => Err(Failure::method_not_allowed(allow)),
+        Err(Miss::MethodNotAllowed(allow)) => Err(ApiError::method_not_allowed(allow)),
     };
     let mut response = outcome.unwrap_or_else(|failure| {
         let origin = Context::new(&head, &subject);
@@ -103,6 +103,6 @@ where
     response
 }
 
-fn no_such_path() -> Failure {
-    Failure::not_found("there is no such path")
+fn no_such_path() -> ApiError {
+    ApiError::not_found("there is no such path")
 }

@@ -1,4 +1,4 @@
-//! The endpoints. Each decodes a request, calls a library, encodes the result and maps the error.
+//! The endpoints. Each decodes a request, calls a library, and encodes the result or the error.
 
 pub(crate) mod activity;
 pub(crate) mod audit;

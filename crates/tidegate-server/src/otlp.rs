@@ -1,7 +1,7 @@
 //! Sends spans to an OpenTelemetry collector: OTLP over HTTP with JSON (OTLP 1, section 2.4).
 //!
-//! Collectors stand beside the service, so plain HTTP is all that is spoken; what they cannot take
-//! in time is dropped and counted, never waited for.
+//! Only plain HTTP is supported, because collectors run beside the service. Spans that the
+//! collector does not accept in time are dropped and counted.
 
 mod encode;
 
@@ -35,15 +35,15 @@ pub enum OtlpError {
     /// The collector cannot be reached.
     #[error("the collector cannot be reached")]
     Unreachable(#[source] std::io::Error),
-    /// The collector speaks no HTTP, or not in time.
+    /// The collector does not respond with HTTP, or not in time.
     #[error("the collector does not answer")]
     Silent,
-    /// The collector refuses what we send.
+    /// The collector refuses the spans.
     #[error("the collector answers {0}")]
     Refused(u16),
 }
 
-/// The queue before a collector.
+/// The sending end of the queue of spans.
 #[derive(Clone, Debug)]
 pub struct Exporter {
     queue: mpsc::Sender<Span>,
@@ -59,8 +59,8 @@ impl SpanSink for Exporter {
 }
 
 impl Exporter {
-    /// An exporter to the collector at `address`, such as `http://127.0.0.1:4318`, and the work
-    /// that it has: a future that never ends and that the caller runs beside the service.
+    /// An exporter to the collector at `address`, such as `http://127.0.0.1:4318`, and the task
+    /// that sends the spans, which never ends.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends what comes within an interval; `false` when no more can come.
+    /// Sends the spans of one interval. Returns `false` if the queue is closed.
     async fn send_next(&mut self) -> bool {
         let mut batch = Vec::new();
         let deadline = tokio::time::Instant::now() + INTERVAL;

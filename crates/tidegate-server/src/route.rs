@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::metrics;
 use tidegate_http::report::RouteLabel;
 use tidegate_http::request_body::BodyError;
@@ -31,7 +31,7 @@ pub(crate) use properties::{Access, BodyLimit, Properties, Surface};
 pub(crate) enum Miss {
     /// There is no such path.
     NotFound,
-    /// The path has other methods: the value of `Allow`.
+    /// The path has other methods, which are the value of `Allow`.
     MethodNotAllowed(&'static str),
 }
 
@@ -100,7 +100,7 @@ routes! { |call|
     }
 }
 
-// Each route has a place among the counters.
+// Each route has its own counters.
 const _: () = assert!(ROUTES.len() <= metrics::ROUTES);
 
 /// The paths of all routes, in the order of the table.
@@ -122,7 +122,7 @@ impl<'p> Route<'p> {
 
     fn find(path: &'p str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
-        // `/` names the root in the table; here it is what `//` leaves.
+        // The table names the root `/`; here `/` is what remains of `//`.
         if path == "/" {
             None
         } else {
@@ -130,12 +130,12 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// Its row of the table.
+    /// The route's row of the table.
     pub(crate) const fn properties(&self) -> &'static Properties {
         &ROUTES[self.index()]
     }
 
-    /// The route as the log and the metrics name it.
+    /// The route in the log and the metrics.
     pub(crate) const fn label(&self) -> RouteLabel {
         RouteLabel {
             index: self.index(),
@@ -143,7 +143,7 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// Whether a path is that of a page.
+    /// Whether a path is that of an HTML page.
     pub(crate) fn is_path_of_page(path: &'p str) -> bool {
         Self::find(path).is_some_and(|route| route.properties().surface == Surface::Page)
     }

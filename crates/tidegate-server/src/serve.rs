@@ -1,8 +1,8 @@
-//! The accept loop: what hyper leaves to its user.
+//! Accepts connections and serves them with hyper.
 //!
-//! hyper's own timers would count the idle time of a connection as time of the next head, and none
-//! of them covers the first byte or a peer that does not read. So each connection counts what it
-//! reads and writes ([`activity`]), and its task looks at the counters from time to time.
+//! hyper's own timers would count the idle time of a connection as part of the next head, and none
+//! of them covers the first byte or a client that does not read. So each connection counts what it
+//! reads and writes ([`activity`]), and its task checks the counters periodically.
 
 mod accept;
 mod activity;
@@ -25,7 +25,7 @@ use tidegate_http::app::App;
 
 pub use tls::{Certificate, CertificateError};
 
-/// How many connections a listener for operators has.
+/// The number of connections of a listener for operators.
 const OPERATORS: usize = 64;
 
 /// A socket to accept connections on.
@@ -37,8 +37,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Speaks HTTP. Credentials are taken only on a loopback address, behind a trusted proxy that
-    /// took them over HTTPS, or when the app says `insecure_http`.
+    /// Serves HTTP. Credentials are accepted only on a loopback address, behind a trusted proxy
+    /// that received them over HTTPS, or with `insecure_http`.
     pub fn plain(socket: TcpListener) -> Self {
         Self {
             socket,
@@ -47,7 +47,7 @@ impl Listener {
         }
     }
 
-    /// Speaks HTTP to operators: `/metrics`, `/healthz` and `/readyz`, and nothing else.
+    /// Serves HTTP to operators: only `/metrics`, `/healthz` and `/readyz`.
     pub fn operations(socket: TcpListener) -> Self {
         Self {
             operations: true,
@@ -55,7 +55,7 @@ impl Listener {
         }
     }
 
-    /// Speaks HTTPS.
+    /// Serves HTTPS.
     pub fn tls(socket: TcpListener, certificate: Certificate) -> Self {
         Self {
             socket,
@@ -65,29 +65,29 @@ impl Listener {
     }
 }
 
-/// Serves `app` on all `listeners` until `shutdown` is over; then stops to accept, lets requests in
-/// flight end within the time that the limits give them, and cancels the rest.
+/// Serves `app` on all `listeners` until `shutdown` ends. Then stops accepting, gives requests in
+/// progress the drain timeout to end, and cancels the rest.
 ///
 /// # Errors
 ///
-/// Fails when a listener has no local address, which means that it is no socket any more.
+/// If a listener has no local address.
 pub async fn serve(
     listeners: Vec<Listener>,
     app: App,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let (stop, stopped) = watch::channel(false);
-    let places = Arc::new(Semaphore::new(app.limits().connections));
+    let slots = Arc::new(Semaphore::new(app.limits().connections));
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        // Operators get in also when callers hold every place.
-        let places = if listener.operations {
+        // Operators are served even if clients use all connections.
+        let slots = if listener.operations {
             Arc::new(Semaphore::new(OPERATORS))
         } else {
-            Arc::clone(&places)
+            Arc::clone(&slots)
         };
-        let door = accept::Door::new(listener, app.clone(), places, stopped.clone())?;
-        accepting.spawn(door.run());
+        let task = accept::ListenerTask::new(listener, app.clone(), slots, stopped.clone())?;
+        accepting.spawn(task.run());
     }
     shutdown.await;
     app.drain();

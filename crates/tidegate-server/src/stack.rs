@@ -1,7 +1,7 @@
-//! What surrounds every request, from the outside in.
+//! The layers around every request, from the outermost to the innermost.
 //!
-//! Each layer is a few lines before and after the request ([`Around`]); none of them allocates on
-//! the way, so that the whole stack costs less than a microsecond.
+//! Each layer is a few lines before and after the request ([`Around`]). None of them allocates, and
+//! the whole stack costs less than a microsecond.
 
 mod access_log;
 mod around;
@@ -31,9 +31,9 @@ use tidegate_http::request_body::BodyError;
 use around::around;
 pub(crate) use head_size::HTTP2_HEAD;
 
-/// The whole API as a tower service, for requests that come from `peer`.
+/// The whole API as a tower service, for requests of `peer`.
 ///
-/// It is generic over the request's body, because hyper's cannot be built by hand: tests pass
+/// It is generic over the request's body, because hyper's body type has no constructor: tests use
 /// `Full<Bytes>`.
 pub fn service<B>(
     app: App,
@@ -50,25 +50,26 @@ where
     B::Error: Into<BodyError>,
 {
     ServiceBuilder::new()
-        // Outermost, so that whatever answers carries the id under which it is logged.
+        // Outermost, so that every response has the id with which it is logged.
         .layer(around(request_id::RequestId::new(app.clone())))
-        // Counts and logs what is really sent, the refusals of the layers below too.
+        // Counts and logs what is really sent, including responses of the layers below.
         .layer(around(access_log::AccessLog::new(app.clone())))
-        // On every answer, those of the layers below too.
+        // On every response, including those of the layers below.
         .layer(around(hsts::Hsts::new(app.clone(), peer)))
-        // A panic is a 500 with an id and an entry in the log, not a connection that breaks off.
+        // A panic becomes a logged 500 instead of a closed connection.
         .layer(panics::CatchPanics)
-        // Before anything is answered: whom such a request is for is in doubt.
+        // Before any other layer responds: it is unclear for which host such a request is meant.
         .layer(around(host::Host))
-        // A browser must be able to read refusals too, so it stands before whatever refuses.
+        // Before any layer that refuses requests, because browsers must be able to read those
+        // responses.
         .layer(around(cors::Cors::new(app.clone())))
-        // Before anybody reads the fields; over HTTP/1.1 the parser itself has the limit.
+        // Before the fields are read. Over HTTP/1.1 the parser has the limit.
         .layer(around(head_size::HeadSize))
-        // HEAD takes the body away when everything that shapes the head has done its work.
+        // HEAD removes the body after all layers that change the head.
         .layer(around(head::Head))
-        // Outside of the validators, which speak of the document and not of its coding.
+        // Outside of ETags, which identify the document and not its coding.
         .layer(around(compression::Compression))
-        // A document that the client has already is not sent again.
+        // Omits a document that the client already has.
         .layer(around(etag::Conditional))
         .service(Dispatch::new(app, peer))
 }

@@ -1,18 +1,18 @@
-//! Accounts elsewhere on the account page: linked after a proof, to one user only, told by message,
-//! and never taken away as the last way in.
+//! Linked accounts on the account page: linking needs a proof, an account belongs to one user only,
+//! the user is notified by email, and the last credential cannot be removed.
 
 use std::time::Duration;
 
 use http::Method;
 use tidegate_oauth::{NewClient, TenantName, UserChange, UserKey};
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 use crate::page_forms::only_from_here;
 use crate::pages::{Browser, CALLBACK, QUERY, signed_in};
 use crate::ports::connected;
 
-/// Posts the form that links an account of provider `one`, and comes back from there as `person`.
-async fn link(api: &Api, browser: &mut Browser, person: &str) -> Answer {
+/// Submits the form that links an account of provider `one`, and returns from there as `person`.
+async fn link(api: &Api, browser: &mut Browser, person: &str) -> TestResponse {
     let page = browser.get(api, "/account").await;
     let away = browser
         .post(api, (&page, "link"), &[("provider", "one")])
@@ -20,7 +20,12 @@ async fn link(api: &Api, browser: &mut Browser, person: &str) -> Answer {
     come_back(api, browser, &away, person).await
 }
 
-async fn come_back(api: &Api, browser: &mut Browser, away: &Answer, person: &str) -> Answer {
+async fn come_back(
+    api: &Api,
+    browser: &mut Browser,
+    away: &TestResponse,
+    person: &str,
+) -> TestResponse {
     assert_eq!(away.status, 200, "{}", away.text());
     let state = state(away);
     let back = format!("/signin/one/callback?code={person}&state={state}");
@@ -28,13 +33,13 @@ async fn come_back(api: &Api, browser: &mut Browser, away: &Answer, person: &str
 }
 
 /// The state of a login that a page offers.
-fn state(away: &Answer) -> String {
+fn state(away: &TestResponse) -> String {
     let (_, state) = away.text().split_once("/authorize?state=").unwrap();
     state.split('"').next().unwrap().to_owned()
 }
 
-/// Signs in at provider `one` for a client; where that leads.
-async fn sign_in_elsewhere(api: &Api, browser: &mut Browser, person: &str) -> Answer {
+/// Signs in at provider `one` for a client; returns the last response.
+async fn sign_in_at_provider(api: &Api, browser: &mut Browser, person: &str) -> TestResponse {
     let begun = format!("/signin/one?{QUERY}");
     let sent = browser.get(api, &begun).await;
     let (_, state) = sent.header("location").split_once("state=").unwrap();
@@ -87,7 +92,7 @@ async fn an_account_is_linked_signs_in_and_is_unlinked() {
     let (api, mailbox) = connected().await;
     set_email(&api, "alice").await;
     let mut stranger = Browser::default();
-    let closed = sign_in_elsewhere(&api, &mut stranger, "octo").await;
+    let closed = sign_in_at_provider(&api, &mut stranger, "octo").await;
     assert_eq!(closed.status, 403, "not linked yet: {}", closed.text());
 
     let mut browser = signed_in(&api).await;
@@ -100,9 +105,9 @@ async fn an_account_is_linked_signs_in_and_is_unlinked() {
         message.text
     );
 
-    // It signs in as the user, who is not asked for a password.
+    // It signs in as the user, without a password.
     let mut other = Browser::default();
-    let back = sign_in_elsewhere(&api, &mut other, "octo").await;
+    let back = sign_in_at_provider(&api, &mut other, "octo").await;
     assert_eq!(back.header("location"), format!("/auth?{QUERY}"));
     let page = other.get(&api, "/account").await;
     assert!(
@@ -111,7 +116,7 @@ async fn an_account_is_linked_signs_in_and_is_unlinked() {
         page.text()
     );
 
-    // Linked again is no news.
+    // Linking it again changes nothing.
     let again = link(&api, &mut browser, "octo").await;
     assert_eq!(again.header("location"), "/account?done=linked");
 
@@ -132,7 +137,7 @@ async fn an_account_is_linked_signs_in_and_is_unlinked() {
     );
     let twice = browser.post(&api, (&page, "unlink"), &which).await;
     assert_eq!(twice.status, 200, "{}", twice.text());
-    let closed = sign_in_elsewhere(&api, &mut stranger, "octo").await;
+    let closed = sign_in_at_provider(&api, &mut stranger, "octo").await;
     assert_eq!(closed.status, 403, "{}", closed.text());
     let events = audited(&api).await;
     let of_links: Vec<_> = events
@@ -156,7 +161,7 @@ async fn an_account_linked_to_another_user_cannot_be_linked() {
     assert_eq!(refused.status, 409, "{}", refused.text());
     let page = owner.get(&api, "/account").await;
     assert!(page.text().contains("None is linked"), "{}", page.text());
-    // Nor is a link of somebody else taken away.
+    // A linked account of another user cannot be removed either.
     link(&api, &mut owner, "own").await;
     let page = owner.get(&api, "/account").await;
     let which = [("issuer", "https://one.example"), ("subject", "octo")];
@@ -177,12 +182,12 @@ async fn a_trip_belongs_to_the_session_that_began_it() {
     let away = browser
         .post(&api, (&page, "link"), &[("provider", "one")])
         .await;
-    // Another browser of the same user, a browser of nobody.
+    // Another browser of the same user, and a browser without a user.
     for mut other in [signed_in(&api).await, Browser::default()] {
         let refused = come_back(&api, &mut other, &away, "mallory").await;
         assert_eq!(refused.status, 400, "{}", refused.text());
     }
-    // The same browser after it signed out, and after it took too long.
+    // The same browser after a sign-out, and after the flow has expired.
     let page = browser.get(&api, "/signout").await;
     let kept = Browser {
         cookie: browser.cookie.clone(),
@@ -240,7 +245,7 @@ async fn linking_without_a_recent_sign_in_needs_the_password() {
     assert_eq!(done.header("location"), "/account?done=linked");
 }
 
-/// A client that lets anybody sign up by an account elsewhere.
+/// A client that allows sign-up with an identity provider.
 async fn open_client(api: &Api) {
     let open = NewClient {
         id: Some("open".to_owned()),
@@ -283,13 +288,13 @@ async fn the_last_credential_cannot_be_unlinked() {
         "{}",
         refused.text()
     );
-    // With a second one either may go, but not both.
+    // With a second one, either may be removed, but not both.
     link(&api, &mut browser, "second").await;
     mailbox.messages(1).await;
     assert_eq!(unlink(&mut browser, "nora").await.status, 200);
     assert_eq!(unlink(&mut browser, "second").await.status, 409);
 
-    // A first password is set soon after the sign-in only.
+    // A first password can be set only soon after the sign-in.
     let page = browser.get(&api, "/account").await;
     assert!(!page.text().contains("Current password"), "{}", page.text());
     let new = [("new_password", "nora-12345")];
@@ -306,7 +311,9 @@ async fn the_last_credential_cannot_be_unlinked() {
         .await;
     assert_eq!(denied.status, 400, "{}", denied.text());
     assert_eq!(
-        sign_in_elsewhere(&api, &mut browser, "second").await.status,
+        sign_in_at_provider(&api, &mut browser, "second")
+            .await
+            .status,
         303
     );
     let page = browser.get(&api, "/account").await;
@@ -332,7 +339,7 @@ async fn links_are_changed_from_our_own_page_only() {
         page.await.text().contains("octo"),
         "an address alone does nothing"
     );
-    // What others are called elsewhere is text here.
+    // Names from a provider are escaped.
     link(&api, &mut browser, "%3Cscript%3E").await;
     let page = browser.get(&api, "/account").await;
     assert!(!page.text().contains("<script"), "{}", page.text());

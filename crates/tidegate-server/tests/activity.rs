@@ -1,4 +1,4 @@
-//! `GET /api/v4/activity`: what the owner sees of recent requests.
+//! `GET /api/v4/activity`: recent requests, for the owner.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn the_owner_sees_counts_and_failed_statements_without_values() {
 }
 
 #[tokio::test]
-async fn nobody_else_sees_them() {
+async fn only_the_owner_sees_them() {
     let api = Api::start().await;
     let alice = json!({"access_token": api.token("alice").await});
     let answer = api.get_as("/api/v4/activity", &alice).await;

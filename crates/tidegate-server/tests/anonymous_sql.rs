@@ -1,11 +1,11 @@
-//! Raw SQL of callers who run as the default user.
+//! SQL of callers that run as the default user.
 
 use http::Method;
 use serde_json::{Value, json};
 use tidegate_oauth::AnonymousSql;
 
 use crate::executor::Ran;
-use crate::fixture::{Answer, Api, eventually, request};
+use crate::fixture::{Api, TestResponse, eventually, request};
 use crate::ports::connected;
 
 const SQL: &str = "/api/v4/sql";
@@ -19,7 +19,7 @@ async fn tenant(setting: AnonymousSql) -> Api {
     api
 }
 
-async fn ask(api: &Api, path: &str, token: Option<&str>, body: &Value) -> Answer {
+async fn ask(api: &Api, path: &str, token: Option<&str>, body: &Value) -> TestResponse {
     let mut request = request(Method::POST, path);
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
@@ -46,14 +46,14 @@ async fn by_default_nothing_runs_as_the_default_user() {
             assert!(text.contains(word), "{word}: {text}");
         }
     }
-    // A guest token is anybody's.
+    // Anyone can get a guest token.
     let guest = guest_token(&api).await;
     let refused = ask(&api, SQL, Some(&guest), &body).await;
     assert_eq!(refused.error(), (403, "INSUFFICIENT_PRIVILEGES".to_owned()));
     assert_eq!(api.executor.ran(), []);
     let alice = api.token("alice").await;
     assert_eq!(ask(&api, SQL, Some(&alice), &body).await.status, 200);
-    // Another user's token does not count where the path makes the default user of everybody.
+    // Another user's token is ignored on a path that always runs as the default user.
     let refused = ask(&api, OF_DATABASE, Some(&alice), &body).await;
     assert_eq!(refused.error(), (401, "MISSING_TOKEN".to_owned()));
 }
@@ -88,7 +88,7 @@ async fn read_lets_one_reading_statement_run_read_only_for_five_seconds() {
         }
         assert_eq!(api.executor.ran(), before);
     }
-    // A user's own token has none of these limits.
+    // These limits do not apply to a user with a token of its own.
     let alice = api.token("alice").await;
     let answer = ask(&api, SQL, Some(&alice), &json!({"q": "select wait"})).await;
     assert!(answer.text().contains("59"), "{}", answer.text());
@@ -121,13 +121,13 @@ async fn few_statements_of_anonymous_callers_run_at_once() {
         _ = held => panic!("what hangs has ended"),
         () = late => {}
     }
-    // Who went away gave its place back.
+    // The slot of a client that disconnected is free again.
     let body = json!({"q": "select rows 1 1"});
     assert_eq!(ask(&api, SQL, None, &body).await.status, 200);
 }
 
 #[tokio::test]
-async fn the_owner_and_nobody_else_shows_and_changes_the_setting() {
+async fn only_the_owner_reads_and_changes_the_setting() {
     let api = tenant(AnonymousSql::Off).await;
     let (owner, alice) = (api.token("demo").await, api.token("alice").await);
     let call = async |method: Method, token: Option<&str>, body: &str| {
@@ -151,7 +151,7 @@ async fn the_owner_and_nobody_else_shows_and_changes_the_setting() {
     assert_eq!(changed.header("location"), "/api/v4/tenant");
     let links = r#"[{"_links":{"self":"/api/v4/tenant"}}]"#;
     assert_eq!(changed.text(), links);
-    // It counts with the next request.
+    // The change applies to the next request.
     assert_eq!(ask(&api, SQL, None, &body).await.status, 200);
     let audit = request(Method::GET, "/api/v4/audit");
     let audit = audit.header("authorization", format!("Bearer {owner}"));

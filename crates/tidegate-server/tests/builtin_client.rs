@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 use tidegate_oauth::{NewClient, TenantName};
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 use crate::pages::{Browser, encoded};
 
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -19,7 +19,7 @@ fn address(client: &str, redirect_uri: &str, more: &str) -> String {
     )
 }
 
-async fn signed_in(api: &Api, address: &str, user: [&str; 3]) -> (Browser, Answer) {
+async fn signed_in(api: &Api, address: &str, user: [&str; 3]) -> (Browser, TestResponse) {
     let mut browser = Browser::default();
     let page = browser.get(api, address).await;
     assert_eq!(page.status, 200, "{}", page.text());
@@ -33,7 +33,7 @@ async fn signed_in(api: &Api, address: &str, user: [&str; 3]) -> (Browser, Answe
     (browser, answer)
 }
 
-fn code(answer: &Answer) -> String {
+fn code(answer: &TestResponse) -> String {
     assert_eq!(answer.status, 303, "{}", answer.text());
     let location = answer.header("location");
     let (_, code) = location
@@ -42,7 +42,7 @@ fn code(answer: &Answer) -> String {
     code.split('&').next().unwrap().to_owned()
 }
 
-async fn redeemed(api: &Api, client: &str, code: &str, verifier: &str) -> Answer {
+async fn redeemed(api: &Api, client: &str, code: &str, verifier: &str) -> TestResponse {
     let body = json!({
         "grant_type": "authorization_code", "client_id": client, "code": code,
         "redirect_uri": CONSOLE, "code_verifier": verifier,
@@ -118,7 +118,7 @@ async fn foreign_addresses_get_no_redirect() {
     }
 }
 
-/// The pages of the service follow from its own URL, never from what a request says.
+/// The pages of the service follow from its own URL, never from a request.
 #[tokio::test]
 async fn the_host_of_a_request_adds_no_page() {
     let api = Api::start().await;
@@ -216,7 +216,7 @@ async fn no_tenant_registers_a_built_in_id() {
         client.id = Some(id.clone());
         let error = directory.create_client(client.clone()).await.unwrap_err();
         assert_eq!(error.code(), "ALREADY_EXISTS");
-        // One that was registered before the id became a built-in one has no effect.
+        // A client that was registered before its id became built-in has no effect.
         api.directory.create_client(client).await.unwrap();
         let answer = api.get(&address(&id, "https://evil.example/", "")).await;
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use http::{Method, Request};
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
@@ -10,7 +10,7 @@ async fn console() -> Api {
     Api::with(|builder| builder.console(true)).await
 }
 
-async fn asked(api: &Api, method: Method, path: &str, headers: &[(&str, &str)]) -> Answer {
+async fn asked(api: &Api, method: Method, path: &str, headers: &[(&str, &str)]) -> TestResponse {
     let mut asked: http::request::Builder = request(method, path);
     for (name, value) in headers {
         asked = asked.header(*name, *value);
@@ -19,7 +19,7 @@ async fn asked(api: &Api, method: Method, path: &str, headers: &[(&str, &str)]) 
     api.call(asked).await
 }
 
-async fn browsed(api: &Api, path: &str) -> Answer {
+async fn browsed(api: &Api, path: &str) -> TestResponse {
     asked(api, Method::GET, path, &[("accept", BROWSER)]).await
 }
 

@@ -3,9 +3,9 @@
 use http::Method;
 use tidegate_server::Origins;
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
-async fn from(api: &Api, origin: &str, path: &str) -> Answer {
+async fn from(api: &Api, origin: &str, path: &str) -> TestResponse {
     api.call(
         request(Method::GET, path)
             .header("origin", origin)
@@ -15,7 +15,7 @@ async fn from(api: &Api, origin: &str, path: &str) -> Answer {
     .await
 }
 
-async fn preflight(api: &Api, origin: &str, path: &str) -> Answer {
+async fn preflight(api: &Api, origin: &str, path: &str) -> TestResponse {
     let request = request(Method::OPTIONS, path)
         .header("origin", origin)
         .header("access-control-request-method", "POST")

@@ -1,4 +1,4 @@
-//! What the OpenAPI document says, held against every answer that a test of this crate sees.
+//! Compares every response in the tests of this crate with the OpenAPI document.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_slice(&tidegate_server::openapi()).unwrap());
 
-/// Fails when the document has the operation and not the status.
+/// Fails if the document has the operation without the status.
 pub(crate) fn assert_documented(method: &Method, path: &str, status: StatusCode) {
     let method = method.as_str().to_lowercase();
     let operation = DOCUMENT["paths"]

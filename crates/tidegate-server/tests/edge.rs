@@ -1,4 +1,4 @@
-//! What every answer has: request ids, refusals, compression, HEAD.
+//! What every response has: request ids, errors, compression, HEAD.
 
 use std::io::Read as _;
 
@@ -102,7 +102,7 @@ async fn only_json_is_taken_by_the_sql_endpoint() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused_told_or_not() {
+async fn a_body_beyond_the_limit_is_refused_with_or_without_content_length() {
     let api = Api::limited(Limits {
         request_body: 1_000,
         ..Limits::default()

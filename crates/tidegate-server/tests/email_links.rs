@@ -1,4 +1,4 @@
-//! The links of messages are good for what they were made for, and once.
+//! A link in an email works once, and only for its purpose.
 
 use http::Method;
 use tidegate_oauth::{ClientChange, NewClient, NewUser, TenantName, UserChange, UserKey, UserName};
@@ -24,7 +24,7 @@ async fn write_to(api: &Api, email: Option<&str>) {
     changed.unwrap();
 }
 
-/// The path of the link in the message that came last of `count`.
+/// The path of the link in the last of `count` messages.
 async fn link(mailbox: &Mailbox, path: &str, count: usize) -> String {
     let message = mailbox.messages(count).await.pop().unwrap();
     let (_, token) = message.text.split_once("?token=").unwrap();
@@ -67,7 +67,7 @@ async fn a_reset_link_is_bound_to_its_user_and_address() {
     }
     api.token("alice").await;
 
-    // A user who has never had a password is told from the one before by nothing but this.
+    // The only difference to the user before is that this one has never had a password.
     new_alice(&api).await;
     let old = reset_link(&api, &mailbox, 2).await;
     assert_eq!(browser.get(&api, &old).await.status, 200);

@@ -1,11 +1,11 @@
-//! An executor with a script: what a statement does stands in its text.
+//! A scripted executor: a statement's text says what it does.
 //!
 //! - `select rows 3 5`: three rows of a column `s` with five `x` each
 //! - `select fail 3 22012 5`: three such rows, then that SQLSTATE
-//! - `select hang 3 5`: three such rows, then nothing for ever
+//! - `select hang 3 5`: three such rows, then nothing
 //! - `select who`: database, role and sharing of the principal
 //! - `select error deadline|pool|unavailable|nodatabase|internal`
-//! - the catalog's statements: the schema `public` with nothing in it; any other answers `1`
+//! - the catalog's statements: the schema `public`, which is empty; others return `1`
 //! - `select panic`
 //! - `insert …`: one row written
 
@@ -28,7 +28,7 @@ struct State {
     sent: AtomicUsize,
 }
 
-/// Something that happened.
+/// An event in the executor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ran {
     Query(String),
@@ -48,7 +48,7 @@ impl Scripted {
         self.0.cancelled.load(SeqCst)
     }
 
-    /// Bytes of rows given to sinks.
+    /// Bytes of rows that were passed to sinks.
     pub(crate) fn sent(&self) -> usize {
         self.0.sent.load(SeqCst)
     }
@@ -139,7 +139,7 @@ impl Scripted {
     }
 }
 
-/// Answers the questions of a catalog: all roles see one schema, without relations.
+/// The results of the catalog's queries: all roles see one schema, without relations.
 fn catalog(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Option<Completion>> {
     let text = statement.statement.text();
     if text.contains("relation_document") {
@@ -263,7 +263,7 @@ impl Executor for Scripted {
             Mode::ReadWrite => Ran::Begin,
             Mode::Snapshot => Ran::BeginReadOnly,
         });
-        let open = Open {
+        let open = OpenTransaction {
             script: self.clone(),
             who: who.clone(),
             terms: *terms,
@@ -287,14 +287,14 @@ impl Executor for Scripted {
     }
 }
 
-struct Open {
+struct OpenTransaction {
     script: Scripted,
     who: Principal,
     terms: Terms,
     committed: bool,
 }
 
-impl Transaction for Open {
+impl Transaction for OpenTransaction {
     fn query<'a>(
         &'a mut self,
         statement: &'a BoundStatement,
@@ -314,7 +314,7 @@ impl Transaction for Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenTransaction {
     fn drop(&mut self) {
         if !self.committed {
             self.script.note(Ran::Rollback);

@@ -1,4 +1,4 @@
-//! One app with a tenant, its users and its clients, and ways to call it.
+//! The fixture: an app with a tenant, its users and its clients, and functions to call it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -35,15 +35,15 @@ pub(crate) struct Api {
     pub(crate) peer: Peer,
 }
 
-/// An answer that has been read to its end.
+/// A response that has been read to its end.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
@@ -84,12 +84,12 @@ impl Api {
         Self::at("http://127.0.0.1:8080", build).await
     }
 
-    /// A service that is reached at an address.
+    /// A service at a URL.
     pub(crate) async fn at(issuer: &str, build: impl FnOnce(AppBuilder) -> AppBuilder) -> Self {
         Self::over(issuer, |builder, _| build(builder)).await
     }
 
-    /// The same, where what is built needs the records of users.
+    /// The same, if the app needs the records of users.
     pub(crate) async fn over(
         issuer: &str,
         build: impl FnOnce(AppBuilder, &Directory) -> AppBuilder,
@@ -138,8 +138,8 @@ impl Api {
         }
     }
 
-    /// Sends a request straight into the service.
-    pub(crate) async fn call(&self, request: Request<String>) -> Answer {
+    /// Passes a request to the service without a socket.
+    pub(crate) async fn call(&self, request: Request<String>) -> TestResponse {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let request = request.map(|body| Full::new(Bytes::from(body)));
         let response = service(self.app.clone(), self.peer)
@@ -151,37 +151,37 @@ impl Api {
         let body = tokio::time::timeout(PATIENCE, body.collect())
             .await
             .unwrap();
-        Answer {
+        TestResponse {
             status: head.status,
             headers: head.headers,
             body: body.unwrap().to_bytes(),
         }
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.call(request(Method::GET, path).body(String::new()).unwrap())
             .await
     }
 
-    /// Asks as the user of a token response.
-    pub(crate) async fn get_as(&self, path: &str, token: &Value) -> Answer {
+    /// Sends a request with the token of a token response.
+    pub(crate) async fn get_as(&self, path: &str, token: &Value) -> TestResponse {
         let token = token["access_token"].as_str().unwrap();
         let asked = request(Method::GET, path).header("authorization", format!("Bearer {token}"));
         self.call(asked.body(String::new()).unwrap()).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> TestResponse {
         let request = request(Method::POST, path).header("content-type", "application/json");
         self.call(request.body(body.to_string()).unwrap()).await
     }
 
-    /// Runs SQL as a stranger.
-    pub(crate) async fn sql(&self, body: &Value) -> Answer {
+    /// Runs SQL anonymously.
+    pub(crate) async fn sql(&self, body: &Value) -> TestResponse {
         self.post("/api/v4/sql", body).await
     }
 
-    /// Runs SQL as a stranger with one more header.
-    pub(crate) async fn sql_with(&self, name: &str, value: &str, body: &Value) -> Answer {
+    /// Runs SQL anonymously with one more header.
+    pub(crate) async fn sql_with(&self, name: &str, value: &str, body: &Value) -> TestResponse {
         let request = request(Method::POST, "/api/v4/sql").header(name, value);
         self.call(request.body(body.to_string()).unwrap()).await
     }
@@ -192,7 +192,7 @@ impl Api {
         answer.json()["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// Serves the app on a socket of its own.
+    /// Serves the app on a socket.
     pub(crate) async fn listen(&self) -> Server {
         let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
@@ -225,7 +225,7 @@ impl Server {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Asks it to stop.
+    /// Starts the shutdown.
     pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
     }
@@ -253,7 +253,7 @@ pub(crate) fn password(user: &str) -> Value {
     })
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
@@ -283,7 +283,7 @@ async fn fill(directory: &Directory) {
     for user in [alice, guest] {
         directory.create_user(user).await.unwrap();
     }
-    // Most tests ask without a token.
+    // Most tests send no token.
     let sql = AnonymousSql::On;
     directory.set_anonymous_sql("demo", sql).await.unwrap();
     let uris = || vec!["http://127.0.0.1:5173/callback".to_owned()];

@@ -1,11 +1,11 @@
-//! Users of another database than the client's: they are told, and given nothing.
+//! Users of another database than the client's get an error and no code.
 
 use serde_json::json;
 
-use crate::fixture::{Answer, Api};
+use crate::fixture::{Api, TestResponse};
 use crate::pages::{ALICE, Browser, QUERY};
 
-const LONELY: [(&str, &str); 3] = [
+const OTHER_OWNER: [(&str, &str); 3] = [
     ("username", "lonely"),
     ("password", "lonely1234"),
     ("database", "lonely"),
@@ -22,17 +22,17 @@ async fn pages(api: &Api) -> [String; 2] {
     ]
 }
 
-fn is_sign_in_page(page: &Answer) -> bool {
+fn is_sign_in_page(page: &TestResponse) -> bool {
     page.text().contains("name=\"password\"")
 }
 
 #[tokio::test]
-async fn who_signs_in_with_another_database_is_told() {
+async fn signing_in_for_another_database_shows_an_error() {
     let api = Api::start().await;
     for address in pages(&api).await {
         let mut browser = Browser::default();
         let page = browser.get(&api, &address).await;
-        let told = browser.post(&api, (&page, "sign_in"), &LONELY).await;
+        let told = browser.post(&api, (&page, "sign_in"), &OTHER_OWNER).await;
         assert_eq!(told.status, 400, "{address}");
         let text = "App takes users of the database demo only.";
         assert!(told.text().contains(text), "{}", told.text());
@@ -41,12 +41,12 @@ async fn who_signs_in_with_another_database_is_told() {
 }
 
 #[tokio::test]
-async fn who_is_signed_in_to_another_database_is_told() {
+async fn a_session_of_another_database_shows_an_error() {
     let api = Api::start().await;
     for address in pages(&api).await {
         let mut browser = Browser::default();
         let page = browser.get(&api, "/account").await;
-        let done = browser.post(&api, (&page, "sign_in"), &LONELY).await;
+        let done = browser.post(&api, (&page, "sign_in"), &OTHER_OWNER).await;
         assert_eq!(done.status, 303, "{}", done.text());
         let told = browser.get(&api, &address).await;
         assert_eq!(told.status, 200, "{address}");

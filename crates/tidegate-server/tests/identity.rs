@@ -1,12 +1,12 @@
-//! As whom a request runs.
+//! The identity with which a request runs.
 
 use http::Method;
 use serde_json::{Value, json};
 use tidegate_oauth::{UserChange, UserKey};
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
-async fn who(api: &Api, headers: &[(&str, &str)], path: &str) -> Answer {
+async fn who(api: &Api, headers: &[(&str, &str)], path: &str) -> TestResponse {
     let mut request = request(Method::POST, path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -19,7 +19,7 @@ async fn who(api: &Api, headers: &[(&str, &str)], path: &str) -> Answer {
     .await
 }
 
-fn ran_as(answer: &Answer) -> String {
+fn ran_as(answer: &TestResponse) -> String {
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["data"][0]["s"].as_str().unwrap().to_owned()
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 use crate::ports::connected;
 
-async fn token(api: &Api, caller: &str, name: &str) -> Answer {
+async fn token(api: &Api, caller: &str, name: &str) -> TestResponse {
     let bearer = format!("Bearer {}", api.token(caller).await);
     let path = format!("/api/v4/users/{name}/token");
     let asked = request(Method::POST, &path).header("authorization", bearer);
@@ -68,7 +68,7 @@ async fn it_is_in_the_audit_log_and_among_the_sessions_which_can_be_ended() {
 }
 
 #[tokio::test]
-async fn nobody_else_may_and_nobody_acts_as_an_owner() {
+async fn only_the_owner_may_act_as_a_user() {
     let (api, _) = connected().await;
     for (caller, name, status, code) in [
         ("alice", "guest", 403, "INSUFFICIENT_PRIVILEGES"),
@@ -85,7 +85,7 @@ async fn nobody_else_may_and_nobody_acts_as_an_owner() {
             "{caller} as {name}"
         );
     }
-    // A token that acts as a user is no owner's.
+    // A token that acts as a user has none of the owner's privileges.
     let acting = token(&api, "demo", "alice").await.json();
     let bearer = format!("Bearer {}", acting["access_token"].as_str().unwrap());
     let again = request(Method::POST, "/api/v4/users/guest/token").header("authorization", bearer);

@@ -1,4 +1,5 @@
-//! The edge over ports in memory: an executor with a script, an issuer with its store in memory.
+//! The HTTP server over in-memory ports: a scripted executor, and an issuer with its store in
+//! memory.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

@@ -1,4 +1,4 @@
-//! Methods and their calls at the edge: statuses, limits, stores that are away.
+//! Methods and their calls over HTTP: statuses, limits, an unavailable store.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use tidegate_server::Limits;
 use tidegate_sql::DatabaseName;
 
 use crate::executor::Ran;
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
 const METHODS: &str = "/api/v4/methods";
 
-async fn send(api: &Api, method: Method, path: &str, body: Value) -> Answer {
+async fn send(api: &Api, method: Method, path: &str, body: Value) -> TestResponse {
     let request = request(method, path)
         .header(
             "authorization",
@@ -31,7 +31,7 @@ async fn send(api: &Api, method: Method, path: &str, body: Value) -> Answer {
     api.call(request.body(body).unwrap()).await
 }
 
-async fn call(api: &Api, message: Value) -> Answer {
+async fn call(api: &Api, message: Value) -> TestResponse {
     send(api, Method::POST, "/api/v4/call", message).await
 }
 
@@ -179,7 +179,7 @@ async fn a_store_that_is_away_is_said_in_the_form_of_each_protocol() {
     );
 }
 
-/// A store that cannot be reached.
+/// An unavailable store.
 struct Away;
 
 fn away<'a, T: Send + 'a>() -> StoreFuture<'a, T> {

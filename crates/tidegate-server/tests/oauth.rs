@@ -8,11 +8,11 @@ use http::Method;
 use serde_json::{Value, json};
 use tidegate_server::Peer;
 
-use crate::fixture::{Answer, Api, password, request};
+use crate::fixture::{Api, TestResponse, password, request};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-async fn send(api: &Api, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+async fn send(api: &Api, path: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
     let mut request = request(Method::POST, path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -32,11 +32,11 @@ async fn send(api: &Api, path: &str, headers: &[(&str, &str)], body: &str) -> An
     answer
 }
 
-async fn token(api: &Api, headers: &[(&str, &str)], body: &str) -> Answer {
+async fn token(api: &Api, headers: &[(&str, &str)], body: &str) -> TestResponse {
     send(api, "/api/v4/oauth", headers, body).await
 }
 
-fn error(answer: &Answer) -> (u16, String) {
+fn error(answer: &TestResponse) -> (u16, String) {
     let body = answer.json();
     assert!(body["error_description"].is_string(), "{body}");
     (
@@ -267,7 +267,7 @@ async fn credentials_are_not_taken_over_a_network_in_the_clear() {
             (400, "invalid_request".to_owned())
         );
     }
-    // What needs no credentials is served.
+    // Requests without credentials still work.
     assert_eq!(api.sql(&json!({"q": "select who"})).await.status, 200);
     api.peer.encrypted = true;
     assert_eq!(token(&api, &[], &body).await.status, 200);

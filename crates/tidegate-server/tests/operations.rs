@@ -59,7 +59,7 @@ async fn a_node_is_ready_while_its_parts_are_and_it_does_not_drain() {
     assert_eq!(api.get("/healthz").await.text(), r#"{"status":"ok"}"#);
 }
 
-/// A part that thinks so of itself.
+/// A probe with a fixed result.
 struct Catalog(bool);
 
 impl Probe for Catalog {
@@ -150,7 +150,7 @@ async fn metrics_count_requests_by_route_and_status() {
     }
     let version = env!("CARGO_PKG_VERSION");
     assert!(text.contains(&format!("tidegate_build_info{{version=\"{version}\"}} 1\n")));
-    // Every sample belongs to a family that was announced.
+    // Every sample belongs to a declared family.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split(['{', ' ']).next().unwrap();
         let family = ["_bucket", "_sum", "_count"]
@@ -229,7 +229,7 @@ async fn metrics_with_a_token_are_for_those_who_show_it() {
 #[tokio::test]
 async fn a_listener_for_operators_serves_them_and_nothing_else() {
     let api = Api::start().await;
-    // Bound to every address, so that only the kind of the listener can be the reason.
+    // Bound to every address, so that only the kind of listener can be the reason.
     let socket = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     let address = ([127, 0, 0, 1], socket.local_addr().unwrap().port()).into();
     let server = api.serve(Listener::operations(socket), address);

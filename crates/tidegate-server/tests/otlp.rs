@@ -1,4 +1,4 @@
-//! Spans on their way to a collector.
+//! The export of spans to a collector.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn exporter(address: &str) -> Result<(Exporter, impl Future<Output = ()> + use<>
     Exporter::new(address, "here", Arc::new(clock))
 }
 
-/// Takes one request and gives its head and its body.
+/// Accepts one request and returns its head and body.
 async fn collected(socket: TcpListener) -> (String, Value) {
     let (mut stream, _) = socket.accept().await.unwrap();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The pages over HTTP: what a browser gets and what it may post.
+//! The pages over HTTP: responses and forms.
 
 mod protection;
 
@@ -8,34 +8,34 @@ use http::Method;
 use serde_json::json;
 use tidegate_oauth::{NewClient, TenantName};
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
 pub(crate) const CALLBACK: &str = "http://127.0.0.1:5173/callback";
 pub(crate) const QUERY: &str = "response_type=code&client_id=app\
     &redirect_uri=http%3A%2F%2F127.0.0.1%3A5173%2Fcallback&state=s%201\
     &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
 
-/// A browser: keeps its cookie and posts the forms that it was shown.
+/// A browser: stores its cookie and submits the forms that it gets.
 #[derive(Default)]
 pub(crate) struct Browser {
     pub(crate) cookie: String,
 }
 
 impl Browser {
-    pub(crate) async fn get(&mut self, api: &Api, address: &str) -> Answer {
+    pub(crate) async fn get(&mut self, api: &Api, address: &str) -> TestResponse {
         let request = request(Method::GET, address).header("cookie", &self.cookie);
         let answer = api.call(request.body(String::new()).unwrap()).await;
         self.keep(&answer);
         answer
     }
 
-    /// Posts the form of a step that `page` shows, with these fields.
+    /// Submits the form of a step in `page` with these fields.
     pub(crate) async fn post(
         &mut self,
         api: &Api,
-        (page, step): (&Answer, &str),
+        (page, step): (&TestResponse, &str),
         fields: &[(&str, &str)],
-    ) -> Answer {
+    ) -> TestResponse {
         let (action, mut body) = form(page, step);
         for (name, value) in fields {
             write!(body, "&{name}={}", encoded(value)).unwrap();
@@ -49,7 +49,7 @@ impl Browser {
         action: &str,
         headers: &[(&str, &str)],
         body: String,
-    ) -> Answer {
+    ) -> TestResponse {
         let mut request = request(Method::POST, action)
             .header("cookie", &self.cookie)
             .header("content-type", "application/x-www-form-urlencoded");
@@ -61,7 +61,7 @@ impl Browser {
         answer
     }
 
-    fn keep(&mut self, answer: &Answer) {
+    fn keep(&mut self, answer: &TestResponse) {
         if let Some((pair, _)) = answer.header("set-cookie").split_once(';') {
             pair.clone_into(&mut self.cookie);
         }
@@ -76,8 +76,8 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// Where the form of a step leads, and its hidden fields.
-pub(crate) fn form(page: &Answer, step: &str) -> (String, String) {
+/// The action of a step's form, and its hidden fields.
+pub(crate) fn form(page: &TestResponse, step: &str) -> (String, String) {
     let mark = format!("name=\"step\" value=\"{step}\"");
     let form = page
         .text()

@@ -1,15 +1,15 @@
-//! Letters: who asks for one learns nothing, neither by text nor by what happens before the answer.
+//! Requests for password resets reveal nothing, neither by text nor by work before the response.
 
 use std::time::Duration;
 
 use tidegate_oauth::{NewClient, TenantName, UserChange, UserKey};
 
-use crate::fixture::{Answer, Api};
+use crate::fixture::{Api, TestResponse};
 use crate::page_forms::only_from_here;
 use crate::pages::{Browser, CALLBACK, encoded};
 use crate::ports::{Mailbox, connected};
 
-async fn ask(api: &Api, name: &str) -> Answer {
+async fn ask(api: &Api, name: &str) -> TestResponse {
     let mut browser = Browser::default();
     let page = browser.get(api, "/reset").await;
     let fields = [("username", name), ("database", "demo")];
@@ -75,7 +75,7 @@ async fn a_reset_request_responds_alike_for_every_name() {
     let (api, mailbox) = connected().await;
     give_alice_an_address(&api).await;
     let first = ask(&api, "alice").await;
-    // One runtime thread: had the message been written before the answer, it would be here.
+    // The runtime has one thread: a message written before the response would be here.
     assert_eq!(mailbox.len(), 0, "nothing is looked for before the answer");
     assert_eq!(first.status, 200);
     mailbox.messages(1).await;
@@ -90,7 +90,7 @@ async fn a_reset_request_responds_alike_for_every_name() {
         assert_eq!(answer.status, first.status, "{name}");
         assert_eq!(answer.text(), first.text(), "{name}");
     }
-    // Nor does it tell that enough messages were sent to somebody.
+    // Nor does it reveal that a user has received the maximum of messages.
     for _ in 0..8 {
         assert_eq!(ask(&api, "alice").await.text(), first.text());
     }

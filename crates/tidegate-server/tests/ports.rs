@@ -1,4 +1,4 @@
-//! Ports for tests: a mailbox, an identity provider that accepts everything, and roles.
+//! Ports for tests: a mailbox, an identity provider that accepts every code, and roles.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use tidegate_oauth::{
 
 use crate::fixture::{Api, eventually};
 
-/// Keeps every message.
+/// Stores every message.
 #[derive(Clone, Default)]
 pub(crate) struct Mailbox(Arc<Mutex<Vec<Email>>>);
 
@@ -21,12 +21,12 @@ impl Mailer for Mailbox {
 }
 
 impl Mailbox {
-    /// How many messages came so far.
+    /// The number of messages so far.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().unwrap().len()
     }
 
-    /// The messages, once there are so many.
+    /// Waits for `count` messages; returns them.
     pub(crate) async fn messages(&self, count: usize) -> Vec<Email> {
         eventually("messages came", || self.len() >= count).await;
         let messages = self.0.lock().unwrap().clone();
@@ -35,10 +35,10 @@ impl Mailbox {
     }
 }
 
-/// A provider where an authorization code is the subject of who signs in.
-pub(crate) struct Elsewhere(Vec<ProviderName>);
+/// A provider whose authorization codes are the subjects of the people who sign in.
+pub(crate) struct TestProviders(Vec<ProviderName>);
 
-impl IdentityProviders for Elsewhere {
+impl IdentityProviders for TestProviders {
     fn names(&self) -> &[ProviderName] {
         &self.0
     }
@@ -70,7 +70,7 @@ impl IdentityProviders for Elsewhere {
     }
 }
 
-/// Roles that are whatever they are asked to be.
+/// Role operations that always succeed.
 struct Roles;
 
 impl RoleAdmin for Roles {
@@ -99,14 +99,14 @@ impl RoleAdmin for Roles {
     }
 }
 
-/// An app that sends messages and believes two providers.
+/// An app with a mailer and two identity providers.
 pub(crate) async fn connected() -> (Api, Mailbox) {
     let mailbox = Mailbox::default();
     let name = |id: &str, label: &str| ProviderName {
         id: id.to_owned(),
         label: label.to_owned(),
     };
-    let providers = Elsewhere(vec![name("one", "One ID"), name("two", "Two ID")]);
+    let providers = TestProviders(vec![name("one", "One ID"), name("two", "Two ID")]);
     let mail = mailbox.clone();
     let api = Api::over("http://127.0.0.1:8080", |builder, directory| {
         let accounts = Accounts::new(directory.clone(), Arc::new(Roles));

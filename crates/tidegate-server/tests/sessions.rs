@@ -1,22 +1,22 @@
-//! `/api/v4/sessions`: who is signed in.
+//! `/api/v4/sessions`: OAuth sessions.
 
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
 async fn signed_in(api: &Api, user: &str) -> Value {
     json!({"access_token": api.token(user).await})
 }
 
-async fn end(api: &Api, token: &Value, ids: &str) -> Answer {
+async fn end(api: &Api, token: &Value, ids: &str) -> TestResponse {
     let bearer = format!("Bearer {}", token["access_token"].as_str().unwrap());
     let path = format!("/api/v4/sessions/{ids}");
     let asked = request(Method::DELETE, &path).header("authorization", bearer);
     api.call(asked.body(String::new()).unwrap()).await
 }
 
-fn ids(list: &Answer) -> Vec<String> {
+fn ids(list: &TestResponse) -> Vec<String> {
     assert_eq!(list.status, 200, "{}", list.text());
     let list = list.json();
     let ids = list.as_array().unwrap().iter();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Method;
 use tidegate_oauth::UserKey;
 
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 use crate::pages::Browser;
 
 const QUARTER: Duration = Duration::from_mins(15);
@@ -19,7 +19,7 @@ async fn link(api: &Api) -> String {
     format!("/console/sign-in?token={}", token.unwrap().expose())
 }
 
-fn assert_refused(answer: &Answer) {
+fn assert_refused(answer: &TestResponse) {
     assert_eq!(answer.status, 400, "{}", answer.text());
     let text = "This link works once, for a short time";
     assert!(answer.text().contains(text), "{}", answer.text());

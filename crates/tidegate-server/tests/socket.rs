@@ -1,4 +1,4 @@
-//! Connections: slow peers, peers that leave, the end of the service.
+//! Connections: slow clients, clients that disconnect, shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::fixture::{Api, PATIENCE, eventually};
 const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_mins(1);
 
-/// Long times everywhere, so that only the one under test can strike.
+/// Long timeouts, except for the one under test.
 fn timeouts(change: impl FnOnce(&mut Timeouts)) -> Limits {
     let mut timeouts = Timeouts {
         handshake: LONG,
@@ -38,7 +38,7 @@ fn post(body: &serde_json::Value) -> String {
     )
 }
 
-/// Reads until the peer closes.
+/// Reads until the server closes the connection.
 pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
@@ -47,7 +47,7 @@ pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads one answer with a `content-length`.
+/// Reads one response with a `content-length`.
 pub(crate) async fn answer(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut buffer = [0; 4096];
@@ -97,7 +97,7 @@ async fn a_head_that_dribbles_is_closed() {
     let mut stream = server.connect().await;
     stream.write_all(HEALTH).await.unwrap();
     answer(&mut stream).await;
-    // The second head never ends: one byte now and then does not help.
+    // The second head never ends: sending a byte now and then does not extend its timeout.
     let started = Instant::now();
     let (mut reader, mut writer) = stream.into_split();
     let dribble = async {
@@ -180,7 +180,7 @@ async fn a_body_that_stops_is_a_408_however_much_came_before() {
     let mut stream = server.connect().await;
     let head = "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-length: 9000000\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
-    // At 16 KiB a second this much would have earned eight minutes.
+    // At 16 KiB per second this much would have extended the deadline by eight minutes.
     stream.write_all(&vec![b' '; 8_000_000]).await.unwrap();
     let sent = Instant::now();
     let text = rest(&mut stream).await;
@@ -199,7 +199,7 @@ async fn a_body_that_comes_fast_enough_may_take_long() {
     let mut stream = server.connect().await;
     let head = "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-length: 1223\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
-    // Twice as fast as it must be, for twice as long as it may be silent.
+    // Twice the lowest rate, for twice as long as it may be silent.
     for _ in 0..10 {
         stream.write_all(&[b' '; 120]).await.unwrap();
         tokio::time::sleep(SHORT / 5).await;
@@ -253,7 +253,7 @@ async fn a_peer_that_leaves_cancels_its_statement() {
         eventually("it is cancelled", || api.executor.cancelled() > cancelled).await;
     }
     let metrics = api.get("/metrics").await;
-    // Two left before an answer, one in the middle of it.
+    // Two disconnected before a response, one during it.
     for line in [
         r#"tidegate_http_requests_total{route="/api/v4/sql",status="4xx"} 2"#,
         r#"tidegate_http_requests_total{route="/api/v4/sql",status="2xx"} 1"#,
@@ -279,7 +279,7 @@ async fn a_peer_that_does_not_read_is_dropped_and_costs_little() {
         api.executor.cancelled() == 1
     })
     .await;
-    // What was sent lies in the buffers of the two sockets.
+    // What was sent is in the buffers of the two sockets.
     assert!(api.executor.sent() < 32 << 20, "{}", api.executor.sent());
 }
 

@@ -125,7 +125,7 @@ async fn csv_and_ndjson_have_their_types() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_requests_are_told_apart() {
+async fn invalid_bodies_get_distinct_errors() {
     let api = Api::start().await;
     for (body, code) in [
         ("{", "INVALID_JSON"),
@@ -261,7 +261,7 @@ async fn large_bodies_and_answers_share_what_memory_there_is() {
         api.sql(&large).await.error(),
         (429, "TOO_MANY_REQUESTS".to_owned())
     );
-    // What was held has come back, and what is streamed holds nothing.
+    // The memory was freed, and a streamed response takes none.
     assert_eq!(
         api.sql(&json!({"q": "select rows 700 1000"})).await.status,
         200

@@ -1,4 +1,4 @@
-//! Answers that leave while the statement runs.
+//! Responses that are sent while the statement runs.
 
 use std::pin::Pin;
 

@@ -14,7 +14,8 @@ use tokio_rustls::client::TlsStream;
 
 use crate::fixture::{Api, PATIENCE, Server};
 
-/// Writes a fresh certificate for `localhost` with its key; returns what a client must trust.
+/// Writes a new certificate for `localhost` and its key; returns the certificate for the client to
+/// trust.
 fn write(folder: &Path) -> CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
@@ -124,7 +125,7 @@ async fn a_broken_file_leaves_the_certificate_in_use() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_told_by_file() {
+async fn an_unusable_certificate_is_reported_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let missing = certificate(folder.path()).unwrap_err();
     assert!(missing.to_string().contains("cert.pem"), "{missing}");
@@ -159,7 +160,7 @@ async fn a_handshake_that_never_begins_is_closed() {
 }
 
 #[tokio::test]
-async fn plain_http_where_https_is_spoken_is_told_so() {
+async fn plain_http_on_an_https_port_gets_an_explanation() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path());
     let api = Api::start().await;

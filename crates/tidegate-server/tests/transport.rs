@@ -1,18 +1,18 @@
-//! HTTPS, here or at a proxy that is trusted, and what is asked for without it.
+//! HTTPS, here or at a trusted proxy, and what requires it.
 
 use http::Method;
 use tidegate_server::Peer;
 
-use crate::fixture::{Answer, Api, password, request};
+use crate::fixture::{Api, TestResponse, password, request};
 
 const TRANSPORT: &str = "strict-transport-security";
 
-/// A service that trusts the proxy beside it.
+/// A service that trusts a proxy on its own machine.
 async fn behind_a_proxy() -> Api {
     Api::with(|builder| builder.trusted_proxies(vec!["127.0.0.1/32".parse().unwrap()])).await
 }
 
-async fn token(api: &Api, headers: &[(&str, &str)]) -> Answer {
+async fn token(api: &Api, headers: &[(&str, &str)]) -> TestResponse {
     let mut request =
         request(Method::POST, "/api/v4/oauth").header("content-type", "application/json");
     for (name, value) in headers {
@@ -23,7 +23,7 @@ async fn token(api: &Api, headers: &[(&str, &str)]) -> Answer {
 }
 
 #[tokio::test]
-async fn https_is_for_good_and_plain_loopback_is_not_told_so() {
+async fn https_sends_hsts_and_plain_loopback_does_not() {
     let mut api = behind_a_proxy().await;
     for (headers, expected) in [
         (&[][..], ""),
@@ -50,7 +50,7 @@ async fn https_is_for_good_and_plain_loopback_is_not_told_so() {
 }
 
 #[tokio::test]
-async fn a_proxy_beside_us_speaks_for_who_is_elsewhere() {
+async fn a_local_proxy_may_forward_remote_clients() {
     let api = behind_a_proxy().await;
     for (headers, status) in [
         (&[][..], 200),

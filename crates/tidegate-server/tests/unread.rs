@@ -1,4 +1,4 @@
-//! Request bodies that a refusal leaves unread (RFC 9112, section 9.6).
+//! Request bodies that are unread when an error response is ready (RFC 9112, section 9.6).
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const REFUSED: [(u16, &str); 4] = [
     ),
 ];
 
-/// Whether an answer says that the connection ends with it.
+/// Whether a response announces the end of the connection.
 fn closes(answer: &str) -> bool {
     answer
         .lines()
@@ -43,7 +43,7 @@ async fn a_small_body_behind_a_refused_head_leaves_the_connection_open() {
         ] {
             let sent = format!("{head}{framing}");
             stream.write_all(sent.as_bytes()).await.unwrap();
-            // The head is judged before the body is there.
+            // The head is handled before the body arrives.
             tokio::time::sleep(Duration::from_millis(20)).await;
             stream.write_all(body.as_bytes()).await.unwrap();
             let said = answer(&mut stream).await;
@@ -59,13 +59,13 @@ async fn a_large_or_missing_body_behind_a_refused_head_ends_the_connection_and_s
     let server = api.listen().await;
     for (status, head) in REFUSED {
         for (framing, body) in [
-            // Too large to be read for nothing.
+            // Too large to be read and discarded.
             ("content-length: 100000\r\n\r\n", "{"),
-            // It does not come in time.
+            // It is sent too slowly.
             ("content-length: 7\r\n\r\n", "{\"q\""),
             // It has no end.
             ("transfer-encoding: chunked\r\n\r\n", "1\r\n{\r\n"),
-            // The client waits for a word before it sends the body.
+            // The client waits for `100 Continue` before it sends the body.
             ("content-length: 7\r\nexpect: 100-continue\r\n\r\n", ""),
         ] {
             let mut stream = server.connect().await;

@@ -47,7 +47,7 @@ impl Socket {
         }
     }
 
-    /// Runs a statement, so that the socket is known to be signed in.
+    /// Runs a statement, which shows that the socket is authenticated.
     async fn works(&mut self) {
         self.say(&json!({"q": "select rows 1 1"})).await;
         let answer = self.hear().await;

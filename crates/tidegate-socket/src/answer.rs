@@ -1,4 +1,4 @@
-//! The texts that a socket sends.
+//! The messages that a socket sends.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
@@ -8,10 +8,10 @@ use tidegate_graphql::Answer;
 use super::handshake::Dialect;
 use super::message::Wrong;
 use super::subscribe::Refusal;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
-/// What goes out for one request: some texts, and whether more will follow.
-pub(super) type Texts = Vec<Bytes>;
+/// The messages for one request.
+pub(super) type Messages = Vec<Bytes>;
 
 /// `{"type":"error",…}`, or `error` with a list of errors in `graphql-transport-ws`.
 pub(super) fn error(dialect: Dialect, id: Option<&str>, code: &str, message: &str) -> Bytes {
@@ -67,8 +67,8 @@ impl Wrong {
     }
 }
 
-/// A failure, with what PostgreSQL said.
-pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &Failure) -> Bytes {
+/// An error response as a message, with PostgreSQL's error.
+pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) -> Bytes {
     let mut more = Map::new();
     let details = failure.details.as_deref();
     if let Some(rejection) = details.and_then(|details| details.rejection.as_ref()) {
@@ -102,15 +102,15 @@ pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     }
 }
 
-/// The answer to a GraphQL operation, which has been collected; nothing follows an error, and
-/// `complete` follows an answer.
-pub(super) fn graphql(dialect: Dialect, id: &str, answer: Answer) -> Texts {
+/// The collected response to a GraphQL operation. `complete` follows a response; nothing follows an
+/// error.
+pub(super) fn graphql(dialect: Dialect, id: &str, answer: Answer) -> Messages {
     let body = answer.body.into_bytes().unwrap_or_default();
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
     put(&mut out, b"{\"id\":", id);
     if answer.executed {
         if dialect == Dialect::Own {
-            // The answer is an object that is not empty: its members follow ours.
+            // The response is an object that is not empty: its members follow ours.
             out.put_slice(b",\"type\":\"next\",");
             out.put_slice(body.get(1..).unwrap_or_default());
         } else {
@@ -141,7 +141,7 @@ pub(super) fn complete(id: &str) -> Bytes {
     format!("{{\"type\":\"complete\",\"id\":{id}}}").into()
 }
 
-/// What a subscription's end is called.
+/// The code, the message and the cursor for the end of a subscription.
 pub(crate) fn ended(ended: &Ended) -> (&'static str, String, Option<Cursor>) {
     match ended {
         Ended::NotAllowed => (
@@ -149,7 +149,7 @@ pub(crate) fn ended(ended: &Ended) -> (&'static str, String, Option<Cursor>) {
             "the role may not read the columns any more".to_owned(),
             None,
         ),
-        Ended::NoTable => ("no_table", "the table is gone".to_owned(), None),
+        Ended::NoTable => ("no_table", "the table was dropped".to_owned(), None),
         Ended::Changed { problem } => ("table_changed", problem.clone(), None),
         Ended::SlowConsumer { cursor } => (
             "slow_consumer",

@@ -14,30 +14,30 @@ use super::subscribe::{resync_reason, write_field_errors};
 use super::table_subscription::RawFrame;
 
 /// An operation or a subscription.
-pub(super) struct Entry {
+pub(super) struct RunningOperation {
     pub tag: u64,
     pub task: AbortHandle,
-    /// Set by the task when it turns out to be a subscription, before anything is delivered.
+    /// Set by the task if it is a subscription, before anything is delivered.
     pub frame: Arc<OnceLock<Framed>>,
     /// Keeps the subscription alive.
     pub subscription: Option<Subscription>,
 }
 
-impl Drop for Entry {
+impl Drop for RunningOperation {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// A subscription's frame and its place among those that a socket may have.
+/// The frame of a subscription, and its slot among those of the socket.
 pub(super) struct Framed {
     pub frame: Frame,
-    pub _place: OwnedSemaphorePermit,
+    pub _slot: OwnedSemaphorePermit,
 }
 
-/// How a subscription's events look.
+/// How the events of a subscription are written.
 pub(super) enum Frame {
-    /// As GraphQL events; what stands before the row.
+    /// GraphQL events.
     GraphQl {
         dialect: Dialect,
         id: Box<str>,
@@ -73,7 +73,8 @@ impl Frame {
                 id,
                 ..
             } => format!("{{\"type\":\"subscribe_ack\",\"id\":{id}}}"),
-            // The protocol has no word for it, but a pong may come at any time with anything.
+            // The protocol has no message for this, but a pong with any payload is allowed at any
+            // time.
             Self::GraphQl { id, .. } => format!(
                 "{{\"type\":\"pong\",\"payload\":{{\"acknowledged\":{id},\"cursor\":\"{cursor}\"}}}}"
             ),
@@ -125,7 +126,7 @@ impl Frame {
         text.into()
     }
 
-    /// An error that ends the subscription.
+    /// The message for an error that ends the subscription.
     pub(super) fn ended(&self, code: &str, message: &str, cursor: Option<Cursor>) -> Bytes {
         let mut more = serde_json::Map::new();
         if let Some(cursor) = cursor {

@@ -1,4 +1,4 @@
-//! Changes of rows as server-sent events (HTML Standard, "Server-sent events").
+//! Change events as server-sent events (HTML Standard, "Server-sent events").
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,29 +19,29 @@ use super::answer;
 use super::subscribe::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_field_errors};
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller};
-use tidegate_http::body::{Body, Content, Interrupted, Source};
+use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 use tidegate_http::call::Call;
-use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::Preferences;
 use tidegate_http::operation::{graphql, sql};
 use tidegate_http::percent;
 
-/// How often a comment is sent, so that no proxy closes an idle connection.
+/// How often a comment is sent, so that proxies do not close an idle connection.
 const COMMENT: Duration = Duration::from_secs(25);
 /// How often the session of the token is checked.
 const CHECK: Duration = Duration::from_millis(2_500);
 
 /// `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.
-pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let Call {
         app, head, subject, ..
     } = call;
-    let asked = Asked::of(head)?;
+    let asked = StreamRequest::of(head)?;
     let (caller, token) = asked.caller(app, head).await?;
     subject.login = caller.login().cloned();
     let (wanted, key) = asked.wanted(app, &caller).await?;
     let login = caller.login().cloned();
-    let login = login.ok_or_else(|| Failure::internal("only users subscribe"))?;
+    let login = login.ok_or_else(|| ApiError::internal("only users subscribe"))?;
     let (sender, receiver) = event_queue(QueueLimits::default());
     let subscribed = wanted.subscribe(app, login, &sender, (0, asked.after(head)));
     let subscription = subscribed.await.map_err(refused)?;
@@ -56,25 +56,25 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failur
         over: false,
         _subscription: subscription,
     };
-    let content = Content::Streamed(Box::pin(Text(Box::pin(unfold(events, next)))));
+    let content = Content::Streamed(Box::pin(TextStream(Box::pin(unfold(events, next)))));
     let mut response = Response::new(Body::from(content));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, NO_STORE);
-    // nginx would keep events back otherwise.
+    // Otherwise nginx would buffer events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// What the address says.
-struct Asked(Vec<(String, String)>);
+/// The parameters in the query.
+struct StreamRequest(Vec<(String, String)>);
 
-impl Asked {
-    fn of(head: &Parts) -> Result<Self, Failure> {
+impl StreamRequest {
+    fn of(head: &Parts) -> Result<Self, ApiError> {
         let pairs = percent::form(head.uri.query().unwrap_or_default());
         pairs
             .map(Self)
-            .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))
+            .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))
     }
 
     fn member(&self, wanted: &str) -> Option<&str> {
@@ -83,17 +83,21 @@ impl Asked {
         found.map(|(_, value)| value.as_str())
     }
 
-    fn needed(&self, name: &str) -> Result<&str, Failure> {
-        let missing = || Failure::input(format!("`{name}` is missing in the address"));
+    fn needed(&self, name: &str) -> Result<&str, ApiError> {
+        let missing = || ApiError::input(format!("`{name}` is missing in the address"));
         self.member(name).ok_or_else(missing)
     }
 
-    /// A browser's `EventSource` can set no header, so the token may stand in the address.
-    async fn caller(&self, app: &App, head: &Parts) -> Result<(Caller, Option<Token>), Failure> {
+    /// A browser's `EventSource` cannot set headers, so the token may be in the URL.
+    async fn caller(
+        &self,
+        app: &App,
+        head: &Parts,
+    ) -> Result<(Caller, Option<StreamToken>), ApiError> {
         let header = authenticate::bearer(&head.headers)?;
         if let Some(token) = header.or_else(|| self.member("token")) {
             let user = authenticate::by_token(app, token)?;
-            let token = Token {
+            let token = StreamToken {
                 text: token.to_owned(),
                 expires: Instant::now() + app.issuer().remaining(&user.claims),
             };
@@ -103,7 +107,8 @@ impl Asked {
         Ok((caller, None))
     }
 
-    /// Where to go on: what the browser has seen last wins over what the page asked for first.
+    /// The cursor to resume after. The last event that the browser has received takes precedence
+    /// over the URL, which the page made earlier.
     fn after(&self, head: &Parts) -> Option<String> {
         let last = head.headers.get("last-event-id");
         let last = last.and_then(|last| last.to_str().ok());
@@ -111,7 +116,7 @@ impl Asked {
         last.or_else(|| self.member("after")).map(str::to_owned)
     }
 
-    async fn wanted(&self, app: &App, caller: &Caller) -> Result<(Wanted, String), Failure> {
+    async fn wanted(&self, app: &App, caller: &Caller) -> Result<(Wanted, String), ApiError> {
         let terms = sql::generated_terms(app, &Preferences::default());
         let api = graphql::api(app, caller, self.needed("schema")?, &terms).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
@@ -122,43 +127,43 @@ impl Asked {
         let prepared = api.prepare(query, name);
         let prepared = prepared.map_err(document)?;
         if !prepared.is_subscription() {
-            return Err(Failure::input("`query` must be a subscription"));
+            return Err(ApiError::input("`query` must be a subscription"));
         }
         let variables: Option<&RawValue> = self
             .member("variables")
             .map(serde_json::from_str)
             .transpose()
-            .map_err(|_| Failure::input("`variables` must be a JSON object"))?;
+            .map_err(|_| ApiError::input("`variables` must be a JSON object"))?;
         let wanted = of_graphql(&api, &prepared, variables).map_err(refused)?;
         let key = json!(&*wanted.key).to_string();
         Ok((wanted, key))
     }
 }
 
-fn refused(refusal: Refusal) -> Failure {
+fn refused(refusal: Refusal) -> ApiError {
     let (code, message) = match refusal {
         Refusal::GraphQl(errors) => {
             let message = errors.into_iter().next().map(|error| error.message);
-            return Failure::input(message.unwrap_or_default());
+            return ApiError::input(message.unwrap_or_default());
         }
         Refusal::Other { code, message } => (code, message),
     };
     match code {
-        "not_allowed" => Failure::insufficient_privileges(message),
+        "not_allowed" => ApiError::insufficient_privileges(message),
         "feed_unavailable" | "database_unavailable" | "subscribe_timeout" => {
-            Failure::new(StatusCode::SERVICE_UNAVAILABLE, "FEED_UNAVAILABLE", message)
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "FEED_UNAVAILABLE", message)
                 .retrying_after(Duration::from_secs(1))
         }
         "capture_not_allowed" => {
-            Failure::new(StatusCode::FORBIDDEN, "CAPTURE_NOT_ALLOWED", message)
+            ApiError::new(StatusCode::FORBIDDEN, "CAPTURE_NOT_ALLOWED", message)
         }
-        "internal_error" => Failure::internal(message),
-        _ => Failure::input(message),
+        "internal_error" => ApiError::internal(message),
+        _ => ApiError::input(message),
     }
 }
 
 /// The token of a stream.
-struct Token {
+struct StreamToken {
     /// Never logged.
     text: String,
     expires: Instant,
@@ -171,13 +176,13 @@ struct Events {
     /// The response key, as JSON.
     key: String,
     /// `None` for anonymous callers.
-    token: Option<Token>,
+    token: Option<StreamToken>,
     check: Interval,
     over: bool,
     _subscription: Subscription,
 }
 
-/// Waits for what is due and writes it.
+/// Waits for the next deliveries and writes them.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;
@@ -211,14 +216,15 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
 }
 
 impl Events {
-    /// Why the token is no longer accepted: its session has ended or its user is gone. Costs no I/O.
-    fn failure(&self) -> Option<Failure> {
+    /// Why the token is no longer valid: its session has ended or its user was dropped. Needs no
+    /// I/O.
+    fn failure(&self) -> Option<ApiError> {
         let token = self.token.as_ref()?;
         authenticate::by_token(&self.app, &token.text).err()
     }
 
-    /// The last text of the stream.
-    fn end(&mut self, failure: &Failure) -> Bytes {
+    /// The last event of the stream.
+    fn end(&mut self, failure: &ApiError) -> Bytes {
         self.over = true;
         let error = failure.code.to_ascii_lowercase();
         let data = json!({"error": error, "message": failure.message});
@@ -238,7 +244,7 @@ impl Events {
             } => {
                 let key = &self.key;
                 out.put_slice(format!("id: {cursor}\ndata: {{\"data\":{{{key}:[").as_bytes());
-                // JSON has no line ends outside of its strings, and ours has none between tokens.
+                // JSON strings contain no line breaks, and our JSON has none between tokens.
                 out.put_slice(&row);
                 out.put_slice(b"]}");
                 write_field_errors(key, field_errors.as_deref(), out);
@@ -261,14 +267,14 @@ impl Events {
     }
 }
 
-/// A stream of texts as the content of an answer.
-struct Text<S>(Pin<Box<S>>);
+/// A stream of texts as the content of a response.
+struct TextStream<S>(Pin<Box<S>>);
 
-impl<S: Stream<Item = Bytes> + Send> Source for Text<S> {
+impl<S: Stream<Item = Bytes> + Send> BodySource for TextStream<S> {
     fn poll_next(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+    ) -> Poll<Option<Result<Bytes, BodyAborted>>> {
         self.0.as_mut().poll_next(cx).map(|next| next.map(Ok))
     }
 }

@@ -6,35 +6,35 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use tidegate_sql::json::{self, JsonKind, Members};
 
-/// What a client says.
+/// A message of a client.
 pub(super) enum Message<'a> {
-    /// The beginning, with a token and a schema perhaps.
+    /// The start, optionally with a token and a schema.
     Init {
         token: Option<String>,
         schema: Option<String>,
     },
-    /// An operation; the id is JSON.
+    /// An operation; `id` is JSON.
     Subscribe {
         id: Box<str>,
         payload: &'a RawValue,
     },
-    /// Its end.
+    /// The end of an operation.
     Complete(Box<str>),
     Ping(Option<&'a RawValue>),
     Pong,
 }
 
-/// Reads a message; the error is the reason to close with 4400.
+/// Parses a message. The error is the reason for closing with 4400.
 pub(super) fn read(text: &str) -> Result<Message<'_>, &'static str> {
-    let document: &RawValue = serde_json::from_str(text).map_err(|_| "the message is no JSON")?;
+    let document: &RawValue = serde_json::from_str(text).map_err(|_| "the message is not JSON")?;
     if JsonKind::of(document.get()) != JsonKind::Object {
-        return Err("the message is no object");
+        return Err("the message is not an object");
     }
-    let members = json::members(document.get()).map_err(|_| "the message is no JSON")?;
+    let members = json::members(document.get()).map_err(|_| "the message is not JSON")?;
     let kind = text_of(&members, "type").ok_or("the message has no type")?;
     let payload = find(&members, "payload");
     if payload.is_some_and(|payload| JsonKind::of(payload.get()) != JsonKind::Object) {
-        return Err("the payload is no object");
+        return Err("the payload is not an object");
     }
     let id = || {
         let id = find(&members, "id").filter(|id| JsonKind::of(id.get()) == JsonKind::String);

@@ -1,4 +1,4 @@
-//! From a request to an open socket (RFC 6455, section 4.2).
+//! The opening handshake (RFC 6455, section 4.2).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,24 +14,24 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use tidegate_http::app::{App, Origins};
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::REQUEST_ID;
 use tidegate_http::{authenticate, percent};
 
 /// The sub-protocol of GraphQL clients.
 const TRANSPORT: &str = "graphql-transport-ws";
 
-/// Where a request leaves its socket for the connection's task.
+/// Passes the WebSocket from the request to the task of its connection.
 #[derive(Clone, Debug, Default)]
 pub struct Handoff(Arc<Mutex<Option<Opening>>>);
 
-/// A socket that opens.
+/// A WebSocket that is being opened.
 pub struct Opening {
-    /// The bytes behind the handshake.
+    /// The connection after the handshake.
     pub(crate) on_upgrade: OnUpgrade,
-    /// Which messages it speaks.
+    /// The protocol of its messages.
     pub(crate) dialect: Dialect,
-    /// What the request said of who asks.
+    /// How the caller authenticated in the request.
     pub(crate) credentials: Credentials,
     /// The id of the request, for the log.
     pub(crate) request_id: String,
@@ -46,29 +46,29 @@ impl fmt::Debug for Opening {
     }
 }
 
-/// Which messages a socket speaks.
+/// The protocol of a socket's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// The service's own.
+    /// Tidegate's own.
     Own,
-    /// `graphql-transport-ws`; the schema in the address, if there is one, is kept beside.
+    /// `graphql-transport-ws`. A schema in the URL is the default.
     Transport,
-    /// None of those that the client offered.
+    /// The client offered only protocols that are not supported.
     Unknown,
 }
 
-/// What a request said of who asks.
+/// How the caller authenticated in the request.
 pub(crate) struct Credentials {
-    /// The token, or why what stood in its place is none.
-    pub token: Option<Result<String, Failure>>,
-    /// The database whose default user strangers are.
+    /// The token, or why it is malformed.
+    pub token: Option<Result<String, ApiError>>,
+    /// The database whose default user anonymous callers run as.
     pub database: Option<String>,
-    /// The schema of the address.
+    /// The schema in the URL.
     pub schema: Option<String>,
 }
 
 impl Handoff {
-    /// Takes the socket out, if the connection became one.
+    /// The WebSocket, if the connection has become one.
     pub fn take(&self) -> Option<Opening> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -78,31 +78,32 @@ impl Handoff {
     }
 }
 
-/// Whether a request asks for a WebSocket.
+/// Whether a request is a handshake.
 pub fn is_handshake(headers: &HeaderMap) -> bool {
     has_word(headers, &CONNECTION, "upgrade") && has_word(headers, &UPGRADE, "websocket")
 }
 
-/// Answers the handshake; who asks is found out on the socket, where a browser can read the answer.
+/// Accepts the handshake. The caller is authenticated afterwards on the socket, because a browser
+/// cannot read the response to a failed handshake.
 ///
 /// # Errors
 ///
-/// 426 for a request that is no handshake, 400 for one that is wrong, 403 for a page of an origin
-/// that may not call.
-pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response<Body>, Failure> {
+/// 426 for another request, 400 for an invalid handshake, 403 for a page of an origin that is not
+/// allowed.
+pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response<Body>, ApiError> {
     let parts = (
         head.extensions.get::<Handoff>(),
         head.extensions.get::<OnUpgrade>(),
     );
     let (Some(handoff), Some(on_upgrade), true) = (parts.0, parts.1, is_handshake(&head.headers))
     else {
-        return Err(Failure::upgrade_required());
+        return Err(ApiError::upgrade_required());
     };
     let accept = accept_key(&head.headers)?;
     check_origin(app, &head.headers)?;
     let (dialect, protocol) = dialect(&head.headers);
     if schema.is_some() && dialect == Dialect::Own {
-        return Err(Failure::input(
+        return Err(ApiError::input(
             "this address serves the sub-protocol graphql-transport-ws",
         ));
     }
@@ -125,33 +126,33 @@ pub fn upgrade(app: &App, head: &Parts, schema: Option<&str>) -> Result<Response
     Ok(response)
 }
 
-fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Failure> {
+fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
     if headers
         .get(SEC_WEBSOCKET_VERSION)
         .map(HeaderValue::as_bytes)
         != Some(b"13")
     {
-        return Err(Failure::upgrade_required());
+        return Err(ApiError::upgrade_required());
     }
     let key = headers.get(SEC_WEBSOCKET_KEY);
     let key = key
         .filter(|key| key.len() == 24)
-        .ok_or_else(|| Failure::input("`Sec-WebSocket-Key` must be 16 random bytes in base64"))?;
-    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(Failure::internal)
+        .ok_or_else(|| ApiError::input("`Sec-WebSocket-Key` must be 16 random bytes in base64"))?;
+    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(ApiError::internal)
 }
 
-/// Browsers let every page open a socket, so that it is for the server to look.
-fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
+/// Browsers let any page open a WebSocket, so the server must check the origin.
+fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     match (app.origins(), headers.get(ORIGIN)) {
         (Origins::Listed(list), Some(origin)) if !list.contains(origin) => Err(
-            Failure::insufficient_privileges("pages of this origin may not call"),
+            ApiError::insufficient_privileges("pages of this origin may not call"),
         ),
         _ => Ok(()),
     }
 }
 
-/// The dialect and the protocol to name. A client that offers only others is told so by a close
-/// code, which it can read, and not by a refused handshake.
+/// The protocol, and its name for the response. A client that offers only others gets a close code,
+/// which it can read, instead of a failed handshake.
 fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
     if has_word(headers, &SEC_WEBSOCKET_PROTOCOL, TRANSPORT) {
         let protocol = HeaderValue::from_static(TRANSPORT);
@@ -165,9 +166,9 @@ fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
     (dialect, None)
 }
 
-fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, Failure> {
+fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, ApiError> {
     let pairs = percent::form(head.uri.query().unwrap_or_default())
-        .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))?;
+        .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))?;
     let member = |wanted: &str| {
         let found = pairs
             .iter()
@@ -186,7 +187,7 @@ fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, Failur
     })
 }
 
-/// Whether a word stands in a header's list, in any letter case.
+/// Whether a header's list has a word, in any letter case.
 fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).iter();
     lines

@@ -1,22 +1,22 @@
-//! Who asks on a socket, and for how long.
+//! The identity of a socket's caller, and how long it is valid.
 
 use std::time::Duration;
 
 use super::handshake::Credentials;
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller};
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
-/// Who asks, once that is known.
-pub(super) struct Identity {
+/// The identity of the caller.
+pub(super) struct CallerIdentity {
     pub caller: Caller,
-    /// Kept to look at it again: its session may end before it expires. Never logged.
+    /// Kept to check it again, because its session may end before it expires. Never logged.
     token: Option<String>,
 }
 
-impl Identity {
-    /// Who shows this token, and how long it is good.
-    pub(super) fn by_token(app: &App, token: &str) -> Result<(Self, Duration), Failure> {
+impl CallerIdentity {
+    /// The identity of a token, and its remaining lifetime.
+    pub(super) fn by_token(app: &App, token: &str) -> Result<(Self, Duration), ApiError> {
         let user = authenticate::by_token(app, token)?;
         let left = app.issuer().remaining(&user.claims);
         let identity = Self {
@@ -26,8 +26,8 @@ impl Identity {
         Ok((identity, left))
     }
 
-    /// Who shows none.
-    pub(super) async fn anonymous(app: &App, credentials: &Credentials) -> Result<Self, Failure> {
+    /// The identity of a caller without a token.
+    pub(super) async fn anonymous(app: &App, credentials: &Credentials) -> Result<Self, ApiError> {
         let database = credentials.database.as_deref();
         Ok(Self {
             caller: authenticate::anonymous(app, database).await?,
@@ -44,8 +44,8 @@ impl Identity {
         role(self) == role(other)
     }
 
-    /// Looks at the token again. Costs no I/O.
-    pub(super) fn check(&self, app: &App) -> Result<(), Failure> {
+    /// Checks the token again. Needs no I/O.
+    pub(super) fn check(&self, app: &App) -> Result<(), ApiError> {
         match &self.token {
             Some(token) => authenticate::by_token(app, token).map(|_| ()),
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Messages of the service's own dialect.
+//! Messages of Tidegate's own protocol.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use tidegate_sql::json::{self, JsonKind, Members};
 /// An id as the client wrote it: a JSON string or number.
 pub(super) type Id = Box<str>;
 
-/// What a client says.
+/// A message of a client.
 pub(super) enum Message<'a> {
     /// A token.
     Auth(Cow<'a, str>),
@@ -28,7 +28,7 @@ pub(super) enum Message<'a> {
     Sql(Option<Id>),
 }
 
-/// What is wrong with a message, and whose it is.
+/// What is wrong with a message, and its id.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub id: Option<Id>,
@@ -37,12 +37,12 @@ pub(super) struct Wrong {
 }
 
 /// The members of a message.
-pub(super) struct Fields<'a> {
+pub(super) struct MessageFields<'a> {
     pub members: Members<'a>,
     pub id: Option<Id>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MessageFields<'a> {
     pub(super) fn wrong(&self, code: &'static str, message: impl Into<String>) -> Wrong {
         Wrong {
             id: self.id.clone(),
@@ -51,14 +51,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A member that is there and not null.
+    /// A member that is not null.
     pub(super) fn find(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.members.iter().find(|(known, _)| *known == name);
         let value = found.map(|(_, value)| *value)?;
         (JsonKind::of(value.get()) != JsonKind::Null).then_some(value)
     }
 
-    /// A member that must be a string when it is there.
+    /// A member that must be a string if it is given.
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Wrong> {
         let Some(value) = self.find(name) else {
             return Ok(None);
@@ -86,8 +86,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads a message's members.
-pub(super) fn fields(text: &str) -> Result<Fields<'_>, Wrong> {
+/// Splits a message into its members.
+pub(super) fn fields(text: &str) -> Result<MessageFields<'_>, Wrong> {
     let wrong = |code, message| Wrong {
         id: None,
         code,
@@ -112,13 +112,13 @@ pub(super) fn fields(text: &str) -> Result<Fields<'_>, Wrong> {
         .map(|(_, value)| value.get())
         .filter(|id| matches!(JsonKind::of(id), JsonKind::String | JsonKind::Number))
         .map(Box::from);
-    Ok(Fields { members, id })
+    Ok(MessageFields { members, id })
 }
 
-/// Reads a message.
+/// Parses a message.
 pub(super) fn read<'a>(
     text: &'a str,
-    fields: &mut Option<Fields<'a>>,
+    fields: &mut Option<MessageFields<'a>>,
 ) -> Result<Message<'a>, Wrong> {
     if JsonKind::of(text.trim_start()) == JsonKind::Array {
         return Ok(Message::Rpc);

@@ -1,4 +1,4 @@
-//! What a message asks for, done beside the session by the library calls that HTTP uses.
+//! Runs the operation of a message in a task of its own, with the same functions as over HTTP.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use tidegate_feed::{EventSender, Subscription};
 use tidegate_graphql::{Answer, Request};
 use tokio::sync::Semaphore;
 
-use super::answer::{self, Texts};
+use super::answer::{self, Messages};
 use super::entry::{Frame, Framed};
 use super::handshake::Dialect;
 use super::message::{self, Id};
@@ -16,58 +16,58 @@ use super::table_subscription;
 use tidegate_http::app::App;
 use tidegate_http::authenticate::Caller;
 use tidegate_http::body::Content;
-use tidegate_http::error::Failure;
-use tidegate_http::memory::Share;
+use tidegate_http::error::ApiError;
+use tidegate_http::memory::Reservation;
 use tidegate_http::negotiate::Preferences;
 use tidegate_http::operation::{Pieces, graphql, rpc, sql};
 use tidegate_http::report::{Context, Errors, Protocol};
 
-/// What came of it.
+/// The result of an operation.
 #[derive(Default)]
-pub(super) struct Done {
-    /// Under which id it ran.
+pub(super) struct OperationResult {
+    /// The id under which it ran.
     pub id: Option<(Id, u64)>,
-    pub texts: Texts,
-    /// Pays for large texts until they are written.
-    pub share: Option<Share>,
+    pub texts: Messages,
+    /// The reservation for large messages until they are written.
+    pub share: Option<Reservation>,
     pub subscription: Option<Subscription>,
 }
 
-/// What operations work with.
-pub(super) struct Work {
+/// What operations need.
+pub(super) struct OperationContext {
     pub app: App,
     pub caller: Caller,
     pub dialect: Dialect,
     pub request_id: Arc<str>,
 }
 
-/// The way into the connection's queue.
+/// The sending end of the connection's event queue.
 pub(super) struct Channel {
     pub events: EventSender,
     pub tag: u64,
     pub frame: Arc<OnceLock<Framed>>,
-    pub places: Arc<Semaphore>,
+    pub slots: Arc<Semaphore>,
     pub after: Option<String>,
 }
 
-impl Work {
+impl OperationContext {
     /// A statement.
-    pub(super) async fn sql(self, id: Option<Id>, text: String) -> Done {
+    pub(super) async fn sql(self, id: Option<Id>, text: String) -> OperationResult {
         let answered = sql::message(&self.app, &self.caller, text.as_bytes()).await;
         let (text, share) = match answered {
             Ok(content) => content.into_bytes(),
             Err(failure) => (self.failed(id.as_deref(), &failure), None),
         };
-        Done {
+        OperationResult {
             texts: vec![text],
             share,
-            ..Done::default()
+            ..OperationResult::default()
         }
     }
 
     /// Calls of methods.
-    pub(super) async fn rpc(self, text: String) -> Done {
-        let mut done = Done::default();
+    pub(super) async fn rpc(self, text: String) -> OperationResult {
+        let mut done = OperationResult::default();
         let payload = match rpc::payload(&self.app, text.as_bytes()) {
             Ok(payload) => payload,
             Err(reply) => {
@@ -94,31 +94,37 @@ impl Work {
     }
 
     /// A GraphQL operation of any kind.
-    pub(super) async fn graphql(self, id: Id, schema: String, text: String, to: Channel) -> Done {
+    pub(super) async fn graphql(
+        self,
+        id: Id,
+        schema: String,
+        text: String,
+        to: Channel,
+    ) -> OperationResult {
         let key = (id.clone(), to.tag);
         let outcome = match self.operate(&id, &schema, &text, to).await {
             Ok(outcome) => outcome,
-            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)], None),
+            Err(failure) => GraphQlResult::Messages(vec![self.failed(Some(&id), &failure)], None),
         };
         self.done(key, outcome)
     }
 
     /// A subscription to the rows of a table.
-    pub(super) async fn raw(self, id: Id, text: String, to: Channel) -> Done {
+    pub(super) async fn raw(self, id: Id, text: String, to: Channel) -> OperationResult {
         let key = (id.clone(), to.tag);
         let outcome = match self.follow(&text, to).await {
             Ok(outcome) => outcome,
-            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)], None),
+            Err(failure) => GraphQlResult::Messages(vec![self.failed(Some(&id), &failure)], None),
         };
         self.done(key, outcome)
     }
 
-    fn done(&self, key: (Id, u64), outcome: Outcome) -> Done {
-        let mut done = Done::default();
+    fn done(&self, key: (Id, u64), outcome: GraphQlResult) -> OperationResult {
+        let mut done = OperationResult::default();
         match outcome {
-            Outcome::Texts(texts, share) => (done.texts, done.share) = (texts, share),
-            Outcome::Live(subscription) => done.subscription = Some(subscription),
-            Outcome::Refused(refusal) => {
+            GraphQlResult::Messages(texts, share) => (done.texts, done.share) = (texts, share),
+            GraphQlResult::Live(subscription) => done.subscription = Some(subscription),
+            GraphQlResult::Refused(refusal) => {
                 self.report(refusal.errors());
                 done.texts = vec![answer::refusal(self.dialect, &key.0, &refusal)];
             }
@@ -133,7 +139,7 @@ impl Work {
         schema: &str,
         text: &str,
         to: Channel,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<GraphQlResult, ApiError> {
         let request = match Request::parse(text) {
             Ok(request) => request,
             Err(error) => return Ok(self.refused(id, &[error])),
@@ -142,7 +148,7 @@ impl Work {
         let api = graphql::api(&self.app, &self.caller, schema, &terms).await?;
         let name = request.operation_name.as_deref();
         if self.app.feed().is_none() && api.means_subscription(&request.query, name) {
-            return Ok(Outcome::Refused(no_feed()));
+            return Ok(GraphQlResult::Refused(no_feed()));
         }
         let prepared = match api.prepare(&request.query, name) {
             Ok(prepared) => prepared,
@@ -156,29 +162,30 @@ impl Work {
                 &prepared,
                 request.variables,
             );
-            // A message is one frame, so that its bytes must all be there.
+            // A WebSocket message is one frame, so all of its bytes must be there.
             let answer = Box::pin(run).await?;
             let answer = answer.collect(self.app.limits().response).await;
             self.report(Errors::of_graphql(&answer.errors));
             let texts = answer::graphql(self.dialect, id, answer);
-            // What was done cannot be undone, so it is told even where nothing is left to pay.
+            // The operation cannot be undone, so its response is sent even if the memory budget is
+            // used up.
             let mut share = self.app.memory().share(self.caller.holder());
             let size = texts.iter().map(|text| text.len() as u64).sum();
             let pays = size >= graphql::LARGE && share.take(size).is_ok();
             let share = pays.then_some(share);
-            return Ok(Outcome::Texts(texts, share));
+            return Ok(GraphQlResult::Messages(texts, share));
         }
         match of_graphql(&api, &prepared, request.variables) {
             Ok(wanted) => {
                 let frame = Frame::graphql(self.dialect, id, &wanted.key);
                 Ok(self.subscribe(wanted, frame, to).await)
             }
-            Err(refusal) => Ok(Outcome::Refused(refusal)),
+            Err(refusal) => Ok(GraphQlResult::Refused(refusal)),
         }
     }
 
-    async fn follow(&self, text: &str, to: Channel) -> Result<Outcome, Failure> {
-        let invalid = |wrong: message::Wrong| Failure::input(wrong.message);
+    async fn follow(&self, text: &str, to: Channel) -> Result<GraphQlResult, ApiError> {
+        let invalid = |wrong: message::Wrong| ApiError::input(wrong.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.needed("schema").map_err(invalid)?;
         let terms = sql::generated_terms(&self.app, &Preferences::default());
@@ -188,24 +195,24 @@ impl Work {
         Ok(
             match table_subscription::wanted(&fields, &schema, database) {
                 Ok((wanted, frame)) => self.subscribe(wanted, Frame::Raw(frame), to).await,
-                Err(refusal) => Outcome::Refused(refusal),
+                Err(refusal) => GraphQlResult::Refused(refusal),
             },
         )
     }
 
-    async fn subscribe(&self, wanted: Wanted, frame: Frame, to: Channel) -> Outcome {
-        let Ok(place) = to.places.try_acquire_owned() else {
-            return Outcome::Refused(Refusal::new(
+    async fn subscribe(&self, wanted: Wanted, frame: Frame, to: Channel) -> GraphQlResult {
+        let Ok(place) = to.slots.try_acquire_owned() else {
+            return GraphQlResult::Refused(Refusal::new(
                 "too_many_subscriptions",
                 "a socket has at most 100 subscriptions",
             ));
         };
         let Some(login) = self.caller.login().cloned() else {
-            return Outcome::Refused(Refusal::new("not_allowed", "only users subscribe"));
+            return GraphQlResult::Refused(Refusal::new("not_allowed", "only users subscribe"));
         };
         let framed = Framed {
             frame,
-            _place: place,
+            _slot: place,
         };
         // Only this task sets it, and only once.
         let _ = to.frame.set(framed);
@@ -213,18 +220,18 @@ impl Work {
             .subscribe(&self.app, login, &to.events, (to.tag, to.after))
             .await;
         match subscribed {
-            Ok(subscription) => Outcome::Live(subscription),
-            Err(refusal) => Outcome::Refused(refusal),
+            Ok(subscription) => GraphQlResult::Live(subscription),
+            Err(refusal) => GraphQlResult::Refused(refusal),
         }
     }
 
-    fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> Outcome {
+    fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> GraphQlResult {
         let answer = Answer::refused(errors);
         self.report(Errors::of_graphql(&answer.errors));
-        Outcome::Texts(answer::graphql(self.dialect, id, answer), None)
+        GraphQlResult::Messages(answer::graphql(self.dialect, id, answer), None)
     }
 
-    fn failed(&self, id: Option<&str>, failure: &Failure) -> Bytes {
+    fn failed(&self, id: Option<&str>, failure: &ApiError) -> Bytes {
         failure.log(&self.context());
         self.report(Some(Errors::of_failure(Protocol::WebSocket, failure)));
         answer::failure(self.dialect, id, failure)
@@ -242,7 +249,7 @@ impl Work {
     }
 }
 
-/// Where an error of a socket happened, for the log.
+/// The context of an error on a socket, for the log.
 pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> Context<'a> {
     let login = caller.and_then(Caller::login);
     Context {
@@ -253,8 +260,8 @@ pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> Co
     }
 }
 
-enum Outcome {
-    Texts(Texts, Option<Share>),
+enum GraphQlResult {
+    Messages(Messages, Option<Reservation>),
     Live(Subscription),
     Refused(Refusal),
 }

@@ -1,4 +1,4 @@
-//! One socket from its first message to its end: a loop over a closed set of happenings.
+//! A WebSocket from its first message to its end.
 
 mod receive;
 mod send;
@@ -23,44 +23,45 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::answer;
-use super::entry::Entry;
+use super::entry::RunningOperation;
 use super::handshake::{Credentials, Dialect, Opening};
-use super::identity::Identity;
+use super::identity::CallerIdentity;
 use super::message::Id;
-use super::operation::{self, Done};
+use super::operation::{self, OperationResult};
 use tidegate_http::app::App;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, Errors, Protocol};
 
-/// The largest message that is taken.
-const MESSAGE: usize = 256 * 1024;
-/// An idle socket must stay small; the library's own buffers would take a quarter of a megabyte.
-const BUFFER: usize = 2 * 1024;
-/// How often it is looked whether the caller's session has ended meanwhile.
-const LOOK: Duration = Duration::from_millis(2_500);
-/// A ping goes with every so many looks: every 25 s.
-const PING: u8 = 10;
+/// The largest message that is accepted.
+const MAX_MESSAGE_SIZE: usize = 256 * 1024;
+/// An idle socket must use little memory; the library's default buffers take a quarter of a
+/// megabyte.
+const BUFFER_SIZE: usize = 2 * 1024;
+/// How often the task checks whether the caller's session has ended.
+const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
+/// A ping is sent at every tenth check, which is every 25 s.
+const CHECKS_PER_PING: u8 = 10;
 /// How long the first message of a socket without a token may take.
-const FIRST: Duration = Duration::from_secs(10);
-const SUBSCRIPTIONS: usize = 100;
-/// Operations at once; then nothing is read until one of them has ended.
-const OPERATIONS: usize = 100;
-/// How long the peer may take to answer a close.
-const GOODBYE: Duration = Duration::from_secs(2);
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_SUBSCRIPTIONS: usize = 100;
+/// The number of concurrent operations. Beyond it, nothing is read until one has ended.
+const MAX_OPERATIONS: usize = 100;
+/// How long the client may take to answer a close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What happens to a socket.
 enum SessionEvent {
-    /// The peer has said something, or has gone.
-    Heard(Option<Result<Message, Error>>),
+    /// A message, or the end of the connection.
+    Received(Option<Result<Message, Error>>),
     /// An operation has ended.
-    Done(Result<Done, JoinError>),
-    /// Events are due.
-    Due(Option<Vec<Delivery>>),
-    /// It is time for a look.
+    Done(Result<OperationResult, JoinError>),
+    /// Deliveries of subscriptions.
+    Deliver(Option<Vec<Delivery>>),
+    /// The time of the next check.
     Tick,
-    /// The first message has not come, or the token has expired.
+    /// The first message did not arrive, or the token has expired.
     Deadline,
-    /// The service stops.
+    /// The node shuts down.
     Drain,
 }
 
@@ -68,8 +69,8 @@ enum SessionEvent {
 pub(super) struct End {
     code: u16,
     reason: Cow<'static, str>,
-    /// Whether the peer took nothing for too long.
-    stuck: bool,
+    /// Whether the client has read nothing for too long.
+    stalled: bool,
 }
 
 impl End {
@@ -78,19 +79,19 @@ impl End {
         Self {
             code,
             reason,
-            stuck: false,
+            stalled: false,
         }
     }
 
-    /// The peer takes nothing.
-    fn stuck() -> Self {
+    /// The client does not read.
+    fn stalled() -> Self {
         Self {
-            stuck: true,
+            stalled: true,
             ..Self::new(1013, "slow_consumer")
         }
     }
 
-    /// The peer has gone; nobody reads a close.
+    /// The client has disconnected, so a close message is useless.
     fn gone() -> Self {
         Self::new(0, "")
     }
@@ -105,49 +106,49 @@ struct Session {
     dialect: Dialect,
     credentials: Credentials,
     request_id: Arc<str>,
-    identity: Option<Identity>,
+    identity: Option<CallerIdentity>,
     /// When the token expires.
     expires: Option<Instant>,
-    /// When the socket ends unless something happens before.
+    /// When the socket is closed unless a message arrives before.
     deadline: Option<Instant>,
-    /// Whether `connection_init` has come.
+    /// Whether `connection_init` was received.
     initialised: bool,
-    look: Interval,
-    /// Since the last ping.
-    looks: u8,
+    check_timer: Interval,
+    /// The number of checks since the last ping.
+    checks: u8,
     unanswered: u8,
     stopped: watch::Receiver<bool>,
     draining: bool,
-    operations: JoinSet<Done>,
-    entries: HashMap<Id, Entry>,
+    operations: JoinSet<OperationResult>,
+    operations_by_id: HashMap<Id, RunningOperation>,
     /// The ids of entries by their tags.
     tags: HashMap<u64, Id>,
     last_tag: u64,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     event_sender: EventSender,
     events: EventReceiver,
-    /// The place of the last event that was written.
+    /// The cursor of the last event that was written.
     sent: Option<Cursor>,
-    /// What could not be written any more.
+    /// Deliveries that could not be written.
     unsent: Vec<Delivery>,
 }
 
 /// Serves a socket until it ends.
 pub async fn run(app: App, opening: Opening, stopped: watch::Receiver<bool>) {
-    // The handshake has been answered, or the peer has gone before that.
+    // The handshake was completed, or the client disconnected before.
     let Ok(upgraded) = opening.on_upgrade.await else {
         return;
     };
     let config = WebSocketConfig::default()
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER)
-        .max_message_size(Some(MESSAGE))
-        .max_frame_size(Some(MESSAGE));
+        .read_buffer_size(BUFFER_SIZE)
+        .write_buffer_size(BUFFER_SIZE)
+        .max_message_size(Some(MAX_MESSAGE_SIZE))
+        .max_frame_size(Some(MAX_MESSAGE_SIZE));
     let io = TokioIo::new(upgraded);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let (event_sender, events) = event_queue(QueueLimits::default());
-    let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut check_timer = tokio::time::interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
+    check_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let session = Session {
         socket,
         dialect: opening.dialect,
@@ -157,16 +158,16 @@ pub async fn run(app: App, opening: Opening, stopped: watch::Receiver<bool>) {
         expires: None,
         deadline: None,
         initialised: false,
-        look,
-        looks: 0,
+        check_timer,
+        checks: 0,
         unanswered: 0,
         stopped,
         draining: false,
         operations: JoinSet::new(),
-        entries: HashMap::new(),
+        operations_by_id: HashMap::new(),
         tags: HashMap::new(),
         last_tag: 0,
-        places: Arc::new(Semaphore::new(SUBSCRIPTIONS)),
+        slots: Arc::new(Semaphore::new(MAX_SUBSCRIPTIONS)),
         event_sender,
         events,
         sent: None,
@@ -178,12 +179,12 @@ pub async fn run(app: App, opening: Opening, stopped: watch::Receiver<bool>) {
 
 impl Session {
     async fn serve(mut self) {
-        let _counted = Counted::new(&self.app);
+        let _counted = SocketGauge::new(&self.app);
         let end = match self.begin().await {
             Ok(()) => self.listen().await,
             Err(end) => end,
         };
-        self.say_goodbye(end).await;
+        self.end(end).await;
     }
 
     async fn begin(&mut self) -> Flow {
@@ -198,7 +199,7 @@ impl Session {
             None => {}
         }
         if self.identity.is_none() || self.dialect == Dialect::Transport {
-            self.deadline = Some(Instant::now() + FIRST);
+            self.deadline = Some(Instant::now() + FIRST_MESSAGE_TIMEOUT);
         }
         Ok(())
     }
@@ -207,9 +208,9 @@ impl Session {
         loop {
             let event = self.next().await;
             let flow = match event {
-                SessionEvent::Heard(heard) => self.heard(heard).await,
+                SessionEvent::Received(received) => self.received(received).await,
                 SessionEvent::Done(done) => self.done(done).await,
-                SessionEvent::Due(due) => self.due(due).await,
+                SessionEvent::Deliver(due) => self.due(due).await,
                 SessionEvent::Tick => self.tick().await,
                 SessionEvent::Deadline => Err(self.expired().await),
                 SessionEvent::Drain => {
@@ -227,22 +228,22 @@ impl Session {
     }
 
     async fn next(&mut self) -> SessionEvent {
-        let reads = !self.draining && self.operations.len() < OPERATIONS;
+        let reads = !self.draining && self.operations.len() < MAX_OPERATIONS;
         let deadline = self.deadline;
         tokio::select! {
-            heard = self.socket.next(), if reads => SessionEvent::Heard(heard),
+            received = self.socket.next(), if reads => SessionEvent::Received(received),
             Some(done) = self.operations.join_next() => SessionEvent::Done(done),
-            due = self.events.next() => SessionEvent::Due(due),
-            _ = self.look.tick() => SessionEvent::Tick,
+            due = self.events.next() => SessionEvent::Deliver(due),
+            _ = self.check_timer.tick() => SessionEvent::Tick,
             () = wait(deadline), if deadline.is_some() => SessionEvent::Deadline,
             _ = self.stopped.changed(), if !self.draining => SessionEvent::Drain,
         }
     }
 
-    async fn heard(&mut self, heard: Option<Result<Message, Error>>) -> Flow {
+    async fn received(&mut self, received: Option<Result<Message, Error>>) -> Flow {
         self.unanswered = 0;
-        match heard {
-            Some(Ok(Message::Text(text))) => self.hear(&text).await,
+        match received {
+            Some(Ok(Message::Text(text))) => self.receive_text(&text).await,
             Some(Ok(Message::Binary(_))) => {
                 self.report("invalid_message");
                 let text = "binary messages are not supported";
@@ -255,7 +256,7 @@ impl Session {
             Some(Ok(_)) => Ok(()),
             Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => {
                 self.report("message_too_large");
-                let message = format!("a message has at most {MESSAGE} bytes");
+                let message = format!("a message has at most {MAX_MESSAGE_SIZE} bytes");
                 if self.dialect == Dialect::Own {
                     let text = answer::error(self.dialect, None, "message_too_large", &message);
                     self.send(text).await?;
@@ -274,16 +275,16 @@ impl Session {
         {
             return Err(self.unauthorized(&failure).await);
         }
-        self.looks += 1;
-        if self.looks < PING {
+        self.checks += 1;
+        if self.checks < CHECKS_PER_PING {
             return Ok(());
         }
-        self.looks = 0;
+        self.checks = 0;
         if self.unanswered >= 2 {
             return Err(End::gone());
         }
-        // What is not read cannot be answered.
-        if self.operations.len() < OPERATIONS {
+        // Messages wait unread while there are too many operations.
+        if self.operations.len() < MAX_OPERATIONS {
             self.unanswered += 1;
         }
         self.write(Message::Ping(Bytes::new())).await
@@ -296,7 +297,7 @@ impl Session {
             }
             _ if self.identity.is_none() => {
                 let text = "no message within 10 seconds";
-                self.unauthorized(&Failure::missing_token(text)).await
+                self.unauthorized(&ApiError::missing_token(text)).await
             }
             _ => {
                 if self.dialect == Dialect::Own {
@@ -309,18 +310,18 @@ impl Session {
         }
     }
 
-    /// A token that is good makes or renews who asks.
+    /// Validates a token, and sets or renews the identity.
     async fn authenticate(&mut self, token: &str) -> Result<Duration, End> {
-        let (identity, left) = match Identity::by_token(&self.app, token) {
+        let (identity, left) = match CallerIdentity::by_token(&self.app, token) {
             Ok(known) => known,
             Err(failure) => return Err(self.unauthorized(&failure).await),
         };
         if let Some(known) = &self.identity
             && !known.is_same(&identity)
-            && !self.entries.is_empty()
+            && !self.operations_by_id.is_empty()
         {
             let text = "the token is another user's, and subscriptions or operations run";
-            return Err(self.unauthorized(&Failure::invalid_token(text)).await);
+            return Err(self.unauthorized(&ApiError::invalid_token(text)).await);
         }
         self.identity = Some(identity);
         self.expires = Some(Instant::now() + left);
@@ -329,7 +330,7 @@ impl Session {
     }
 
     async fn anonymous(&mut self) -> Flow {
-        match Identity::anonymous(&self.app, &self.credentials).await {
+        match CallerIdentity::anonymous(&self.app, &self.credentials).await {
             Ok(identity) => {
                 self.identity = Some(identity);
                 (self.expires, self.deadline) = (None, None);
@@ -351,8 +352,8 @@ impl Session {
         errors.log(&self.context());
     }
 
-    /// Tells why the caller is not accepted.
-    async fn unauthorized(&mut self, failure: &Failure) -> End {
+    /// Sends why authentication failed.
+    async fn unauthorized(&mut self, failure: &ApiError) -> End {
         let errors = Errors::of_failure(Protocol::WebSocket, failure);
         self.app.metrics().errors(&errors);
         errors.log(&self.context());
@@ -375,17 +376,17 @@ async fn wait(deadline: Option<Instant>) {
     }
 }
 
-/// A socket in the gauge.
-struct Counted(App);
+/// A socket in the gauge of open sockets.
+struct SocketGauge(App);
 
-impl Counted {
+impl SocketGauge {
     fn new(app: &App) -> Self {
         app.metrics().socket(1);
         Self(app.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for SocketGauge {
     fn drop(&mut self) {
         self.0.metrics().socket(-1);
     }

@@ -1,4 +1,4 @@
-//! From what a client asks for to a subscription of the feed.
+//! Turns the request of a client into a subscription of the feed.
 
 use std::sync::Arc;
 
@@ -18,26 +18,26 @@ use tidegate_plan::{EventField, Segment};
 use tidegate_sql::Login;
 
 use tidegate_http::app::App;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
 
-/// What somebody wants to be told of.
+/// A requested subscription.
 pub(crate) struct Wanted {
-    /// The name under which rows are shown.
+    /// The key of rows in messages.
     pub key: Arc<str>,
-    /// The table's number in `pg_class`.
+    /// The table's OID.
     pub relation: u32,
     pub operations: Operations,
     pub selection: Selection,
     pub predicate: Option<Predicate>,
 }
 
-/// Why there is no subscription.
+/// Why a subscription was refused.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The document is wrong.
+    /// The document is invalid.
     GraphQl(Vec<Error>),
-    /// Anything else.
+    /// Any other reason.
     Other { code: &'static str, message: String },
 }
 
@@ -47,7 +47,7 @@ impl Refusal {
         Self::Other { code, message }
     }
 
-    /// What the log and the metrics learn.
+    /// The errors for the log and the metrics.
     pub(super) fn errors(&self) -> Option<Errors> {
         match self {
             Self::GraphQl(errors) => Errors::of_graphql(&ErrorSummary::of(errors)),
@@ -56,7 +56,7 @@ impl Refusal {
     }
 }
 
-/// What a GraphQL subscription wants.
+/// The subscription in a GraphQL document.
 pub(crate) fn of_graphql(
     api: &Api,
     prepared: &Prepared,
@@ -108,12 +108,12 @@ pub(crate) fn of_graphql(
     })
 }
 
-/// Why there are no subscriptions on this node.
+/// The error if the node has no feed.
 pub(crate) fn no_feed() -> Refusal {
     Refusal::new("feed_unavailable", "this service feeds no changes")
 }
 
-/// The form that a query gives the values of a field.
+/// The output form of a field.
 fn shown(field: EventField) -> CustomForm {
     CustomForm::new(field.name(), field.not_null(), move |column| {
         let writer = field.writer(column);
@@ -136,8 +136,8 @@ fn step(segment: Segment) -> PathSegment {
     }
 }
 
-/// The member `errors` of an event, behind a comma; nothing where everything could be shown. `key`
-/// is the response key, as JSON.
+/// Writes the member `errors` of an event after a comma, or nothing if there are no field errors.
+/// `key` is the response key, as JSON.
 pub(crate) fn write_field_errors(
     key: &str,
     field_errors: Option<&[FieldError]>,
@@ -164,7 +164,7 @@ pub(crate) fn write_field_errors(
     out.put_slice(b"]");
 }
 
-/// The filter that a `where` means: an object, or a string with a condition text.
+/// Compiles a `where`: an object, or a string with a condition.
 pub(crate) fn predicate(
     condition: Option<&str>,
     schema: &Schema,
@@ -187,7 +187,7 @@ pub(crate) fn predicate(
 }
 
 impl Wanted {
-    /// Subscribes; the first thing in the queue is the acknowledgement.
+    /// Subscribes. The first delivery in the queue is the acknowledgement.
     pub(crate) async fn subscribe(
         self,
         app: &App,
@@ -236,14 +236,14 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
         }
         E::Closed => "closed",
         E::Internal(cause) => {
-            Failure::internal(cause.to_string()).log(&tidegate_http::report::Context::default());
+            ApiError::internal(cause.to_string()).log(&tidegate_http::report::Context::default());
             "internal_error"
         }
     };
     Refusal::new(code, error.to_string())
 }
 
-/// Why there is a gap, as the wire calls it.
+/// The reason of a gap in the API.
 pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
     match reason {
         Resync::Expired => "expired",

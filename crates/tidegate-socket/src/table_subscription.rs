@@ -9,25 +9,25 @@ use tidegate_catalog::Schema;
 use tidegate_feed::{Cursor, Operation, Operations, Selection};
 use tidegate_sql::json::{self, JsonKind};
 
-use super::message::Fields;
+use super::message::MessageFields;
 use super::subscribe::{Refusal, Wanted, predicate};
 
-/// How batches look.
+/// How batches are written.
 pub(super) struct RawFrame {
     pub id: Box<str>,
     /// The database, as JSON.
     database: String,
     /// `schema.rel`, as JSON.
     relation: String,
-    /// The columns of the primary key at the beginning.
+    /// The columns of the primary key when the subscription started.
     key: Vec<Box<str>>,
-    /// The columns that were asked for.
+    /// The requested columns.
     shown: Vec<Box<str>>,
 }
 
-/// What a message wants, and how its events will look.
+/// The subscription in a message, and how its events are written.
 pub(super) fn wanted(
-    fields: &Fields<'_>,
+    fields: &MessageFields<'_>,
     schema: &Schema,
     database: &str,
 ) -> Result<(Wanted, RawFrame), Refusal> {
@@ -92,8 +92,8 @@ fn columns_of(columns: &RawValue) -> Result<Vec<Box<str>>, Refusal> {
     }
 }
 
-/// `op`: one operation, or several of them in an array or with commas between.
-fn operations(fields: &Fields<'_>) -> Result<Operations, Refusal> {
+/// `op`: one operation, or several in an array or separated by commas.
+fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
     let Some(value) = fields.find("op") else {
         return Ok(Operations::ALL);
     };
@@ -126,8 +126,8 @@ fn operations(fields: &Fields<'_>) -> Result<Operations, Refusal> {
 }
 
 impl RawFrame {
-    /// Changes that are due together, in one message; the cursor is that of the last of them, and
-    /// `key` the primary key where it is another one than at the beginning.
+    /// One message for several changes. The cursor is that of the last one; `key` is the primary
+    /// key if it has changed since the start.
     pub(super) fn batch(
         &self,
         changes: &[(Operation, &[u8])],
@@ -146,7 +146,7 @@ impl RawFrame {
             };
             let list = &mut lists[*operation as usize];
             separate(list);
-            // A key of several columns is name, value, name, value.
+            // A key of several columns is an array of name, value, name, value.
             let pairs: Vec<_> = key
                 .iter()
                 .map(|name| format!("{},{}", json!(name), value(name)))

@@ -1,4 +1,4 @@
-//! What a document says to do: its fenced blocks, in order.
+//! The steps of a document: its fenced blocks, in order.
 //!
 //! | block | what the runner does |
 //! |---|---|
@@ -14,10 +14,10 @@
 pub(crate) const NEEDS: &str = "<!-- needs:";
 
 #[derive(Debug)]
-pub(crate) enum Step {
-    /// Run a script to its end; the output that it must have.
+pub(crate) enum BlockAction {
+    /// Run a script, which must print this.
     Run(Option<String>),
-    /// Start a script and leave it running.
+    /// Start a script in the background.
     Start(Option<String>),
     /// Write the text to this file.
     File(String),
@@ -26,11 +26,11 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) line: usize,
-    pub(crate) step: Step,
+    pub(crate) step: BlockAction,
     pub(crate) text: String,
 }
 
-/// The blocks of a document, and those that are of no kind in the table above.
+/// The blocks of a document, and those that match no row of the table above.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) steps: Vec<Block>,
@@ -69,8 +69,8 @@ impl Blocks {
         let output = matches!(language, "json" | "text") && attribute.is_empty();
         if output && self.may_show_output {
             match &mut self.steps.last_mut().unwrap().step {
-                Step::Run(shown) | Step::Start(shown) => *shown = Some(text),
-                Step::File(_) => {}
+                BlockAction::Run(shown) | BlockAction::Start(shown) => *shown = Some(text),
+                BlockAction::File(_) => {}
             }
             self.may_show_output = false;
             return;
@@ -80,9 +80,9 @@ impl Blocks {
                 self.norun += 1;
                 None
             }
-            ("sh", "" | "hidden") => Some(Step::Run(None)),
-            ("sh", "background") => Some(Step::Start(None)),
-            (_, file) if file.starts_with("file=") => Some(Step::File(file[5..].to_owned())),
+            ("sh", "" | "hidden") => Some(BlockAction::Run(None)),
+            ("sh", "background") => Some(BlockAction::Start(None)),
+            (_, file) if file.starts_with("file=") => Some(BlockAction::File(file[5..].to_owned())),
             _ => {
                 self.unknown.push(format!("{line}: ```{info}"));
                 None
@@ -95,7 +95,7 @@ impl Blocks {
     }
 }
 
-/// Whether the text has the parts of the pattern in order, `…` standing for anything.
+/// Whether the text has the parts of the pattern in order; `…` matches anything.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut rest = text.trim();
     let parts: Vec<_> = pattern.trim().split('…').collect();

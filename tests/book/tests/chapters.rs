@@ -50,6 +50,6 @@ fn api() {
 
 #[test]
 fn readme() {
-    // The commands that build and start everything are what the test run itself uses.
+    // The tests are run by the cargo commands themselves.
     run("README.md", |script| !script.contains("cargo "));
 }

@@ -1,4 +1,5 @@
-//! Where a document is run: a demo of its own, a folder, and replacements for the addresses in it.
+//! The fixture of a document: a demo of its own, a folder, and replacements for the addresses in
+//! it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where the documents say that the service is.
+/// The address of the service in the documents.
 const SERVICE: &str = "127.0.0.1:8080";
-/// Where the documents say that a cluster is.
+/// The address of a cluster in the documents.
 const CLUSTER: &str = "postgresql://admin:secret@db.example";
 
-/// Where the documents say that applications of their own listen.
+/// The ports of applications in the documents.
 const APPLICATIONS: &[&str] = &["5173", "3100"];
 
 /// A port on which nothing listens now.
@@ -35,7 +36,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The program that the environment names, else the one that Cargo built beside this test.
+/// The program in the environment, otherwise the one that Cargo built beside this test.
 fn program() -> PathBuf {
     let built = std::env::current_exe().unwrap();
     let built = built.parent().unwrap().with_file_name("tidegate");
@@ -46,12 +47,12 @@ fn program() -> PathBuf {
     program.canonicalize().unwrap()
 }
 
-/// Where programs are looked for; servers of others are in `sbin`.
+/// The search path of programs; some servers are in `sbin`.
 pub(crate) fn programs() -> String {
     format!("{}:/usr/sbin", variable("PATH").unwrap())
 }
 
-/// Ends when its standard input does, so it does not outlive the test; then the folder goes too.
+/// Ends with its standard input, so that it does not outlive the test; then removes the folder.
 const SUPERVISOR: &str = r#"
 "$1" demo --listen 127.0.0.1:0 --data-dir "$2/demo" >"$2/says" 2>"$2/log" </dev/null &
 demo=$!
@@ -60,20 +61,20 @@ kill $demo; wait $demo
 rm -rf "$2"
 "#;
 
-pub(crate) struct Place {
+pub(crate) struct BookFixture {
     /// The folder in which the commands run.
     pub(crate) folder: PathBuf,
     pub(crate) path: String,
     base: PathBuf,
     demo: Child,
-    /// What the documents say, and what it is here.
+    /// Addresses in the documents, and their replacements.
     pub(crate) addresses: Vec<(&'static str, String)>,
-    /// Where a service that the document starts listens.
+    /// The address of a service that the document starts.
     pub(crate) own: Option<String>,
 }
 
-impl Place {
-    /// With `own` the document starts a service itself, and the demo is only its cluster.
+impl BookFixture {
+    /// With `own`, the document starts a service itself, and only uses the demo's cluster.
     pub(crate) fn new(own: bool) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -135,7 +136,7 @@ impl Place {
         fs::read_to_string(self.base.join("log")).unwrap_or_default()
     }
 
-    /// A text of the document with the addresses of this place.
+    /// A text of the document with the fixture's addresses.
     pub(crate) fn localized(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (written, here) in &self.addresses {
@@ -144,7 +145,7 @@ impl Place {
         text
     }
 
-    /// A text of this place with the addresses of the document.
+    /// A text of the fixture with the document's addresses.
     pub(crate) fn as_written(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (written, here) in &self.addresses {
@@ -154,7 +155,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for BookFixture {
     fn drop(&mut self) {
         drop(self.demo.stdin.take());
         let _ = self.demo.wait();

@@ -7,6 +7,6 @@
 
 mod blocks;
 mod chapters;
-mod place;
+mod fixture;
 mod run;
 mod structure;

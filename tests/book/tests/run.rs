@@ -1,4 +1,4 @@
-//! Runs one document from its top to its end.
+//! Runs one document.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -6,16 +6,16 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::blocks::{Block, Blocks, NEEDS, Step, matches};
-use crate::place::{Place, programs, root, variable};
+use crate::blocks::{Block, BlockAction, Blocks, NEEDS, matches};
+use crate::fixture::{BookFixture, programs, root, variable};
 
-/// How long a command may take, packages from a registry included.
+/// The deadline of a command, which may download packages.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// What a service that the document starts must do before the next command.
+/// Any output: the service that a document starts is running.
 const SAYS_SOMETHING: &str = "…";
 
-/// Bash that runs the steps of a document, so that variables and functions live on.
+/// A bash for all steps of a document, so that variables and functions persist.
 struct Shell {
     process: Child,
     input: Option<ChildStdin>,
@@ -23,7 +23,7 @@ struct Shell {
 }
 
 impl Shell {
-    fn new(place: &Place) -> Self {
+    fn new(fixture: &BookFixture) -> Self {
         let mut command = Command::new("bash");
         for name in [
             "TIDEGATE_CONFIG",
@@ -33,17 +33,17 @@ impl Shell {
         ] {
             command.env_remove(name);
         }
-        if let Some(address) = &place.own {
+        if let Some(address) = &fixture.own {
             command.env("TIDEGATE_LISTEN", address);
-            // The demo's own control database has the usual name.
+            // The demo's own control database has the default name.
             command.env("TIDEGATE_CONTROL_DATABASE", "tidegate_book");
         }
         let mut process = command
-            .current_dir(&place.folder)
-            .env("PATH", &place.path)
+            .current_dir(&fixture.folder)
+            .env("PATH", &fixture.path)
             .env("BOOK", root().join("tests/book"))
             .env("REPOSITORY", root())
-            .env("STEPS", place.folder.join(".steps"))
+            .env("STEPS", fixture.folder.join(".steps"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -56,7 +56,7 @@ impl Shell {
             }
         });
         let mut input = process.stdin.take().unwrap();
-        // Background jobs are groups of their own, and end with the shell.
+        // Background jobs are process groups of their own and end with the shell.
         let start = "set -muE; trap 'failed=1' ERR; \
                      trap 'for job in $(jobs -p); do kill -- -$job; done 2>/dev/null' EXIT";
         writeln!(input, "{start}").unwrap();
@@ -86,17 +86,17 @@ impl Drop for Shell {
 
 struct Running<'a> {
     document: &'a str,
-    place: Place,
+    fixture: BookFixture,
     shell: Shell,
-    /// What was started and its output so far, by number.
+    /// The background commands and their output so far, by number.
     started: Vec<(usize, &'a Block, String)>,
 }
 
 impl<'a> Running<'a> {
     fn file(&self, name: String) -> String {
-        let path = self.place.folder.join(".steps").join(name);
+        let path = self.fixture.folder.join(".steps").join(name);
         let bytes = fs::read(path).unwrap_or_default();
-        self.place.as_written(&String::from_utf8_lossy(&bytes))
+        self.fixture.as_written(&String::from_utf8_lossy(&bytes))
     }
 
     fn fail(&self, number: usize, block: &Block, what: &str) -> ! {
@@ -109,24 +109,24 @@ impl<'a> Running<'a> {
             self.document,
             block.line,
             block.text,
-            self.place.log()
+            self.fixture.log()
         );
     }
 
     fn step(&mut self, number: usize, block: &'a Block) {
-        let text = self.place.localized(&block.text);
-        let script = self.place.folder.join(".steps").join(number.to_string());
+        let text = self.fixture.localized(&block.text);
+        let script = self.fixture.folder.join(".steps").join(number.to_string());
         match &block.step {
-            Step::File(name) => {
-                let path = self.place.folder.join(name);
+            BlockAction::File(name) => {
+                let path = self.fixture.folder.join(name);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, text).unwrap();
             }
-            Step::Run(expected) => {
+            BlockAction::Run(expected) => {
                 fs::write(script, text).unwrap();
                 self.run(number, block, expected.as_deref());
             }
-            Step::Start(expected) => {
+            BlockAction::Start(expected) => {
                 fs::write(script, text).unwrap();
                 let pattern = expected.as_deref().unwrap_or(SAYS_SOMETHING).to_owned();
                 let first = pattern.lines().next().unwrap().to_owned();
@@ -153,13 +153,13 @@ impl<'a> Running<'a> {
             Some(expected) if !matches(expected, &printed) => {
                 self.fail(number, block, &format!("should have printed\n{expected}"));
             }
-            // curl calls a refusal a success.
+            // curl succeeds even if the response is an error.
             None if printed.contains("\"error") => self.fail(number, block, "printed an error"),
             _ => {}
         }
     }
 
-    /// Waits until what was started has printed something that matches.
+    /// Waits until a background command has printed something that matches.
     fn wait_for(&self, number: usize, block: &Block, pattern: &str) {
         let started = Instant::now();
         let pattern = format!("…{}…", pattern.trim_end());
@@ -176,14 +176,14 @@ impl<'a> Running<'a> {
     }
 }
 
-/// What the document says that it needs beyond bash, curl and a demo.
+/// What the document needs beyond bash, curl and a demo.
 fn needs(text: &str) -> Vec<&str> {
     let line = text.lines().find_map(|line| line.strip_prefix(NEEDS));
     let words = line.unwrap_or_default().trim_end_matches("-->");
     words.split_whitespace().collect()
 }
 
-/// Whether the document is left out, because a program is missing or packages come from a network.
+/// Whether the document is skipped, because a program is missing or it needs a network.
 fn is_left_out(needs: &[&str]) -> bool {
     let required = variable("TIDEGATE_TEST_REQUIRE").unwrap_or_default();
     if required.split(',').any(|part| part == "book") {
@@ -227,11 +227,11 @@ pub(crate) fn run(document: &str, keep: impl Fn(&str) -> bool) {
         return;
     }
     let blocks = Blocks::of(&text);
-    let place = Place::new(needs.contains(&"own-service"));
+    let fixture = BookFixture::new(needs.contains(&"own-service"));
     let mut running = Running {
         document,
-        shell: Shell::new(&place),
-        place,
+        shell: Shell::new(&fixture),
+        fixture,
         started: Vec::new(),
     };
     let kept = blocks.steps.iter().filter(|block| keep(&block.text));

@@ -1,5 +1,5 @@
-//! The form of the book: every document is in its table of contents, every link leads somewhere,
-//! and every block is run or says that it is not.
+//! The form of the book: every document is in its table of contents, every link has a target, and
+//! every block is run or marked as not run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::blocks::Blocks;
 use crate::chapters::RUN;
-use crate::place::root;
+use crate::fixture::root;
 
 /// The folders whose documents have commands that are run.
 const CHAPTERS: &[&str] = &[
@@ -19,7 +19,7 @@ const CHAPTERS: &[&str] = &[
     "explanation",
 ];
 
-/// The blocks that cannot run here: other people's configuration, and what needs root or Docker.
+/// The blocks that cannot run here: configuration of other programs, and what needs root or Docker.
 const MOST_BLOCKS_NOT_RUN: usize = 35;
 
 fn documents(folder: &Path) -> Vec<PathBuf> {
@@ -58,7 +58,7 @@ fn links(text: &str) -> Vec<String> {
     found
 }
 
-/// The name by which a heading is linked, as GitHub and mdBook make it.
+/// The anchor of a heading, as GitHub and mdBook make it.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
     let lower = heading.trim_start_matches('#').trim().to_lowercase();
@@ -119,7 +119,7 @@ fn every_link_between_documents_leads_somewhere() {
                 path.parent().unwrap().join(file)
             };
             let place = format!("{}: {link}", path.display());
-            assert!(target.exists(), "{place} is not there");
+            assert!(target.exists(), "{place} does not exist");
             if !fragment.is_empty() {
                 let found = anchors(&fs::read_to_string(&target).unwrap());
                 assert!(found.contains(fragment), "{place} has no such heading");
@@ -159,7 +159,7 @@ fn every_block_is_run_or_says_that_it_is_not() {
     );
 }
 
-/// What `llms.txt` must say: the table of contents, as <https://llmstxt.org> wants it.
+/// The required content of `llms.txt`: the table of contents, in the form of <https://llmstxt.org>.
 fn llms() -> String {
     let docs = root().join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_embedded::Cluster;
-use tidegate_pool::{PoolKey, OpenError, Pool, Settings};
+use tidegate_pool::{OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{
     Credential, Credentials, Postgres, RoleConnector, UserExecutor, role_password, scram_verifier,
 };

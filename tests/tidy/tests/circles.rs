@@ -1,5 +1,5 @@
-//! No circles among the modules of a crate: in each folder, the files and subfolders can be put in an
-//! order in which each uses only those before it.
+//! The modules of a crate have no circles: in each folder, the files and subfolders can be ordered
+//! so that each uses only those before it.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 
 /// Crates that still have circles. Remove a crate when its last circle is cut.
-const WITH_CIRCLES: &str = "tidegate tidegate-catalog tidegate-graphql tidegate-methods \
+const WITH_CIRCLES: &str = "tidegate-catalog tidegate-graphql tidegate-methods \
     tidegate-pages tidegate-rpc tidegate-sql tidegate-values";
 
 /// The path of a module below `src`, such as `["read", "live"]`; that of the root is empty.
 type Module = Vec<String>;
 
-/// The sources of a crate by module. The module of a folder is that of its `mod.rs`.
+/// The sources of a crate by module. `mod.rs` is the module of its folder.
 type Sources = BTreeMap<Module, String>;
 
 fn sources(folder: &Path, module: &Module, found: &mut Sources) {
@@ -35,7 +35,7 @@ fn sources(folder: &Path, module: &Module, found: &mut Sources) {
     }
 }
 
-/// Adds the paths that continue `before` as in `text`, of which a list in braces has many.
+/// Adds the paths in `text`, each after the prefix `before`. A list in braces has many.
 fn paths<'t>(mut text: &'t str, before: &Module, found: &mut Vec<Module>) -> &'t str {
     let mut path = before.clone();
     loop {
@@ -52,15 +52,15 @@ fn paths<'t>(mut text: &'t str, before: &Module, found: &mut Vec<Module>) -> &'t
         path.push(name.to_owned());
         let Some(rest) = rest.strip_prefix("::") else {
             found.push(path);
-            // Skips what cannot be part of a list: `as`, `*`, the code after a path.
+            // Skips what is not part of a list: `as`, `*`, the code after a path.
             return rest.trim_start_matches(|c| c != ',' && c != '}');
         };
         text = rest;
     }
 }
 
-/// The modules that a module names by `crate::` or `super::`; items of the root count as the modules
-/// from which it re-exports them.
+/// The modules that a module names by `crate::` or `super::`. Items of the root count as the
+/// modules from which it re-exports them.
 fn uses(module: &Module, text: &str, all: &Sources) -> BTreeSet<Module> {
     let mut named = Vec::new();
     for path in text.split("crate::").skip(1) {
@@ -87,20 +87,20 @@ fn uses(module: &Module, text: &str, all: &Sources) -> BTreeSet<Module> {
     named.iter().filter_map(resolve).collect()
 }
 
-/// A circle among the modules of some folder, if there is one.
+/// A circle among the modules of a folder, if there is one.
 fn circle(all: &Sources) -> Option<Vec<Module>> {
     let mut edges: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
     for (module, text) in all {
         for used in uses(module, text, all) {
             let same = module.iter().zip(&used).take_while(|(a, b)| a == b).count();
-            // A folder's own `mod.rs` is no module beside those in the folder.
+            // A folder's own `mod.rs` does not count as a module of the folder.
             if same < module.len() && same < used.len() {
                 let from = edges.entry(module[..=same].to_vec()).or_default();
                 from.insert(used[..=same].to_vec());
             }
         }
     }
-    // What only uses what is in no circle is in none either.
+    // A module that uses only modules without circles is in no circle either.
     for _ in 0..edges.len() {
         let kept: BTreeSet<_> = edges.keys().cloned().collect();
         edges.retain(|_, used| !used.is_disjoint(&kept));

@@ -1,4 +1,4 @@
-//! Licences, sources and bans of all dependencies, by the lists of `deny.toml`.
+//! Licences, sources and bans of all dependencies, checked against `deny.toml`.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ fn listed(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// All packages that any platform or feature uses, as cargo knows them.
+/// All packages of all platforms and features.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked"])
@@ -41,8 +41,8 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
-/// Whether the licences of an SPDX expression (SPDX 2.3, annex D) are all allowed, or one of each
-/// alternative. `/` is how crates wrote `OR` before.
+/// Whether an SPDX expression (SPDX 2.3, annex D) requires only allowed licences. `/` is an older
+/// notation for `OR`.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let expression = expression.replace('/', " OR ");
     let mut words = expression.replace('(', " ( ").replace(')', " ) ");

@@ -1,4 +1,4 @@
-//! The notes on the specification name tests that are there.
+//! The notes on the specification name only existing tests.
 
 #![expect(
     clippy::unwrap_used,

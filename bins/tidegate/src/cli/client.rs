@@ -6,7 +6,7 @@ use super::Confirmation;
 
 /// `tidegate client …`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Client {
+pub(crate) enum ClientCommand {
     /// Register an application; prints the secret of a confidential one, once
     Create(NewClient),
     /// Change a client; what is not named stays as it is

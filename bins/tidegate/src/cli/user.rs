@@ -6,7 +6,7 @@ use super::{Confirmation, PasswordSource};
 
 /// `tidegate user …`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum User {
+pub(crate) enum UserCommand {
     /// Make a user with a PostgreSQL role of its own
     Create {
         /// The tenant
@@ -19,7 +19,7 @@ pub(crate) enum User {
         /// A group, or several with commas between them; may be repeated
         #[arg(long, value_delimiter = ',')]
         group: Vec<String>,
-        /// The tenant's default user, as whom strangers run
+        /// The tenant's default user, as which anonymous callers run
         #[arg(long)]
         default: bool,
         /// A user that cannot sign in by password

@@ -6,17 +6,17 @@ use tidegate_oauth::{
 
 use super::user::tenant;
 use super::{print, print_table};
-use crate::cli::{self, Client};
+use crate::cli::{self, ClientCommand};
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 
 /// Runs the command.
-pub(crate) async fn run(command: Client, service: &Service) -> Result {
+pub(crate) async fn run(command: ClientCommand, service: &Service) -> Result {
     match command {
-        Client::Create(new) => create(new, service).await,
-        Client::Change(changed) => change(changed, service).await,
-        Client::List { database } => list(service, &database).await,
-        Client::Drop { id, confirmation } => {
+        ClientCommand::Create(new) => create(new, service).await,
+        ClientCommand::Change(changed) => change(changed, service).await,
+        ClientCommand::List { database } => list(service, &database).await,
+        ClientCommand::Drop { id, confirmation } => {
             let found = client(service, &id).await?;
             let database = found.database.unwrap_or_default();
             let what = format!("the client {id} ({}) of {database}", found.name);

@@ -11,7 +11,11 @@ use crate::failure::{Failure, Result};
 use crate::settings::Settings;
 use crate::{master_key, ports, service};
 
-/// Checks and prints. Fails when something needed is missing.
+/// Runs the checks and prints the findings.
+///
+/// # Errors
+///
+/// If something required is missing.
 pub(crate) async fn run(settings: &Settings) -> Result {
     let config = service::config(settings)?;
     let replication = service::replication_config(settings)?;
@@ -21,7 +25,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     } else {
         Some(master_key::read(settings)?)
     };
-    // The role of the check gets a password of any key.
+    // Without the master key, the role of a check gets a password from a random key.
     let passwords = match &master {
         Some(master) => service::role_passwords(master),
         None => RolePasswords::new(ports::bytes(), ports::bytes),
@@ -48,13 +52,14 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     )))
 }
 
-/// What is in the control database was sealed by the master key that it knows by its fingerprint.
+/// Compares the key's fingerprint with that in the control database, whose secrets the key must be
+/// able to open.
 async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     let kept = admin.recorded_fingerprint().await?;
     let (severity, text) = match kept {
         None => (
             Severity::Good,
-            "no control database that could be read knows another master key",
+            "no readable control database has another master key",
         ),
         Some(kept) if kept == master.fingerprint() => (
             Severity::Good,

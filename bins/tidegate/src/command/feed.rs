@@ -11,21 +11,21 @@ use tidegate_changelog::LogError;
 use tidegate_sql::DatabaseName;
 
 use super::{print, print_table};
-use crate::cli::Feed;
+use crate::cli::FeedCommand;
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 use crate::settings::{FeedSource, Settings};
 
 /// Runs the command.
-pub(crate) async fn run(command: Feed, settings: &Settings) -> Result {
+pub(crate) async fn run(command: FeedCommand, settings: &Settings) -> Result {
     let service = Service::open(settings).await?;
     if settings.feed_source == FeedSource::Outbox {
         return outbox::run(command, &service).await;
     }
     let log = crate::feed::replication(&service, settings).await?;
     match command {
-        Feed::Status { database } => status(&service, &log, database.as_deref()).await,
-        Feed::Drop {
+        FeedCommand::Status { database } => status(&service, &log, database.as_deref()).await,
+        FeedCommand::Drop {
             database,
             end_streams,
             confirmation,
@@ -37,8 +37,8 @@ pub(crate) async fn run(command: Feed, settings: &Settings) -> Result {
     }
 }
 
-/// Shows what the cluster has, and the databases: the one that is named, or all tenants and all
-/// others that have slots.
+/// Prints the cluster's state and that of one database, or of all tenants and all other databases
+/// with slots.
 async fn status(service: &Service, log: &Replication, database: Option<&str>) -> Result {
     let cluster = log.cluster().await?;
     let named = |name: &str| database.is_none_or(|database| database == name);
@@ -63,7 +63,7 @@ async fn status(service: &Service, log: &Replication, database: Option<&str>) ->
     print(settings_of(&cluster))?;
     print_slots(&slots)?;
     for database in databases {
-        // One that cannot be looked into hides none of the others.
+        // An error of one database must not hide the others.
         let name = DatabaseName::new(&database);
         match log.captured(&name).await {
             Ok(capture) => print(captured(&database, &capture))?,
@@ -83,7 +83,7 @@ fn settings_of(cluster: &ClusterCapture) -> String {
             ("wal_level", "logical") => String::new(),
             ("wal_level", _) => "  (change events need logical)".to_owned(),
             ("max_slot_wal_keep_size", "-1") => {
-                "  (no limit: a slot that nobody reads fills the disk)".to_owned()
+                "  (no limit: an unread slot fills the disk)".to_owned()
             }
             ("max_replication_slots", _) => format!("  ({} in use)", cluster.slots_used),
             ("max_wal_senders", _) => format!("  ({} in use)", cluster.senders_used),
@@ -127,7 +127,7 @@ fn print_slots(slots: &[&SlotStatus]) -> Result {
     print_table(&heading, &rows)
 }
 
-/// Bytes as people read them.
+/// A number of bytes in a readable form.
 fn size(bytes: i64) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let unit = units
@@ -184,7 +184,7 @@ async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool
     }
 }
 
-/// The port's words are those of a reader of the log.
+/// Rewords errors for this command; the port words them for a reader of the change log.
 fn failure(database: &DatabaseName, error: LogError) -> Failure {
     match error {
         LogError::Gone => Failure::Refused(format!("there is no database {database}")),

@@ -12,7 +12,7 @@ use crate::settings;
 
 /// Describes all settings.
 pub(crate) fn settings() -> Result {
-    print(settings::described())
+    print(settings::describe_all())
 }
 
 /// Prints the script for a shell.
@@ -22,7 +22,7 @@ pub(crate) fn completions(shell: Shell) -> Result {
     print(String::from_utf8_lossy(&script))
 }
 
-/// Prints one manual page with all commands and settings.
+/// Prints a manual page with all commands and settings.
 pub(crate) fn manual() -> Result {
     let mut page = Vec::new();
     let mut command = Cli::command();
@@ -32,14 +32,14 @@ pub(crate) fn manual() -> Result {
     text.push_str(".SH COMMANDS\n");
     describe(&command, "", &mut text);
     text.push_str(".SH SETTINGS\n.nf\n");
-    for line in settings::described().lines() {
+    for line in settings::describe_all().lines() {
         let _ = writeln!(text, "\\&{}", escaped(line));
     }
     text.push_str(".fi\n");
     print(text)
 }
 
-/// The command without the flags that every command has.
+/// The command without the settings flags, which all commands have.
 fn without_settings(command: &Command) -> Command {
     command.clone().mut_args(|arg| {
         let is_setting = arg.get_help_heading() == Some("Settings");
@@ -47,7 +47,7 @@ fn without_settings(command: &Command) -> Command {
     })
 }
 
-/// The commands of a command, with theirs.
+/// Describes the subcommands of a command, recursively.
 fn describe(command: &Command, prefix: &str, text: &mut String) {
     for command in command.get_subcommands() {
         let name = format!("{prefix}{}", command.get_name());

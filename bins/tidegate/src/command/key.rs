@@ -3,16 +3,16 @@
 use tidegate_oauth::{Issuer, KeyState};
 
 use super::{print, print_table};
-use crate::cli::Key;
+use crate::cli::KeyCommand;
 use crate::failure::{Failure, Result};
 use crate::master_key;
 use crate::service::Service;
 use crate::settings::Settings;
 
 /// Runs the command.
-pub(crate) async fn run(command: Key, settings: &Settings) -> Result {
+pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
     match command {
-        Key::Init { file } => {
+        KeyCommand::Init { file } => {
             let path = file
                 .or_else(|| settings.master_key_file.clone())
                 .ok_or_else(|| {
@@ -25,14 +25,14 @@ pub(crate) async fn run(command: Key, settings: &Settings) -> Result {
                 path.display()
             ))
         }
-        Key::Rotate { compromised } => rotate(settings, compromised).await,
-        Key::List => list(&Service::open(settings).await?).await,
+        KeyCommand::Rotate { compromised } => rotate(settings, compromised).await,
+        KeyCommand::List => list(&Service::open(settings).await?).await,
     }
 }
 
 async fn rotate(settings: &Settings, compromised: bool) -> Result {
     let service = Service::open(settings).await?;
-    // The issuer's address stands in tokens only, and this one issues none.
+    // The issuer's URL appears only in tokens, and this command issues none.
     let identity = tidegate_oauth::Settings::new("http://localhost")?;
     let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
     let rotated = if compromised {

@@ -15,9 +15,9 @@ use crate::settings::Settings;
 use crate::{cli, ports};
 
 /// Runs the command.
-pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
+pub(crate) async fn run(command: cli::TenantCommand, settings: &Settings) -> Result {
     match command {
-        cli::Tenant::Create { name, password } => {
+        cli::TenantCommand::Create { name, password } => {
             let service = Service::open(settings).await?;
             let name = TenantName::parse(&name)?;
             require_new(&service, name.as_str(), name.as_str()).await?;
@@ -27,7 +27,7 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
                 "{name} is a tenant now; its owner signs in as {name}.\n"
             ))
         }
-        cli::Tenant::Adopt {
+        cli::TenantCommand::Adopt {
             name,
             role,
             dry_run,
@@ -40,13 +40,15 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             }
             adopt(&Service::open(settings).await?, &name, &role, &password).await
         }
-        cli::Tenant::List => list(&Service::open(settings).await?).await,
-        cli::Tenant::Show { name } => settings::show(&Service::open(settings).await?, &name).await,
-        cli::Tenant::Set {
+        cli::TenantCommand::List => list(&Service::open(settings).await?).await,
+        cli::TenantCommand::Show { name } => {
+            settings::show(&Service::open(settings).await?, &name).await
+        }
+        cli::TenantCommand::Set {
             name,
             settings: given,
         } => settings::set(settings, &name, &given).await,
-        cli::Tenant::Drop {
+        cli::TenantCommand::Drop {
             name,
             with_data,
             confirmation,
@@ -63,7 +65,7 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             let rest = if with_data {
                 "and its data are gone"
             } else {
-                "is no tenant any more"
+                "is no longer a tenant"
             };
             print(format_args!("{name} {rest}.\n"))
         }
@@ -74,7 +76,8 @@ fn kind(adopted: bool) -> &'static str {
     if adopted { "adopted" } else { "made" }
 }
 
-/// A name that a tenant's owner can log in by ("CREATE ROLE", "Identifiers and Key Words").
+/// Checks that a tenant's owner can log in with this name ("CREATE ROLE", "Identifiers and Key
+/// Words").
 pub(crate) fn owner_role(role: String) -> Result<String> {
     let problem = if role.contains('/') {
         "a slash separates a tenant and its user"
@@ -90,9 +93,9 @@ pub(crate) fn owner_role(role: String) -> Result<String> {
     )))
 }
 
-/// Prints what adopting would run. Nothing is made, not even the control database.
+/// Prints the SQL of an adoption. Creates nothing, not even the control database.
 async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
-    // The verifier is not shown, so any key will do.
+    // The output does not contain the verifier, so a random key suffices.
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
@@ -127,9 +130,9 @@ async fn adopt(
     ))
 }
 
-/// Adopts a database as planned. After an error nothing is left behind.
+/// Adopts a database as planned. After an error nothing is left.
 ///
-/// The records come first: they have what dropping the tenant must take back.
+/// The records are written first: they have what is needed to undo the adoption.
 pub(crate) async fn run_adoption(
     service: &Service,
     (name, role): (&TenantName, &str),
@@ -150,7 +153,7 @@ pub(crate) async fn run_adoption(
     Ok(())
 }
 
-/// Makes a tenant with its owner.
+/// Creates a tenant with its owner.
 pub(crate) async fn create(service: &Service, name: &TenantName, password: Secret) -> Result {
     let database = DatabaseName::new(name.as_str());
     service.admin.create_tenant(&database).await?;
@@ -169,7 +172,7 @@ pub(crate) async fn create(service: &Service, name: &TenantName, password: Secre
     Ok(())
 }
 
-/// Takes the service away from a database, or drops it.
+/// Removes a tenant. Drops its database too if requested.
 pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) -> Result {
     let database = DatabaseName::new(&tenant.name);
     let users = service.directory().users(&tenant.name).await?;
@@ -197,7 +200,7 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Keeps the tenant's record and its owner's, or none of them.
+    /// Writes the records of the tenant and of its owner, or neither.
     async fn keep(self, service: &Service, password: Secret) -> Result {
         let tenant = Tenant {
             name: self.name.to_string(),
@@ -239,14 +242,14 @@ async fn forget(service: &Service, name: &str) -> Result {
     Ok(())
 }
 
-/// Neither the tenant nor the role of its owner may be known to the service.
+/// Refuses a tenant, or an owner's role, that the service already has.
 async fn require_new(service: &Service, name: &str, role: &str) -> Result {
     let kept = service.tenants.list().await?;
     let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
     refuse_known(kept, name, role)
 }
 
-/// The same, for these names of tenants and of their owners' roles.
+/// The same check against these names of tenants and of owners' roles.
 pub(crate) fn refuse_known<'a>(
     mut kept: impl Iterator<Item = (&'a str, &'a str)>,
     name: &str,
@@ -284,7 +287,7 @@ async fn list(service: &Service) -> Result {
     )
 }
 
-/// A change of rights as it is kept; without a role it is everybody's.
+/// A change of privileges as it is stored; without a role it concerns PUBLIC.
 #[derive(Serialize, Deserialize)]
 struct KeptChange {
     role: Option<String>,

@@ -6,14 +6,14 @@ use tidegate_oauth::{NewUser, Secret, TenantName, UserChange, UserKey, UserName}
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
-use crate::cli::{ChangedUser, Confirmation, User};
+use crate::cli::{ChangedUser, Confirmation, UserCommand};
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 
 /// Runs the command.
-pub(crate) async fn run(command: User, service: &Service) -> Result {
+pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
     match command {
-        User::Create {
+        UserCommand::Create {
             database,
             name,
             email,
@@ -34,9 +34,9 @@ pub(crate) async fn run(command: User, service: &Service) -> Result {
             create(service, user).await?;
             print(format_args!("{name} is a user of {database} now.\n"))
         }
-        User::Change(changed) => change(changed, service).await,
-        User::List { database } => list(service, &database).await,
-        User::Password {
+        UserCommand::Change(changed) => change(changed, service).await,
+        UserCommand::List { database } => list(service, &database).await,
+        UserCommand::Password {
             database,
             name,
             password,
@@ -48,8 +48,8 @@ pub(crate) async fn run(command: User, service: &Service) -> Result {
                 "{name} has a new password; its sessions have ended.\n"
             ))
         }
-        User::Repair { database, name, .. } => repair::run(service, database, name).await,
-        User::Drop {
+        UserCommand::Repair { database, name, .. } => repair::run(service, database, name).await,
+        UserCommand::Drop {
             database,
             name,
             reassign,
@@ -96,7 +96,7 @@ async fn drop(
     Ok(service.accounts().drop(key, reassign).await?)
 }
 
-/// The tenant, which must be there.
+/// The tenant, which must exist.
 pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     service.tenants.find(name).await?.ok_or_else(|| {
         Failure::Refused(format!(
@@ -105,7 +105,7 @@ pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     })
 }
 
-/// Makes a user's record and its role.
+/// Creates a user's record and role.
 pub(crate) async fn create(service: &Service, user: NewUser) -> Result {
     service.accounts().create(user).await?;
     Ok(())

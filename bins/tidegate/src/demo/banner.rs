@@ -1,8 +1,8 @@
-//! What the demo says when it is ready.
+//! The text that the demo prints when it is ready.
 
 use std::path::Path;
 
-/// Addresses, credentials, and five commands to paste.
+/// Addresses, credentials and five commands.
 pub(super) fn banner(url: &str, console: Option<&str>, environment: &Path) -> String {
     let environment = environment.display();
     let console = console.map(|link| {
@@ -20,7 +20,7 @@ Tidegate demo at {url}
   tables   artists albums tracks venues concerts playlists playlist_tracks notes
   psql     the addresses are in {environment}
 
-Ask as anybody, look at the tables, sign in, write as alice, export:
+Query anonymously, list the tables, sign in, write as alice, export:
 
   curl -s {url}/api/v4/sql -H 'Content-Type: application/json' -d '{{"q":"select name, country, formed from artists where country = :c order by name","params":{{"c":"GB"}}}}'
   curl -s {url}/api/v4/sql/schema/public
@@ -28,7 +28,7 @@ Ask as anybody, look at the tables, sign in, write as alice, export:
   curl -s {url}/api/v4/sql -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{{"q":"insert into playlists (name) values (:name) returning id, name","params":{{"name":"Pasted from the banner"}}}}'
   curl -s {url}/api/v4/sql -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{{"q":"select title, released, price, tags from albums order by released desc limit 5","output_format":"csv"}}'
 
-Ctrl-C stops the demo; its data stays (--fresh begins anew).
+Ctrl-C stops the demo; its data stays (--fresh starts again).
 "#
     )
 }

@@ -1,4 +1,4 @@
-//! The demo's folder: the cluster, the master key and the addresses.
+//! The demo's folder, with the cluster, the master key and the addresses.
 
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -11,11 +11,11 @@ use crate::{master_key, user_folders};
 /// The name of the cluster's folder in it.
 const CLUSTER: &str = "postgresql";
 
-/// The folder in which the demo keeps everything.
+/// The folder.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes the folder where it is missing.
+    /// Opens the folder. Creates it if it is missing.
     pub(super) fn open(settings: &Settings) -> Result<Self> {
         let path = match &settings.data_dir {
             Some(path) => path.clone(),
@@ -25,19 +25,19 @@ impl Folder {
             require_ours(&path)?;
         } else {
             std::fs::create_dir_all(&path).on("make the folder", &path)?;
-            // PostgreSQL runs as another user when this runs as root, and must get in.
+            // If the demo runs as root, PostgreSQL runs as another user and must be able to enter.
             let mode = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(&path, mode).on("open the folder", &path)?;
         }
         Ok(Self(path.canonicalize().on("find the folder", &path)?))
     }
 
-    /// Where the cluster is.
+    /// The folder of the cluster.
     pub(super) fn cluster(&self) -> PathBuf {
         self.0.join(CLUSTER)
     }
 
-    /// The file with the master key, made where it is missing.
+    /// The file with the master key. Creates it if it is missing.
     pub(super) fn master_key(&self) -> Result<PathBuf> {
         let path = self.0.join("master.key");
         if !path.exists() {
@@ -51,7 +51,7 @@ impl Folder {
         self.0.join("demo.env")
     }
 
-    /// Removes the files that belong to a cluster that is gone.
+    /// Removes the files that are useless without the cluster.
     pub(super) fn clear(&self) -> Result {
         for path in [self.0.join("master.key"), self.environment()] {
             match std::fs::remove_file(&path) {
@@ -64,7 +64,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes the addresses, readable for the owner alone: one of them holds a password.
+    /// Writes the addresses. Only the owner can read the file, because one address has a password.
     pub(super) fn write_environment(&self, url: &str, database_url: &str) -> Result {
         let path = self.environment();
         let fresh = self.0.join(".demo.env");
@@ -74,7 +74,7 @@ impl Folder {
     }
 }
 
-/// A folder with anything else in it may hold a master key that must not be lost.
+/// Refuses a folder with other files in it: clearing it could delete a master key.
 fn require_ours(path: &Path) -> Result {
     let mut entries = std::fs::read_dir(path).on("look into", path)?;
     if path.join(CLUSTER).exists() || entries.next().is_none() {

@@ -1,4 +1,4 @@
-//! What is in the demo: a tenant, its users and clients, its tables and rows.
+//! The demo's sample data: a tenant with users, clients, tables and rows.
 
 use tidegate_oauth::{AnonymousSql, NewClient, NewUser, Secret, TenantName, UserName};
 use tidegate_sql::{DatabaseName, RoleName};
@@ -16,12 +16,12 @@ const REDIRECT_URIS: [&str; 2] = [
     "http://127.0.0.1:5173/callback",
     "http://localhost:5173/callback",
 ];
-/// Where GraphiQL's window for signing in ends; a loopback address may have any port.
+/// The redirect URI of GraphiQL's sign-in window. A loopback address matches any port.
 const GRAPHIQL: &str = "http://127.0.0.1:8080/assets/graphiql/signed-in.html";
-/// The client that is made last: when it is there, everything is.
+/// The client that is created last. If it exists, the demo is complete.
 const LAST_CLIENT: &str = "demo-server";
 
-/// Fills the demo, unless it is full. One that was left half full is filled anew.
+/// Creates the sample data, unless it is complete. An incomplete demo is dropped first.
 pub(super) async fn fill(service: &Service) -> Result {
     if service.store.client(LAST_CLIENT).await?.is_some() {
         return Ok(());

@@ -8,12 +8,12 @@ use super::Node;
 use crate::failure::Result;
 use crate::settings::Settings;
 
-/// How long a printed link may wait for its use.
+/// How long the link is valid.
 const SIGN_IN_LINK: Duration = Duration::from_mins(15);
 
 impl Node {
-    /// A URL that signs a browser on this machine in to the console once, as the owner of
-    /// `database`; `None` if the console is switched off.
+    /// A URL that signs a browser in to the console once, as the owner of `database`; `None` if the
+    /// console is switched off.
     pub(crate) async fn sign_in_url(
         &self,
         settings: &Settings,

@@ -1,13 +1,13 @@
-//! The settings file: TOML with one key a setting.
+//! The settings file: TOML with one key for each setting.
 
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::kind::Shape;
+use super::kind::TomlType;
 use super::table::{Exposure, Setting};
-use super::{Error, Given, Source, nearest};
+use super::{Error, Given, SettingSource, nearest};
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Vec<Given>, Error> {
@@ -18,9 +18,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<Given>, Error> {
     parse(path, &text)
 }
 
-/// Reads the text of a file; the path is for the places only.
+/// Parses the text of a file. `path` is only for error messages.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Given>, Error> {
-    let place = |offset: usize| Source::File(path.to_owned(), line_of(text, offset));
+    let place = |offset: usize| SettingSource::File(path.to_owned(), line_of(text, offset));
     let table = DeTable::parse(text).map_err(|error| Error::NotToml {
         place: place(error.span().map_or(0, |span| span.start)).to_string(),
         problem: error.message().to_owned(),
@@ -43,7 +43,7 @@ fn line_of(text: &str, offset: usize) -> usize {
 fn entry(
     name: &Spanned<impl AsRef<str>>,
     value: &Spanned<DeValue<'_>>,
-    source: Source,
+    source: SettingSource,
 ) -> Result<Given, Error> {
     let name = name.get_ref().as_ref();
     let Some(setting) = Setting::named(name) else {
@@ -72,15 +72,15 @@ fn entry(
     })
 }
 
-/// The text of a TOML value of the right shape.
-fn text_of(shape: Shape, value: &DeValue<'_>) -> Option<String> {
+/// The text of a TOML value; `None` if it has another type.
+fn text_of(shape: TomlType, value: &DeValue<'_>) -> Option<String> {
     match (shape, value) {
-        (Shape::Text | Shape::List, DeValue::String(text)) => Some(text.to_string()),
-        (Shape::Integer, DeValue::Integer(number)) if number.radix() == 10 => {
+        (TomlType::Text | TomlType::List, DeValue::String(text)) => Some(text.to_string()),
+        (TomlType::Integer, DeValue::Integer(number)) if number.radix() == 10 => {
             Some(number.as_str().to_owned())
         }
-        (Shape::Boolean, DeValue::Boolean(flag)) => Some(flag.to_string()),
-        (Shape::List, DeValue::Array(items)) => {
+        (TomlType::Boolean, DeValue::Boolean(flag)) => Some(flag.to_string()),
+        (TomlType::List, DeValue::Array(items)) => {
             let items = items
                 .iter()
                 .map(|item| item.get_ref().as_str().map(str::to_owned));

@@ -1,10 +1,10 @@
-//! Settings as flags of every command, made from the table.
+//! Settings as flags of every command, derived from the table.
 
 use clap::{Arg, ArgMatches, Args, Command, Error as ClapError, FromArgMatches};
 
-use super::kind::Shape;
+use super::kind::TomlType;
 use super::table::{Exposure, TABLE};
-use super::{Error, Given, Source};
+use super::{Error, Given, SettingSource};
 
 /// The settings that were given as flags.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +15,8 @@ impl SettingFlags {
         let given = self.0.iter().map(|(name, text)| {
             let setting =
                 super::table::Setting::named(name).expect("flags are made from the table");
-            let source = Source::Flag(setting.flag());
-            if setting.exposure == Exposure::Url && super::show::holds_password(text) {
+            let source = SettingSource::Flag(setting.flag());
+            if setting.exposure == Exposure::Url && super::show::contains_password(text) {
                 return Err(Error::Exposed {
                     place: source.to_string(),
                     name: setting.name.to_owned(),
@@ -64,15 +64,15 @@ impl Args for SettingFlags {
                 .help_heading("Settings")
                 .global(true)
                 .hide_short_help(true)
-                // `tidegate help settings` describes them once.
+                // `tidegate help settings` describes them.
                 .hide_long_help(true);
             command.arg(match setting.shape {
-                Shape::Boolean => arg
+                TomlType::Boolean => arg
                     .num_args(0..=1)
                     .require_equals(true)
                     .default_missing_value("true"),
-                Shape::List => arg.action(clap::ArgAction::Append),
-                Shape::Text | Shape::Integer => arg,
+                TomlType::List => arg.action(clap::ArgAction::Append),
+                TomlType::Text | TomlType::Integer => arg,
             })
         })
     }

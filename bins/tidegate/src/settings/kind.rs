@@ -1,4 +1,4 @@
-//! What a setting's value may be, and how its text is read.
+//! The types of settings, and how they are parsed.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -8,35 +8,35 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tidegate_wire::TlsMode;
 
-/// How a value is written in a TOML file.
+/// The type of a setting in a TOML file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum TomlType {
     /// A string.
     Text,
     /// An integer.
     Integer,
     /// `true` or `false`.
     Boolean,
-    /// An array of strings; one string with commas will do.
+    /// An array of strings, or one string with commas.
     List,
 }
 
-/// A type that a setting can have.
+/// The type of a setting.
 pub(crate) trait Kind: Sized {
-    /// How it is written in a file.
-    const SHAPE: Shape;
+    /// Its type in a TOML file.
+    const SHAPE: TomlType;
     /// What an error says was expected.
     const EXPECTED: &'static str;
-    /// Reads the text; `None` for a text that is no such value.
+    /// Parses the text; `None` if it is invalid.
     fn parse(text: &str) -> Option<Self>;
-    /// The value of a setting that nobody gave and that has no default.
+    /// The value of a setting that is not given and has no default.
     fn absent() -> Option<Self> {
         None
     }
 }
 
 impl<T: Kind> Kind for Option<T> {
-    const SHAPE: Shape = T::SHAPE;
+    const SHAPE: TomlType = T::SHAPE;
     const EXPECTED: &'static str = T::EXPECTED;
     fn parse(text: &str) -> Option<Self> {
         T::parse(text).map(Some)
@@ -47,7 +47,7 @@ impl<T: Kind> Kind for Option<T> {
 }
 
 impl<T: Element> Kind for Vec<T> {
-    const SHAPE: Shape = Shape::List;
+    const SHAPE: TomlType = TomlType::List;
     const EXPECTED: &'static str = T::EXPECTED_LIST;
     fn parse(text: &str) -> Option<Self> {
         let items = text
@@ -61,16 +61,16 @@ impl<T: Element> Kind for Vec<T> {
     }
 }
 
-/// A kind that also comes in lists.
+/// A type whose values may be in a list.
 pub(crate) trait Element: Kind {
-    /// What an error says was expected of the list.
+    /// What an error says was expected of a list.
     const EXPECTED_LIST: &'static str;
 }
 
 macro_rules! kind {
     ($kind:ty, $shape:ident, $expected:literal, |$text:ident| $parse:expr) => {
         impl Kind for $kind {
-            const SHAPE: Shape = Shape::$shape;
+            const SHAPE: TomlType = TomlType::$shape;
             const EXPECTED: &'static str = $expected;
             fn parse($text: &str) -> Option<Self> {
                 $parse
@@ -169,10 +169,10 @@ impl Element for IpNet {
 
 /// The origin of a browser application, or `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Origin(pub(crate) String);
+pub(crate) struct CorsOrigin(pub(crate) String);
 
 kind!(
-    Origin,
+    CorsOrigin,
     Text,
     "an origin such as https://app.example.com, or *",
     |text| {
@@ -185,16 +185,16 @@ mod client_id;
 
 pub(crate) use client_id::ClientId;
 
-impl Element for Origin {
+impl Element for CorsOrigin {
     const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";
 }
 
-/// What the GraphQL requests of a role may ask for.
+/// Limits on the GraphQL requests of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RoleLimit {
     /// The role, as PostgreSQL spells it.
     pub(crate) role: String,
-    /// Levels, fields, root fields.
+    /// The numbers of levels, of fields and of root fields.
     pub(crate) limits: [u32; 3],
 }
 
@@ -217,7 +217,7 @@ impl Element for RoleLimit {
         "a list of roles and their limits such as shop/guest=8/200/5";
 }
 
-/// The address at which the service is reached from outside, without a slash at its end.
+/// The address at which users reach the service, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicUrl(pub(crate) String);
 
@@ -233,8 +233,8 @@ kind!(
 );
 
 impl PublicUrl {
-    /// Whether what is sent there crosses a network in the clear: the scheme is `http`, and the
-    /// host is no name or address of this machine (RFC 6761, section 6.3 for `localhost`).
+    /// Whether requests to it cross a network unencrypted: the scheme is `http`, and the host is
+    /// not an address or name of this machine (RFC 6761, section 6.3 for `localhost`).
     pub(crate) fn is_insecure(&self) -> bool {
         let Some(rest) = self.0.strip_prefix("http://") else {
             return false;
@@ -251,7 +251,7 @@ impl PublicUrl {
     }
 }
 
-/// Splits `http(s)://authority/path` and returns the path with its slash.
+/// Splits `http(s)://authority/path` and returns the path with its leading slash.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")
@@ -276,7 +276,7 @@ kind!(
     }
 );
 
-/// Accepts every argument: the error of the command line would quote it with its password.
+/// Accepts any text. The command line's own error would quote an invalid address with its password.
 impl std::str::FromStr for DatabaseUrl {
     type Err = std::convert::Infallible;
 
@@ -291,7 +291,7 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// The address of an SMTP server.
+/// The URL of an SMTP server.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct MailUrl(pub(crate) String);
 
@@ -323,7 +323,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The token that reads the metrics; never shown, and too long to be guessed.
+/// The token for `/metrics`. It is never shown, and long enough not to be guessed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct MetricsToken(pub(crate) String);
 
@@ -364,37 +364,32 @@ kind!(
 );
 
 choice!(
-    /// From where change events come.
+    /// The source of change events.
     FeedSource, "one of logical, outbox", {
-        /// PostgreSQL's log, by logical decoding.
+        /// PostgreSQL's WAL, by logical decoding.
         Logical = "logical",
-        /// Triggers that fill a table.
+        /// A table that triggers fill.
         Outbox = "outbox"
     }
 );
 
 choice!(
-    /// How log lines look.
+    /// The format of log lines.
     LogFormat, "one of text, json", {
-        /// For people.
+        /// Text for people.
         Text = "text",
-        /// One JSON object a line.
+        /// One JSON object on each line.
         Json = "json"
     }
 );
 
 choice!(
-    /// From which level on events are logged.
+    /// The lowest level of events that are logged.
     LogLevel, "one of error, warn, info, debug, trace", {
-        /// Only what failed.
         Error = "error",
-        /// And what should be looked at.
         Warn = "warn",
-        /// And what happens.
         Info = "info",
-        /// And why.
         Debug = "debug",
-        /// And all the rest.
         Trace = "trace"
     }
 );

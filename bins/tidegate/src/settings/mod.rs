@@ -1,4 +1,4 @@
-//! Settings: from a TOML file, the environment and flags, in rising order.
+//! Settings from a TOML file, the environment and flags; later sources win.
 
 mod file;
 mod flags;
@@ -13,20 +13,23 @@ use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 pub(crate) use flags::SettingFlags;
-pub(crate) use kind::{DatabaseUrl, FeedSource, LogFormat, LogLevel, Origin, RoleLimit, Secret};
-pub(crate) use show::described;
+pub(crate) use kind::{
+    CorsOrigin, DatabaseUrl, FeedSource, LogFormat, LogLevel, RoleLimit, Secret,
+};
+pub(crate) use show::describe_all;
 pub(crate) use table::Settings;
 use table::{Setting, TABLE};
 
-/// What the names of our environment variables begin with.
+/// The prefix of the environment variables of settings.
 const PREFIX: &str = "TIDEGATE_";
 
-/// Variables with our prefix that are no settings: the file's path, and what `demo.env` is for.
+/// Variables with this prefix that are not settings: the path of the file, and what `demo.env`
+/// defines for clients.
 const OTHER_VARIABLES: [&str; 2] = ["TIDEGATE_CONFIG", "TIDEGATE_URL"];
-/// What the names of variables for our tests begin with.
+/// The prefix of variables for tests.
 const TEST_PREFIX: &str = "TIDEGATE_TEST_";
 
-/// Why the settings cannot be used.
+/// Why the settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The file cannot be read.
@@ -34,41 +37,41 @@ pub(crate) enum Error {
     File {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The file is no TOML.
+    /// The file is not valid TOML.
     #[error("{place}: invalid TOML: {problem}")]
     NotToml {
         /// File and line.
         place: String,
-        /// What the reader said.
+        /// The parser's error.
         problem: String,
     },
-    /// A name that no setting has.
+    /// There is no setting with this name.
     #[error("{place}: there is no setting {name}{}", advice(.nearest.as_deref()))]
     Unknown {
-        /// Where it stands.
+        /// The source.
         place: String,
-        /// The name as given.
+        /// The name.
         name: String,
-        /// The nearest name that there is.
+        /// The most similar name of a setting.
         nearest: Option<String>,
     },
-    /// A value that cannot be read.
+    /// The value is invalid.
     #[error("{place}: the setting {name} cannot be read; expected {expected}")]
     IllTyped {
-        /// Where it stands.
+        /// The source.
         place: String,
         /// The setting.
         name: String,
         /// What was expected.
         expected: &'static str,
     },
-    /// A secret where others can see it.
+    /// A secret was given where others can read it.
     #[error("{place}: the setting {name} holds a secret that others could read here; {instead}")]
     Exposed {
-        /// Where it stands.
+        /// The source.
         place: String,
         /// The setting.
         name: String,
@@ -81,10 +84,10 @@ fn advice(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }
 
-/// Where a value came from; later ones win.
+/// The source of a value; later ones win.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
-    /// The table's default.
+pub(crate) enum SettingSource {
+    /// The default.
     Default,
     /// A line of the file.
     File(PathBuf, usize),
@@ -92,11 +95,11 @@ pub(crate) enum Source {
     Environment(String),
     /// A flag.
     Flag(String),
-    /// The command decides it.
+    /// The command.
     Command,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -108,12 +111,12 @@ impl fmt::Display for Source {
     }
 }
 
-/// A setting's text and where it came from.
+/// The text of a setting and its source.
 #[derive(Clone)]
 pub(crate) struct Effective {
     setting: &'static Setting,
     text: Option<String>,
-    source: Source,
+    source: SettingSource,
 }
 
 impl fmt::Debug for Effective {
@@ -128,22 +131,26 @@ impl fmt::Debug for Effective {
     }
 }
 
-/// A value given by somebody.
+/// A value from a file, a variable or a flag.
 #[derive(Clone, Debug)]
 struct Given {
     setting: &'static Setting,
     text: String,
-    source: Source,
+    source: SettingSource,
 }
 
-/// The settings with their sources.
+/// All settings with their sources.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers {
     effective: Vec<Effective>,
 }
 
 impl Layers {
-    /// Reads the file, the environment and the flags. The first error is returned.
+    /// Reads the file, the environment and the flags.
+    ///
+    /// # Errors
+    ///
+    /// The first problem that is found.
     pub(crate) fn read(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -162,7 +169,7 @@ impl Layers {
         let default = |setting: &'static Setting| Effective {
             setting,
             text: setting.default.map(str::to_owned),
-            source: Source::Default,
+            source: SettingSource::Default,
         };
         Self {
             effective: TABLE.iter().map(default).collect(),
@@ -185,19 +192,19 @@ impl Layers {
         }
     }
 
-    /// Sets what a command decides; `None` removes a value.
+    /// Sets values that the command decides; `None` removes a value.
     pub(crate) fn decide(&mut self, decisions: &[(&'static str, Option<String>)]) {
         for (name, text) in decisions {
             for entry in &mut self.effective {
                 if entry.setting.name == *name {
                     entry.text.clone_from(text);
-                    entry.source = Source::Command;
+                    entry.source = SettingSource::Command;
                 }
             }
         }
     }
 
-    /// Sets a default of the command's own.
+    /// Replaces a default.
     pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
         if !self.is_given(name) {
             self.decide(&[(name, Some(text.to_owned()))]);
@@ -206,8 +213,9 @@ impl Layers {
 
     /// Whether a setting has a value that is not its default.
     pub(crate) fn is_given(&self, name: &str) -> bool {
-        let given =
-            |entry: &Effective| entry.setting.name == name && entry.source != Source::Default;
+        let given = |entry: &Effective| {
+            entry.setting.name == name && entry.source != SettingSource::Default
+        };
         self.effective.iter().any(given)
     }
 
@@ -216,11 +224,12 @@ impl Layers {
         Settings::read(&self.effective)
     }
 
-    /// These settings as a settings file, without those that have their defaults.
+    /// The named settings as a settings file, without those that have their defaults.
     pub(crate) fn to_toml(&self, names: &[&str]) -> String {
         let mut text = String::new();
         for entry in &self.effective {
-            let is_kept = names.contains(&entry.setting.name) && entry.source != Source::Default;
+            let is_kept =
+                names.contains(&entry.setting.name) && entry.source != SettingSource::Default;
             if let Some(value) = entry.text.clone().filter(|_| is_kept) {
                 let value = toml::Value::String(value);
                 let _ = writeln!(text, "{} = {value}", entry.setting.name);
@@ -229,13 +238,13 @@ impl Layers {
         text
     }
 
-    /// The lines of `tidegate settings`: name, value and source, secrets redacted.
+    /// The output of `tidegate settings`: name, value and source, with secrets redacted.
     pub(crate) fn shown(&self) -> String {
         show::lines(&self.effective)
     }
 }
 
-/// Takes our variables; an empty one counts as absent.
+/// Reads the variables of settings; an empty one counts as absent.
 fn from_environment(
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<Vec<Given>, Error> {
@@ -259,7 +268,7 @@ fn from_environment(
             given.push(Given {
                 setting,
                 text,
-                source: Source::Environment(variable),
+                source: SettingSource::Environment(variable),
             });
         }
     }

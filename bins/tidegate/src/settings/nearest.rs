@@ -1,8 +1,8 @@
-//! The known name that a mistyped one most likely meant.
+//! Suggests a setting for a mistyped name.
 
 use super::table::{Setting, TABLE};
 
-/// The setting whose name is nearest, if any is near enough to be meant.
+/// The setting with the most similar name, if any is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
     let scored = TABLE
         .iter()
@@ -12,7 +12,8 @@ pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
     (distance <= setting.name.len() / 2 || contained).then_some(setting)
 }
 
-/// How many letters must be added, taken away, replaced or swapped with their neighbour.
+/// The number of letters to insert, delete, replace or swap with a neighbour (optimal string
+/// alignment).
 fn distance(left: &str, right: &str) -> usize {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     let mut rows = vec![(0..=right.len()).collect::<Vec<_>>()];

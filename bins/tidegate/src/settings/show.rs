@@ -22,7 +22,7 @@ pub(super) fn lines(effective: &[Effective]) -> String {
 }
 
 /// All settings with their defaults, as `tidegate help settings` prints them.
-pub(crate) fn described() -> String {
+pub(crate) fn describe_all() -> String {
     let mut text = "Settings come from a TOML file (--config FILE or TIDEGATE_CONFIG), from variables \
                     TIDEGATE_… and from flags; a later one wins.\nFor the setting statement_timeout \
                     these are statement_timeout = \"5s\", TIDEGATE_STATEMENT_TIMEOUT and \
@@ -43,7 +43,7 @@ pub(crate) fn described() -> String {
     text
 }
 
-/// The value as others may see it.
+/// The value, redacted if it is secret.
 pub(super) fn shown(entry: &Effective) -> String {
     match (&entry.text, entry.setting.exposure) {
         (None, _) => "(not set)".to_owned(),
@@ -53,12 +53,12 @@ pub(super) fn shown(entry: &Effective) -> String {
     }
 }
 
-/// Whether a connection string carries a password, in its authority or its query.
-pub(super) fn holds_password(url: &str) -> bool {
+/// Whether a URL contains a password, in its authority or its query.
+pub(super) fn contains_password(url: &str) -> bool {
     without_password(url) != url
 }
 
-/// The connection string with its password redacted.
+/// The URL with its password redacted.
 fn without_password(url: &str) -> String {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
     let mut shown = match address.rsplit_once('@').and_then(|(login, rest)| {
@@ -81,7 +81,7 @@ fn without_password(url: &str) -> String {
     shown
 }
 
-/// A setting's line in the table of the documentation.
+/// The row of a setting in the table of OPERATIONS.md.
 #[cfg(test)]
 pub(super) fn row(setting: &super::table::Setting) -> String {
     let flag = match setting.exposure {

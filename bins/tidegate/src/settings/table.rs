@@ -1,5 +1,5 @@
-//! The one table of settings. Names of environment variables and flags, `tidegate settings` and
-//! the table in `docs/OPERATIONS.md` all derive from it.
+//! The table of settings. The names of environment variables and flags, `tidegate settings` and the
+//! table in `docs/OPERATIONS.md` are derived from it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,36 +8,36 @@ use ipnet::IpNet;
 use tidegate_wire::TlsMode;
 
 use super::kind::{
-    ClientId, DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, MetricsToken, Origin,
-    PublicUrl, RoleLimit, Secret, Shape, Size, Span,
+    ClientId, CorsOrigin, DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl,
+    MetricsToken, PublicUrl, RoleLimit, Secret, Size, Span, TomlType,
 };
 use super::{Effective, Error};
 
-/// How much of a setting's value others may see.
+/// Which part of a value may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposure {
     /// All of it.
     Open,
-    /// All but a password inside it, which no flag may carry.
+    /// All but the password in it, which a flag may not contain.
     Url,
-    /// Nothing; it comes from the environment only.
+    /// Nothing. It is accepted only from the environment.
     Secret,
 }
 
-/// A setting as data.
+/// The description of a setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
-    /// The name in a file.
+    /// Its name in a file.
     pub(crate) name: &'static str,
-    /// How it is written in a file.
-    pub(crate) shape: Shape,
+    /// Its type in a file.
+    pub(crate) shape: TomlType,
     /// What an error says was expected.
     pub(crate) expected: &'static str,
-    /// The value that it has when nobody gives one.
+    /// The value if none is given.
     pub(crate) default: Option<&'static str>,
-    /// What others may see of it.
+    /// Which part of its value may be shown.
     pub(crate) exposure: Exposure,
-    /// What it is for.
+    /// Its description in the documentation.
     pub(crate) doc: &'static str,
 }
 
@@ -49,7 +49,7 @@ macro_rules! settings {
             $( #[doc = $doc] pub(crate) $name: $kind, )+
         }
 
-        /// Every setting, in the order in which it is shown.
+        /// All settings, in the order in which they are shown.
         pub(crate) const TABLE: &[Setting] = &[
             $( Setting {
                 name: stringify!($name),
@@ -62,7 +62,7 @@ macro_rules! settings {
         ];
 
         impl Settings {
-            /// Reads the effective text of each setting.
+            /// Parses the text of each setting.
             pub(super) fn read(effective: &[Effective]) -> Result<Self, Error> {
                 Ok(Self { $( $name: value(effective, stringify!($name))?, )+ })
             }
@@ -134,7 +134,7 @@ settings! {
     /// Ids of public clients, besides `tidegate`, through which users of every tenant sign in from programs on their own computer
     builtin_client_ids: Vec<ClientId> = Some("gc2-cli"), Open;
     /// Origins of browser applications that may read responses
-    cors_origins: Vec<Origin> = Some("*"), Open;
+    cors_origins: Vec<CorsOrigin> = Some("*"), Open;
     /// File with the master key, created by `tidegate key init`
     master_key_file: Option<PathBuf> = None, Open;
     /// The master key itself: 32 bytes in base64url
@@ -230,12 +230,12 @@ settings! {
 }
 
 impl Setting {
-    /// The environment variable that gives it.
+    /// Its environment variable.
     pub(crate) fn variable(&self) -> String {
         format!("{}{}", super::PREFIX, self.name.to_ascii_uppercase())
     }
 
-    /// The flag that gives it, without the dashes.
+    /// Its flag, without the dashes.
     pub(crate) fn flag(&self) -> String {
         self.name.replace('_', "-")
     }

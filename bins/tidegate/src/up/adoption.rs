@@ -13,25 +13,25 @@ use crate::failure::Result;
 use crate::ports;
 use crate::service::Service;
 
-/// What is left to do.
-pub(super) enum Step {
-    /// The database is a tenant.
+/// What remains to be done.
+pub(super) enum AdoptionStep {
+    /// Nothing: the database is a tenant.
     Nothing,
-    /// It is to be adopted.
+    /// Adopt the database.
     Adopt(Planned),
-    /// A former run wrote the records and was interrupted before the SQL ran.
+    /// Run the SQL: an interrupted run has written only the records.
     Complete(Planned),
 }
 
-/// An adoption that was planned.
+/// A planned adoption.
 pub(super) struct Planned {
     name: TenantName,
     role: String,
     plan: Adoption,
 }
 
-impl Step {
-    /// Looks what is left to do. Changes nothing.
+impl AdoptionStep {
+    /// Finds out what remains to be done. Changes nothing.
     pub(super) async fn plan(admin: &Admin, name: &TenantName, role: Option<&str>) -> Result<Self> {
         let tenants = admin.recorded_tenants().await?;
         let known = tenants.iter().find(|kept| kept.name == name.as_str());
@@ -60,7 +60,7 @@ impl Step {
         })
     }
 
-    /// The SQL that is to run.
+    /// The SQL that will run.
     pub(super) fn script(&self) -> Option<&Script> {
         match self {
             Self::Nothing => None,
@@ -92,7 +92,7 @@ impl Step {
             let owner = UserKey::new(name, name);
             directory.set_password(&owner, &password).await?;
         } else {
-            // An interrupted run may have left the owner's record without the tenant's.
+            // An interrupted run may have left the owner's record without that of the tenant.
             directory.drop_tenant(name).await?;
             let names = (&planned.name, &*planned.role);
             run_adoption(service, names, &planned.plan, password).await?;
@@ -101,7 +101,7 @@ impl Step {
     }
 }
 
-/// A password of 80 random bits.
+/// A password with 80 random bits.
 fn generate() -> String {
     let bytes: [u8; 10] = ports::bytes();
     bytes.iter().fold(String::new(), |mut text, byte| {

@@ -1,15 +1,15 @@
-//! What is printed when the database is served.
+//! The text that is printed when the database is served.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What to tell.
+/// The parts of the text.
 pub(super) struct Links<'a> {
     /// The address of the service.
     pub(super) url: &'a str,
-    /// A link to the console that signs a browser on this machine in, once.
+    /// A link that signs a browser on this machine in to the console, once.
     pub(super) console: Option<&'a str>,
-    /// The tenant, which is also the name of its owner.
+    /// The tenant, which is also its owner's user name.
     pub(super) tenant: &'a str,
     /// The owner's password, if it is new.
     pub(super) password: Option<&'a str>,

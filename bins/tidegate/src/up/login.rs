@@ -1,4 +1,4 @@
-//! Logs in to PostgreSQL, and asks for a password if one is needed.
+//! Logs in to PostgreSQL. Asks for a password if one is needed.
 
 use std::io::IsTerminal as _;
 
@@ -10,16 +10,16 @@ use crate::settings::{Layers, Settings};
 use crate::terminal::{Hidden, Interruptible};
 use crate::{ports, service};
 
-/// An administrator that only looks.
+/// An administrator for checks that change nothing.
 pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     Ok(Admin::new(service::config(settings)?, passwords))
 }
 
-/// Logs in once. A password that the address lacks is that of `PGPASSWORD`, as in libpq, or is
+/// Logs in once. If the address has no password, it is taken from `PGPASSWORD`, as in libpq, or
 /// asked for at the terminal.
 ///
-/// What is returned lets a signal end the process until it is dropped, if something was asked.
+/// If it was asked for, a signal ends the process until the returned value is dropped.
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,

@@ -1,4 +1,5 @@
-//! What `tidegate up` keeps on this machine: the master key, and a settings file for each database.
+//! The files of `tidegate up` on this machine: the master key, and a settings file for each
+//! database.
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -11,7 +12,7 @@ use crate::failure::{Failure, OnFile, Result};
 use crate::settings::{Layers, Settings};
 use crate::{master_key, user_folders};
 
-/// The settings that the file has.
+/// The settings that are written to the file.
 const KEPT: [&str; 7] = [
     "admin_url",
     "control_database",
@@ -22,15 +23,15 @@ const KEPT: [&str; 7] = [
     "sslrootcert",
 ];
 
-/// The folder.
+/// The folder of the files.
 pub(super) struct State {
     folder: PathBuf,
-    /// Whether the settings name the master key.
+    /// Whether the settings name a master key.
     key_is_given: bool,
 }
 
 impl State {
-    /// Where things are kept. Creates nothing.
+    /// Finds the folder. Creates nothing.
     pub(super) fn open(settings: &Settings) -> Result<Self> {
         let folder = match &settings.data_dir {
             Some(folder) => std::path::absolute(folder).on("find the folder", folder)?,
@@ -54,7 +55,7 @@ impl State {
         self.folder.join("master.key")
     }
 
-    /// The file with the settings with which other commands reach the database.
+    /// The settings file of a database, for other commands.
     pub(super) fn settings_file(&self, database: &str) -> PathBuf {
         let is_safe = |c: char| c.is_alphanumeric() || c == '-';
         let safe = |c: char| if is_safe(c) { c } else { '_' };
@@ -62,7 +63,7 @@ impl State {
         self.folder.join(format!("{name}.toml"))
     }
 
-    /// The key of the settings, or of a former run, or a new one that is not yet written.
+    /// The key from the settings, or of a former run, or a new one that is not written yet.
     pub(super) fn master_key(&self, settings: &Settings) -> Result<MasterKey> {
         if self.key_is_given {
             return master_key::read(settings);
@@ -74,7 +75,7 @@ impl State {
         master_key::generate()
     }
 
-    /// Names the key's file in the settings.
+    /// Sets the path of the key's file in the settings.
     pub(super) fn decide(&self, layers: &mut Layers) {
         if !self.key_is_given {
             let path = self.key_file().to_string_lossy().into_owned();
@@ -82,7 +83,7 @@ impl State {
         }
     }
 
-    /// Writes the key, if it is new, and the settings.
+    /// Writes the key, if it is new, and the settings file.
     pub(super) fn write(&self, key: &MasterKey, layers: &Layers, address: &Address) -> Result {
         std::fs::create_dir_all(&self.folder).on("create the folder", &self.folder)?;
         if !self.key_is_given && !self.key_file().exists() {

@@ -6,7 +6,7 @@ use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_changelog::{ChangeLog as _, LogError, LogPosition, LogStart};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 
-use super::fixture::{StreamReader, Fixture, config};
+use super::fixture::{Fixture, StreamReader, config};
 use tidegate_testkit::connect;
 
 /// A cluster of its own for a test, until the process ends.

@@ -1,11 +1,11 @@
-//! The text of a statement without the values in it.
+//! The text of a statement with its values removed.
 
 use serde_json::Value;
 
 /// Longer texts are cut.
 const LONGEST: usize = 1_000;
 
-/// The statement, document or method of a request's body, without values.
+/// The statement, document or method in a request's body, without values.
 pub(super) fn of_body(body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let (first, more) = match &body {
@@ -25,9 +25,10 @@ pub(super) fn of_body(body: &[u8]) -> Option<String> {
     Some(outlined)
 }
 
-/// Replaces strings, quoted names and numbers by `?` and drops comments. A statement that fails may
-/// have a value in double quotes. A text is cut where a string or comment has no end, and at a
-/// string with a backslash in SQL, whose end depends on settings.
+/// Replaces strings, quoted names and numbers by `?` and removes comments. Quoted names are
+/// replaced because a failed statement may have a value in double quotes. The text is cut at a
+/// string or comment without an end, and at an SQL string with a backslash, whose end depends on
+/// settings.
 fn outline(text: &str, sql: bool) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -49,7 +50,8 @@ fn outline(text: &str, sql: bool) -> String {
     out.trim_end().to_owned()
 }
 
-/// The next piece of the outline and the text after it; `None` where a string or comment has no end.
+/// The next piece of the outline and the text after it; `None` at a string or comment without an
+/// end.
 fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t str, &'t str)> {
     let comment = if sql { "--" } else { "#" };
     let in_name = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
@@ -101,8 +103,8 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
     Some((&rest[..length], &rest[length..]))
 }
 
-/// The text after a string's end. A doubled quote does not end a string of SQL; read as two
-/// strings, it ends at the same place.
+/// The text after a string's end. A doubled quote does not end an SQL string; reading it as two
+/// strings finds the same end.
 fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -115,7 +117,7 @@ fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
     None
 }
 
-/// The tag with which a dollar-quoted string begins, such as `$$` or `$x$`.
+/// The tag that starts a dollar-quoted string, such as `$$` or `$x$`.
 fn dollar_tag(rest: &str) -> Option<&str> {
     let end = rest[1..].find('$')? + 2;
     let name = &rest[1..end - 1];

@@ -1,4 +1,4 @@
-//! Putting an [`App`] together.
+//! Builds an [`App`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::console::Console;
 use crate::docs::Docs;
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
-use crate::memory::Memory;
+use crate::memory::MemoryBudget;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::statements::Statements;
 use crate::trace::SpanSink;
 
-/// Puts an [`App`] together; what is not said has the default of the API's contract.
+/// Builds an [`App`]. Everything that is not set has the default of the API's contract.
 pub struct AppBuilder(Parts, Vec<RoleLimits>);
 
 impl AppBuilder {
@@ -64,7 +64,7 @@ impl AppBuilder {
             metrics_token: None,
             spans: None,
             default_users: DefaultUsers::new(store),
-            memory: Memory::new(Limits::default().memory),
+            memory: MemoryBudget::new(Limits::default().memory),
             read_slots: ReadSlots::default(),
             statements: Statements::default(),
             node: 0,
@@ -75,13 +75,13 @@ impl AppBuilder {
         Self(parts, Vec::new())
     }
 
-    /// The schemas that requests work with. Without it they are loaded once: nobody watches them.
+    /// The cached schemas. Without it, schemas are loaded once and never refreshed.
     pub fn catalogs(mut self, catalogs: Arc<Catalogs>) -> Self {
         self.0.catalogs = catalogs;
         self
     }
 
-    /// The methods that callers define. Without it they are kept in memory and end with the app.
+    /// The methods. Without it, they are stored in memory and end with the app.
     pub fn methods(mut self, methods: Arc<Registry>) -> Self {
         let executor = Arc::clone(&self.0.executor);
         self.0.dispatcher = Dispatcher::new(Arc::clone(&methods), executor);
@@ -89,14 +89,14 @@ impl AppBuilder {
         self
     }
 
-    /// A random number that tells this node's request ids from those of others.
+    /// A random number that makes this node's request ids differ from those of other nodes.
     pub fn node(mut self, node: u64) -> Self {
         self.0.node = node;
         self
     }
 
-    /// Lets owners manage the users and clients of their tenants; without this the paths for that
-    /// are not there.
+    /// Lets owners manage the users and clients of their tenants. Without it, those paths do not
+    /// exist.
     pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
         self.0.accounts = Some(accounts);
         self
@@ -105,29 +105,29 @@ impl AppBuilder {
     /// The limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.0.limits = limits;
-        self.0.memory = Memory::new(limits.memory);
+        self.0.memory = MemoryBudget::new(limits.memory);
         self
     }
 
-    /// Roles whose GraphQL requests have limits of their own.
+    /// Roles with their own limits on GraphQL requests.
     pub fn graphql_roles(mut self, roles: Vec<RoleLimits>) -> Self {
         self.1 = roles;
         self
     }
 
-    /// The changes of rows. Without it there are no subscriptions.
+    /// The change events. Without them there are no subscriptions.
     pub fn feed(mut self, feed: Option<Feed>) -> Self {
         self.0.feed = feed;
         self
     }
 
-    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.
     pub fn trusted_proxies(mut self, proxies: Vec<IpNet>) -> Self {
         self.0.trusted_proxies = proxies;
         self
     }
 
-    /// From which origins pages may call.
+    /// Origins whose pages may call the API.
     pub fn origins(mut self, origins: Origins) -> Self {
         self.0.origins = origins;
         self
@@ -139,31 +139,31 @@ impl AppBuilder {
         self
     }
 
-    /// Serves token endpoints over plain HTTP to everybody: for networks that are private.
+    /// Accepts credentials over plain HTTP from other machines, for private networks.
     pub fn insecure_http(mut self, allowed: bool) -> Self {
         self.0.insecure_http = allowed;
         self
     }
 
-    /// Sends letters: sign-ups are confirmed by one, and who forgot a password gets one.
+    /// Sends emails: to confirm sign-ups and to reset passwords.
     pub fn mailer(mut self, mailer: Option<Arc<dyn Mailer>>) -> Self {
         self.0.mailer = mailer;
         self
     }
 
-    /// Lets people sign in with accounts elsewhere.
+    /// Lets people sign in with identity providers.
     pub fn providers(mut self, providers: Option<Arc<dyn IdentityProviders>>) -> Self {
         self.0.providers = providers;
         self
     }
 
-    /// How people reach somebody who can give them a new password, where no letters are sent.
+    /// How people get a new password if no emails are sent.
     pub fn help(mut self, help: Option<String>) -> Self {
         self.0.help = help;
         self
     }
 
-    /// Shows GraphiQL to browsers. Without it they get a small page of our own.
+    /// Serves GraphiQL to browsers. Without it they get a small built-in page.
     pub fn graphiql(mut self, built: Option<Graphiql>) -> Self {
         self.0.graphiql = built;
         self
@@ -178,8 +178,8 @@ impl AppBuilder {
         self
     }
 
-    /// Lets people make accounts on the sign-up page, where a client allows it and
-    /// [`accounts`](Self::accounts) are there.
+    /// Allows sign-up without emails for clients that allow sign-up. It needs
+    /// [`accounts`](Self::accounts).
     pub fn open_sign_up(mut self, open: bool) -> Self {
         self.0.open_sign_up = open;
         self
@@ -197,13 +197,13 @@ impl AppBuilder {
         self
     }
 
-    /// Lets those read `/metrics` who show this bearer token, and nobody else.
+    /// Requires this bearer token for `/metrics`.
     pub fn metrics_token(mut self, token: Option<Secret>) -> Self {
         self.0.metrics_token = token;
         self
     }
 
-    /// Gives the span of each request to `sink`.
+    /// Sends the span of each request to `sink`.
     pub fn spans(mut self, sink: Arc<dyn SpanSink>) -> Self {
         self.0.spans = Some(sink);
         self
@@ -217,7 +217,7 @@ impl AppBuilder {
     }
 }
 
-/// No APIs yet.
+/// An empty cache of APIs.
 fn graphql(feed: bool, limits: &Limits, roles: Vec<RoleLimits>) -> Apis {
     let mut asked = limits.graphql;
     asked.rows.bytes = limits.response;

@@ -1,4 +1,4 @@
-//! As whom anonymous callers run in each database, and what they may do there.
+//! The default user of each database, as which anonymous callers run, and what it may do.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 use tidegate_oauth::{AnonymousSql, Store, StoreError};
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
 
-/// How long an answer is taken for true. A notice drops it earlier.
+/// How long a cached record is fresh. A notification removes it earlier.
 const FRESH: Duration = Duration::from_secs(5);
-/// How long an answer is better than none, while the store is away.
+/// How long a cached record is used while the store is down.
 const USABLE: Duration = Duration::from_mins(1);
-/// Strangers choose the names, so their number has an end.
+/// The largest number of records: anonymous callers choose the names.
 const MOST: usize = 10_000;
 
-/// The default users of databases, as the store had them a few seconds ago.
+/// A cache of the default users of databases.
 pub(crate) struct DefaultUsers {
     store: Arc<dyn Store>,
-    known: RwLock<HashMap<Box<str>, Known>>,
+    known: RwLock<HashMap<Box<str>, CachedUser>>,
 }
 
-/// What a database has for anonymous callers.
+/// What a database provides for anonymous callers.
 #[derive(Clone)]
 pub(crate) struct DefaultUser {
-    /// How they log in, if there is such a database and it has a default user.
+    /// Its login; `None` if there is no such database, or it has no default user.
     pub login: Option<Login>,
-    /// What they may do with raw SQL.
+    /// What it may do with SQL of its own.
     pub sql: AnonymousSql,
 }
 
 #[derive(Clone)]
-struct Known {
+struct CachedUser {
     user: DefaultUser,
     asked_at: Instant,
 }
@@ -53,7 +53,7 @@ impl DefaultUsers {
         }
         match self.ask(database).await {
             Ok(user) => {
-                self.learn(database, user.clone());
+                self.store_in_cache(database, user.clone());
                 Ok(user)
             }
             Err(error) => match known {
@@ -80,7 +80,7 @@ impl DefaultUsers {
         })
     }
 
-    /// Asks again the next time.
+    /// Removes the cached record.
     pub(crate) fn forget(&self, database: &str) {
         self.known
             .write()
@@ -88,7 +88,7 @@ impl DefaultUsers {
             .remove(database);
     }
 
-    fn known(&self, database: &str) -> Option<Known> {
+    fn known(&self, database: &str) -> Option<CachedUser> {
         self.known
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -96,14 +96,14 @@ impl DefaultUsers {
             .cloned()
     }
 
-    fn learn(&self, database: &str, user: DefaultUser) {
+    fn store_in_cache(&self, database: &str, user: DefaultUser) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.clear();
         }
         known.insert(
             database.into(),
-            Known {
+            CachedUser {
                 user,
                 asked_at: Instant::now(),
             },

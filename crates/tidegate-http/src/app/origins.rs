@@ -8,6 +8,6 @@ pub enum Origins {
     /// All of them.
     #[default]
     Any,
-    /// These, written as browsers send them: `https://app.example`.
+    /// Those listed, in the form that browsers send: `https://app.example`.
     Listed(Vec<HeaderValue>),
 }

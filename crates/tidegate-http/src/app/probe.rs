@@ -1,23 +1,23 @@
-//! What `/readyz` asks before it says that the node is ready.
+//! The checks of `/readyz`.
 
 use tidegate_sql::BoxFuture;
 
-/// A part of the service that may be away for a while.
+/// A part of the service that may be unavailable for some time.
 pub trait Probe: Send + Sync {
-    /// Its name in the answer.
+    /// Its name in the response.
     fn name(&self) -> &'static str;
 
-    /// Whether the node should get no work while this part cannot do its own. A part that is not
-    /// essential only says that it is degraded.
+    /// Whether the node should get no requests while this part is unavailable. A part that is not
+    /// essential is only reported as degraded.
     fn is_essential(&self) -> bool {
         true
     }
 
-    /// What it gets its work from, where that is a choice; the answer has it as `<name>_source`.
+    /// The source that it uses, if there is a choice; the response has it as `<name>_source`.
     fn source(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether it can do its work now.
+    /// Whether it is available now.
     fn is_ready(&self) -> BoxFuture<'_, bool>;
 }

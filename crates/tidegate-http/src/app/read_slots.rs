@@ -1,5 +1,5 @@
-//! How many statements of anonymous callers run at once, so that they take few connections from
-//! the default user's methods and GraphQL requests.
+//! Limits how many statements of anonymous callers run at once, so that connections remain for the
+//! default user's methods and GraphQL requests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,18 +8,18 @@ use std::time::Instant;
 use tidegate_sql::DatabaseName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Statements at once in a database on this node.
+/// The number of concurrent statements in a database on this node.
 const SLOTS: usize = 4;
 
-/// A statement's place, which it has until this is dropped.
+/// The slot of a statement, freed when this is dropped.
 pub(crate) type ReadSlot = OwnedSemaphorePermit;
 
-/// The places of each database.
+/// The slots of each database.
 #[derive(Default)]
 pub(crate) struct ReadSlots(Mutex<HashMap<DatabaseName, Arc<Semaphore>>>);
 
 impl ReadSlots {
-    /// Waits for a place in a database that is a tenant's; none when there is none in time.
+    /// Waits for a slot in a tenant's database; `None` if none is free before `until`.
     pub(crate) async fn enter(&self, database: &DatabaseName, until: Instant) -> Option<ReadSlot> {
         let slots = Arc::clone(
             self.0

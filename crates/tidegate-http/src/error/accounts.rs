@@ -1,14 +1,14 @@
-//! What an error of users, clients and their roles means at the REST endpoints.
+//! Errors of users, clients and their roles at the REST endpoints.
 
 use std::time::Duration;
 
 use http::StatusCode;
 use tidegate_oauth::{Error, ErrorKind};
 
-use super::Failure;
+use super::ApiError;
 
-impl Failure {
-    /// What an error of the directory means where users and clients are managed.
+impl ApiError {
+    /// The error response for an error of the directory.
     pub fn from_accounts(error: Error) -> Self {
         let after = Duration::from_secs(error.retry_after().unwrap_or(1));
         match (error.kind(), &error) {

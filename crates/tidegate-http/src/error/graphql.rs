@@ -1,16 +1,16 @@
-//! The error body of the GraphQL paths, for what happens before the protocol is reached.
+//! The error body of the GraphQL paths, for errors outside of GraphQL.
 
 use bytes::{BufMut, BytesMut};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use tidegate_graphql::{Code, Error};
 
-use super::Failure;
+use super::ApiError;
 use crate::body::Body;
 use crate::report::{Context, Protocol};
 
-impl Failure {
-    /// The answer of the GraphQL paths: `{"errors":[…]}` with the failure's status.
+impl ApiError {
+    /// The response of the GraphQL paths: `{"errors":[…]}` with the error's status.
     pub fn into_graphql(self, media: HeaderValue, context: &Context<'_>) -> Response<Body> {
         self.log(context);
         let mut error = Error::new(self.graphql_code(), self.message.clone());

@@ -1,12 +1,12 @@
-//! What errors of methods and of their calls mean.
+//! Errors of methods and of their calls.
 
 use std::time::Duration;
 
 use tidegate_methods::{Error, StoreError};
 
-use super::Failure;
+use super::ApiError;
 
-impl From<Error> for Failure {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
@@ -26,7 +26,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(source) => Self::unavailable(
@@ -40,8 +40,9 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl Failure {
-    /// What the log and the metrics learn of a call: its caller has its answer already.
+impl ApiError {
+    /// The error of a call for the log and the metrics; the JSON-RPC response has been written
+    /// already.
     pub fn from_rpc(error: tidegate_rpc::Error) -> Self {
         use tidegate_rpc::Error as Rpc;
         match error {

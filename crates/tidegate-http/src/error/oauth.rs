@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use tidegate_oauth as oauth;
 
-use super::{Challenge, Failure};
+use super::{ApiError, Challenge};
 use crate::body::Body;
 use crate::report::{Context, Protocol};
 
@@ -20,7 +20,7 @@ struct OAuthError<'a> {
     rest: Option<RestMembers<'a>>,
 }
 
-/// The members that the guest endpoint shows beside those of OAuth.
+/// The members that the guest endpoint adds to those of OAuth.
 #[derive(Serialize)]
 struct RestMembers<'a> {
     success: bool,
@@ -30,9 +30,8 @@ struct RestMembers<'a> {
     error_code: &'static str,
 }
 
-impl Failure {
-    /// What an error of the issuer means at an OAuth endpoint; `by_basic` tells whether the client
-    /// used HTTP Basic.
+impl ApiError {
+    /// The error response of an OAuth endpoint; `by_basic` says whether the client used HTTP Basic.
     pub fn from_oauth(error: oauth::Error, by_basic: bool) -> Self {
         let status = match error.kind() {
             oauth::ErrorKind::Client => StatusCode::UNAUTHORIZED,
@@ -58,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// What an error of the issuer means where a bearer token is shown.
+    /// The error response for a bearer token.
     pub fn from_bearer(error: oauth::Error) -> Self {
         match error.kind() {
             oauth::ErrorKind::Throttled | oauth::ErrorKind::Unavailable => {
@@ -71,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// The answer of an OAuth endpoint; `guest` adds the members that it shows beside.
+    /// The response of an OAuth endpoint; `guest` adds the members of the guest endpoint.
     #[expect(
         clippy::missing_panics_doc,
         reason = "strings and numbers can be written"
@@ -79,7 +78,7 @@ impl Failure {
     pub fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
         self.code = self.oauth_name();
         self.log(context);
-        // A client in use splits these bodies at a colon that a blank follows.
+        // A client in use splits these bodies at a colon that is followed by a space.
         let message: Cow<'_, str> = if self.message.contains(": ") {
             self.message.replace(": ", ", ").into()
         } else {
@@ -103,7 +102,8 @@ impl Failure {
         response
     }
 
-    /// The name in `error`: failures of the edge have one of REST, which OAuth clients do not know.
+    /// The name in `error`. Errors of the HTTP server have a REST code, which OAuth clients do not
+    /// know.
     fn oauth_name(&self) -> &'static str {
         match self.code {
             "INPUT_VALIDATION_ERROR"
@@ -117,7 +117,7 @@ impl Failure {
     }
 }
 
-/// Too many attempts are the caller's doing; too much work at once is not.
+/// Too many attempts are the caller's fault; too much concurrent work is not.
 fn throttled(error: &oauth::Error) -> StatusCode {
     match error {
         oauth::Error::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,

@@ -7,7 +7,7 @@ use http::header::{
 use http::{Response, StatusCode};
 use serde::Serialize;
 
-use super::{Details, Failure};
+use super::{ApiError, Details};
 use crate::body::Body;
 use crate::report::{Context, Errors, Protocol};
 
@@ -46,14 +46,14 @@ struct DatabaseError<'a> {
     retryable: bool,
 }
 
-impl Failure {
-    /// The answer of the REST and SQL endpoints.
+impl ApiError {
+    /// The response of the REST and SQL endpoints.
     pub fn into_rest(self, context: &Context<'_>) -> Response<Body> {
         self.log(context);
         self.response(self.rest_body(), Protocol::Rest)
     }
 
-    /// The body of that answer.
+    /// The body of that response.
     #[expect(
         clippy::missing_panics_doc,
         reason = "strings and numbers can be written"
@@ -79,7 +79,7 @@ impl Failure {
         serde_json::to_vec(&body).expect("strings and numbers can be written")
     }
 
-    /// The answer with this body and the headers that the failure asks for.
+    /// A response with this body and the headers that the error requires.
     pub fn response(&self, body: Vec<u8>, protocol: Protocol) -> Response<Body> {
         let mut response = Response::new(Body::from(bytes::Bytes::from(body)));
         let errors = Errors::of_failure(protocol, self);
@@ -102,7 +102,7 @@ impl Failure {
             return response;
         };
         if let Some(after) = retry_after {
-            // Whole seconds, rounded up, so that nobody comes too early.
+            // Whole seconds, rounded up, so that no client retries too early.
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             headers.insert(RETRY_AFTER, seconds.max(1).into());
         }

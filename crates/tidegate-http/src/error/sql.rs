@@ -1,19 +1,18 @@
-//! What errors of statements, request bodies and the catalog mean.
+//! Errors of statements, request bodies and the catalog.
 
 use http::StatusCode;
 use tidegate_sql::request::RequestError;
 use tidegate_sql::{Error, InputError, LoginRefused, Rejection};
 
-use super::{Challenge, Failure, sqlstate};
+use super::{ApiError, Challenge, sqlstate};
 use crate::memory::Exhausted;
 
 /// The text for [`LoginRefused`].
 const LOGIN_REFUSED: &str =
     "PostgreSQL refuses the login of this user's role; the operator finds the repair in the log";
 
-impl Failure {
-    /// What an error of a statement means; `anonymous` tells whether the caller might do better
-    /// with a token.
+impl ApiError {
+    /// The error response for a failed statement; `anonymous` says whether a token could help.
     pub fn from_sql(error: Error, anonymous: bool) -> Self {
         match error {
             Error::Input(input) => input.into(),
@@ -39,7 +38,7 @@ impl Failure {
                     _ => "the database is not available",
                 };
                 let said = source.as_deref().and_then(|said| said.downcast_ref());
-                // The code is enough to act on; the message may name files of the server.
+                // The code suffices to act on; the message may name files of the server.
                 let code = said.map(|Rejection { sqlstate, .. }| Rejection {
                     sqlstate: sqlstate.clone(),
                     ..Rejection::default()
@@ -49,7 +48,7 @@ impl Failure {
                 failure.details_mut().rejection = code;
                 failure
             }
-            Error::NoDatabase => Self::not_found("the database is not there"),
+            Error::NoDatabase => Self::not_found("the database does not exist"),
             Error::ResultTooLarge(limit) => Self::too_large(format!(
                 "the result, or where rows are streamed one row of it, is larger than {limit} bytes; ask for smaller values, for fewer rows, or for `output_format` csv or ndjson, which are streamed row by row"
             )),
@@ -60,7 +59,7 @@ impl Failure {
 
     fn rejected(rejection: Rejection, anonymous: bool) -> Self {
         let status = sqlstate::status(&rejection.sqlstate, anonymous);
-        // A limit that somebody set, such as `temp_file_limit`: nothing is away.
+        // A configured limit, such as `temp_file_limit`, is not an outage.
         let limit = rejection.sqlstate == "53400";
         let code = match status {
             StatusCode::SERVICE_UNAVAILABLE if !limit => "DATABASE_UNAVAILABLE",
@@ -85,7 +84,7 @@ impl Failure {
         failure
     }
 
-    /// What an error of the catalog means.
+    /// The error response for an error of the catalog.
     pub fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
         match error {
             tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),
@@ -106,7 +105,7 @@ impl Failure {
     }
 }
 
-impl From<InputError> for Failure {
+impl From<InputError> for ApiError {
     fn from(error: InputError) -> Self {
         let message = error.to_string();
         match error {
@@ -118,7 +117,7 @@ impl From<InputError> for Failure {
     }
 }
 
-impl From<RequestError> for Failure {
+impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::InvalidJson { .. } => Self::invalid_json(error.to_string()),

@@ -1,17 +1,16 @@
-//! Which status an SQLSTATE means (PostgreSQL, "PostgreSQL Error Codes").
+//! The status for each SQLSTATE (PostgreSQL, "PostgreSQL Error Codes").
 
 use http::StatusCode;
 
-/// The classes that PostgreSQL itself uses. Codes of any other class come from `RAISE` in the
-/// user's own functions.
+/// The classes that PostgreSQL itself uses. Codes of other classes come from `RAISE` in functions
+/// of users.
 const CLASSES: [&str; 43] = [
     "00", "01", "02", "03", "08", "09", "0A", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21", "22",
     "23", "24", "25", "26", "27", "28", "2B", "2D", "2F", "34", "38", "39", "3B", "3D", "3F", "40",
     "42", "44", "53", "54", "55", "57", "58", "72", "F0", "HV", "XX",
 ];
 
-/// The status of a statement that PostgreSQL refused; `anonymous` tells whether the caller might
-/// do better with a token.
+/// The status for a statement that PostgreSQL refused; `anonymous` says whether a token could help.
 pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
     match sqlstate {
         "42P01" | "42883" => StatusCode::NOT_FOUND,
@@ -28,7 +27,7 @@ pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
 
 fn of_class(sqlstate: &str) -> StatusCode {
     match sqlstate.get(..2).unwrap_or_default() {
-        // What a statement brings about by itself, or by a function that it calls.
+        // Caused by the statement, or by a function that it calls.
         "02" | "03" | "09" | "0A" | "0B" | "0F" | "0L" | "0P" | "0Z" | "20" | "21" | "22"
         | "24" | "25" | "26" | "27" | "2D" | "2F" | "34" | "38" | "39" | "3B" | "3F" | "42"
         | "44" | "54" | "55" | "P0" => StatusCode::BAD_REQUEST,

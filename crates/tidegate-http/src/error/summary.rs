@@ -1,18 +1,18 @@
-//! The errors of failures, for the log and the metrics.
+//! Summaries of errors for the log and the metrics.
 
-use super::Failure;
+use super::ApiError;
 use crate::report::{Errors, Protocol};
 
 impl Errors {
-    /// The failure in a response.
-    pub fn of_failure(protocol: Protocol, failure: &Failure) -> Self {
+    /// The summary of an error response.
+    pub fn of_failure(protocol: Protocol, failure: &ApiError) -> Self {
         let counts = vec![(failure.code, 1)];
         Self::new(protocol, counts, failure.rejection())
     }
 
-    /// The errors of JSON-RPC calls, if there are any. Their codes are those of REST, which tell
-    /// more than the numbers of JSON-RPC.
-    pub fn of_rpc(failures: &[Failure]) -> Option<Self> {
+    /// The errors of JSON-RPC calls, if there are any, with the codes of REST, which are more
+    /// precise than the numbers of JSON-RPC.
+    pub fn of_rpc(failures: &[ApiError]) -> Option<Self> {
         let first = failures.first()?;
         let mut errors = Self::of_failure(Protocol::JsonRpc, first);
         for failure in &failures[1..] {

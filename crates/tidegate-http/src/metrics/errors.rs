@@ -1,4 +1,4 @@
-//! Errors by code.
+//! Counts of errors by code.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::report::{Errors, Protocol};
 
-/// How often each error was told. The labels are constants of the code, so their number is bounded.
+/// How often each error was reported. The labels are constants, so their number is bounded.
 #[derive(Debug, Default)]
 pub(super) struct ErrorCounts(Mutex<BTreeMap<(Protocol, &'static str), u64>>);
 

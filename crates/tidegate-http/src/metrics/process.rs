@@ -1,14 +1,13 @@
-//! The build and the process, by the names that Prometheus' own client libraries use ("Writing
+//! Metrics of the build and the process, with the names of Prometheus' client libraries ("Writing
 //! client libraries", section "Process metrics").
 //!
-//! Everything about the process is read from `/proc`; where that is not there, as on other systems
-//! than Linux, the families are left out.
+//! The process metrics are read from `/proc`. On systems without it they are left out.
 
 use std::fmt::{self, Display, Write as _};
 use std::fs;
 
-/// Clock ticks in a second (`USER_HZ`), which Linux fixes at 100 for what it shows in `/proc` on
-/// all processors that Rust's standard library supports there.
+/// Clock ticks per second (`USER_HZ`). Linux fixes it at 100 for values in `/proc` on all
+/// processors that Rust's standard library supports.
 const TICKS: f64 = 100.0;
 
 /// Appends the metrics of the build and of the process.
@@ -68,7 +67,7 @@ fn family(
     )
 }
 
-/// What `/proc/self/stat` says (proc(5)).
+/// The fields of `/proc/self/stat` (proc(5)).
 struct Stat {
     cpu_seconds: f64,
     started: f64,
@@ -78,8 +77,8 @@ struct Stat {
 impl Stat {
     fn read() -> Option<Self> {
         let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program stands in parentheses and may hold blanks. Behind it comes field
-        // 3 of proc(5).
+        // The name of the program is in parentheses and may contain spaces. The text after it
+        // starts with field 3 of proc(5).
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<_> = fields.split_ascii_whitespace().collect();
         let ticks = |field: usize| -> Option<f64> { fields.get(field - 3)?.parse().ok() };
@@ -108,11 +107,11 @@ fn resident_memory() -> Option<u64> {
 
 fn open_files() -> Option<u64> {
     let files = fs::read_dir("/proc/self/fd").ok()?.count();
-    // One is the directory itself while it is read.
+    // One of them is the open directory itself.
     u64::try_from(files).ok()?.checked_sub(1)
 }
 
-/// The soft limit; none when there is no limit.
+/// The soft limit; `None` if there is no limit.
 fn most_files() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let mut lines = limits.lines();

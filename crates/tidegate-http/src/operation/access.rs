@@ -1,8 +1,8 @@
-//! What raw SQL a caller may run.
+//! Which SQL of their own callers may run.
 //!
-//! Users run what their rights allow. Of callers who run as the default user the tenant decides
-//! (`anonymous_sql`): PostgreSQL lets every role take memory, disk and locks of the whole cluster,
-//! and these callers can be anybody.
+//! Users run what their privileges allow. For callers that run as the default user, the tenant's
+//! setting `anonymous_sql` decides, because PostgreSQL lets every role use memory, disk and locks
+//! of the whole cluster, and these callers are unknown.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,17 @@ use tidegate_sql::{BoundStatement, Completion, Executor, Mode, Principal, Result
 
 use crate::app::{App, ReadSlot};
 use crate::authenticate::{self, Caller};
-use crate::error::Failure;
+use crate::error::ApiError;
 
-/// How long a statement of an anonymous caller may take, with the wait for its place.
+/// The deadline of a statement of an anonymous caller, including the wait for its slot.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// What a caller may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everything that its rights allow.
+    /// Everything that its privileges allow.
     Full,
-    /// One reading statement at a time.
+    /// One read-only statement at a time.
     Read,
 }
 
@@ -31,9 +31,9 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// 401 without a token, and 403 with a token of the default user, where the tenant runs no raw
-    /// SQL of its default user; 503 when that is not known.
-    pub async fn of(app: &App, caller: &Caller) -> Result<Self, Failure> {
+    /// 401 without a token, and 403 with a token of the default user, if the tenant allows no SQL
+    /// of its default user; 503 if that is unknown.
+    pub async fn of(app: &App, caller: &Caller) -> Result<Self, ApiError> {
         let Some(login) = caller.default_user() else {
             return Ok(Self::Full);
         };
@@ -44,30 +44,30 @@ impl Access {
         }
     }
 
-    /// Refuses an array of statements where only one may run.
+    /// Refuses an array of statements if only one may run.
     ///
     /// # Errors
     ///
     /// 403.
-    pub fn admit_array(self) -> Result<(), Failure> {
+    pub fn admit_array(self) -> Result<(), ApiError> {
         match self {
             Self::Full => Ok(()),
             Self::Read => Err(not_a_read()),
         }
     }
 
-    /// Lets one statement run, when it is its turn.
+    /// Waits until the statement may run.
     ///
     /// # Errors
     ///
-    /// 403 for a statement that the caller may not run, 503 when too many run already.
+    /// 403 for a statement that the caller may not run, 503 if too many run already.
     pub async fn permit(
         self,
         app: &App,
         caller: &Caller,
         statement: &BoundStatement,
         terms: Terms,
-    ) -> Result<Permit, Failure> {
+    ) -> Result<Permit, ApiError> {
         let (Self::Read, Some(login)) = (self, caller.default_user()) else {
             return Ok(Permit::full(terms));
         };
@@ -79,7 +79,7 @@ impl Access {
         let slot = app.read_slots().enter(&login.database, deadline).await;
         let slot = slot.ok_or_else(|| {
             let text = "too many statements of anonymous callers run in this database; try again";
-            Failure::unavailable("POOL_TIMEOUT", text, Duration::from_secs(1))
+            ApiError::unavailable("POOL_TIMEOUT", text, Duration::from_secs(1))
         })?;
         Ok(Permit {
             terms: Terms {
@@ -91,22 +91,22 @@ impl Access {
     }
 }
 
-/// A statement that may run.
+/// The permission to run a statement.
 pub struct Permit {
     terms: Terms,
-    /// The place of a read-only statement, until it has ended.
+    /// The slot of a read-only statement, until it has ended.
     slot: Option<ReadSlot>,
 }
 
 opaque_debug!(Permit);
 
 impl Permit {
-    /// For a statement without bounds but its terms.
+    /// A permission without restrictions other than its terms.
     pub fn full(terms: Terms) -> Self {
         Self { terms, slot: None }
     }
 
-    /// Runs the statement, in a read-only transaction where that is all that is allowed.
+    /// Runs the statement, in a read-only transaction if only reading is allowed.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Permit {
         if self.slot.is_none() {
             return executor.query(who, statement, &self.terms, sink).await;
         }
-        // PostgreSQL decides what a write is, also of what a function does.
+        // PostgreSQL decides what a write is, also within functions.
         let mut transaction = executor.begin(who, Mode::Snapshot, &self.terms).await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;
@@ -129,14 +129,14 @@ impl Permit {
     }
 }
 
-fn switched_off(caller: &Caller) -> Failure {
+fn switched_off(caller: &Caller) -> ApiError {
     if caller.anonymous {
-        Failure::missing_token(
+        ApiError::missing_token(
             "SQL needs a token here: `anonymous_sql` of the database is off; its owner changes \
              that with PATCH /api/v4/tenant, the operator with `tidegate tenant set`",
         )
     } else {
-        Failure::insufficient_privileges(
+        ApiError::insufficient_privileges(
             "the default user runs no SQL of its own here: `anonymous_sql` of the database is \
              off; its owner changes that with PATCH /api/v4/tenant, the operator with \
              `tidegate tenant set`",
@@ -144,8 +144,8 @@ fn switched_off(caller: &Caller) -> Failure {
     }
 }
 
-fn not_a_read() -> Failure {
-    Failure::new(
+fn not_a_read() -> ApiError {
+    ApiError::new(
         StatusCode::FORBIDDEN,
         "STATEMENT_NOT_ALLOWED",
         "`anonymous_sql` of the database is read: without a user's token only one reading \

@@ -1,4 +1,5 @@
-//! Answers that are collected before the first byte leaves, so that an error is always an error.
+//! Responses that are collected before the first byte is sent, so that an error gets its own
+//! response.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,12 +12,12 @@ use tidegate_sql::{
 use crate::app::App;
 use crate::authenticate::Caller;
 use crate::body::Content;
-use crate::memory::{Exhausted, Share};
+use crate::memory::{Exhausted, Reservation};
 
-/// Bytes are kept in pieces of about this size: growing one buffer would copy all of it again and
-/// again, and need half as much on top.
+/// Bytes are collected in pieces of about this size: a single buffer would be copied each time it
+/// grows, and reserve up to half as much again.
 const PIECE: usize = 256 * 1024;
-/// Most answers fit in here.
+/// The capacity of the first piece; most responses fit.
 const FIRST: usize = 4 * 1024;
 
 /// Bytes in pieces, up to a limit.
@@ -25,14 +26,14 @@ pub struct Pieces {
     full_size: u64,
     open: BytesMut,
     limit: u64,
-    /// Pays for the full pieces.
-    share: Share,
+    /// The reservation for the full pieces.
+    share: Reservation,
 }
 
 opaque_debug!(Pieces);
 
 impl Pieces {
-    /// Room for an answer to the caller.
+    /// An empty response for a caller.
     pub fn of(app: &App, caller: &Caller) -> Self {
         Self {
             full: VecDeque::new(),
@@ -48,23 +49,23 @@ impl Pieces {
         self.open.extend_from_slice(bytes);
     }
 
-    /// The end, to append to.
+    /// The last piece, to append to.
     pub fn open(&mut self) -> &mut BytesMut {
         &mut self.open
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub fn discard(&mut self) {
         self.full.clear();
         self.full_size = 0;
         self.open.clear();
     }
 
-    /// Puts what is written away when it is a piece.
+    /// Starts a new piece if the last one is full.
     ///
     /// # Errors
     ///
-    /// [`Error::ResultTooLarge`], and [`Error::Unavailable`] when the memory is in use.
+    /// [`Error::ResultTooLarge`], and [`Error::Unavailable`] if the memory budget is used up.
     pub fn close_full(&mut self) -> Result<()> {
         if self.full_size + self.open.len() as u64 > self.limit {
             return Err(Error::ResultTooLarge(self.limit));
@@ -80,7 +81,7 @@ impl Pieces {
     }
 }
 
-/// The edge tells it from a database that is away by its source.
+/// The source distinguishes this error from an unavailable database.
 fn exhausted(source: Exhausted) -> Error {
     Error::Unavailable {
         retry_after: Duration::from_secs(1),
@@ -124,12 +125,12 @@ impl Collector {
         Self { writer, pieces }
     }
 
-    /// The format of the result, which is known once its columns are.
+    /// The format of the result, once its columns are known.
     pub(crate) fn format(&self) -> OutputFormat {
         self.writer.format()
     }
 
-    /// Ends the result and gives everything back.
+    /// Ends the result and returns the response.
     pub(crate) fn finish(mut self, completion: Completion) -> Result<Pieces> {
         self.writer
             .finish(completion.affected_rows, &mut self.pieces.open);
@@ -138,7 +139,8 @@ impl Collector {
     }
 }
 
-/// Begins a result: in JSON when the statement has no result columns, whatever was asked for.
+/// Starts a result. A statement without result columns has a result in JSON, whatever format was
+/// requested.
 pub(super) fn start(writer: &mut RowWriter, columns: &[Column], out: &mut BytesMut) -> Result<()> {
     if columns.is_empty() {
         writer.fall_back_to_json();

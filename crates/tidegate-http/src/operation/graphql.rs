@@ -9,9 +9,9 @@ use tidegate_sql::Terms;
 
 use crate::app::App;
 use crate::authenticate::Caller;
-use crate::error::Failure;
+use crate::error::ApiError;
 
-/// Answers from this size on count against the memory for large ones.
+/// Responses of at least this size count in the memory budget.
 pub const LARGE: u64 = 256 * 1024;
 
 /// The API of a schema as the caller sees it.
@@ -20,11 +20,11 @@ pub async fn api(
     caller: &Caller,
     schema: &str,
     terms: &Terms,
-) -> Result<Arc<Api>, Failure> {
+) -> Result<Arc<Api>, ApiError> {
     let schema = self::schema(app, caller, schema, terms).await?;
     let role = caller.login().map_or("", |login| login.role.as_str());
     let api = app.apis().of(&schema, role).await;
-    api.map_err(Failure::internal)
+    api.map_err(ApiError::internal)
 }
 
 /// A schema as the caller sees it.
@@ -33,22 +33,22 @@ pub async fn schema(
     caller: &Caller,
     schema: &str,
     terms: &Terms,
-) -> Result<Arc<Schema>, Failure> {
-    let missing = || Failure::not_found("there is no such schema, or no right to use it");
+) -> Result<Arc<Schema>, ApiError> {
+    let missing = || ApiError::not_found("there is no such schema, or no right to use it");
     let login = caller.login().ok_or_else(missing)?;
     let found = app.catalogs().schema(login, schema, terms).await;
-    let found = found.map_err(|error| Failure::from_catalog(error, caller.anonymous))?;
+    let found = found.map_err(|error| ApiError::from_catalog(error, caller.anonymous))?;
     found.ok_or_else(missing)
 }
 
-/// Runs a query or a mutation whose data may have so many bytes, or as many as the API allows.
+/// Runs a query or a mutation. Its data may have `room` bytes, or as many as the API allows.
 pub async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,
     (terms, room): (Terms, u64),
     prepared: &Prepared,
     variables: Option<&RawValue>,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, ApiError> {
     let context = Context {
         executor: &**app.executor(),
         principal: &caller.principal,
@@ -57,5 +57,5 @@ pub async fn execute(
         room,
     };
     let executed = api.execute(prepared, variables, context).await;
-    executed.map_err(|error| Failure::from_sql(error, caller.anonymous))
+    executed.map_err(|error| ApiError::from_sql(error, caller.anonymous))
 }

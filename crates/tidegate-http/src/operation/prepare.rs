@@ -1,15 +1,15 @@
-//! From a request to a statement with its values and the writer of its answer.
+//! Turns a request into a statement with its values and the writer of its response.
 
 use tidegate_sql::datetime::Zone;
 use tidegate_sql::request::SqlRequest;
 use tidegate_sql::{BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::ApiError;
 use crate::negotiate::Preferences;
 
 /// A request that can run.
-pub struct Prepared {
+pub struct PreparedRequest {
     /// The statement with its values.
     pub statement: BoundStatement,
     /// The format of the response.
@@ -18,20 +18,20 @@ pub struct Prepared {
     pub writer: RowWriter,
 }
 
-opaque_debug!(Prepared);
+opaque_debug!(PreparedRequest);
 
-impl Prepared {
-    /// Reads the statement and binds its values.
+impl PreparedRequest {
+    /// Parses the statement and binds its values.
     ///
     /// # Errors
     ///
-    /// 400 and 403, naming what is wrong.
+    /// 400 and 403, naming the cause.
     pub fn new(
         app: &App,
         request: &SqlRequest<'_>,
         format: OutputFormat,
         preferences: &Preferences,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ApiError> {
         let SqlRequest {
             q,
             params,
@@ -65,31 +65,31 @@ impl Prepared {
         })
     }
 
-    /// A request of an array, whose answer is an element of a JSON array.
+    /// A request in an array; its response is an element of a JSON array.
     ///
     /// # Errors
     ///
-    /// As [`Prepared::new`], and 400 for another format than JSON.
+    /// As [`PreparedRequest::new`], and 400 for a format other than JSON.
     pub fn in_array(
         app: &App,
         request: &SqlRequest<'_>,
         preferences: &Preferences,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ApiError> {
         match request.output_format {
             None | Some(OutputFormat::Json) => {
                 Self::new(app, request, OutputFormat::Json, preferences)
             }
-            Some(_) => Err(Failure::input(
+            Some(_) => Err(ApiError::input(
                 "`output_format`: the requests of an array are answered in json only",
             )),
         }
     }
 }
 
-/// The zone that a preference names.
-pub fn zone(name: &str) -> Result<Zone, Failure> {
+/// The time zone of a preference.
+pub fn zone(name: &str) -> Result<Zone, ApiError> {
     Zone::named(name).ok_or_else(|| {
-        Failure::input(
+        ApiError::input(
             "`Prefer: timezone` must be a name of the IANA database, such as Europe/Berlin",
         )
     })

@@ -5,7 +5,7 @@ use tidegate_rpc::{Limits, Output, Payload, Reply};
 
 use super::collect::Pieces;
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::ApiError;
 use crate::report::{Context, Errors};
 
 /// The calls of a message.
@@ -18,9 +18,9 @@ pub fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
     Payload::parse(message, limits)
 }
 
-/// Logs the causes of the faults of the service, and sums all errors up.
+/// Logs internal errors, and returns a summary of all errors.
 pub fn report(errors: Vec<tidegate_rpc::Error>, context: &Context<'_>) -> Option<Errors> {
-    let failures: Vec<_> = errors.into_iter().map(Failure::from_rpc).collect();
+    let failures: Vec<_> = errors.into_iter().map(ApiError::from_rpc).collect();
     for failure in &failures {
         failure.log(context);
     }

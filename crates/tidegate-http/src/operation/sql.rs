@@ -8,27 +8,27 @@ use tidegate_sql::{Author, Mode, OutputFormat, Terms};
 
 use super::access::{Access, Permit};
 use super::collect::{Collector, Pieces};
-use super::prepare::Prepared;
+use super::prepare::PreparedRequest;
 use super::stream::{self, Job};
 use crate::app::App;
 use crate::authenticate::Caller;
 use crate::body::Content;
-use crate::error::Failure;
+use crate::error::ApiError;
 use crate::negotiate::Preferences;
 
-/// Runs one statement; formats that stream begin to leave after their first 64 KiB. Answers in JSON
-/// a statement without result columns.
+/// Runs one statement. Streamed formats are sent after their first 64 KiB. A statement without
+/// result columns has a response in JSON.
 pub async fn one(
     app: &App,
     caller: &Caller,
-    prepared: Prepared,
+    prepared: PreparedRequest,
     permit: Permit,
-    log: impl FnOnce() -> stream::Origin,
-) -> Result<(OutputFormat, Content), Failure> {
+    log: impl FnOnce() -> stream::OwnedContext,
+) -> Result<(OutputFormat, Content), ApiError> {
     if !prepared.format.streams() {
         return collected(app, caller, prepared, permit).await;
     }
-    let Prepared {
+    let PreparedRequest {
         statement, writer, ..
     } = prepared;
     let job = Job {
@@ -38,18 +38,18 @@ pub async fn one(
         permit,
     };
     let streamed = stream::run(job, writer, log).await;
-    streamed.map_err(|error| Failure::from_sql(error, caller.anonymous))
+    streamed.map_err(|error| ApiError::from_sql(error, caller.anonymous))
 }
 
-/// Runs one statement and collects its answer.
+/// Runs one statement and collects its response.
 async fn collected(
     app: &App,
     caller: &Caller,
-    prepared: Prepared,
+    prepared: PreparedRequest,
     permit: Permit,
-) -> Result<(OutputFormat, Content), Failure> {
-    let failed = |error| Failure::from_sql(error, caller.anonymous);
-    let Prepared {
+) -> Result<(OutputFormat, Content), ApiError> {
+    let failed = |error| ApiError::from_sql(error, caller.anonymous);
+    let PreparedRequest {
         statement, writer, ..
     } = prepared;
     let mut sink = Collector::new(writer, Pieces::of(app, caller));
@@ -61,15 +61,15 @@ async fn collected(
     Ok((format, pieces.into()))
 }
 
-/// A request, or an array of requests, that comes as a message; the answer is JSON.
-pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, Failure> {
+/// Runs the request, or the array of requests, in a message; the response is JSON.
+pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, ApiError> {
     let access = Access::of(app, caller).await?;
     let preferences = Preferences::default();
     let terms = terms(app, &preferences);
     match request::parse(text, statement_limits(app))? {
         Requests::One(request) => {
             let format = request.output_format.unwrap_or(OutputFormat::Json);
-            let prepared = Prepared::new(app, &request, format, &preferences)?;
+            let prepared = PreparedRequest::new(app, &request, format, &preferences)?;
             let permit = access.permit(app, caller, &prepared.statement, terms);
             let permit = permit.await?;
             Ok(collected(app, caller, prepared, permit).await?.1)
@@ -81,21 +81,21 @@ pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content,
     }
 }
 
-/// Runs several statements in one transaction and answers an array. What PostgreSQL asks to run
-/// again is run again once: nothing of the answer has left, and nothing of the writes has stayed.
+/// Runs several statements in one transaction; the response is an array. If PostgreSQL asks for a
+/// retry, it is repeated once: nothing of the response has been sent and nothing was committed.
 pub async fn many(
     app: &App,
     caller: &Caller,
     requests: &[SqlRequest<'_>],
     preferences: &Preferences,
     terms: Terms,
-) -> Result<Content, Failure> {
+) -> Result<Content, ApiError> {
     let mut attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
     if attempted.as_ref().is_err_and(Failed::may_pass) {
         attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
     }
     attempted.map_err(|Failed { index, error }| {
-        let failure = Failure::from_sql(error, caller.anonymous);
+        let failure = ApiError::from_sql(error, caller.anonymous);
         match index {
             Some(index) => failure.of_request(index),
             None => failure,
@@ -105,7 +105,7 @@ pub async fn many(
 
 /// Why a transaction of several statements was not committed.
 struct Failed {
-    /// Which statement failed; `None` when it was the transaction around them.
+    /// The index of the statement that failed; `None` if the transaction itself failed.
     index: Option<usize>,
     error: tidegate_sql::Error,
 }
@@ -115,8 +115,8 @@ impl Failed {
         Self { index: None, error }
     }
 
-    /// Whether a statement was rolled back that may go well the next time: a table was redefined
-    /// after a statement on it had been prepared, or others wrote at once.
+    /// Whether a retry may succeed: a table was redefined after a statement on it had been
+    /// prepared, or there were concurrent writes.
     fn may_pass(&self) -> bool {
         let again = matches!(&self.error, tidegate_sql::Error::Rejected(refused) if refused.sqlstate == "40001");
         again && self.index.is_some()
@@ -127,9 +127,9 @@ fn prepared(
     app: &App,
     requests: &[SqlRequest<'_>],
     preferences: &Preferences,
-) -> Result<Vec<Prepared>, Failure> {
+) -> Result<Vec<PreparedRequest>, ApiError> {
     let prepare = |(index, request)| {
-        let prepared = Prepared::in_array(app, request, preferences);
+        let prepared = PreparedRequest::in_array(app, request, preferences);
         prepared.map_err(|failure| failure.of_request(index))
     };
     requests.iter().enumerate().map(prepare).collect()
@@ -138,7 +138,7 @@ fn prepared(
 async fn attempt(
     app: &App,
     caller: &Caller,
-    prepared: Vec<Prepared>,
+    prepared: Vec<PreparedRequest>,
     terms: Terms,
 ) -> Result<Content, Failed> {
     let begin = app
@@ -148,7 +148,7 @@ async fn attempt(
     let mut pieces = Pieces::of(app, caller);
     for (
         index,
-        Prepared {
+        PreparedRequest {
             statement, writer, ..
         },
     ) in prepared.into_iter().enumerate()
@@ -176,7 +176,7 @@ pub fn statement_limits(app: &App) -> request::Limits {
     }
 }
 
-/// A request may lower the deadline, never raise it.
+/// The terms of a request; it may lower the deadline, but not raise it.
 pub fn terms(app: &App, preferences: &Preferences) -> Terms {
     let most = app.limits().statement;
     let wait = preferences.wait.map_or(most, |wait| wait.min(most));

@@ -1,7 +1,7 @@
-//! Answers that leave while the statement runs, in constant memory.
+//! Responses that are sent while the statement runs, in constant memory.
 //!
-//! The statement runs inside the body: it makes progress only when the peer takes bytes, and it is
-//! dropped, which cancels it in the database, when the peer has gone.
+//! The statement runs inside the body: it makes progress only when the client reads. When the
+//! client disconnects it is dropped, which cancels it in PostgreSQL.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -16,34 +16,34 @@ use tidegate_sql::{
 };
 
 use super::access::Permit;
-use crate::body::{Content, Interrupted, Source};
-use crate::error::Failure;
+use crate::body::{BodyAborted, BodySource, Content};
+use crate::error::ApiError;
 use crate::report;
 
-/// What is collected before a status is sent, and how much leaves at once afterwards.
+/// How much is collected before the status is sent, and the size of each part afterwards.
 const CHUNK: usize = 64 * 1024;
 
-/// A statement and as whom to run it.
+/// A statement and its principal.
 pub struct Job {
-    /// Runs the statement.
+    /// The executor.
     pub executor: Arc<dyn Executor>,
     /// The database and role as which it runs.
     pub principal: Principal,
     /// The statement with its values.
     pub statement: BoundStatement,
-    /// What the caller may do.
+    /// The caller's permission.
     pub permit: Permit,
 }
 
 opaque_debug!(Job);
 
-/// Runs the job. An answer that fits into one chunk is given as a whole, and an error before the
-/// first chunk is full is an error; afterwards it can only break the answer off. The format is the
-/// writer's, or JSON for a statement without result columns.
+/// Runs the job. If the response fits into one chunk, it is returned whole. Until then an error
+/// gets its own response; later an error can only abort the response. The format is the writer's,
+/// or JSON for a statement without result columns.
 pub async fn run(
     job: Job,
     writer: RowWriter,
-    log: impl FnOnce() -> Origin,
+    log: impl FnOnce() -> OwnedContext,
 ) -> Result<(OutputFormat, Content)> {
     let asked = writer.format();
     let outlet = Arc::new(Outlet::default());
@@ -69,7 +69,7 @@ pub async fn run(
         },
         First::Chunk(chunk) => {
             let running = Some(running);
-            let rows = Rows {
+            let rows = StreamedRows {
                 ready: VecDeque::from([chunk]),
                 running,
                 outlet: Arc::clone(&outlet),
@@ -86,7 +86,7 @@ enum First {
     Ended(Result<Bytes>),
 }
 
-/// The statement on its way; gives the bytes behind the last full chunk.
+/// The running statement; its output are the bytes after the last full chunk.
 type Running = BoxFuture<'static, Result<Bytes>>;
 
 fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
@@ -109,7 +109,7 @@ fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
     })
 }
 
-/// Where a full chunk waits until the peer takes it.
+/// Where a full chunk waits until the client reads it.
 #[derive(Default)]
 struct Outlet(Mutex<Waiting>);
 
@@ -117,7 +117,7 @@ struct Outlet(Mutex<Waiting>);
 struct Waiting {
     chunk: Option<Bytes>,
     writer: Option<Waker>,
-    /// The format of the answer, once the result's columns are known.
+    /// The format of the response, once the result's columns are known.
     format: Option<OutputFormat>,
 }
 
@@ -196,15 +196,15 @@ impl RowSink for Sink {
 
 /// The request to which a response belongs, for the log.
 #[derive(Debug)]
-pub struct Origin {
+pub struct OwnedContext {
     request_id: String,
     route: &'static str,
     database: String,
     role: String,
 }
 
-impl Origin {
-    /// The same as `context`, owned.
+impl OwnedContext {
+    /// An owned copy of `context`.
     pub fn new(context: &report::Context<'_>) -> Self {
         Self {
             request_id: context.request_id.to_owned(),
@@ -214,26 +214,26 @@ impl Origin {
         }
     }
 
-    fn log(&self, failure: &Failure) {
+    fn log(&self, failure: &ApiError) {
         let context = report::Context {
             request_id: &self.request_id,
             route: self.route,
             database: Some(&self.database),
             role: Some(&self.role),
         };
-        failure.log_interruption(&context);
+        failure.log_abort(&context);
     }
 }
 
-/// The rest of an answer whose first chunk is there.
-struct Rows {
+/// The rest of a response after its first chunk.
+struct StreamedRows {
     ready: VecDeque<Bytes>,
     running: Option<Running>,
     outlet: Arc<Outlet>,
-    log: Origin,
+    log: OwnedContext,
 }
 
-impl Source for Rows {
+impl BodySource for StreamedRows {
     fn is_statement(&self) -> bool {
         true
     }
@@ -241,7 +241,7 @@ impl Source for Rows {
     fn poll_next(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<std::result::Result<Bytes, Interrupted>>> {
+    ) -> Poll<Option<std::result::Result<Bytes, BodyAborted>>> {
         let rows = &mut *self;
         if let Some(chunk) = rows.ready.pop_front() {
             return Poll::Ready(Some(Ok(chunk)));
@@ -263,14 +263,14 @@ impl Source for Rows {
             Poll::Ready(Err(error)) => {
                 rows.running = None;
                 rows.interrupted(error);
-                Poll::Ready(Some(Err(Interrupted)))
+                Poll::Ready(Some(Err(BodyAborted)))
             }
         }
     }
 }
 
-impl Rows {
+impl StreamedRows {
     fn interrupted(&self, error: Error) {
-        self.log.log(&Failure::from_sql(error, false));
+        self.log.log(&ApiError::from_sql(error, false));
     }
 }

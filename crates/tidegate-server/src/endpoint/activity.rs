@@ -1,16 +1,16 @@
-//! `GET /api/v4/activity`: what happened to the tenant's requests on this node, for its owner.
+//! `GET /api/v4/activity`: the tenant's recent requests on this node, for its owner.
 
 use http::Response;
 use serde::Serialize;
 
 use super::rest;
-use tidegate_http::activity::Remembered;
+use tidegate_http::activity::RecentStatement;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
 #[derive(Serialize)]
-struct Shown {
+struct ActivityView {
     now: String,
     requests: Vec<u32>,
     errors: Vec<u32>,
@@ -22,7 +22,7 @@ struct Shown {
 struct Statement {
     at: String,
     #[serde(flatten)]
-    remembered: Remembered,
+    remembered: RecentStatement,
 }
 
 #[derive(Serialize)]
@@ -36,18 +36,18 @@ struct Feed {
     slow_consumers: u64,
 }
 
-/// Shows the last five minutes.
-pub(crate) fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+/// The last five minutes.
+pub(crate) fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call)?;
     rest::require_owner(&owner.claims)?;
     let (app, database) = (call.app, &owner.login.database);
     let now = app.issuer().now().millis();
     let recent = app.activity().recent(database, now);
-    let statement = |remembered: Remembered| Statement {
+    let statement = |remembered: RecentStatement| Statement {
         at: time(remembered.at),
         remembered,
     };
-    rest::shown(&Shown {
+    rest::shown(&ActivityView {
         now: time(now),
         requests: recent.requests,
         errors: recent.errors,

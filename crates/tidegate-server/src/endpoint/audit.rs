@@ -1,4 +1,4 @@
-//! `GET /api/v4/audit`: what happened to whose access, for the owner.
+//! `GET /api/v4/audit`: the audit log of the tenant, for its owner.
 
 use http::Response;
 use serde::Serialize;
@@ -7,20 +7,20 @@ use tidegate_oauth::{AuditEntry, AuditSince, Timestamp};
 use super::rest;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
 const USUAL: u32 = 100;
 const MOST: u32 = 1_000;
 
 #[derive(Serialize)]
 struct Page<'a> {
-    events: Vec<Event<'a>>,
-    /// What `since` is to be for the next page.
+    events: Vec<AuditEvent<'a>>,
+    /// The value of `since` for the next page.
     next: u64,
 }
 
 #[derive(Serialize)]
-struct Event<'a> {
+struct AuditEvent<'a> {
     id: u64,
     at: String,
     #[serde(rename = "event")]
@@ -33,8 +33,8 @@ struct Event<'a> {
     actor: Option<&'a str>,
 }
 
-/// The events of the tenant since a number or a time, by number.
-pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+/// The events of the tenant since a number or a time, ordered by number.
+pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let user = rest::user(&mut call)?;
     rest::require_owner(&user.claims)?;
     let (mut since, mut limit) = (AuditSince::Number(0), USUAL);
@@ -47,20 +47,20 @@ pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Fai
     let page = call.app.store().audit(&user.claims.database, since, limit);
     let page = page
         .await
-        .map_err(|error| Failure::from_accounts(error.into()))?;
+        .map_err(|error| ApiError::from_accounts(error.into()))?;
     rest::shown(&Page {
         events: page.entries.iter().map(event).collect(),
         next: page.next,
     })
 }
 
-fn beginning(value: &str) -> Result<AuditSince, Failure> {
+fn beginning(value: &str) -> Result<AuditSince, ApiError> {
     if let Ok(number) = value.parse() {
         return Ok(AuditSince::Number(number));
     }
     let midnight = || {
         let date = value.parse::<jiff::civil::Date>().ok()?;
-        // What has a time has a place too, and is no date.
+        // A value with a time has a time zone too, and is not a date.
         let alone = value.len() == "2026-11-21".len();
         let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         alone.then(|| midnight.timestamp())
@@ -69,23 +69,23 @@ fn beginning(value: &str) -> Result<AuditSince, Failure> {
         Some(at) => Ok(AuditSince::Time(Timestamp::from_millis(
             at.as_millisecond(),
         ))),
-        None => Err(Failure::input(
+        None => Err(ApiError::input(
             "`since`: expected the `next` of another page, or a time such as 2026-11-21T00:00:00Z",
         )),
     }
 }
 
-fn number(value: &str) -> Result<u32, Failure> {
+fn number(value: &str) -> Result<u32, ApiError> {
     let limit = value
         .parse()
         .ok()
         .filter(|limit| (1..=MOST).contains(limit));
-    limit.ok_or_else(|| Failure::input(format!("`limit`: expected a number from 1 to {MOST}")))
+    limit.ok_or_else(|| ApiError::input(format!("`limit`: expected a number from 1 to {MOST}")))
 }
 
-fn event(entry: &AuditEntry) -> Event<'_> {
+fn event(entry: &AuditEntry) -> AuditEvent<'_> {
     let at = jiff::Timestamp::from_millisecond(entry.at.millis());
-    Event {
+    AuditEvent {
         id: entry.number,
         at: at.unwrap_or(jiff::Timestamp::MAX).to_string(),
         kind: &entry.event,

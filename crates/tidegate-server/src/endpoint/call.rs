@@ -1,4 +1,4 @@
-//! Calls of methods over HTTP: the dispatcher does the work, here are bytes and statuses.
+//! Calls of methods over HTTP.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller};
 use tidegate_http::body::{Body, Content};
 use tidegate_http::call::{Call, no_content};
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::negotiate::{self, ContentType, Preferences};
 use tidegate_http::operation::{Permit, Pieces, rpc, sql, stream, zone};
 use tidegate_http::report::{self, Errors, Subject};
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
 /// `POST /api/v4/call` and `POST /api/v4/rpc`.
-pub(crate) async fn call<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub(crate) async fn call<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -30,8 +30,8 @@ where
     answer(call, &caller, false).await
 }
 
-/// `POST /api/v4/call/dry`: nothing runs, PostgreSQL describes.
-pub(crate) async fn dry_run<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+/// `POST /api/v4/call/dry`: PostgreSQL describes the statements without running them.
+pub(crate) async fn dry_run<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -40,13 +40,17 @@ where
     answer(call, &Caller::from(user), true).await
 }
 
-async fn answer<B>(call: Call<'_, B>, caller: &Caller, dry: bool) -> Result<Response<Body>, Failure>
+async fn answer<B>(
+    call: Call<'_, B>,
+    caller: &Caller,
+    dry: bool,
+) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
     call.subject.login = caller.login().cloned();
-    let asked = Asked::read(call.app, caller, call.head, call.body).await?;
+    let asked = CallRequest::read(call.app, caller, call.head, call.body).await?;
     call.subject.keep_body(&asked.body.bytes);
     let payload = match asked.payload(call.app) {
         Ok(payload) => payload,
@@ -70,23 +74,23 @@ where
     }
 }
 
-/// What the head and the body of a request say.
-struct Asked {
+/// A decoded request.
+struct CallRequest {
     body: RequestBody,
     preferences: Preferences,
     timezone: Option<Zone>,
     terms: Terms,
 }
 
-impl Asked {
-    async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<Self, Failure>
+impl CallRequest {
+    async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<Self, ApiError>
     where
         B: http_body::Body<Data = Bytes> + Send + Unpin,
         B::Error: Into<BodyError>,
     {
         let kind = ContentType::of(&head.headers);
         if !matches!(kind, Some(ContentType::Json | ContentType::JsonRpc)) {
-            return Err(Failure::unsupported_media_type(
+            return Err(ApiError::unsupported_media_type(
                 "the body must be application/json or application/json-rpc",
             ));
         }
@@ -97,7 +101,7 @@ impl Asked {
         Ok(Self {
             body,
             timezone,
-            // The time begins when the request is there.
+            // The deadline counts from the end of the request's body.
             terms: sql::terms(app, &preferences),
             preferences,
         })
@@ -117,20 +121,20 @@ impl Asked {
     }
 }
 
-/// The format that a call alone is answered in without its envelope, when `Accept` would rather
-/// have it than JSON. Whatever else it asks for, the answer is JSON.
+/// The format for the rows of a single call, without a JSON-RPC envelope, if `Accept` prefers it to
+/// JSON; otherwise the response is JSON.
 fn streamed(head: &Parts) -> Option<OutputFormat> {
     let wanted = negotiate::output_format(None, &head.headers).ok()?;
     wanted.streams().then_some(wanted)
 }
 
-/// Everything that an answer is made of.
+/// What responses are made from.
 struct Answering<'a> {
     app: &'a App,
     head: &'a Parts,
     subject: &'a Subject,
     caller: &'a Caller,
-    asked: &'a Asked,
+    asked: &'a CallRequest,
 }
 
 impl Answering<'_> {
@@ -146,8 +150,12 @@ impl Answering<'_> {
         }
     }
 
-    /// JSON-RPC answers; 204 when there is none.
-    async fn envelopes(&self, payload: &Payload<'_>, dry: bool) -> Result<Response<Body>, Failure> {
+    /// JSON-RPC responses; 204 if there are none.
+    async fn envelopes(
+        &self,
+        payload: &Payload<'_>,
+        dry: bool,
+    ) -> Result<Response<Body>, ApiError> {
         let (app, context) = (self.app, self.context());
         let mut out = Pieces::of(app, self.caller);
         let Outcome { answered, errors } = if dry {
@@ -166,12 +174,12 @@ impl Answering<'_> {
         Ok(with(response, errors))
     }
 
-    /// The rows of one call as they come; an error before the first of them is a JSON-RPC answer.
+    /// The rows of one call, streamed. An error before the first row is a JSON-RPC response.
     async fn rows(
         &self,
         call: &tidegate_rpc::Call<'_>,
         format: OutputFormat,
-    ) -> Result<Response<Body>, Failure> {
+    ) -> Result<Response<Body>, ApiError> {
         match self.stream(call, format).await {
             Ok((format, rows)) => Ok(sql_response(format, rows, &self.asked.preferences)),
             Err(error) => {
@@ -209,7 +217,7 @@ impl Answering<'_> {
             statement,
             permit: Permit::full(terms),
         };
-        let log = || stream::Origin::new(&report::Context::new(self.head, self.subject));
+        let log = || stream::OwnedContext::new(&report::Context::new(self.head, self.subject));
         stream::run(job, writer, log)
             .await
             .map_err(|error| tidegate_rpc::Error::of_statement(error, parsed.placeholders()))
@@ -220,7 +228,7 @@ impl Answering<'_> {
     }
 }
 
-/// The answer with its errors for the log and the metrics.
+/// Adds the errors for the log and the metrics.
 fn with(mut response: Response<Body>, errors: Option<Errors>) -> Response<Body> {
     response.body_mut().subject.errors = errors.map(Box::new);
     response

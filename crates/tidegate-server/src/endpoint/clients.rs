@@ -1,4 +1,4 @@
-//! `/api/v4/clients`: the applications that may ask for tokens. They are the owner's.
+//! `/api/v4/clients`: the OAuth clients of a tenant, managed by its owner.
 
 use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
@@ -9,11 +9,11 @@ use tidegate_oauth::{
     NewClient, Secret, TenantName,
 };
 
-use super::rest::{self, Links, Members};
+use super::rest::{self, Links, ObjectMembers};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::forwarded;
 use tidegate_http::request_body::BodyError;
 
@@ -21,13 +21,13 @@ const BASE: &str = "/api/v4/clients";
 const MEMBERS: &str = "id, name, redirect_uri, homepage, description, public, confirm, two_factor, \
                        allow_signup, social_signup, grants";
 
-/// A client as it is shown.
+/// A client in a response.
 #[derive(Serialize)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are the flags of the wire"
 )]
-struct Shown<'a> {
+struct ClientView<'a> {
     id: &'a str,
     name: &'a str,
     redirect_uri: &'a [String],
@@ -41,7 +41,7 @@ struct Shown<'a> {
     grants: Vec<&'static str>,
 }
 
-/// A client that was made or got a new secret, and the secret, this once.
+/// A client that was created or got a new secret. Only this response has the secret.
 #[derive(Serialize)]
 struct Created<'a> {
     _links: Links,
@@ -50,14 +50,14 @@ struct Created<'a> {
     secret: Option<&'a str>,
 }
 
-/// Whose clients, and who manages them.
-struct Desk {
+/// The tenant and what manages its clients.
+struct ClientAdmin {
     directory: Directory,
     database: String,
 }
 
-impl Desk {
-    fn of<B>(call: &mut Call<'_, B>) -> Result<Self, Failure> {
+impl ClientAdmin {
+    fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
         let user = rest::user(call)?;
         let accounts = call.app.accounts().ok_or_else(absent)?;
         rest::require_owner(&user.claims)?;
@@ -70,71 +70,74 @@ impl Desk {
         })
     }
 
-    async fn find(&self, ids: &[&str]) -> Result<Vec<Client>, Failure> {
+    async fn find(&self, ids: &[&str]) -> Result<Vec<Client>, ApiError> {
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
             let client = self.directory.client(&self.database, id).await;
-            found.push(client.map_err(|error| rest::about(error, "client", id))?);
+            found.push(client.map_err(|error| rest::naming(error, "client", id))?);
         }
         Ok(found)
     }
 }
 
-/// `GET` lists the clients, `POST` registers one or several.
-pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure>
+/// `GET` lists the clients, `POST` registers one or more.
+pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let desk = Desk::of(&mut call)?;
+    let admin = ClientAdmin::of(&mut call)?;
     if call.head.method != Verb::POST {
-        let clients = desk.directory.clients(&desk.database).await;
-        let clients = clients.map_err(Failure::from_accounts)?;
+        let clients = admin.directory.clients(&admin.database).await;
+        let clients = clients.map_err(ApiError::from_accounts)?;
         return rest::shown(&clients.iter().map(shown).collect::<Vec<_>>());
     }
     rest::require_private(call.app, call.peer, call.head)?;
     let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
-    let place = |failure, index| rest::placed(failure, listed, index);
+    let place = |failure, index| rest::at_index(failure, listed, index);
     let mut new = Vec::with_capacity(body.objects.len());
     for (index, object) in body.objects.into_iter().enumerate() {
-        new.push(read(object, &desk.database).map_err(|failure| place(failure, index))?);
+        new.push(read(object, &admin.database).map_err(|failure| place(failure, index))?);
     }
     let mut made: Vec<CreatedClient> = Vec::with_capacity(new.len());
     for (index, client) in new.into_iter().enumerate() {
-        match desk.directory.create_client(client).await {
+        match admin.directory.create_client(client).await {
             Ok(client) => made.push(client),
             Err(error) => {
                 for CreatedClient { client, .. } in &made {
-                    let dropped = desk.directory.drop_client(&desk.database, &client.id).await;
-                    dropped.map_err(Failure::from_accounts)?;
+                    let dropped = admin
+                        .directory
+                        .drop_client(&admin.database, &client.id)
+                        .await;
+                    dropped.map_err(ApiError::from_accounts)?;
                 }
-                return Err(place(Failure::from_accounts(error), index));
+                return Err(place(ApiError::from_accounts(error), index));
             }
         }
     }
-    told(StatusCode::CREATED, &made, body.listed)
+    with_secrets(StatusCode::CREATED, &made, body.listed)
 }
 
-/// `GET` shows, `PATCH` changes, `DELETE` drops the clients of the path.
-pub(crate) async fn members<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, Failure>
+/// `GET` shows, `PATCH` changes, `DELETE` drops the clients in the path.
+pub(crate) async fn members<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let desk = Desk::of(&mut call)?;
+    let admin = ClientAdmin::of(&mut call)?;
     let ids = rest::names(call.app, ids)?;
-    let found = desk.find(&ids).await?;
+    let found = admin.find(&ids).await?;
     match call.head.method {
         Verb::PATCH => {
             rest::require_private(call.app, call.peer, call.head)?;
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
-            change(&desk, &ids, patch(members)?).await
+            change(&admin, &ids, patch(members)?).await
         }
         Verb::DELETE => {
             for id in ids {
-                let dropped = desk.directory.drop_client(&desk.database, id).await;
-                dropped.map_err(Failure::from_accounts)?;
+                let dropped = admin.directory.drop_client(&admin.database, id).await;
+                dropped.map_err(ApiError::from_accounts)?;
             }
             refuse_ended(call.app).await?;
             Ok(no_content())
@@ -147,42 +150,42 @@ where
 }
 
 async fn change(
-    desk: &Desk,
+    admin: &ClientAdmin,
     ids: &[&str],
     change: ClientChange,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let mut changed = Vec::with_capacity(ids.len());
     for id in ids {
-        let done = desk
+        let done = admin
             .directory
-            .change_client(&desk.database, id, change.clone());
+            .change_client(&admin.database, id, change.clone());
         changed.push(
             done.await
-                .map_err(|error| rest::about(error, "client", id))?,
+                .map_err(|error| rest::naming(error, "client", id))?,
         );
     }
     if changed.iter().any(|client| client.secret.is_some()) {
-        return told(StatusCode::OK, &changed, ids.len() > 1);
+        return with_secrets(StatusCode::OK, &changed, ids.len() > 1);
     }
     rest::linked(StatusCode::SEE_OTHER, BASE, ids)
 }
 
-/// Sessions that ended are refused here at once; the other nodes follow in seconds.
-pub(super) async fn refuse_ended(app: &App) -> Result<(), Failure> {
+/// Refuses ended sessions on this node at once; the other nodes follow within seconds.
+pub(super) async fn refuse_ended(app: &App) -> Result<(), ApiError> {
     let refreshed = app.issuer().refresh_denylist().await;
-    refreshed.map_err(Failure::from_accounts)
+    refreshed.map_err(ApiError::from_accounts)
 }
 
-pub(super) fn absent() -> Failure {
-    Failure::not_found("there is no such path")
+pub(super) fn absent() -> ApiError {
+    ApiError::not_found("there is no such path")
 }
 
-fn shown(client: &Client) -> Shown<'_> {
+fn shown(client: &Client) -> ClientView<'_> {
     let grants = match &client.grants {
         GrantSet::All => &GrantKind::ALL[..],
         GrantSet::Only(kinds) => kinds,
     };
-    Shown {
+    ClientView {
         id: &client.id,
         name: &client.name,
         redirect_uri: &client.redirect_uris,
@@ -197,11 +200,11 @@ fn shown(client: &Client) -> Shown<'_> {
     }
 }
 
-fn told(
+fn with_secrets(
     status: StatusCode,
     clients: &[CreatedClient],
     listed: bool,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let ids: Vec<_> = clients.iter().map(|made| made.client.id.as_str()).collect();
     let location = format!("{BASE}/{}", ids.join(","));
     match clients {
@@ -221,12 +224,12 @@ fn created(made: &CreatedClient) -> Created<'_> {
     }
 }
 
-fn read(object: Map<String, Value>, database: &str) -> Result<NewClient, Failure> {
-    let mut members = Members::new(object);
-    let database = TenantName::adopted(database).map_err(Failure::internal)?;
+fn read(object: Map<String, Value>, database: &str) -> Result<NewClient, ApiError> {
+    let mut members = ObjectMembers::new(object);
+    let database = TenantName::adopted(database).map_err(ApiError::internal)?;
     let name = members.required("name")?;
     let uris = members.texts("redirect_uri")?;
-    let uris = uris.ok_or_else(|| Failure::input("`redirect_uri`: missing"))?;
+    let uris = uris.ok_or_else(|| ApiError::input("`redirect_uri`: missing"))?;
     let mut client = NewClient::new(database, &name, uris);
     client.id = members.optional_text("id")?.flatten();
     client.homepage = members.optional_text("homepage")?.flatten();
@@ -248,9 +251,9 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewClient, Failure
     Ok(client)
 }
 
-fn patch(mut members: Members) -> Result<ClientChange, Failure> {
+fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
     if members.has("id") {
-        return Err(Failure::input("`id`: a client keeps its id"));
+        return Err(ApiError::input("`id`: a client keeps its id"));
     }
     let change = ClientChange {
         name: members.text("name")?,
@@ -270,14 +273,14 @@ fn patch(mut members: Members) -> Result<ClientChange, Failure> {
     Ok(change)
 }
 
-/// The grants of a client; naming all of them means all, also those of a later version.
-fn grants(members: &mut Members) -> Result<Option<GrantSet>, Failure> {
+/// The grants of a client. A list of all grants means all, including those of later versions.
+fn grants(members: &mut ObjectMembers) -> Result<Option<GrantSet>, ApiError> {
     let Some(names) = members.texts("grants")? else {
         return Ok(None);
     };
     let known = GrantKind::ALL.map(GrantKind::name).join(", ");
     let kind = |name: &String| {
-        let unknown = || Failure::input(format!("`grants`: expected some of {known}"));
+        let unknown = || ApiError::input(format!("`grants`: expected some of {known}"));
         GrantKind::from_name(name).ok_or_else(unknown)
     };
     let kinds: Vec<_> = names.iter().map(kind).collect::<Result<_, _>>()?;

@@ -11,10 +11,10 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::console::File;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_socket as socket;
 
-/// The pages run their own scripts and call their own service.
+/// The pages run their own scripts and call only their own service.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -35,8 +35,8 @@ const PROTECTION: [(HeaderName, HeaderValue); 6] = [
     ),
 ];
 
-/// `GET /`: the console for a browser, a WebSocket for everybody else.
-pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> {
+/// `GET /`: the console for browsers, a WebSocket for other clients.
+pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let Call { app, head, .. } = call;
     let browser = graphql::wants_page(&head.headers) && !socket::is_handshake(&head.headers);
     let page = app.console().filter(|_| browser);
@@ -53,8 +53,8 @@ pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> {
 ///
 /// # Errors
 ///
-/// 404 when the console is switched off.
-pub(crate) fn page(app: &App) -> Result<Response<Body>, Failure> {
+/// 404 if the console is switched off.
+pub(crate) fn page(app: &App) -> Result<Response<Body>, ApiError> {
     let console = app.console().ok_or_else(no_such_path)?;
     Ok(answer(console.page()))
 }
@@ -63,8 +63,8 @@ pub(crate) fn page(app: &App) -> Result<Response<Body>, Failure> {
 ///
 /// # Errors
 ///
-/// 404 when there is no such file, or the console is switched off.
-pub(crate) fn file(app: &App, name: &str) -> Result<Response<Body>, Failure> {
+/// 404 if there is no such file, or the console is switched off.
+pub(crate) fn file(app: &App, name: &str) -> Result<Response<Body>, ApiError> {
     let file = app.console().and_then(|console| console.file(name));
     file.map(answer).ok_or_else(no_such_path)
 }
@@ -74,12 +74,12 @@ pub(super) fn answer(file: &File) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
     headers.insert(ETAG, file.etag.clone());
-    // Names carry no version, so a browser asks whether a file has changed.
+    // The names contain no version, so browsers must check for changes.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.extend(PROTECTION);
     response
 }
 
-pub(super) fn no_such_path() -> Failure {
-    Failure::not_found("there is no such path")
+pub(super) fn no_such_path() -> ApiError {
+    ApiError::not_found("there is no such path")
 }

@@ -8,7 +8,7 @@ use tidegate_oauth::Endpoints;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::{MINUTES, json};
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::etag::etag;
 
 const ENDPOINTS: Endpoints<'static> = Endpoints {
@@ -26,13 +26,13 @@ pub(crate) fn metadata(app: &App) -> Response<Body> {
 }
 
 /// `GET /.well-known/jwks.json` (RFC 7517).
-pub(crate) fn keys(app: &App) -> Result<Response<Body>, Failure> {
+pub(crate) fn keys(app: &App) -> Result<Response<Body>, ApiError> {
     Ok(document(
-        app.issuer().key_set().map_err(Failure::internal)?.into(),
+        app.issuer().key_set().map_err(ApiError::internal)?.into(),
     ))
 }
 
-/// A document with its validator.
+/// A document with its ETag.
 pub(super) fn document(text: Bytes) -> Response<Body> {
     let tag = etag(&text);
     let mut response = json(text, MINUTES);

@@ -18,10 +18,10 @@ use tidegate_sql::Terms;
 
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller};
-use tidegate_http::body::{Body, Content, Interrupted, Source};
+use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 use tidegate_http::call::Call;
-use tidegate_http::error::{Failure, NO_STORE};
-use tidegate_http::memory::Share;
+use tidegate_http::error::{ApiError, NO_STORE};
+use tidegate_http::memory::Reservation;
 use tidegate_http::negotiate::{ContentType, Preferences};
 use tidegate_http::operation::graphql::{LARGE, api, execute};
 use tidegate_http::operation::sql;
@@ -33,7 +33,7 @@ pub(crate) use media::{Media, wants_page};
 pub(crate) use page::asset;
 
 /// `GET` and `POST /api/graphql/schema/{schema}`.
-pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure>
+pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -66,7 +66,7 @@ where
     }
     let terms = sql::generated_terms(app, &preferences);
     let api = api(app, &caller, schema, &terms).await?;
-    let work = Work {
+    let work = Handler {
         app,
         api: &api,
         caller: &caller,
@@ -82,7 +82,7 @@ where
 }
 
 /// `GET /api/graphql/schema/{schema}/sdl`.
-pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure> {
+pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, ApiError> {
     let Call {
         app, head, subject, ..
     } = call;
@@ -106,13 +106,13 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
     Ok(response)
 }
 
-async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<RequestBody, Failure>
+async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<RequestBody, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
-        return Err(Failure::unsupported_media_type(
+        return Err(ApiError::unsupported_media_type(
             "the body must be application/json",
         ));
     }
@@ -120,19 +120,19 @@ where
     request_body::read(body, &head.headers, app.limits(), share).await
 }
 
-/// What requests are answered with.
-struct Work<'a> {
+/// What a GraphQL request needs to run.
+struct Handler<'a> {
     app: &'a App,
     api: &'a Api,
     caller: &'a Caller,
     terms: Terms,
 }
 
-impl Work<'_> {
-    /// A request, or an array of requests, in a body.
-    async fn posted(&self, body: &[u8], media: Media) -> Result<Response<Body>, Failure> {
+impl Handler<'_> {
+    /// Runs the request, or the array of requests, in a body.
+    async fn posted(&self, body: &[u8], media: Media) -> Result<Response<Body>, ApiError> {
         let requests = tidegate_graphql::parse(body, self.app.limits().graphql_batch);
-        let requests = match requests.map_err(|error| Failure::input(error.message))? {
+        let requests = match requests.map_err(|error| ApiError::input(error.message))? {
             Requests::One(request) => {
                 let answer = Box::pin(self.run(&request, true, u64::MAX)).await?;
                 return Ok(self.one(answer, media));
@@ -143,10 +143,10 @@ impl Work<'_> {
         Ok(self.respond((text, &errors), StatusCode::OK, media))
     }
 
-    /// A request in the query of the address.
-    async fn asked(&self, query: &str, media: Media) -> Result<Response<Body>, Failure> {
+    /// Runs the request in the query of the URL.
+    async fn asked(&self, query: &str, media: Media) -> Result<Response<Body>, ApiError> {
         let pairs = percent::form(query)
-            .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))?;
+            .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))?;
         let find = |name| {
             let mut pairs = pairs.iter();
             let found = pairs.find(|(known, _)| known == name);
@@ -159,7 +159,7 @@ impl Work<'_> {
         let request = Request {
             query: find("query")
                 .map(Cow::Borrowed)
-                .ok_or_else(|| Failure::input("`query` is missing"))?,
+                .ok_or_else(|| ApiError::input("`query` is missing"))?,
             operation_name: find("operationName").map(Cow::Borrowed),
             variables,
         };
@@ -172,14 +172,14 @@ impl Work<'_> {
         request: &Request<'_>,
         may_write: bool,
         room: u64,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, ApiError> {
         let operation = request.operation_name.as_deref();
         let prepared = match self.api.prepare(&request.query, operation) {
             Ok(prepared) => prepared,
             Err(errors) => return Ok(Answer::refused(&errors)),
         };
         if prepared.is_mutation() && !may_write {
-            let mut failure = Failure::method_not_allowed("POST, OPTIONS");
+            let mut failure = ApiError::method_not_allowed("POST, OPTIONS");
             failure.message = "a mutation needs POST".into();
             return Err(failure);
         }
@@ -214,8 +214,8 @@ impl Work<'_> {
     }
 }
 
-/// A text as the content of an answer. A large one is paid for until its reader has taken it. What
-/// was done cannot be undone, so one that nobody can pay for leaves all the same.
+/// A response text as content. A large one counts in the memory budget until it has been sent. If
+/// the budget is used up it is sent anyway, because its mutations cannot be undone.
 fn content(app: &App, caller: &Caller, text: Text) -> Content {
     let mut share = app.memory().share(caller.holder());
     let held = text.held();
@@ -227,33 +227,33 @@ fn content(app: &App, caller: &Caller, text: Text) -> Content {
             share: Some(share),
         },
         Ok(bytes) => Content::Whole(bytes),
-        Err(text) => Content::Streamed(Box::pin(Written {
+        Err(text) => Content::Streamed(Box::pin(RenderedText {
             reader: text.read(),
             _share: share,
         })),
     }
 }
 
-/// An answer that is written while it is read.
-struct Written {
+/// A response that is rendered while the client reads it.
+struct RenderedText {
     reader: Reader,
-    /// What pays for the bytes that are there.
-    _share: Share,
+    /// The reservation for the bytes that are rendered.
+    _share: Reservation,
 }
 
-impl Source for Written {
+impl BodySource for RenderedText {
     fn poll_next(
         mut self: Pin<&mut Self>,
         cx: &mut task::Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+    ) -> Poll<Option<Result<Bytes, BodyAborted>>> {
         let next = ready!(self.reader.poll_next(cx));
-        Poll::Ready(next.map(|bytes| bytes.map_err(|_| Interrupted)))
+        Poll::Ready(next.map(|bytes| bytes.map_err(|_| BodyAborted)))
     }
 }
 
-/// A parameter of the address that must be an object or null.
-fn object(text: &str) -> Result<Option<&RawValue>, Failure> {
-    let wrong = || Failure::input("`variables` and `extensions` must be JSON objects");
+/// A parameter of the URL that must be an object or null.
+fn object(text: &str) -> Result<Option<&RawValue>, ApiError> {
+    let wrong = || ApiError::input("`variables` and `extensions` must be JSON objects");
     let value: &RawValue = serde_json::from_str(text).map_err(|_| wrong())?;
     match value.get().as_bytes().first() {
         Some(b'{') => Ok(Some(value)),

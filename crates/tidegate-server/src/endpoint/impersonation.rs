@@ -1,4 +1,4 @@
-//! `POST /api/v4/users/{name}/token`: a token with which the owner acts as one of its users.
+//! `POST /api/v4/users/{name}/token`: a token with which the owner acts as a user.
 
 use http::HeaderValue;
 use http::Response;
@@ -7,11 +7,14 @@ use http::header::PRAGMA;
 use super::rest;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json};
-use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::forwarded;
 
 /// Issues the token. The request needs no body.
-pub(crate) async fn token<B>(mut call: Call<'_, B>, name: &str) -> Result<Response<Body>, Failure> {
+pub(crate) async fn token<B>(
+    mut call: Call<'_, B>,
+    name: &str,
+) -> Result<Response<Body>, ApiError> {
     let owner = rest::user(&mut call)?;
     let Call {
         app, peer, head, ..
@@ -20,7 +23,7 @@ pub(crate) async fn token<B>(mut call: Call<'_, B>, name: &str) -> Result<Respon
     let address = forwarded::client_address(peer, &head.headers, app.trusted_proxies());
     let issuer = app.issuer();
     let token = issuer.impersonate(&owner.claims, name, Some(address)).await;
-    let token = token.map_err(|error| rest::about(error, "user", name))?;
+    let token = token.map_err(|error| rest::naming(error, "user", name))?;
     let mut response = json(token.to_json(), NO_STORE);
     let headers = response.headers_mut();
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));

@@ -1,4 +1,4 @@
-//! Stored methods: defining, listing, changing and dropping them, and what can be read of them.
+//! Methods: defining, listing, changing and dropping them, and interfaces for clients.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, User};
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json, no_content};
-use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::Subject;
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
-/// `/api/v4/methods`: lists methods by name, or defines some.
-pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+/// `/api/v4/methods`: lists methods by name, or defines new ones.
+pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -36,7 +36,7 @@ where
 }
 
 /// `/api/v4/methods/a,b`: shows, changes or drops methods.
-pub(crate) async fn members<B>(call: Call<'_, B>, names: &str) -> Result<Response<Body>, Failure>
+pub(crate) async fn members<B>(call: Call<'_, B>, names: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -63,12 +63,16 @@ where
     }
 }
 
-/// Defines the methods of a body, for `/methods` and for `/sql`.
+/// Defines the methods in a body, for `/methods` and for `/sql`.
 ///
 /// # Errors
 ///
-/// 400 and 403 for what is wrong with a definition, 409 for a name that is taken.
-pub(crate) async fn create(app: &App, user: &User, body: &[u8]) -> Result<Response<Body>, Failure> {
+/// 400 and 403 for an invalid definition, 409 for a name in use.
+pub(crate) async fn create(
+    app: &App,
+    user: &User,
+    body: &[u8],
+) -> Result<Response<Body>, ApiError> {
     let creator = writer(user)?;
     let definitions = Definition::parse(body, limits(app))?;
     let created = app
@@ -78,7 +82,7 @@ pub(crate) async fn create(app: &App, user: &User, body: &[u8]) -> Result<Respon
 }
 
 /// `GET /api/v4/interfaces`: the methods as a TypeScript interface.
-pub(crate) async fn interfaces<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+pub(crate) async fn interfaces<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let tenant = tenant(call.app, call.head, call.subject)?;
     let methods = call.app.methods().list(&tenant).await?;
     let mut response = json(typescript::interfaces(&methods), NO_STORE);
@@ -88,7 +92,7 @@ pub(crate) async fn interfaces<B>(call: Call<'_, B>) -> Result<Response<Body>, F
 }
 
 /// `GET /api/v4/openrpc.json`: the methods as an `OpenRPC` document.
-pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let tenant = tenant(call.app, call.head, call.subject)?;
     let methods = call.app.methods().list(&tenant).await?;
     let info = openrpc::Info {
@@ -99,21 +103,20 @@ pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, Fail
     Ok(json(openrpc::document(&info, &methods), NO_STORE))
 }
 
-fn user(app: &App, head: &Parts, subject: &mut Subject) -> Result<User, Failure> {
+fn user(app: &App, head: &Parts, subject: &mut Subject) -> Result<User, ApiError> {
     let user = authenticate::user(app, &head.headers)?;
     subject.login = Some(user.login.clone());
     Ok(user)
 }
 
-fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName, Failure> {
+fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName, ApiError> {
     Ok(user(app, head, subject)?.login.database)
 }
 
-/// Who writes methods: every user but the one that strangers share, who would find the methods of
-/// other strangers its own.
-fn writer(user: &User) -> Result<Actor<'_>, Failure> {
+/// The author of definitions: any user but the default user, which anonymous callers share.
+fn writer(user: &User) -> Result<Actor<'_>, ApiError> {
     if user.claims.shared {
-        return Err(Failure::insufficient_privileges(
+        return Err(ApiError::insufficient_privileges(
             "the default user, which anonymous callers share, cannot define or change methods",
         ));
     }
@@ -130,13 +133,13 @@ fn limits(app: &App) -> Limits {
     }
 }
 
-async fn read<B>(app: &App, head: &Parts, body: B, user: &User) -> Result<RequestBody, Failure>
+async fn read<B>(app: &App, head: &Parts, body: B, user: &User) -> Result<RequestBody, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
-        return Err(Failure::unsupported_media_type(
+        return Err(ApiError::unsupported_media_type(
             "the body must be application/json",
         ));
     }
@@ -145,7 +148,7 @@ where
     request_body::read(body, &head.headers, app.limits(), share).await
 }
 
-/// The object of one method, an array of several.
+/// One method as an object, several as an array.
 fn show(methods: &[Arc<Method>]) -> String {
     match methods {
         [method] => method.to_json(),
@@ -153,7 +156,7 @@ fn show(methods: &[Arc<Method>]) -> String {
     }
 }
 
-/// Where methods are: in the header, and one by one in the body. Names need no encoding.
+/// The addresses of methods, in the header and in the body. Method names need no encoding.
 fn links(status: StatusCode, names: &[MethodName]) -> Response<Body> {
     let (mut location, mut body) = (String::from("/api/v4/methods/"), String::from("["));
     for (index, name) in names.iter().enumerate() {

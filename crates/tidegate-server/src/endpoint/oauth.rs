@@ -1,4 +1,4 @@
-//! The OAuth endpoints: what they read and how they answer; the issuer decides everything else.
+//! The OAuth endpoints: they decode requests and encode responses; the issuer does the rest.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,26 +13,26 @@ use tidegate_oauth::{
 
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json};
-use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::memory::Holder;
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{forwarded, request_body};
 
-/// Nobody waits longer for an answer, whatever hangs behind it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout of a response, whatever it waits for.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What an OAuth request holds.
-struct Asked {
+/// A decoded OAuth request.
+struct OauthRequest {
     parameters: Parameters,
     basic: Option<BasicCredentials>,
-    /// Whether the client used Basic, so that a refusal must name the scheme.
+    /// Whether the client used HTTP Basic; an error must then name that scheme.
     by_basic: bool,
     address: IpAddr,
 }
 
 /// `POST /api/v4/oauth` (RFC 6749, section 3.2).
-pub(crate) async fn token<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub(crate) async fn token<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -42,7 +42,7 @@ where
 }
 
 /// `POST /api/v4/oauth/guest`: a token of the default user.
-pub(crate) async fn guest<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub(crate) async fn guest<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -54,7 +54,7 @@ where
 }
 
 /// `POST /api/v4/oauth/device`: codes for a device (RFC 8628, section 3.1).
-pub(crate) async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub(crate) async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -66,7 +66,7 @@ where
 }
 
 /// `POST /api/v4/oauth/revoke` (RFC 7009).
-pub(crate) async fn revoke<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub(crate) async fn revoke<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -76,7 +76,7 @@ where
 }
 
 /// `POST /api/v4/oauth/introspect` (RFC 7662).
-pub(crate) async fn introspect<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+pub(crate) async fn introspect<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -85,13 +85,13 @@ where
     Ok(secret(told.to_json()))
 }
 
-/// What the issuer answers to a request in time; the time is long, because passwords wait for
-/// their turn.
+/// The issuer's response to a request. The timeout is long, because passwords are hashed in a
+/// queue.
 async fn answer<'a, B, Q, T, F>(
     call: Call<'a, B>,
     parse: fn(&Parameters, Option<&BasicCredentials>) -> Result<Q, Error>,
     ask: impl FnOnce(&'a Issuer, Q, Option<IpAddr>) -> F,
-) -> Result<T, Failure>
+) -> Result<T, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -99,17 +99,17 @@ where
 {
     let issuer = call.app.issuer();
     let asked = read(call).await?;
-    let refused = |error| Failure::from_oauth(error, asked.by_basic);
+    let refused = |error| ApiError::from_oauth(error, asked.by_basic);
     let request = parse(&asked.parameters, asked.basic.as_ref()).map_err(refused)?;
     let busy = Error::Busy {
         retry_after: Duration::from_secs(1),
     };
     let answer = ask(issuer, request, Some(asked.address));
-    let answer = tokio::time::timeout(PATIENCE, answer).await;
+    let answer = tokio::time::timeout(RESPONSE_TIMEOUT, answer).await;
     answer.unwrap_or(Err(busy)).map_err(refused)
 }
 
-async fn read<B>(call: Call<'_, B>) -> Result<Asked, Failure>
+async fn read<B>(call: Call<'_, B>) -> Result<OauthRequest, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -124,11 +124,11 @@ where
     } = call;
     let trusted = app.trusted_proxies();
     if !app.insecure_http() && !forwarded::is_private(peer, &head.headers, trusted) {
-        return Err(Failure::input("credentials are taken over HTTPS only"));
+        return Err(ApiError::input("credentials are taken over HTTPS only"));
     }
-    // What stands in an address ends up in logs.
+    // URLs are logged by proxies.
     if head.uri.query().is_some_and(|query| !query.is_empty()) {
-        return Err(Failure::input(
+        return Err(ApiError::input(
             "parameters belong in the body, not in the address",
         ));
     }
@@ -137,7 +137,7 @@ where
     limits.request_body = body_limit;
     let share = app.memory().share(Holder::Anonymous(None));
     let body = request_body::read(body, &head.headers, &limits, share).await?;
-    let malformed = |error| Failure::from_oauth(error, false);
+    let malformed = |error| ApiError::from_oauth(error, false);
     let parameters = match kind {
         Some(ContentType::Json) => Parameters::from_json(&body.bytes),
         Some(ContentType::Form) => Parameters::from_form(&body.bytes),
@@ -149,7 +149,7 @@ where
     let authorization = head.headers.get(AUTHORIZATION);
     let authorization = authorization.and_then(|value| value.to_str().ok());
     let basic = authorization.map(BasicCredentials::from_header);
-    Ok(Asked {
+    Ok(OauthRequest {
         parameters: parameters.map_err(malformed)?,
         basic: basic.transpose().map_err(malformed)?.flatten(),
         by_basic: authorization.is_some_and(is_basic),
@@ -163,7 +163,7 @@ fn is_basic(authorization: &str) -> bool {
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("basic"))
 }
 
-/// 200 with a body that nobody may keep (RFC 6749, section 5.1).
+/// 200 with a body that must not be cached (RFC 6749, section 5.1).
 fn secret(body: String) -> Response<Body> {
     let mut response = json(body, NO_STORE);
     response

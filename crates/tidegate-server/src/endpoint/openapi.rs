@@ -1,6 +1,7 @@
-//! The OpenAPI description, assembled from one file per area.
+//! The OpenAPI description, assembled from one file per tag.
 //!
-//! A file has the paths of one tag and the components that only they use. `shared.json` has the rest.
+//! A file has the paths of one tag and the components that only they use. `shared.json` has the
+//! rest.
 
 use std::sync::LazyLock;
 
@@ -46,7 +47,7 @@ fn read(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).expect("the files beside this one hold JSON objects")
 }
 
-/// Adds the members of `more`, and the members of objects that both have.
+/// Adds the members of `more`. Objects that both have are merged.
 fn merge(whole: &mut Map<String, Value>, more: Map<String, Value>) {
     for (name, value) in more {
         match (whole.get_mut(&name), value) {

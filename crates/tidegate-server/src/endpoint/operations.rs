@@ -1,4 +1,4 @@
-//! What operators ask: is it alive, is it ready, what has it done.
+//! Endpoints for operators: liveness, readiness, metrics.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use tidegate_oauth::Secret;
 use tidegate_http::app::{App, Probe};
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json};
-use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::{authenticate, forwarded};
 
 /// Marks a request that came through a listener for operators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForOperators;
 
-/// A part that has not answered by then is not ready.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// A probe that takes longer counts as not ready.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// `GET /ping`: a client that is configured with this address finds a service there.
+/// `GET /ping`: lets a client check a configured address.
 pub(crate) fn ping() -> Response<Body> {
     let mut response = json(&b"pong"[..], NO_STORE);
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -30,13 +30,13 @@ pub(crate) fn ping() -> Response<Body> {
     response
 }
 
-/// `GET /healthz`: the process answers.
+/// `GET /healthz`: the process is alive.
 pub(crate) fn health() -> Response<Body> {
     json(&b"{\"status\":\"ok\"}"[..], NO_STORE)
 }
 
-/// `GET /readyz`: every essential part can do its work; 503 otherwise, and while the node drains.
-/// The others stand on the essential ones, whatever they think of themselves.
+/// `GET /readyz`: every essential part is available; otherwise 503, also during shutdown. If an
+/// essential part is unavailable, the others count as unavailable too, because they depend on it.
 pub(crate) async fn readiness(app: &App) -> Response<Body> {
     let (mut checks, mut sources) = (Map::new(), Map::new());
     let mut ready = !app.is_draining();
@@ -71,39 +71,39 @@ pub(crate) async fn readiness(app: &App) -> Response<Body> {
 }
 
 async fn is_ready(probe: &dyn Probe) -> bool {
-    tokio::time::timeout(PATIENCE, probe.is_ready())
+    tokio::time::timeout(PROBE_TIMEOUT, probe.is_ready())
         .await
         .unwrap_or(false)
 }
 
 /// `GET /metrics`: Prometheus' text format.
 ///
-/// The metrics name tenants, so they are not for everybody: with a token they are for those who show
-/// it; without one they are served through a listener for operators, or to this machine.
+/// The metrics contain names of tenants, so access is restricted: to the configured token, or
+/// without one to listeners for operators and to clients on this machine.
 pub(crate) fn metrics<B>(
     call: &Call<'_, B>,
     paths: &[&'static str],
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let Call {
         app, peer, head, ..
     } = call;
     if let Some(token) = app.metrics_token() {
         let shown = authenticate::bearer(&head.headers)?;
-        let shown = shown.ok_or_else(|| Failure::missing_token("metrics_token is required"))?;
+        let shown = shown.ok_or_else(|| ApiError::missing_token("metrics_token is required"))?;
         if Secret::new(shown) != *token {
-            return Err(Failure::invalid_token("this is not metrics_token"));
+            return Err(ApiError::invalid_token("this is not metrics_token"));
         }
     } else if head.extensions.get::<ForOperators>().is_none()
         && !forwarded::is_local(*peer, &head.headers)
     {
-        return Err(Failure::not_found(
+        return Err(ApiError::not_found(
             "metrics are served on metrics_listen, or here with metrics_token; see OPERATIONS",
         ));
     }
     let text = app
         .metrics()
         .text(paths, app.metrics_sources())
-        .map_err(Failure::internal)?;
+        .map_err(ApiError::internal)?;
     let mut response = json(text, NO_STORE);
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);

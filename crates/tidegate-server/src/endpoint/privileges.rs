@@ -1,4 +1,4 @@
-//! `/api/v4/schemas/{schema}/tables/{table}/privileges`: what sub-users may do with a table.
+//! `/api/v4/schemas/{schema}/tables/{table}/privileges`: the privileges of sub-users on a table.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,18 +11,18 @@ use tidegate_catalog::{Access, RoleAccess, TableName};
 use tidegate_oauth::User as Record;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
 
-use super::rest::{self, Members};
+use super::rest::{self, ObjectMembers};
 use tidegate_http::app::App;
 use tidegate_http::authenticate::User;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::forwarded;
 use tidegate_http::request_body::BodyError;
 
-/// What a sub-user may do, as it is shown.
+/// The privileges of a sub-user in a response.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct PrivilegesView<'a> {
     subuser: &'a str,
     privilege: &'static str,
     privileges: &'a [String],
@@ -30,18 +30,19 @@ struct Shown<'a> {
     usage: bool,
 }
 
-/// What a sub-user is to be allowed.
+/// The requested privileges of a sub-user.
 struct Wanted<'u> {
     user: &'u Record,
     access: Access,
 }
 
-/// `GET` shows what PostgreSQL says of each sub-user, `PATCH` grants and revokes.
+/// `GET` shows the privileges of each sub-user as PostgreSQL reports them, `PATCH` grants and
+/// revokes.
 pub(crate) async fn of_table<B>(
     mut call: Call<'_, B>,
     schema: &str,
     table: &str,
-) -> Result<Response<Body>, Failure>
+) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -50,7 +51,7 @@ where
     rest::require_owner(&owner.claims)?;
     let database = &owner.login.database;
     let users = call.app.store().users(database.as_str()).await;
-    let users = users.map_err(|error| Failure::from_accounts(error.into()))?;
+    let users = users.map_err(|error| ApiError::from_accounts(error.into()))?;
     let table = TableName {
         database,
         schema,
@@ -67,7 +68,7 @@ async fn change<B>(
     owner: &User,
     table: TableName<'_>,
     users: &[Record],
-) -> Result<Response<Body>, Failure>
+) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -76,7 +77,7 @@ where
     let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
     let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
-    let place = |failure, index| rest::placed(failure, listed, index);
+    let place = |failure, index| rest::at_index(failure, listed, index);
     let mut wanted = Vec::with_capacity(body.objects.len());
     for (index, object) in body.objects.into_iter().enumerate() {
         wanted.push(read(object, users).map_err(|failure| place(failure, index))?);
@@ -93,13 +94,13 @@ where
         let asked = (user.role.as_str(), *access);
         let set = tidegate_catalog::set_table_access(executor, table, asked, &logins, &terms);
         set.await
-            .map_err(|error| place(Failure::from_catalog(error, false), index))?;
+            .map_err(|error| place(ApiError::from_catalog(error, false), index))?;
         if let Some(directory) = &directory {
             let noted = directory.audit_privilege(&user.key, access.name(), &name);
             noted.await;
         }
     }
-    // The address as it was asked, so that nothing in it needs to be encoded anew.
+    // The path as it was sent, so that nothing needs to be encoded again.
     let path = call.head.uri.path().trim_end_matches('/');
     let (base, name) = path.rsplit_once('/').unwrap_or((path, ""));
     rest::linked(StatusCode::SEE_OTHER, base, &[name])
@@ -110,11 +111,11 @@ async fn show(
     table: TableName<'_>,
     users: &[Record],
     terms: &Terms,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let sub_users: Vec<_> = users.iter().filter(|user| !user.key.is_owner()).collect();
     let roles: Vec<_> = sub_users.iter().map(|user| user.role.as_str()).collect();
     let found = tidegate_catalog::table_access(&**app.executor(), table, &roles, terms).await;
-    let found = found.map_err(|error| Failure::from_catalog(error, false))?;
+    let found = found.map_err(|error| ApiError::from_catalog(error, false))?;
     let name = |role: &str| sub_users.iter().find(|user| user.role == role);
     let shown: Vec<_> = found
         .iter()
@@ -123,12 +124,12 @@ async fn show(
     rest::shown(&shown)
 }
 
-fn shown<'a>(subuser: &'a str, role: &'a RoleAccess) -> Shown<'a> {
+fn shown<'a>(subuser: &'a str, role: &'a RoleAccess) -> PrivilegesView<'a> {
     let mut columns = BTreeMap::<&str, Vec<&str>>::new();
     for on in &role.columns {
         columns.entry(&on.privilege).or_default().push(&on.column);
     }
-    Shown {
+    PrivilegesView {
         subuser,
         privilege: role.access.map_or("other", Access::name),
         privileges: &role.privileges,
@@ -137,17 +138,17 @@ fn shown<'a>(subuser: &'a str, role: &'a RoleAccess) -> Shown<'a> {
     }
 }
 
-fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted<'_>, Failure> {
-    let mut members = Members::new(object);
+fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted<'_>, ApiError> {
+    let mut members = ObjectMembers::new(object);
     let name = members.required("subuser")?;
     let privilege = members.required("privilege")?;
     members.finish("subuser, privilege")?;
     let access = Access::from_name(&privilege)
-        .ok_or_else(|| Failure::input("`privilege`: expected none, read or write"))?;
+        .ok_or_else(|| ApiError::input("`privilege`: expected none, read or write"))?;
     let user = users.iter().find(|user| user.key.name == name);
     match user {
         Some(user) if !user.key.is_owner() => Ok(Wanted { user, access }),
-        _ => Err(Failure::input("`subuser`: there is no such sub-user")),
+        _ => Err(ApiError::input("`subuser`: there is no such sub-user")),
     }
 }
 
@@ -158,7 +159,7 @@ fn login(database: &DatabaseName, user: &Record) -> Login {
         sharing: if user.default_user {
             Sharing::Strangers
         } else {
-            // No session has this number, so nothing of a session is found by it.
+            // No session has this number, so no session is affected.
             Sharing::One(0)
         },
     }

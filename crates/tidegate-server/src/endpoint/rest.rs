@@ -1,5 +1,4 @@
-//! The conventions of the REST endpoints: who may call, what a body is, how an answer points to
-//! what it is about.
+//! Conventions of the REST endpoints: access, bodies, and links in responses.
 
 mod members;
 
@@ -14,16 +13,16 @@ use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, User};
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json};
-use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::forwarded::{self, Peer};
 use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::Subject;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{percent, request_body};
 
-pub(crate) use members::Members;
+pub(crate) use members::ObjectMembers;
 
-/// Where something is.
+/// The addresses of things.
 #[derive(Serialize)]
 pub(crate) struct Links {
     #[serde(rename = "self")]
@@ -44,67 +43,67 @@ struct Linked {
     _links: Links,
 }
 
-/// What a body holds: objects, and whether they came as an array.
+/// The objects in a body, and whether it was an array.
 pub(crate) struct Objects {
     pub(crate) objects: Vec<Map<String, Value>>,
     pub(crate) listed: bool,
 }
 
-/// The user by its token, noted for the log.
-pub(crate) fn user<B>(call: &mut Call<'_, B>) -> Result<User, Failure> {
+/// The user by its token; recorded for the log.
+pub(crate) fn user<B>(call: &mut Call<'_, B>) -> Result<User, ApiError> {
     let user = authenticate::user(call.app, &call.head.headers)?;
     call.subject.login = Some(user.login.clone());
     Ok(user)
 }
 
-/// Says which of several is meant: `kind` is a client or a user.
-pub(super) fn about(error: tidegate_oauth::Error, kind: &str, name: &str) -> Failure {
+/// Adds to an error which client or user, by `kind` and `name`, it concerns.
+pub(super) fn naming(error: tidegate_oauth::Error, kind: &str, name: &str) -> ApiError {
     match error {
         tidegate_oauth::Error::NotFound(_) => {
-            Failure::not_found(format!("there is no {kind} {name}"))
+            ApiError::not_found(format!("there is no {kind} {name}"))
         }
-        error => Failure::from_accounts(error),
+        error => ApiError::from_accounts(error),
     }
 }
 
-/// Refuses everybody but the tenant's owner.
-pub(crate) fn require_owner(claims: &Claims) -> Result<(), Failure> {
+/// Refuses all callers but the tenant's owner.
+pub(crate) fn require_owner(claims: &Claims) -> Result<(), ApiError> {
     if claims.owner {
         Ok(())
     } else {
-        Err(Failure::insufficient_privileges(
+        Err(ApiError::insufficient_privileges(
             "only the owner of the database may do this",
         ))
     }
 }
 
-/// Refuses what others on the way could read: passwords and secrets travel here.
-pub(crate) fn require_private(app: &App, peer: Peer, head: &Parts) -> Result<(), Failure> {
+/// Refuses unencrypted requests from other machines, because passwords and secrets are transferred.
+pub(crate) fn require_private(app: &App, peer: Peer, head: &Parts) -> Result<(), ApiError> {
     let trusted = app.trusted_proxies();
     if app.insecure_http() || forwarded::is_private(peer, &head.headers, trusted) {
         Ok(())
     } else {
-        Err(Failure::input("credentials are taken over HTTPS only"))
+        Err(ApiError::input("credentials are taken over HTTPS only"))
     }
 }
 
-/// Reads a body of one object or an array of objects.
+/// Reads a body with one object or an array of objects.
 ///
 /// # Errors
 ///
-/// 415 unless it is JSON, 400 unless it has that form, those of [`request_body::read`].
+/// 415 if it is not JSON, 400 if it has another form, and those of [`request_body::read`].
 pub(crate) async fn objects<B>(
     app: &App,
     head: &Parts,
     body: B,
     subject: &Subject,
-) -> Result<Objects, Failure>
+) -> Result<Objects, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
-        return Err(Failure::unsupported_media_type(
+        return Err(ApiError::unsupported_media_type(
             "the body must be application/json",
         ));
     }
@@ -113,7 +112,7 @@ where
         .share(authenticate::holder(subject.login.as_ref()));
     let body = request_body::read(body, &head.headers, app.limits(), share).await?;
     let value: Value = serde_json::from_slice(&body.bytes)
-        .map_err(|error| Failure::invalid_json(format!("the body is not JSON: {error}")))?;
+        .map_err(|error| ApiError::invalid_json(format!("the body is not JSON: {error}")))?;
     let most = app.limits().batch;
     match value {
         Value::Object(object) => Ok(Objects {
@@ -121,9 +120,9 @@ where
             listed: false,
         }),
         Value::Array(items) if items.is_empty() => {
-            Err(Failure::input("the body is an array without an object"))
+            Err(ApiError::input("the body is an array without an object"))
         }
-        Value::Array(items) if items.len() > most => Err(Failure::input(format!(
+        Value::Array(items) if items.len() > most => Err(ApiError::input(format!(
             "the body is an array of more than {most} objects"
         ))),
         Value::Array(items) => Ok(Objects {
@@ -134,21 +133,21 @@ where
                 .collect::<Result<_, _>>()?,
             listed: true,
         }),
-        _ => Err(Failure::input(
+        _ => Err(ApiError::input(
             "the body must be an object or an array of objects",
         )),
     }
 }
 
-fn object((index, item): (usize, Value)) -> Result<Map<String, Value>, Failure> {
+fn object((index, item): (usize, Value)) -> Result<Map<String, Value>, ApiError> {
     match item {
         Value::Object(object) => Ok(object),
-        _ => Err(Failure::input("must be an object").of_request(index)),
+        _ => Err(ApiError::input("must be an object").of_request(index)),
     }
 }
 
-/// Says which object of an array is meant.
-pub(crate) fn placed(failure: Failure, listed: bool, index: usize) -> Failure {
+/// Adds the index of the object in an array to an error.
+pub(crate) fn at_index(failure: ApiError, listed: bool, index: usize) -> ApiError {
     if listed {
         failure.of_request(index)
     } else {
@@ -156,34 +155,34 @@ pub(crate) fn placed(failure: Failure, listed: bool, index: usize) -> Failure {
     }
 }
 
-/// Reads a body of one object.
+/// Reads a body with one object.
 pub(crate) async fn object_of<B>(
     app: &App,
     head: &Parts,
     body: B,
     subject: &Subject,
-) -> Result<Members, Failure>
+) -> Result<ObjectMembers, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
     let mut read = objects(app, head, body, subject).await?;
     match read.objects.pop() {
-        Some(object) if !read.listed => Ok(Members::new(object)),
-        _ => Err(Failure::input("the body must be an object")),
+        Some(object) if !read.listed => Ok(ObjectMembers::new(object)),
+        _ => Err(ApiError::input("the body must be an object")),
     }
 }
 
-/// The names of a path, each once.
+/// The names in a path, without duplicates.
 ///
 /// # Errors
 ///
-/// 400 for an empty name, and for more than a body may hold objects.
-pub(crate) fn names<'p>(app: &App, path: &'p str) -> Result<Vec<&'p str>, Failure> {
+/// 400 for an empty name, and for more names than a body may have objects.
+pub(crate) fn names<'p>(app: &App, path: &'p str) -> Result<Vec<&'p str>, ApiError> {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split(',') {
         if name.is_empty() {
-            return Err(Failure::input(
+            return Err(ApiError::input(
                 "the path has an empty name between its commas",
             ));
         }
@@ -191,23 +190,23 @@ pub(crate) fn names<'p>(app: &App, path: &'p str) -> Result<Vec<&'p str>, Failur
             names.push(name);
         }
         if names.len() > app.limits().batch {
-            return Err(Failure::input("the path has too many names"));
+            return Err(ApiError::input("the path has too many names"));
         }
     }
     Ok(names)
 }
 
-/// The value of a member of the address' query.
+/// The members of the query.
 ///
 /// # Errors
 ///
-/// 400 for a query that cannot be decoded, and for a member that is none of `known`.
-pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)>, Failure> {
+/// 400 for a query that cannot be decoded, and for a member that is not in `known`.
+pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)>, ApiError> {
     let pairs = percent::form(head.uri.query().unwrap_or_default())
-        .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))?;
+        .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))?;
     let unknown = |(name, _): &&(String, String)| !known.contains(&name.as_str());
     match pairs.iter().find(unknown) {
-        Some((name, _)) => Err(Failure::input(format!(
+        Some((name, _)) => Err(ApiError::input(format!(
             "`{name}`: unknown parameter; known are {}",
             known.join(", ")
         ))),
@@ -215,12 +214,12 @@ pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)
     }
 }
 
-/// An answer that says where things are: in the header, and one by one in the body.
+/// A response with the addresses of things, in the header and in the body.
 pub(crate) fn linked(
     status: StatusCode,
     base: &str,
     names: &[&str],
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let links: Vec<_> = names
         .iter()
         .map(|name| Linked {
@@ -230,12 +229,12 @@ pub(crate) fn linked(
     located(status, &format!("{base}/{}", names.join(",")), &links)
 }
 
-/// An answer with a body about what is at `location`.
+/// A response with a body and the header `Location`.
 pub(crate) fn located(
     status: StatusCode,
     location: &str,
     body: &impl Serialize,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let mut response = shown(body)?;
     *response.status_mut() = status;
     if let Ok(location) = HeaderValue::try_from(location) {
@@ -244,8 +243,8 @@ pub(crate) fn located(
     Ok(response)
 }
 
-/// 200 with what was asked for.
-pub(crate) fn shown(body: &impl Serialize) -> Result<Response<Body>, Failure> {
-    let body = serde_json::to_vec(body).map_err(Failure::internal)?;
+/// 200 with a JSON body.
+pub(crate) fn shown(body: &impl Serialize) -> Result<Response<Body>, ApiError> {
+    let body = serde_json::to_vec(body).map_err(ApiError::internal)?;
     Ok(json(body, NO_STORE))
 }

@@ -1,5 +1,5 @@
-//! `/api/v4/sessions`: who is signed in to the tenant. A user sees and ends its own sessions, the
-//! owner those of all users.
+//! `/api/v4/sessions`: the OAuth sessions of a tenant. A user sees and ends its own, the owner
+//! those of all users.
 
 use http::Response;
 use serde::Serialize;
@@ -8,11 +8,11 @@ use tidegate_oauth::{Session, SessionId, Timestamp};
 use super::rest;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::forwarded;
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct SessionView<'a> {
     id: String,
     user: &'a str,
     client_id: &'a str,
@@ -24,20 +24,20 @@ struct Shown<'a> {
     current: bool,
 }
 
-/// `GET`: the live sessions, or with `?user=` those of one user.
-pub(crate) async fn list<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+/// `GET`: the active sessions, with `?user=` those of one user.
+pub(crate) async fn list<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call)?;
     let query = rest::query(call.head, &["user"])?;
     let user = query.last().map(|(_, value)| value.as_str());
     let found = call.app.issuer().sessions(&caller.claims, user).await;
-    let sessions = found.map_err(|error| rest::about(error, "user", user.unwrap_or_default()))?;
+    let sessions = found.map_err(|error| rest::naming(error, "user", user.unwrap_or_default()))?;
     let current = caller.claims.session;
     let sessions: Vec<_> = sessions.iter().map(|one| shown(one, current)).collect();
     rest::shown(&sessions)
 }
 
-fn shown(session: &Session, current: SessionId) -> Shown<'_> {
-    Shown {
+fn shown(session: &Session, current: SessionId) -> SessionView<'_> {
+    SessionView {
         id: session.id.to_string(),
         user: &session.user.name,
         client_id: &session.client_id,
@@ -54,14 +54,14 @@ fn text(at: Timestamp) -> String {
     at.unwrap_or(jiff::Timestamp::MAX).to_string()
 }
 
-/// `DELETE`: ends the sessions of the path.
-pub(crate) async fn end<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, Failure> {
+/// `DELETE`: ends the sessions in the path.
+pub(crate) async fn end<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, ApiError> {
     let caller = rest::user(&mut call)?;
     let Call {
         app, peer, head, ..
     } = call;
     let names = rest::names(app, ids)?;
-    let missing = || Failure::not_found("there is no such session");
+    let missing = || ApiError::not_found("there is no such session");
     let parse = |name: &&str| SessionId::parse(name).ok_or_else(missing);
     let ids = names.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     let address = forwarded::client_address(peer, &head.headers, app.trusted_proxies());
@@ -69,6 +69,6 @@ pub(crate) async fn end<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<
     let ended = issuer
         .end_sessions(&caller.claims, &ids, Some(address))
         .await;
-    ended.map_err(Failure::from_accounts)?;
+    ended.map_err(ApiError::from_accounts)?;
     Ok(no_content())
 }

@@ -10,10 +10,10 @@ use tidegate_sql::request::{self, Requests};
 use super::methods;
 use tidegate_http::body::{Body, Content};
 use tidegate_http::call::{Call, json};
-use tidegate_http::error::{Failure, NO_STORE};
+use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::{self, ContentType, Preferences};
 use tidegate_http::operation::sql::{many, one, statement_limits, terms};
-use tidegate_http::operation::{Access, Prepared, stream};
+use tidegate_http::operation::{Access, PreparedRequest, stream};
 use tidegate_http::report::Context;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{authenticate, percent, request_body};
@@ -24,7 +24,7 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 pub(crate) async fn post<B>(
     call: Call<'_, B>,
     database: Option<&str>,
-) -> Result<Response<Body>, Failure>
+) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -43,7 +43,7 @@ where
     subject.login = caller.login().cloned();
     let access = Access::of(app, &caller).await?;
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
-        return Err(Failure::unsupported_media_type(
+        return Err(ApiError::unsupported_media_type(
             "the body must be application/json",
         ));
     }
@@ -63,8 +63,8 @@ where
     let content = match requests {
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
-            let prepared = Prepared::new(app, &request, format, &preferences)?;
-            let log = || stream::Origin::new(&Context::new(head, subject));
+            let prepared = PreparedRequest::new(app, &request, format, &preferences)?;
+            let log = || stream::OwnedContext::new(&Context::new(head, subject));
             let permit = access
                 .permit(app, &caller, &prepared.statement, terms)
                 .await?;
@@ -83,7 +83,7 @@ where
     Ok(answer(OutputFormat::Json, content, &preferences))
 }
 
-/// Names a file for an answer in a format for files (RFC 6266).
+/// Adds a file name to a response in a file format (RFC 6266).
 fn attach(answer: &mut Response<Body>, format: OutputFormat) {
     if format == OutputFormat::Json {
         return;
@@ -98,7 +98,7 @@ fn attach(answer: &mut Response<Body>, format: OutputFormat) {
 pub(crate) async fn schemas<B>(
     call: Call<'_, B>,
     schema: Option<&str>,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     let Call {
         app, head, subject, ..
     } = call;
@@ -106,10 +106,10 @@ pub(crate) async fn schemas<B>(
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
     let terms = terms(app, &preferences);
-    let failed = |error| Failure::from_catalog(error, caller.anonymous);
+    let failed = |error| ApiError::from_catalog(error, caller.anonymous);
     let login = caller
         .login()
-        .ok_or_else(|| Failure::internal("only users ask for schemas"))?;
+        .ok_or_else(|| ApiError::internal("only users request schemas"))?;
     let named = match schema {
         Some(schema) => Some(schema.to_owned()),
         None => query_member(head.uri.query().unwrap_or_default(), "schema")?,
@@ -117,7 +117,7 @@ pub(crate) async fn schemas<B>(
     let catalogs = app.catalogs();
     let document = if let Some(name) = named {
         let found = catalogs.schema(login, &name, &terms).await;
-        let missing = || Failure::not_found("there is no such schema, or no right to use it");
+        let missing = || ApiError::not_found("there is no such schema, or no right to use it");
         let schema = found.map_err(failed)?.ok_or_else(missing)?;
         tidegate_catalog::describe(&schema)
     } else {
@@ -127,16 +127,16 @@ pub(crate) async fn schemas<B>(
     Ok(json(document, NO_STORE))
 }
 
-fn query_member(query: &str, name: &str) -> Result<Option<String>, Failure> {
+fn query_member(query: &str, name: &str) -> Result<Option<String>, ApiError> {
     let pairs = percent::form(query)
-        .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))?;
+        .ok_or_else(|| ApiError::input("the query of the address cannot be decoded"))?;
     Ok(pairs
         .into_iter()
         .find(|(known, value)| known == name && !value.is_empty())
         .map(|(_, v)| v))
 }
 
-/// 200 in a format.
+/// 200 with this media type.
 pub(super) fn answer(
     format: OutputFormat,
     content: Content,
@@ -146,7 +146,7 @@ pub(super) fn answer(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     if let Some(applied) = preferences.applied() {
-        // What cannot stand in a header was not understood as a preference either.
+        // A value that is not valid in a header was not accepted as a preference either.
         if let Ok(applied) = HeaderValue::try_from(applied) {
             headers.insert(PREFERENCE_APPLIED, applied);
         }

@@ -8,19 +8,19 @@ use tidegate_oauth::AnonymousSql;
 use super::rest;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::forwarded;
 use tidegate_http::request_body::BodyError;
 
 #[derive(Serialize)]
-struct Tenant<'a> {
+struct TenantView<'a> {
     name: &'a str,
     anonymous_sql: &'static str,
     impersonation: bool,
 }
 
-/// `GET` shows the settings, `PATCH` changes those that the body has.
-pub(crate) async fn settings<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure>
+/// `GET` shows the settings, `PATCH` changes those in the body.
+pub(crate) async fn settings<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -29,15 +29,15 @@ where
     rest::require_owner(&owner.claims)?;
     let (app, database) = (call.app, &*owner.claims.database);
     let accounts = app.accounts();
-    let accounts = accounts.ok_or_else(|| Failure::not_found("there is no such path"))?;
+    let accounts = accounts.ok_or_else(|| ApiError::not_found("there is no such path"))?;
     if call.head.method != Verb::PATCH {
         let directory = accounts.directory();
         let setting = directory.anonymous_sql(database).await;
         let impersonation = directory.impersonation(database).await;
-        return rest::shown(&Tenant {
+        return rest::shown(&TenantView {
             name: database,
-            anonymous_sql: setting.map_err(Failure::from_accounts)?.name(),
-            impersonation: impersonation.map_err(Failure::from_accounts)?,
+            anonymous_sql: setting.map_err(ApiError::from_accounts)?.name(),
+            impersonation: impersonation.map_err(ApiError::from_accounts)?,
         });
     }
     let trusted = app.trusted_proxies();
@@ -50,17 +50,17 @@ where
     let directory = directory.acting_as(owner.claims.acting(), Some(address));
     let anonymous = |name: String| {
         let expected = AnonymousSql::NAMES;
-        let invalid = || Failure::input(format!("`anonymous_sql`: expected {expected}"));
+        let invalid = || ApiError::input(format!("`anonymous_sql`: expected {expected}"));
         AnonymousSql::parse(&name).ok_or_else(invalid)
     };
     let wanted = wanted.map(anonymous).transpose()?;
     if let Some(allowed) = impersonation {
         let set = directory.set_impersonation(database, allowed).await;
-        set.map_err(Failure::from_accounts)?;
+        set.map_err(ApiError::from_accounts)?;
     }
     if let Some(setting) = wanted {
         let set = directory.set_anonymous_sql(database, setting).await;
-        set.map_err(Failure::from_accounts)?;
+        set.map_err(ApiError::from_accounts)?;
         app.forget_default_user(database);
     }
     rest::linked(StatusCode::SEE_OTHER, "/api/v4", &["tenant"])

@@ -1,4 +1,4 @@
-//! `/api/v4/users`: the users of a tenant. The owner manages them; a sub-user sees and changes
+//! `/api/v4/users`: the users of a tenant. The owner manages them; a sub-user sees and changes only
 //! itself.
 
 use bytes::Bytes;
@@ -10,21 +10,21 @@ use tidegate_oauth::{
 };
 
 use super::clients::{absent, refuse_ended};
-use super::rest::{self, Members};
+use super::rest::{self, ObjectMembers};
 use tidegate_http::app::App;
 use tidegate_http::authenticate::User;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::forwarded;
 use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/users";
 const MEMBERS: &str = "name, email, password, properties, user_group, default_user";
 
-/// A user as it is shown: everything but the password.
+/// A user in a response, without the password.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct UserView<'a> {
     name: &'a str,
     email: Option<&'a str>,
     properties: Option<&'a Map<String, Value>>,
@@ -51,14 +51,14 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Who manages the users, and on whose behalf.
-struct Desk {
+/// The caller and what manages the users of its tenant.
+struct UserAdmin {
     accounts: Accounts,
     user: User,
 }
 
-impl Desk {
-    fn of<B>(call: &mut Call<'_, B>) -> Result<Self, Failure> {
+impl UserAdmin {
+    fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
         let user = rest::user(call)?;
         let accounts = call.app.accounts().ok_or_else(absent)?;
         let trusted = call.app.trusted_proxies();
@@ -73,127 +73,127 @@ impl Desk {
         UserKey::new(&self.user.claims.database, name)
     }
 
-    /// Refuses a sub-user to whom others than itself are named, whether they are there or not.
-    fn require_itself(&self, names: &[&str]) -> Result<(), Failure> {
+    /// Refuses a sub-user that names other users, whether they exist or not.
+    fn require_itself(&self, names: &[&str]) -> Result<(), ApiError> {
         let claims = &self.user.claims;
         if claims.owner || names.iter().all(|name| *name == claims.user) {
             return Ok(());
         }
-        Err(Failure::insufficient_privileges(
+        Err(ApiError::insufficient_privileges(
             "a user sees and changes itself only",
         ))
     }
 
-    async fn find(&self, names: &[&str]) -> Result<Vec<Record>, Failure> {
+    async fn find(&self, names: &[&str]) -> Result<Vec<Record>, ApiError> {
         let mut found = Vec::with_capacity(names.len());
         for name in names {
             let user = self.accounts.directory().user(&self.key(name)).await;
-            found.push(user.map_err(|error| rest::about(error, "user", name))?);
+            found.push(user.map_err(|error| rest::naming(error, "user", name))?);
         }
         Ok(found)
     }
 
-    /// What a change of users brings about on this node at once.
-    async fn settle(&self, app: &App) -> Result<(), Failure> {
+    /// Applies changes of users on this node at once.
+    async fn apply(&self, app: &App) -> Result<(), ApiError> {
         app.forget_default_user(&self.user.claims.database);
         refuse_ended(app).await
     }
 }
 
-/// `GET` lists the users that the caller may see, `POST` creates one or several.
-pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure>
+/// `GET` lists the users that the caller may see, `POST` creates one or more.
+pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let desk = Desk::of(&mut call)?;
+    let admin = UserAdmin::of(&mut call)?;
     if call.head.method != Verb::POST {
-        return list(&desk).await;
+        return list(&admin).await;
     }
-    rest::require_owner(&desk.user.claims)?;
+    rest::require_owner(&admin.user.claims)?;
     rest::require_private(call.app, call.peer, call.head)?;
     let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
-    let place = |failure, index| rest::placed(failure, listed, index);
+    let place = |failure, index| rest::at_index(failure, listed, index);
     let mut new = Vec::with_capacity(body.objects.len());
     for (index, object) in body.objects.into_iter().enumerate() {
-        let user = read(object, &desk.user.claims.database);
+        let user = read(object, &admin.user.claims.database);
         new.push(user.map_err(|failure| place(failure, index))?);
     }
     let mut made: Vec<Record> = Vec::with_capacity(new.len());
     for (index, user) in new.into_iter().enumerate() {
-        match desk.accounts.create(user).await {
+        match admin.accounts.create(user).await {
             Ok(user) => made.push(user),
             Err(error) => {
                 for user in &made {
-                    let dropped = desk.accounts.drop(&user.key, false).await;
-                    dropped.map_err(Failure::from_accounts)?;
+                    let dropped = admin.accounts.drop(&user.key, false).await;
+                    dropped.map_err(ApiError::from_accounts)?;
                 }
-                return Err(place(Failure::from_accounts(error), index));
+                return Err(place(ApiError::from_accounts(error), index));
             }
         }
     }
-    desk.settle(call.app).await?;
+    admin.apply(call.app).await?;
     let names: Vec<_> = made.iter().map(|user| user.key.name.as_str()).collect();
     rest::linked(StatusCode::CREATED, BASE, &names)
 }
 
-async fn list(desk: &Desk) -> Result<Response<Body>, Failure> {
-    let claims = &desk.user.claims;
+async fn list(admin: &UserAdmin) -> Result<Response<Body>, ApiError> {
+    let claims = &admin.user.claims;
     let users = if claims.owner {
-        let users = desk.accounts.directory().users(&claims.database).await;
-        users.map_err(Failure::from_accounts)?
+        let users = admin.accounts.directory().users(&claims.database).await;
+        users.map_err(ApiError::from_accounts)?
     } else {
-        desk.find(&[&claims.user]).await?
+        admin.find(&[&claims.user]).await?
     };
     rest::shown(&users.iter().map(shown).collect::<Vec<_>>())
 }
 
-/// `GET` shows, `PATCH` changes, `DELETE` drops the users of the path.
+/// `GET` shows, `PATCH` changes, `DELETE` drops the users in the path.
 pub(crate) async fn members<B>(
     mut call: Call<'_, B>,
     names: &str,
-) -> Result<Response<Body>, Failure>
+) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let desk = Desk::of(&mut call)?;
+    let admin = UserAdmin::of(&mut call)?;
     let names = rest::names(call.app, names)?;
     match call.head.method {
         Verb::PATCH => {
-            desk.require_itself(&names)?;
+            admin.require_itself(&names)?;
             rest::require_private(call.app, call.peer, call.head)?;
             let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
-            let change = patch(&desk, members)?;
-            desk.find(&names).await?;
+            let change = patch(&admin, members)?;
+            admin.find(&names).await?;
             for name in &names {
-                let key = desk.key(name);
-                let changed = desk.accounts.change(&key, change.clone());
+                let key = admin.key(name);
+                let changed = admin.accounts.change(&key, change.clone());
                 changed
                     .await
-                    .map_err(|error| rest::about(error, "user", name))?;
+                    .map_err(|error| rest::naming(error, "user", name))?;
             }
-            desk.settle(call.app).await?;
+            admin.apply(call.app).await?;
             rest::linked(StatusCode::SEE_OTHER, BASE, &names)
         }
         Verb::DELETE => {
-            rest::require_owner(&desk.user.claims)?;
+            rest::require_owner(&admin.user.claims)?;
             let reassign = reassign(call.head)?;
             for name in &names {
-                let may = desk.accounts.check_drop(&desk.key(name), reassign).await;
-                may.map_err(|error| rest::about(error, "user", name))?;
+                let may = admin.accounts.check_drop(&admin.key(name), reassign).await;
+                may.map_err(|error| rest::naming(error, "user", name))?;
             }
             for name in &names {
-                let dropped = desk.accounts.drop(&desk.key(name), reassign).await;
-                dropped.map_err(|error| rest::about(error, "user", name))?;
+                let dropped = admin.accounts.drop(&admin.key(name), reassign).await;
+                dropped.map_err(|error| rest::naming(error, "user", name))?;
             }
-            desk.settle(call.app).await?;
+            admin.apply(call.app).await?;
             Ok(no_content())
         }
         _ => {
-            desk.require_itself(&names)?;
-            match &*desk.find(&names).await? {
+            admin.require_itself(&names)?;
+            match &*admin.find(&names).await? {
                 [user] => rest::shown(&shown(user)),
                 several => rest::shown(&several.iter().map(shown).collect::<Vec<_>>()),
             }
@@ -201,17 +201,17 @@ where
     }
 }
 
-fn reassign(head: &http::request::Parts) -> Result<bool, Failure> {
+fn reassign(head: &http::request::Parts) -> Result<bool, ApiError> {
     let query = rest::query(head, &["reassign"])?;
     match query.last().map(|(_, value)| value.as_str()) {
         Some("true") => Ok(true),
         Some("false") | None => Ok(false),
-        Some(_) => Err(Failure::input("`reassign`: expected true or false")),
+        Some(_) => Err(ApiError::input("`reassign`: expected true or false")),
     }
 }
 
-fn shown(user: &Record) -> Shown<'_> {
-    Shown {
+fn shown(user: &Record) -> UserView<'_> {
+    UserView {
         name: &user.key.name,
         email: user.email.as_deref(),
         properties: user.properties.as_ref(),
@@ -220,10 +220,10 @@ fn shown(user: &Record) -> Shown<'_> {
     }
 }
 
-fn read(object: Map<String, Value>, database: &str) -> Result<NewUser, Failure> {
-    let mut members = Members::new(object);
-    let database = TenantName::adopted(database).map_err(Failure::internal)?;
-    let name = UserName::parse(&members.required("name")?).map_err(Failure::from_accounts)?;
+fn read(object: Map<String, Value>, database: &str) -> Result<NewUser, ApiError> {
+    let mut members = ObjectMembers::new(object);
+    let database = TenantName::adopted(database).map_err(ApiError::internal)?;
+    let name = UserName::parse(&members.required("name")?).map_err(ApiError::from_accounts)?;
     let mut user = NewUser::new(database, name);
     user.email = members.optional_text("email")?.flatten();
     user.password = members.text("password")?.map(Secret::new);
@@ -232,30 +232,30 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewUser, Failure> 
     user.default_user = members.flag("default_user")?.unwrap_or(false);
     members.finish(MEMBERS)?;
     if user.password.is_none() && !user.default_user {
-        return Err(Failure::input(
+        return Err(ApiError::input(
             "`password`: missing; only a default user may have none",
         ));
     }
     Ok(user)
 }
 
-/// What a sub-user may change about itself: not what decides over its rights.
-fn patch(desk: &Desk, mut members: Members) -> Result<UserChange, Failure> {
-    let claims = &desk.user.claims;
+/// The changes in a body. A sub-user may not change what determines its privileges.
+fn patch(admin: &UserAdmin, mut members: ObjectMembers) -> Result<UserChange, ApiError> {
+    let claims = &admin.user.claims;
     if claims.shared {
-        return Err(Failure::insufficient_privileges(
+        return Err(ApiError::insufficient_privileges(
             "the default user, which anonymous callers share, cannot change itself",
         ));
     }
     for name in ["properties", "user_group", "default_user"] {
         if !claims.owner && members.has(name) {
-            return Err(Failure::insufficient_privileges(format!(
+            return Err(ApiError::insufficient_privileges(format!(
                 "`{name}`: only the owner of the database changes this"
             )));
         }
     }
     if members.has("name") {
-        return Err(Failure::input("`name`: a user keeps its name"));
+        return Err(ApiError::input("`name`: a user keeps its name"));
     }
     let change = UserChange {
         email: members.optional_text("email")?,

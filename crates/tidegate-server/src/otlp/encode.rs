@@ -8,12 +8,12 @@ use tidegate_oauth::Timestamp;
 
 use tidegate_http::trace::Span;
 
-/// A server's span, in the protocol's numbers.
+/// The kind of a server's span (`SpanKind`).
 const KIND_SERVER: u8 = 2;
 const STATUS_UNSET: u8 = 0;
 const STATUS_ERROR: u8 = 2;
 
-/// The body that tells of `spans`, at `now`.
+/// The body of a request with `spans`, sent at `now`.
 pub(super) fn encode(spans: &[Span], service: &str, now: Timestamp) -> Bytes {
     let instant = Instant::now();
     let spans: Vec<Value> = spans
@@ -44,8 +44,8 @@ fn encode_span(span: &Span, now: Timestamp, instant: Instant) -> Value {
     }
     let failed = span.status >= 500 || !span.complete;
     let mut encoded = json!({
-        "traceId": format!("{:032x}", span.place.trace),
-        "spanId": format!("{:016x}", span.place.span),
+        "traceId": format!("{:032x}", span.context.trace),
+        "spanId": format!("{:016x}", span.context.span),
         "name": format!("{} {}", span.method, span.route),
         "kind": KIND_SERVER,
         "startTimeUnixNano": nanos(span.started),
@@ -53,7 +53,7 @@ fn encode_span(span: &Span, now: Timestamp, instant: Instant) -> Value {
         "attributes": attributes,
         "status": {"code": if failed { STATUS_ERROR } else { STATUS_UNSET }},
     });
-    if let Some(parent) = span.place.parent {
+    if let Some(parent) = span.context.parent {
         encoded["parentSpanId"] = format!("{parent:016x}").into();
     }
     encoded

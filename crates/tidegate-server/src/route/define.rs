@@ -1,10 +1,10 @@
 //! The macro that turns the table of routes into code.
 
-/// Defines the enum of routes, their properties, and what serves them.
+/// Defines the enum of routes, their properties and their handlers.
 ///
 /// A row is `Route: "path", Methods, Access, Surface, Body => handler;`, where the handler is an
-/// expression over the request, an expression of an async function. The rows of `exact` have paths
-/// without names. Those of `named` are tried after them, in order.
+/// expression of an async function over the request. The rows of `exact` have paths without names.
+/// Those of `named` are tried after them, in order.
 macro_rules! routes {
     (
         |$call:ident|
@@ -43,7 +43,7 @@ macro_rules! routes {
             },)*
         ];
 
-        /// The places of the routes in [`ROUTES`].
+        /// The indexes of the routes in [`ROUTES`].
         enum Index {
             $($exact,)*
             $($named,)*
@@ -65,7 +65,7 @@ macro_rules! routes {
                 None
             }
 
-            /// The place of the route in [`ROUTES`].
+            /// The index of the route in [`ROUTES`].
             pub(crate) const fn index(&self) -> usize {
                 match self {
                     $(Self::$exact => Index::$exact as usize,)*
@@ -78,7 +78,7 @@ macro_rules! routes {
         pub(crate) async fn serve<B>(
             route: &Route<'_>,
             $call: Call<'_, B>,
-        ) -> Result<Response<Body>, Failure>
+        ) -> Result<Response<Body>, ApiError>
         where
             B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
             B::Error: Into<BodyError>,

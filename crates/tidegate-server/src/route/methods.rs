@@ -1,23 +1,23 @@
-//! Which methods a path takes.
+//! The methods of paths.
 
 use http::Method;
 
 /// The methods of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Methods {
-    /// Reading: `HEAD` is there where `GET` is.
+    /// Read-only. `HEAD` is allowed wherever `GET` is.
     Get,
-    /// What is done, and not read.
+    /// An action.
     Post,
-    /// What can only be deleted.
+    /// Deleting only.
     Delete,
-    /// A collection: reading it, adding to it.
+    /// A collection: list, add.
     Collection,
-    /// Members of a collection: reading, changing and deleting them.
+    /// Members of a collection: read, change, delete.
     Members,
-    /// A page with forms that it takes itself.
+    /// A page with a form.
     Page,
-    /// What is there as long as what it belongs to: reading and changing it.
+    /// A property of something: read, change.
     Property,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a route beside its path.
+//! The properties of routes.
 
 use super::Methods;
 
@@ -13,7 +13,7 @@ pub(crate) struct Properties {
     pub body: BodyLimit,
 }
 
-/// Who may use a route. The handlers check it; the OpenAPI description says the same.
+/// Who may use a route. The handlers check it; the OpenAPI description has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Anyone: the path needs no credentials.
@@ -26,11 +26,11 @@ pub(crate) enum Access {
     Client,
     /// A browser, by its cookie.
     Browser,
-    /// An operator, on a listener of its own too.
+    /// An operator, also on a listener for operators.
     Operator,
 }
 
-/// How the errors of a route look.
+/// The form of a route's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surface {
     /// The REST and SQL endpoints.

@@ -1,10 +1,10 @@
-//! Paths with names in them.
+//! Paths with names.
 
 use std::borrow::Cow;
 
 use tidegate_http::percent;
 
-/// What a template has before its first name. Comparing it first is cheap, and most paths differ there.
+/// The part of a template before its first name. Comparing it first is cheap, and most paths differ there.
 pub(super) const fn prefix(template: &str) -> &str {
     let mut end = 0;
     while end < template.len() && template.as_bytes()[end] != b'{' {
@@ -13,8 +13,8 @@ pub(super) const fn prefix(template: &str) -> &str {
     template.split_at(end).0
 }
 
-/// The names that `path` has where `template` has `{…}`, percent-decoded. `None` when the path does
-/// not match, or when a name is empty or is not UTF-8.
+/// The parts of `path` at the `{…}` of `template`, percent-decoded. `None` if the path does not
+/// match, or if a name is empty or not UTF-8.
 pub(super) fn names<'p>(
     template: &str,
     path: &'p str,

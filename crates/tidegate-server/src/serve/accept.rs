@@ -1,4 +1,4 @@
-//! Accepting connections, and seeing them out.
+//! Accepts connections, and waits for them at shutdown.
 
 use std::io;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use super::{Certificate, Listener};
 use tidegate_http::app::App;
 use tidegate_http::forwarded::Peer;
 
-/// How long to wait when the process cannot accept, which is when it has no file descriptors left.
+/// The delay after an error of `accept`, which usually means that no file descriptors are left.
 const RECOVERY: Duration = Duration::from_millis(100);
 
-/// One listener and the connections that came through it.
-pub(crate) struct Door {
+/// One listener and its connections.
+pub(crate) struct ListenerTask {
     socket: TcpListener,
     acceptor: Option<Acceptor>,
     loopback: bool,
     operations: bool,
     app: App,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
     connections: JoinSet<()>,
 }
 
-impl Door {
+impl ListenerTask {
     pub(crate) fn new(
         listener: Listener,
         app: App,
-        places: Arc<Semaphore>,
+        slots: Arc<Semaphore>,
         stopped: watch::Receiver<bool>,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -47,22 +47,22 @@ impl Door {
             acceptor: listener.certificate.map(Certificate::into_acceptor),
             socket: listener.socket,
             app,
-            places,
+            slots,
             stopped,
             connections: JoinSet::new(),
         })
     }
 
-    /// Accepts until the service stops, then sees the connections out.
+    /// Accepts until the shutdown, then waits for the connections.
     pub(crate) async fn run(mut self) {
         let mut stopped = self.stopped.clone();
         loop {
             tokio::select! {
-                // Dropping the sender means the same as the word.
+                // A dropped sender also means shutdown.
                 _ = stopped.changed() => break,
                 Some(_) = self.connections.join_next() => {}
-                accepted = accept(&self.socket, &self.places) => match accepted {
-                    Ok((stream, peer, place)) => self.welcome(stream, peer.ip(), place),
+                accepted = accept(&self.socket, &self.slots) => match accepted {
+                    Ok((stream, peer, slot)) => self.spawn(stream, peer.ip(), slot),
                     Err(error) if is_of_one_connection(&error) => {}
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept connections");
@@ -83,7 +83,7 @@ impl Door {
         }
     }
 
-    fn welcome(&mut self, stream: TcpStream, peer: std::net::IpAddr, place: OwnedSemaphorePermit) {
+    fn spawn(&mut self, stream: TcpStream, peer: std::net::IpAddr, slot: OwnedSemaphorePermit) {
         let context = ConnectionContext {
             app: self.app.clone(),
             peer: Peer {
@@ -97,25 +97,25 @@ impl Door {
         let acceptor = self.acceptor.clone();
         self.connections.spawn(async move {
             connection::serve(stream, acceptor, context).await;
-            drop(place);
+            drop(slot);
         });
     }
 }
 
-/// Waits for a place first: when there is none, connections wait in the system's queue.
+/// Waits for a slot first. If there is none, new connections wait in the system's queue.
 async fn accept(
     socket: &TcpListener,
-    places: &Arc<Semaphore>,
+    slots: &Arc<Semaphore>,
 ) -> io::Result<(TcpStream, std::net::SocketAddr, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places)
+    let slot = Arc::clone(slots)
         .acquire_owned()
         .await
         .map_err(io::Error::other)?;
     let (stream, peer) = socket.accept().await?;
-    Ok((stream, peer, place))
+    Ok((stream, peer, slot))
 }
 
-/// Whether only the connection that was to be accepted is lost.
+/// Whether the error concerns only the connection that was to be accepted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(

@@ -1,4 +1,4 @@
-//! What a connection has done, counted where it happens and judged now and then.
+//! The activity of a connection: counted on reads and writes, checked periodically.
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,31 +18,34 @@ use tidegate_http::limits::Timeouts;
 pub(crate) struct ConnectionActivity {
     read: AtomicU64,
     written: AtomicU64,
-    /// Bytes wait that the peer does not take.
+    /// Whether bytes wait that the client does not read.
     blocked: AtomicBool,
-    /// Requests begun.
+    /// The number of requests that have started.
     requests: AtomicU64,
     in_flight: AtomicU64,
-    /// `read` when the last request ended.
+    /// `read` at the end of the last request.
     read_before: AtomicU64,
     http2: AtomicBool,
-    /// The peer would take the end of the connection for the end of an answer that has more.
-    owing: AtomicBool,
-    /// A request has waited for its answer for a while: it is time to look after the peer.
-    waits: AtomicBool,
-    /// The peer has closed its side meanwhile, which nobody reads who has unread bytes before.
-    gone: Notify,
-    /// The responses in progress, of HTTP/2 only.
+    /// Whether the end of the response is the end of the connection, so that a normal close would
+    /// make an incomplete response look complete.
+    closes_after: AtomicBool,
+    /// Whether a request has waited for its response for some time, so that the client should be
+    /// checked.
+    needs_check: AtomicBool,
+    /// Notified if the client has closed its side. HTTP does not notice that while there are unread
+    /// bytes.
+    client_closed: Notify,
+    /// The responses in progress, only for HTTP/2.
     responses: Mutex<Vec<Weak<dyn Stallable>>>,
 }
 
 /// A response that is aborted when the client stops reading it.
 pub(super) trait Stallable: Send + Sync {
     /// Aborts the response if the client has read nothing of it for `patience`.
-    fn judge(&self, patience: Duration, now: Instant);
+    fn check(&self, patience: Duration, now: Instant);
 }
 
-/// One request in flight; it is over when this is dropped.
+/// A request in progress, until this is dropped.
 pub(crate) struct InFlight(Arc<ConnectionActivity>);
 
 impl InFlight {
@@ -52,24 +55,24 @@ impl InFlight {
         Self(Arc::clone(activity))
     }
 
-    /// Whether other requests are answered on the connection at the same time.
+    /// Whether the connection may have other requests at the same time.
     pub(crate) fn is_multiplexed(&self) -> bool {
         self.0.http2.load(Relaxed)
     }
 
-    /// The answer ends with the connection, as HTTP/1.0 has it without a length.
-    pub(crate) fn owe(&self) {
-        self.0.owing.store(true, Relaxed);
+    /// Marks the response as one that ends with the connection (HTTP/1.0 without a length).
+    pub(crate) fn close_after(&self) {
+        self.0.closes_after.store(true, Relaxed);
     }
 
-    /// Has the connection look after the peer of an answer that has begun.
-    pub(super) fn attend(&self) {
-        self.0.attend();
+    /// Requests a check whether the client is still connected.
+    pub(super) fn request_check(&self) {
+        self.0.request_check();
     }
 
-    /// All of the answer is on its way.
-    pub(crate) fn settle(&self) {
-        self.0.owing.store(false, Relaxed);
+    /// The response has been written completely.
+    pub(crate) fn finish(&self) {
+        self.0.closes_after.store(false, Relaxed);
     }
 
     /// The counters of the connection.
@@ -85,31 +88,31 @@ impl Drop for InFlight {
     }
 }
 
-/// What a connection is doing.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has come yet.
+    /// No bytes have been received.
     Silent,
-    /// A request's head has begun.
+    /// The head of a request is being received.
     Head,
-    /// A request is being answered.
+    /// A request is in progress.
     Busy,
-    /// It waits for the next request.
+    /// Waiting for the next request.
     Idle,
 }
 
-/// What is to be done with a connection.
+/// What to do with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It may go on.
-    Live,
-    /// It has been without a request for long enough: it may end what it does and close.
-    Rest,
-    /// The peer is too slow: it is closed at once.
-    Drop,
+    /// Nothing.
+    Keep,
+    /// It was idle for too long: shut it down gracefully.
+    Shutdown,
+    /// The client is too slow: close it at once.
+    Close,
 }
 
-/// Looks at the counters from time to time and remembers since when they stand still.
+/// Compares the counters with those of the last check, and stores since when they are unchanged.
 pub(crate) struct Monitor {
     activity: Arc<ConnectionActivity>,
     phase: (Phase, u64),
@@ -129,46 +132,46 @@ impl Monitor {
         }
     }
 
-    /// Judges the connection by what has changed since the last time.
-    pub(crate) fn judge(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
+    /// Decides by what has changed since the last check.
+    pub(crate) fn check(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
         let written = self.activity.written.load(Relaxed);
         if written != self.written || !self.activity.blocked.load(Relaxed) {
             (self.written, self.written_since) = (written, now);
         } else if now.duration_since(self.written_since) >= timeouts.write {
-            return Decision::Drop;
+            return Decision::Close;
         }
-        self.activity.judge_responses(timeouts, now);
+        self.activity.check_responses(timeouts, now);
         let phase = (self.activity.phase(), self.activity.requests.load(Relaxed));
         if phase != self.phase {
             (self.phase, self.phase_since) = (phase, now);
         }
         let lasted = now.duration_since(self.phase_since);
         match phase.0 {
-            Phase::Silent | Phase::Head if lasted >= timeouts.header => Decision::Drop,
-            Phase::Idle if lasted >= timeouts.idle => Decision::Rest,
-            _ => Decision::Live,
+            Phase::Silent | Phase::Head if lasted >= timeouts.header => Decision::Close,
+            Phase::Idle if lasted >= timeouts.idle => Decision::Shutdown,
+            _ => Decision::Keep,
         }
     }
 }
 
 impl ConnectionActivity {
-    /// Has the connection look after the peer when it is woken.
-    pub(super) fn attend(&self) {
-        self.waits.store(true, Relaxed);
+    /// Requests a check of the client when the task is woken.
+    pub(super) fn request_check(&self) {
+        self.needs_check.store(true, Relaxed);
     }
 
-    /// Waits until the peer has gone while a request of HTTP/1 was in flight.
-    pub(super) async fn abandoned(&self) {
-        self.gone.notified().await;
+    /// Waits until the client has disconnected during a request of HTTP/1.
+    pub(super) async fn client_gone(&self) {
+        self.client_closed.notified().await;
     }
 
-    /// How many requests have begun on a connection of HTTP/1, if none of them is in flight.
-    pub(super) fn settled(&self) -> Option<u64> {
-        let settled = self.in_flight.load(Relaxed) == 0 && !self.http2.load(Relaxed);
-        settled.then(|| self.requests.load(Relaxed))
+    /// The number of requests that have started on an HTTP/1 connection, if none is in progress.
+    pub(super) fn requests_if_idle(&self) -> Option<u64> {
+        let is_idle = self.in_flight.load(Relaxed) == 0 && !self.http2.load(Relaxed);
+        is_idle.then(|| self.requests.load(Relaxed))
     }
 
-    /// Has [`Monitor::judge`] judge a response, too.
+    /// Adds a response that [`Monitor::check`] checks too.
     pub(super) fn watch(&self, response: Weak<dyn Stallable>) {
         self.responses().push(response);
     }
@@ -179,13 +182,13 @@ impl ConnectionActivity {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn judge_responses(&self, timeouts: &Timeouts, now: Instant) {
+    fn check_responses(&self, timeouts: &Timeouts, now: Instant) {
         let mut responses = self.responses();
         responses.retain(|response| response.strong_count() > 0);
         let current: Vec<_> = responses.iter().filter_map(Weak::upgrade).collect();
         drop(responses);
         for response in current {
-            response.judge(timeouts.write, now);
+            response.check(timeouts.write, now);
         }
     }
 
@@ -196,7 +199,7 @@ impl ConnectionActivity {
         } else if read == 0 {
             Phase::Silent
         } else if self.http2.load(Relaxed) {
-            // Frames that are no request (pings, windows) come between requests too.
+            // HTTP/2 frames other than requests (pings, windows) may arrive between requests.
             Phase::Idle
         } else if read > self.read_before.load(Relaxed) {
             Phase::Head
@@ -206,18 +209,18 @@ impl ConnectionActivity {
     }
 }
 
-/// A connection that can be ended so that the peer sees an error.
+/// A connection that can be ended with an error.
 pub(crate) trait Reset {
-    /// Makes the close that follows a reset (RFC 9293, section 3.10.7).
+    /// Makes the next close send a reset (RFC 9293, section 3.10.7).
     fn reset(&self);
 
-    /// Whether the peer sends nothing any more, whatever it sent before.
+    /// Whether the client has closed its side, even if there are unread bytes before.
     fn is_closed(&self) -> bool;
 }
 
 impl Reset for TcpStream {
     fn reset(&self) {
-        // What cannot be reset is closed as ever.
+        // If that fails, the connection is closed normally.
         let _ = self.set_zero_linger();
     }
 
@@ -238,21 +241,21 @@ impl Reset for TlsStream<TcpStream> {
     }
 }
 
-/// A connection that counts.
-pub(crate) struct Watched<I: Reset> {
+/// A connection that counts its bytes.
+pub(crate) struct CountedIo<I: Reset> {
     io: I,
     activity: Arc<ConnectionActivity>,
 }
 
-impl<I: Reset> Drop for Watched<I> {
+impl<I: Reset> Drop for CountedIo<I> {
     fn drop(&mut self) {
-        if self.activity.owing.load(Relaxed) {
+        if self.activity.closes_after.load(Relaxed) {
             self.io.reset();
         }
     }
 }
 
-impl<I: Reset> Watched<I> {
+impl<I: Reset> CountedIo<I> {
     pub(crate) fn new(io: I, activity: Arc<ConnectionActivity>) -> Self {
         Self { io, activity }
     }
@@ -269,7 +272,7 @@ impl<I: Reset> Watched<I> {
     }
 }
 
-impl<I: AsyncRead + Reset + Unpin> AsyncRead for Watched<I> {
+impl<I: AsyncRead + Reset + Unpin> AsyncRead for CountedIo<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -280,7 +283,7 @@ impl<I: AsyncRead + Reset + Unpin> AsyncRead for Watched<I> {
         let new = &buf.filled()[before..];
         if !new.is_empty() {
             let read = self.activity.read.fetch_add(new.len() as u64, Relaxed);
-            // The preface of HTTP/2 (RFC 9113, section 3.4) is no method of HTTP/1.
+            // The preface of HTTP/2 (RFC 9113, section 3.4) is not an HTTP/1 request.
             if read == 0 && new.starts_with(b"PRI") {
                 self.activity.http2.store(true, Relaxed);
             }
@@ -289,7 +292,7 @@ impl<I: AsyncRead + Reset + Unpin> AsyncRead for Watched<I> {
     }
 }
 
-impl<I: AsyncWrite + Reset + Unpin> AsyncWrite for Watched<I> {
+impl<I: AsyncWrite + Reset + Unpin> AsyncWrite for CountedIo<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -318,12 +321,12 @@ impl<I: AsyncWrite + Reset + Unpin> AsyncWrite for Watched<I> {
         let poll = Pin::new(&mut self.io).poll_flush(cx);
         self.wrote(&poll, |()| 0);
         let activity = &self.activity;
-        if activity.waits.load(Relaxed)
-            && activity.waits.swap(false, Relaxed)
+        if activity.needs_check.load(Relaxed)
+            && activity.needs_check.swap(false, Relaxed)
             && !activity.http2.load(Relaxed)
             && self.io.is_closed()
         {
-            activity.gone.notify_one();
+            activity.client_closed.notify_one();
         }
         poll
     }

@@ -15,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::Service;
 
-use super::activity::{ConnectionActivity, Decision, InFlight, Monitor, Reset, Watched};
+use super::activity::{ConnectionActivity, CountedIo, Decision, InFlight, Monitor, Reset};
 use super::disconnect::{keep, watch_client};
-use super::http1_errors::{self, Explained};
+use super::http1_errors::{self, ErrorRewriter};
 use super::tls::Acceptor;
 use super::unread;
 use crate::endpoint::ForOperators;
@@ -28,21 +28,21 @@ use tidegate_http::forwarded::Peer;
 use tidegate_http::limits::{Limits, Timeouts};
 use tidegate_socket::{self as socket, Handoff};
 
-/// Heads are small; hyper's default would let each connection hold 400 KiB.
+/// Heads are small; with hyper's default a connection could use 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
-/// Twice what is taken: what lies between is refused by us, with a body and an id, and only what is
-/// larger by the protocol's own bare 431.
+/// Twice our limit: sizes in between get our own response with a body and an id, and only larger
+/// heads get hyper's bare 431.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
-/// What one HTTP/2 stream may have waiting for a peer that does not read.
+/// How much one HTTP/2 stream may buffer for a client that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
-/// How many streams a peer may reset before the connection counts as an attack (CVE-2023-44487).
+/// How many streams a client may reset before the connection counts as an attack (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
-/// What a connection needs to know.
+/// What the task of a connection needs.
 pub(crate) struct ConnectionContext {
     pub app: App,
     pub peer: Peer,
-    /// Whether only operators are served here.
+    /// Whether only operators are served.
     pub operations: bool,
     pub stopped: watch::Receiver<bool>,
 }
@@ -53,7 +53,7 @@ pub(crate) async fn serve(
     acceptor: Option<Acceptor>,
     context: ConnectionContext,
 ) {
-    // An answer is written at once; waiting for more bytes only delays it.
+    // Responses are written at once; Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = acceptor else {
         return drive(stream, context).await;
@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Whether the first byte is that of a TLS handshake (RFC 8446, section 5.1) and not of a method.
+/// Whether the first byte is that of a TLS handshake (RFC 8446, section 5.1).
 async fn speaks_tls(stream: &TcpStream) -> std::io::Result<bool> {
     let mut first = [0];
     stream.peek(&mut first).await?;
@@ -85,10 +85,10 @@ async fn drive<I>(io: I, context: ConnectionContext)
 where
     I: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
 {
-    let _counted = Counted::new(&context.app);
+    let _counted = ConnectionGauge::new(&context.app);
     let (app, stopped) = (context.app.clone(), context.stopped.clone());
     let handoff = Handoff::default();
-    // Boxed, so that an idle socket does not hold what HTTP needed.
+    // Boxed, so that an idle WebSocket does not keep the state of HTTP in memory.
     Box::pin(http(io, context, handoff.clone())).await;
     if let Some(opening) = handoff.take() {
         Box::pin(socket::run(app, opening, stopped)).await;
@@ -111,9 +111,9 @@ where
     let mut ticks = tokio::time::interval(tick(&timeouts));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
 
-    let gone = Arc::clone(&activity);
-    let io = Watched::new(io, Arc::clone(&activity));
-    let io = TokioIo::new(Explained::new(io, app.clone(), Arc::clone(&activity)));
+    let client_closed = Arc::clone(&activity);
+    let io = CountedIo::new(io, Arc::clone(&activity));
+    let io = TokioIo::new(ErrorRewriter::new(io, app.clone(), Arc::clone(&activity)));
     let service = hyper_service((app.clone(), operations), peer, activity, handoff);
     let builder = builder(app.limits());
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
@@ -121,28 +121,28 @@ where
     loop {
         tokio::select! {
             biased;
-            // Errors here are the peer's: it went away or spoke no HTTP.
+            // Errors here are the client's: it disconnected or did not send HTTP.
             _ = connection.as_mut() => return,
-            // Behind a request that is answered others may wait unread, so that HTTP sees no end.
-            () = gone.abandoned() => return,
+            // Pipelined requests may be unread, so hyper does not see the end of the connection.
+            () = client_closed.client_gone() => return,
             _ = stopped.changed(), if !closing => {
                 closing = true;
                 connection.as_mut().graceful_shutdown();
             }
-            _ = ticks.tick() => match monitor.judge(&timeouts, Instant::now()) {
-                Decision::Live => {}
-                Decision::Rest if !closing => {
+            _ = ticks.tick() => match monitor.check(&timeouts, Instant::now()) {
+                Decision::Keep => {}
+                Decision::Shutdown if !closing => {
                     closing = true;
                     connection.as_mut().graceful_shutdown();
                 }
                 // Dropping the connection drops its requests, which cancels their statements.
-                Decision::Rest | Decision::Drop => return,
+                Decision::Shutdown | Decision::Close => return,
             },
         }
     }
 }
 
-/// How often a connection is judged: often enough to be true to the shortest time.
+/// The interval of checks: short enough for the shortest timeout.
 fn tick(timeouts: &Timeouts) -> Duration {
     let shortest = timeouts.header.min(timeouts.idle).min(timeouts.write);
     (shortest / 4).max(Duration::from_millis(5))
@@ -168,7 +168,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// The stack as hyper wants it, which also tells when a request begins and ends.
+/// The stack as a hyper service that reports when a request starts and ends.
 fn hyper_service(
     (app, operations): (App, bool),
     peer: Peer,
@@ -196,10 +196,10 @@ fn hyper_service(
         async move {
             let mut response = watch_client(answer, &activity).await?;
             if let Some(unread) = unread {
-                unread.settle(&mut response).await;
+                unread.discard_or_close(&mut response).await;
             }
             if old && response.body().exact_size().is_none() {
-                in_flight.owe();
+                in_flight.close_after();
             }
             keep(response.body_mut(), in_flight);
             Ok(response)
@@ -207,17 +207,17 @@ fn hyper_service(
     })
 }
 
-/// A connection in the gauge.
-struct Counted(App);
+/// A connection in the gauge of open connections.
+struct ConnectionGauge(App);
 
-impl Counted {
+impl ConnectionGauge {
     fn new(app: &App) -> Self {
         app.metrics().connection(1);
         Self(app.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionGauge {
     fn drop(&mut self) {
         self.0.metrics().connection(-1);
     }

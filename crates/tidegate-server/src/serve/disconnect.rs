@@ -1,7 +1,7 @@
-//! Looking after a peer that waits: whether it is still there.
+//! Detects clients that disconnect while they wait for a response.
 //!
-//! HTTP notices the end of a connection only where it has read all that came before it, and of what a
-//! client sends behind its request nothing is read before the answer has gone.
+//! hyper notices the end of a connection only after it has read everything before it. It reads
+//! nothing that follows a request until the response has been sent.
 
 use std::pin::{Pin, pin};
 use std::task::Context;
@@ -13,10 +13,10 @@ use tokio::time::{Instant, Sleep};
 use super::activity::{ConnectionActivity, InFlight};
 use super::stall::StallGuard;
 
-/// How often it is looked.
+/// The interval of checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 
-/// Waits for an answer, and has its connection looked after meanwhile.
+/// Waits for a response. Its connection is checked while it waits.
 pub(crate) async fn watch_client<T>(
     answer: impl Future<Output = T>,
     activity: &ConnectionActivity,
@@ -26,14 +26,14 @@ pub(crate) async fn watch_client<T>(
         tokio::select! {
             biased;
             done = &mut answer => return done,
-            () = tokio::time::sleep(CHECK_INTERVAL) => activity.attend(),
+            () = tokio::time::sleep(CHECK_INTERVAL) => activity.request_check(),
         }
     }
 }
 
-/// Keeps the request in flight until its response has been sent.
+/// Keeps the request in progress until its response has been sent.
 pub(crate) fn keep(body: &mut Body, in_flight: InFlight) {
-    // A connection with one response at a time stalls as a whole.
+    // A connection with only one response stalls as a whole.
     if in_flight.is_multiplexed() && body.exact_size() != Some(0) {
         let content = body.content_mut();
         *content = StallGuard::guard(content.take(), in_flight);
@@ -43,10 +43,10 @@ pub(crate) fn keep(body: &mut Body, in_flight: InFlight) {
     body.watch(Box::new(Sending { in_flight, timer }));
 }
 
-/// A response on its way.
+/// A response that is being sent.
 struct Sending {
     in_flight: InFlight,
-    /// For a response whose statement may produce no rows for a while.
+    /// For a response whose statement may produce no rows for some time.
     timer: Option<Timer>,
 }
 
@@ -58,23 +58,23 @@ impl Watcher for Sending {
     }
 
     fn complete(&mut self) {
-        self.in_flight.settle();
+        self.in_flight.finish();
     }
 }
 
-/// Checks the connection while the response waits for more rows.
+/// Checks the connection while the response waits for rows.
 struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
-    /// Called when there is nothing to send; wakes the connection when it is time to check.
+    /// Called when there is nothing to send; wakes the connection when the next check is due.
     fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
         let timer = self
             .0
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(CHECK_INTERVAL)));
         if timer.as_mut().poll(cx).is_ready() {
-            in_flight.attend();
+            in_flight.request_check();
             timer.as_mut().reset(Instant::now() + CHECK_INTERVAL);
-            // Registers the next time; it cannot have come already.
+            // Registers the next time, which cannot have passed yet.
             let _ = timer.as_mut().poll(cx);
         }
     }

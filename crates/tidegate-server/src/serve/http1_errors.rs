@@ -1,9 +1,9 @@
-//! An answer with a body and a request id to what is no HTTP/1.
+//! Responses with a body and a request id to malformed HTTP/1.
 //!
-//! hyper's parser refuses such a head by itself and writes a bare status, which no layer of ours
-//! sees. Its bytes are the only ones that come while no request is in flight and after everything
-//! that was answered has been flushed, so they can be told apart where they are written, and an
-//! answer as to every other mistake takes their place. The status stays hyper's.
+//! hyper's parser refuses a malformed head by itself and writes a bare status, which our layers do
+//! not see. Those bytes are the only ones that are written while no request is in progress and
+//! everything before has been flushed. So they can be recognized when they are written, and are
+//! replaced by a response like that to any other error. The status remains hyper's.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,61 +15,63 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::ConnectionActivity;
 use tidegate_http::app::App;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
 
-/// The field by which hyper's own answer is known: every one of ours has a request id and most a
-/// body.
+/// A field of hyper's own responses. Ours have a request id, and most have a body.
 const BARE: &str = "content-length: 0";
 
-/// A connection that explains hyper's own refusals.
-pub(crate) struct Explained<I> {
+/// A connection that replaces hyper's own error responses.
+pub(crate) struct ErrorRewriter<I> {
     io: I,
     app: App,
     activity: Arc<ConnectionActivity>,
-    /// How many requests had begun when everything was answered and flushed.
-    settled: Option<u64>,
+    /// The number of requests that had started when everything was answered and flushed.
+    requests_if_idle: Option<u64>,
     replacement: Option<Replacement>,
 }
 
-/// What is written instead of hyper's bytes.
+/// The bytes to write instead of hyper's.
 struct Replacement {
     bytes: Vec<u8>,
     written: usize,
-    /// How many bytes hyper believes to write.
+    /// The number of bytes that hyper has passed to be written.
     replaced: usize,
 }
 
-impl<I> Explained<I> {
+impl<I> ErrorRewriter<I> {
     pub(crate) fn new(io: I, app: App, activity: Arc<ConnectionActivity>) -> Self {
         Self {
             io,
             app,
             activity,
-            settled: Some(0),
+            requests_if_idle: Some(0),
             replacement: None,
         }
     }
 
-    /// Finds a refusal of hyper's in what is about to be written.
-    fn notice(&mut self, bytes: &[u8]) {
-        let settled = self.activity.settled();
-        if self.replacement.is_some() || settled.is_none() || settled != self.settled {
+    /// Recognizes an error response of hyper's in bytes that are to be written.
+    fn detect(&mut self, bytes: &[u8]) {
+        let requests_if_idle = self.activity.requests_if_idle();
+        if self.replacement.is_some()
+            || requests_if_idle.is_none()
+            || requests_if_idle != self.requests_if_idle
+        {
             return;
         }
-        let Some((status, fields)) = refusal(bytes) else {
+        let Some((status, fields)) = bare_error(bytes) else {
             return;
         };
         self.replacement = Some(Replacement {
-            bytes: explain(&self.app, status, fields),
+            bytes: rewrite(&self.app, status, fields),
             written: 0,
             replaced: bytes.len(),
         });
     }
 }
 
-impl<I: AsyncWrite + Unpin> Explained<I> {
-    /// Writes the replacement to its end, and then says what hyper expects to hear.
+impl<I: AsyncWrite + Unpin> ErrorRewriter<I> {
+    /// Writes the replacement, and then reports the number of bytes that hyper expects.
     fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<usize>>> {
         let Some(replacement) = &mut self.replacement else {
             return Poll::Ready(None);
@@ -87,8 +89,8 @@ impl<I: AsyncWrite + Unpin> Explained<I> {
     }
 }
 
-/// The status and the fields of an answer that hyper wrote by itself, which has no body.
-fn refusal(bytes: &[u8]) -> Option<(StatusCode, &str)> {
+/// The status and the fields of a response that hyper wrote itself, which has no body.
+fn bare_error(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     let head = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
     let (line, fields) = head.split_once("\r\n")?;
     let status = line.strip_prefix("HTTP/1.")?.get(2..5)?;
@@ -97,8 +99,8 @@ fn refusal(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     (status.is_client_error() && bare).then_some((status, fields))
 }
 
-/// The whole answer; hyper's fields are kept but for the length.
-fn explain(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
+/// The replacement, with hyper's fields except for the length.
+fn rewrite(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
     let message = match status {
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
             "the head is too large, expected at most 64 KiB in 100 fields"
@@ -108,14 +110,14 @@ fn explain(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
     answer(app, (status, message), fields)
 }
 
-/// The answer to plain HTTP where HTTPS is spoken.
+/// The response to plain HTTP on an HTTPS port.
 pub(crate) fn plain(app: &App) -> Vec<u8> {
     let message = "this port speaks HTTPS; use https:// in the address";
     answer(app, (StatusCode::BAD_REQUEST, message), "connection: close")
 }
 
 fn answer(app: &App, (status, message): (StatusCode, &'static str), fields: &str) -> Vec<u8> {
-    let failure = Failure::new(status, "INPUT_VALIDATION_ERROR", message);
+    let failure = ApiError::new(status, "INPUT_VALIDATION_ERROR", message);
     app.metrics()
         .errors(&Errors::of_failure(Protocol::Rest, &failure));
     let id = app.request_id();
@@ -142,7 +144,7 @@ fn answer(app: &App, (status, message): (StatusCode, &'static str), fields: &str
     answer
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Explained<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for ErrorRewriter<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -152,13 +154,13 @@ impl<I: AsyncRead + Unpin> AsyncRead for Explained<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Explained<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for ErrorRewriter<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.notice(buf);
+        self.detect(buf);
         match ready!(self.poll_replacement(cx)) {
             Some(done) => Poll::Ready(done),
             None => Pin::new(&mut self.io).poll_write(cx, buf),
@@ -170,9 +172,9 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Explained<I> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        // A refusal is one piece.
+        // hyper writes such a response in one piece.
         if let [buf] = bufs {
-            self.notice(buf);
+            self.detect(buf);
         }
         match ready!(self.poll_replacement(cx)) {
             Some(done) => Poll::Ready(done),
@@ -186,7 +188,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Explained<I> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.io).poll_flush(cx))?;
-        self.settled = self.activity.settled();
+        self.requests_if_idle = self.activity.requests_if_idle();
         Poll::Ready(Ok(()))
     }
 

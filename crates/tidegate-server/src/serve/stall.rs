@@ -1,9 +1,9 @@
-//! Answers on HTTP/2 streams that the peer stops taking.
+//! Aborts HTTP/2 responses that the client stops reading.
 //!
-//! hyper asks a body for bytes only when its stream has room, so a body cannot tell by itself that
-//! nobody takes it, and pings keep the connection alive meanwhile. Whoever judges the connection
-//! looks, and cuts the one answer off: what it holds goes at once, a statement or a share of the
-//! memory, while other streams go on.
+//! hyper polls a body only when its stream has capacity, so the body itself cannot notice that the
+//! client does not read it, and pings keep the connection active. The monitor of the connection
+//! checks each response and aborts a stalled one. That frees what it holds at once, a statement or
+//! a part of the memory budget, while other streams continue.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::activity::{InFlight, Stallable};
-use tidegate_http::body::{Content, Interrupted, Source};
+use tidegate_http::body::{BodyAborted, BodySource, Content};
 
-/// What an answer holds, where it can be taken away.
+/// The content of a response, which can be removed.
 pub(crate) struct StallGuard(Mutex<Option<Held>>);
 
 struct Held {
     content: Content,
-    /// Since when bytes wait for the peer; `None` while the peer waits for bytes.
+    /// Since when bytes wait for the client; `None` while the client waits for bytes.
     waiting_since: Option<Instant>,
     _in_flight: InFlight,
 }
 
 impl StallGuard {
-    /// Guards the content of a response, for as long as it is in progress.
+    /// Guards the content of a response while it is in progress.
     pub(crate) fn guard(content: Content, in_flight: InFlight) -> Content {
         let activity = in_flight.activity();
         let guard = Arc::new(Self(Mutex::new(Some(Held {
@@ -36,13 +36,13 @@ impl StallGuard {
         }))));
         let judged: Arc<dyn Stallable> = guard.clone();
         activity.watch(Arc::downgrade(&judged));
-        Content::Streamed(Box::pin(Guarded(guard)))
+        Content::Streamed(Box::pin(GuardedSource(guard)))
     }
 
-    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Interrupted>>> {
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyAborted>>> {
         let mut held = self.held();
         let Some(held) = &mut *held else {
-            return Poll::Ready(Some(Err(Interrupted)));
+            return Poll::Ready(Some(Err(BodyAborted)));
         };
         let next = held.content.poll_next(cx);
         held.waiting_since = next.is_ready().then(Instant::now);
@@ -55,20 +55,20 @@ impl StallGuard {
 }
 
 impl Stallable for StallGuard {
-    fn judge(&self, patience: Duration, now: Instant) {
+    fn check(&self, patience: Duration, now: Instant) {
         let stalled = self.held().take_if(|held| {
             held.waiting_since
                 .is_some_and(|since| now.duration_since(since) >= patience)
         });
-        // Outside of the lock, because it may cancel a statement.
+        // Outside of the lock, because dropping it may cancel a statement.
         drop(stalled);
     }
 }
 
-/// The response as the body sees it.
-struct Guarded(Arc<StallGuard>);
+/// The guarded content, for the body.
+struct GuardedSource(Arc<StallGuard>);
 
-impl Source for Guarded {
+impl BodySource for GuardedSource {
     fn exact_size(&self) -> Option<u64> {
         self.0.held().as_ref()?.content.exact_size()
     }
@@ -76,7 +76,7 @@ impl Source for Guarded {
     fn poll_next(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+    ) -> Poll<Option<Result<Bytes, BodyAborted>>> {
         self.0.poll_next(cx)
     }
 }

@@ -1,4 +1,4 @@
-//! TLS, with certificates that are read again when their files change.
+//! TLS, with certificates that are reloaded when their files change.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,32 +16,32 @@ use tokio_rustls::TlsAcceptor;
 /// How TLS connections are accepted.
 pub(crate) type Acceptor = TlsAcceptor;
 
-/// Why a certificate cannot be used. None of the texts holds anything of the key.
+/// Why a certificate cannot be used. The texts contain nothing of the key.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// A file cannot be read or holds no PEM (RFC 7468) of the kind.
-    #[error("{} holds no {what}", path.display())]
+    /// A file cannot be read, or has no PEM (RFC 7468) of the expected kind.
+    #[error("{} contains no {what}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
-        /// Why it cannot be read.
+        /// The cause.
         #[source]
         source: rustls_pki_types::pem::Error,
     },
-    /// Key and certificate do not belong together, or the key's kind is not supported.
+    /// Key and certificate do not match, or the type of the key is not supported.
     #[error("the certificate {} and its key cannot be used together", path.display())]
     Unusable {
         /// The certificate's file.
         path: PathBuf,
-        /// What is wrong with them.
+        /// The cause.
         #[source]
         source: rustls::Error,
     },
 }
 
-/// A certificate with its key, read from two files of PEM and read again when they change.
+/// A certificate and its key, from two PEM files that are reloaded when they change.
 #[derive(Clone)]
 pub struct Certificate(Arc<Files>);
 
@@ -58,7 +58,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// Fails when a file cannot be read, or key and certificate do not fit together.
+    /// If a file cannot be read, or key and certificate do not match.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let changed = RwLock::new([modified(certificate), modified(key)]);
@@ -73,12 +73,11 @@ impl Certificate {
         })))
     }
 
-    /// Reads the files again, whether they have changed or not. Connections that are open keep
-    /// the certificate that they began with.
+    /// Reads the files again. Open connections keep their certificate.
     ///
     /// # Errors
     ///
-    /// As [`Certificate::read`]; the certificate in use then stays.
+    /// As [`Certificate::read`]; the certificate in use then remains.
     pub fn reload(&self) -> Result<(), CertificateError> {
         let files = &self.0;
         let fresh = Arc::new(read(&files.certificate, &files.key, &files.provider)?);
@@ -89,8 +88,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// Looks at the files every `interval` and reads them again when one has changed. Never ends;
-    /// the caller drops it.
+    /// Checks the files every `interval` and reloads them after a change. Never ends.
     pub async fn watch(self, interval: Duration) {
         let mut ticks = tokio::time::interval(interval);
         loop {
@@ -114,7 +112,7 @@ impl Certificate {
             .expect("the provider has suites for TLS 1.2 and 1.3")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(self));
-        // Without tickets every new connection of a client pays for a whole handshake.
+        // With tickets, a client that reconnects saves most of the handshake.
         if let Ok(ticketer) = rustls::crypto::ring::Ticketer::new() {
             config.ticketer = ticketer;
         }
@@ -124,7 +122,7 @@ impl Certificate {
 }
 
 impl Files {
-    /// Whether a file's time differs from the one seen last, which is remembered.
+    /// Whether a file's modification time differs from the last one, which is stored.
     fn has_changed(&self) -> bool {
         let now = [modified(&self.certificate), modified(&self.key)];
         let mut changed = self.changed.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,9 +1,9 @@
-//! What is left of a request body when its answer is ready.
+//! The unread rest of a request body when its response is ready.
 //!
-//! A refusal (404, 401, 415 …) does not need the body. Over HTTP/1.1 the next request on the
-//! connection stands behind those bytes, so they are read and dropped while they are few. Otherwise
-//! the connection has to be closed, and the answer says so: a client that is not told would send
-//! its next request into a closed connection (RFC 9112, section 9.6).
+//! An error (404, 401, 415 …) does not need the body. Over HTTP/1.1 the next request follows those
+//! bytes, so a short rest is read and discarded. Otherwise the connection must be closed, and the
+//! response announces it: without that, the client would send its next request on a closed
+//! connection (RFC 9112, section 9.6).
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,31 +17,31 @@ use http_body::{Body, Frame, SizeHint};
 
 use tidegate_http::request_body::{BodyError, discard};
 
-/// The largest rest that is read.
+/// The longest rest that is read.
 const DRAINED: u64 = 64 * 1024;
-/// How long its bytes may take. Clients send a small body right behind its head.
+/// How long reading it may take. Clients send a small body directly after its head.
 const DRAINING: Duration = Duration::from_millis(500);
 
-/// A request body. What is not read of it goes to its [`Unread`] when it is dropped.
+/// A request body. When it is dropped, its rest goes to its [`Unread`].
 pub(crate) struct Received<B> {
     body: Option<B>,
     rest: Arc<Mutex<Option<B>>>,
 }
 
-/// The rest of a request's body.
+/// The unread rest of a request's body.
 pub(crate) struct Unread<B> {
     rest: Arc<Mutex<Option<B>>>,
-    /// Whether the client waits for `100 Continue` before it sends anything.
-    waits: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    needs_check: bool,
 }
 
-/// Splits the request from the rest of its body. HTTP/2 resets the stream of a body that nobody
-/// reads, so there is none for it.
+/// Separates the request from the rest of its body. HTTP/2 resets the stream of a body that is not
+/// read, so there is no rest.
 pub(crate) fn split<B>(request: Request<B>) -> (Request<Received<B>>, Option<Unread<B>>) {
     let rest = Arc::new(Mutex::new(None));
     let unread = (request.version() != Version::HTTP_2).then(|| Unread {
         rest: Arc::clone(&rest),
-        waits: request.headers().contains_key(EXPECT),
+        needs_check: request.headers().contains_key(EXPECT),
     });
     let received = |body| Received {
         body: Some(body),
@@ -55,8 +55,8 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
 {
-    /// Reads a small rest, or has the answer announce that the connection will be closed.
-    pub(crate) async fn settle<T>(self, response: &mut Response<T>) {
+    /// Reads a short rest, or makes the response announce that the connection will be closed.
+    pub(crate) async fn discard_or_close<T>(self, response: &mut Response<T>) {
         let rest = self
             .rest
             .lock()
@@ -65,7 +65,7 @@ where
         let Some(rest) = rest.filter(|rest| !rest.is_end_stream()) else {
             return;
         };
-        let small = rest.size_hint().lower() <= DRAINED && !self.waits;
+        let small = rest.size_hint().lower() <= DRAINED && !self.needs_check;
         if !small || !discard(rest, DRAINED, DRAINING).await {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
@@ -91,7 +91,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Received<B> {
             return Poll::Ready(None);
         };
         let polled = Pin::new(body).poll_frame(cx);
-        // At its end, and after an error, there is no rest.
+        // After the end and after an error there is no rest.
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             self.body = None;
         }

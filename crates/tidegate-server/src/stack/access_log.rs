@@ -27,7 +27,7 @@ impl Around for AccessLog {
 
     fn after(mut observation: Observation, response: &mut Response<Body>) {
         let subject = std::mem::take(&mut response.body_mut().subject);
-        observation.answered(response.status().as_u16(), subject);
+        observation.responded(response.status().as_u16(), subject);
         response.body_mut().watch(Box::new(observation));
     }
 }

@@ -1,4 +1,4 @@
-//! A tower layer from two plain functions.
+//! A tower layer made from two synchronous functions.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -12,19 +12,19 @@ use tower::{Layer, Service};
 
 use tidegate_http::body::Body;
 
-/// What a layer does before and after a request. Neither waits for anything.
+/// What a layer does before and after a request. Neither function waits.
 pub(crate) trait Around: Clone {
-    /// What the second step needs to know of the first.
+    /// What `after` needs from `before`.
     type State;
 
-    /// Looks at the request; may change its head, or answer it at once.
+    /// Sees the request before it is handled. May change its head, or respond at once.
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Self::State>;
 
-    /// Changes the answer, in place: it is too large to be moved through every layer.
+    /// Changes the response in place; it is too large to be moved through every layer.
     fn after(state: Self::State, response: &mut Response<Body>);
 }
 
-/// The layer of `around`.
+/// A layer that runs `around`.
 pub(crate) fn around<A>(around: A) -> AroundLayer<A> {
     AroundLayer(around)
 }

@@ -1,4 +1,4 @@
-//! Compresses answers above 1 KiB for those who ask for it.
+//! Compresses responses above 1 KiB for clients that accept it.
 
 use std::ops::ControlFlow;
 
@@ -9,10 +9,10 @@ use super::around::Around;
 use crate::compress::{self, Compressed, Encoding};
 use tidegate_http::body::{Body, Content};
 
-/// Below this a coding costs more than it saves.
+/// Below this, compression costs more than it saves.
 const SMALLEST: u64 = 1024;
-/// Up to this an answer is compressed at once, so that its length is known; a larger one on the
-/// way, so that nobody waits for it.
+/// Up to this size a response is compressed before it is sent, so that its length is known; a
+/// larger one is compressed while it is sent.
 const AT_ONCE: usize = 64 * 1024;
 
 /// What is never compressed.
@@ -29,11 +29,11 @@ impl Around for Compression {
     }
 
     fn after(encoding: Self::State, response: &mut Response<Body>) {
-        // A cache learns from a 304 too what the answer depends on (RFC 9110, section 15.4.5).
+        // A 304 must also tell caches on what the response depends (RFC 9110, section 15.4.5).
         let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
-        // A page holds a secret beside text that others may choose: the length of both compressed
-        // together would tell about the secret (BREACH).
-        // Events are to arrive when they come; an encoder keeps them until it has enough.
+        // A page contains a secret and text that others may choose; the compressed length of both
+        // would reveal the secret (BREACH). Events must be sent at once, but an encoder buffers
+        // them.
         let kind = response
             .headers()
             .get(CONTENT_TYPE)
@@ -57,7 +57,7 @@ impl Around for Compression {
             Content::Whole(bytes) if bytes.len() <= AT_ONCE => {
                 match compress::whole(bytes, encoding) {
                     Ok(compressed) => Content::Whole(compressed),
-                    // An encoder without memory; the answer goes as it is.
+                    // Without memory for an encoder, the response is sent uncompressed.
                     Err(_) => return,
                 }
             }

@@ -1,6 +1,6 @@
 //! Cross-origin requests of browsers (Fetch Standard, section 3.2).
 //!
-//! Credentials in the browser's sense (cookies) are never allowed: a token in `Authorization` is
+//! Credentials in the browser's sense (cookies) are never allowed. A token in `Authorization` is
 //! sent by the page's own code and needs no such permission.
 
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ const EXPOSED: HeaderValue =
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Accept, Prefer, X-Request-Id, Tidegate-Database, If-None-Match",
 );
-/// Two hours: what the strictest browser keeps a preflight for.
+/// Two hours, the longest time that all browsers cache a preflight.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 #[derive(Clone, Debug)]
@@ -34,31 +34,31 @@ impl Cors {
         Self(app)
     }
 
-    fn allowed(&self, headers: &HeaderMap) -> Grant {
+    fn allowed(&self, headers: &HeaderMap) -> OriginAccess {
         match (self.0.origins(), headers.get(ORIGIN)) {
-            (Origins::Any, None) => Grant::None,
-            (Origins::Any, Some(_)) => Grant::Any,
+            (Origins::Any, None) => OriginAccess::None,
+            (Origins::Any, Some(_)) => OriginAccess::Any,
             (Origins::Listed(list), Some(origin)) if list.contains(origin) => {
-                Grant::One(origin.clone())
+                OriginAccess::One(origin.clone())
             }
-            (Origins::Listed(_), _) => Grant::Refused,
+            (Origins::Listed(_), _) => OriginAccess::Refused,
         }
     }
 }
 
-/// What the answer says about origins.
-pub(crate) enum Grant {
-    /// Nothing: it is the same for all.
+/// The CORS headers of a response.
+pub(crate) enum OriginAccess {
+    /// None: the response is the same for all origins.
     None,
-    /// Every origin may read it.
+    /// Any origin may read it.
     Any,
-    /// This one may read it.
+    /// Only this origin may read it.
     One(HeaderValue),
-    /// The origin is not on the list, or there is none; with another one the answer differs.
+    /// The origin is missing or not allowed; for an allowed one the response differs.
     Refused,
 }
 
-impl Grant {
+impl OriginAccess {
     fn write(self, headers: &mut HeaderMap) {
         let origin = match self {
             Self::None => return,
@@ -78,20 +78,20 @@ impl Grant {
 }
 
 impl Around for Cors {
-    type State = Grant;
+    type State = OriginAccess;
 
-    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Grant> {
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, OriginAccess> {
         let is_options = request.method() == Method::OPTIONS;
         let mut grant = self.allowed(request.headers());
-        if matches!(grant, Grant::None) && !is_options {
+        if matches!(grant, OriginAccess::None) && !is_options {
             return ControlFlow::Continue(grant);
         }
-        // No page of another origin reads or posts what people see (RFC 9700, section 2.6).
+        // Pages of other origins must not read or submit our pages (RFC 9700, section 2.6).
         let page = Route::is_path_of_page(request.uri().path());
         if page {
-            grant = Grant::None;
+            grant = OriginAccess::None;
         }
-        // `OPTIONS` is no method of any route, so the miss tells the methods.
+        // No route has the method `OPTIONS`, so the error has the allowed methods.
         if !is_options {
             return ControlFlow::Continue(grant);
         }
@@ -118,7 +118,7 @@ impl Around for Cors {
         ControlFlow::Break(response)
     }
 
-    fn after(grant: Grant, response: &mut Response<Body>) {
+    fn after(grant: OriginAccess, response: &mut Response<Body>) {
         grant.write(response.headers_mut());
     }
 }

@@ -30,7 +30,7 @@ impl Around for Conditional {
     }
 }
 
-/// The weak comparison, with each tag of the list.
+/// The weak comparison with each tag in the list.
 fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
     let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else {
         return false;

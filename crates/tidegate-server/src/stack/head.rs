@@ -1,4 +1,4 @@
-//! `HEAD`: the head of what `GET` would answer (RFC 9110, section 9.3.2).
+//! `HEAD`: the head of the response to `GET` (RFC 9110, section 9.3.2).
 
 use std::ops::ControlFlow;
 
@@ -20,7 +20,7 @@ impl Around for Head {
 
     fn after(is_head: bool, response: &mut Response<Body>) {
         if is_head {
-            // That nothing has changed tells nothing of the length (RFC 9110, section 8.6).
+            // A 304 has no length of its own (RFC 9110, section 8.6).
             let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
             if let Some(size) = response.body().exact_size().filter(|_| is_of_document) {
                 response.headers_mut().insert(CONTENT_LENGTH, size.into());

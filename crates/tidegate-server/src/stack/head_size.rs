@@ -1,7 +1,7 @@
-//! How large the head of a request of HTTP/2 may be.
+//! The size limit of an HTTP/2 request's head.
 //!
-//! The protocol's library refuses a larger one with a bare status, which no layer of ours sees. So
-//! it is let through up to twice the limit, and refused here as everything else is.
+//! hyper refuses a larger one with a bare status, which our layers do not see. So hyper's limit is
+//! twice ours, and the error response is made here.
 
 use std::ops::ControlFlow;
 
@@ -9,13 +9,13 @@ use http::{Request, Response, StatusCode, Version};
 
 use super::around::Around;
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, REQUEST_ID};
 
-/// The largest head, measured as HTTP/2 does (RFC 9113, section 6.5.2).
+/// The largest head, measured as in HTTP/2 (RFC 9113, section 6.5.2).
 pub(crate) const HTTP2_HEAD: u32 = 16 * 1024;
 
-/// What each field costs beside its name and value.
+/// What each field counts in addition to its name and value.
 const FIELD: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Around for HeadSize {
             route: "none",
             ..Context::default()
         };
-        let failure = Failure::new(
+        let failure = ApiError::new(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             "INPUT_VALIDATION_ERROR",
             "the head is too large, expected at most 16 KiB over HTTP/2",
@@ -45,7 +45,7 @@ impl Around for HeadSize {
     fn after((): (), _: &mut Response<Body>) {}
 }
 
-/// The size of the fields and of the address, which comes in fields too.
+/// The size of the fields and of the URL, which is sent in fields too.
 fn size<B>(request: &Request<B>) -> usize {
     let uri = request.uri();
     let address = uri.path_and_query().map_or(0, |path| path.as_str().len())

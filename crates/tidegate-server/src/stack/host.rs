@@ -1,7 +1,7 @@
-//! `Host`: a request of HTTP/1.1 has exactly one, and it is valid (RFC 9112, section 3.2).
+//! `Host`: an HTTP/1.1 request must have exactly one, with a valid value (RFC 9112, section 3.2).
 //!
-//! Nothing here is decided by it; but where two readers on the way take two different hosts from
-//! one request, one of them is wrong, so such a request goes no further.
+//! Nothing here depends on its value. But if a proxy could read another host from the same request,
+//! the request is refused.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use http::{Request, Response, Version};
 
 use super::around::Around;
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, REQUEST_ID};
 
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl Around for Host {
             route: "none",
             ..Context::default()
         };
-        ControlFlow::Break(Failure::input(fault).into_rest(&context))
+        ControlFlow::Break(ApiError::input(fault).into_rest(&context))
     }
 
     fn after((): (), _: &mut Response<Body>) {}
@@ -40,18 +40,18 @@ fn check<B>(request: &Request<B>) -> Result<(), &'static str> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next();
     if hosts.next().is_some() {
-        return Err("the field Host stands more than once, expected one");
+        return Err("the field Host is given more than once, expected one");
     }
     match host {
         Some(host) if is_valid(host.as_bytes()) => Ok(()),
         Some(_) => Err("invalid Host header: expected a name or address, optionally with a port"),
-        // HTTP/2 has `:authority`, and HTTP/1.0 knew of no hosts.
+        // HTTP/2 has `:authority`, and HTTP/1.0 has no host.
         None if request.version() == Version::HTTP_11 => Err("the field Host is missing"),
         None => Ok(()),
     }
 }
 
-/// Whether it is `uri-host [ ":" port ]`; clients send it empty where their URI has no authority
+/// Whether it is `uri-host [ ":" port ]`. Clients send an empty value if their URI has no authority
 /// (RFC 9110, section 7.2).
 fn is_valid(host: &[u8]) -> bool {
     if host.is_empty() {

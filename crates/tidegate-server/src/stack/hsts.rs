@@ -1,4 +1,4 @@
-//! `Strict-Hsts-Security` (RFC 6797): a browser that came over HTTPS once does so for a year.
+//! `Strict-Transport-Security` (RFC 6797): a browser that has used HTTPS once uses it for a year.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::forwarded::{self, Peer};
 
-/// Without `includeSubDomains`: what else is served below the name is not ours to decide.
+/// Without `includeSubDomains`, because subdomains may belong to other services.
 const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 #[derive(Clone, Debug)]

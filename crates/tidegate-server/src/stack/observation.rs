@@ -1,4 +1,4 @@
-//! One request as the log and the counters see it.
+//! The log line, the counters and the span of a request.
 
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,9 @@ use tidegate_http::activity::Finished;
 use tidegate_http::app::App;
 use tidegate_http::body::Watcher;
 use tidegate_http::report::{REQUEST_ID, Subject};
-use tidegate_http::trace::{Place, Span};
+use tidegate_http::trace::{Span, SpanContext};
 
-/// One event for a request that is over; the level of an event is a constant, so it is a macro.
+/// A macro, because the level of an event must be a constant.
 macro_rules! access {
     ($self:ident, $level:ident, $took:ident) => {
         tracing::$level!(
@@ -34,7 +34,7 @@ macro_rules! access {
     };
 }
 
-/// Watches a request from its head to the end of its answer; speaks when it is dropped.
+/// Observes a request from its head to the end of its response. It is recorded on drop.
 pub(crate) struct Observation {
     app: App,
     method: Method,
@@ -43,23 +43,23 @@ pub(crate) struct Observation {
     subject: Subject,
     status: u16,
     complete: bool,
-    /// Boxed, as most services collect no spans.
-    place: Option<Box<Place>>,
+    /// Boxed, because most services collect no spans.
+    context: Option<Box<SpanContext>>,
 }
 
-/// The status of a request whose peer left before its answer, as other servers log it.
+/// The status of a request whose client disconnected before the response, as other servers log it.
 const PEER_LEFT: u16 = 499;
 
 impl Observation {
     pub(crate) fn begin<B>(app: App, request: &Request<B>) -> Self {
         app.metrics().begin();
         Self {
-            place: app.place(request.headers()).map(Box::new),
+            context: app.span_context(request.headers()).map(Box::new),
             method: request.method().clone(),
             request_id: request.headers().get(REQUEST_ID).cloned(),
             app,
             started: Instant::now(),
-            // Known from the start, so that a request whose peer left early has a route too.
+            // Known from the start, so that such a request has a route too.
             subject: Subject {
                 route: Route::parse(request.method(), request.uri().path())
                     .ok()
@@ -73,8 +73,8 @@ impl Observation {
         }
     }
 
-    /// The answer's head is there.
-    pub(crate) fn answered(&mut self, status: u16, subject: Subject) {
+    /// The head of the response is ready.
+    pub(crate) fn responded(&mut self, status: u16, subject: Subject) {
         self.status = status;
         self.subject.login = subject.login;
         self.subject.errors = subject.errors;
@@ -82,12 +82,12 @@ impl Observation {
     }
 
     fn span(&mut self) {
-        let (Some(place), Some(sink)) = (self.place.take(), self.app.spans()) else {
+        let (Some(context), Some(sink)) = (self.context.take(), self.app.spans()) else {
             return;
         };
         let id = self.request_id.as_ref().and_then(|id| id.to_str().ok());
         sink.record(Span {
-            place: *place,
+            context: *context,
             started: self.started,
             ended: Instant::now(),
             method: self.method.clone(),
@@ -102,7 +102,7 @@ impl Observation {
 
 impl Observation {
     /// Counts the request for its tenant, except one for the counts.
-    fn remember(&self, took: Duration) {
+    fn record_activity(&self, took: Duration) {
         let (Some(login), Some(route)) = (&self.subject.login, self.subject.route) else {
             return;
         };
@@ -141,10 +141,10 @@ impl Drop for Observation {
         if let Some(errors) = &self.subject.errors {
             self.app.metrics().errors(errors);
         }
-        self.remember(took);
+        self.record_activity(took);
         self.span();
-        // An event costs as much as a small request, so requests that went well stay silent unless
-        // somebody wants to see them.
+        // A log line costs as much as a small request, so successful requests are logged only at
+        // level debug.
         match self.status {
             400.. => access!(self, info, took),
             _ if !self.complete || self.subject.errors.is_some() => access!(self, info, took),

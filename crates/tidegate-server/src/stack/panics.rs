@@ -1,4 +1,4 @@
-//! A panic below is answered with 500.
+//! Turns a panic into a response with status 500.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 use tidegate_http::report::Context as Origin;
 use tidegate_http::report::REQUEST_ID;
 
@@ -68,7 +68,8 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        // The future is never polled again after a panic, so nobody sees what it left half done.
+        // The future is never polled again after a panic, so its inconsistent state is not
+        // observed.
         catch_unwind(AssertUnwindSafe(|| this.inner.poll(cx))).unwrap_or_else(|panic| {
             let id = this
                 .id
@@ -79,7 +80,7 @@ where
                 request_id: id,
                 ..Origin::default()
             };
-            Poll::Ready(Ok(Failure::internal(message(&*panic)).into_rest(&context)))
+            Poll::Ready(Ok(ApiError::internal(message(&*panic)).into_rest(&context)))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `X-Request-Id`: the caller's, when it is 1 to 128 visible ASCII characters, or one that we make.
+//! `X-Request-Id`: that of the client, if it has 1 to 128 visible ASCII characters, or a new one.
 
 use std::ops::ControlFlow;
 

@@ -1,10 +1,10 @@
-//! What protects the pages: headers, cookies, tokens of forms, escaped text.
+//! Protection of the pages: headers, cookies, form tokens, escaping.
 
 use http::Method;
 use tidegate_oauth::{NewClient, TenantName};
 
 use super::{ALICE, Browser, CALLBACK, QUERY, form, signed_in};
-use crate::fixture::{Answer, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
 #[tokio::test]
 async fn every_page_carries_the_headers_that_protect_it() {
@@ -91,12 +91,12 @@ async fn an_unknown_client_or_address_is_an_error_page() {
 }
 
 #[tokio::test]
-async fn a_form_from_elsewhere_is_refused() {
+async fn a_form_of_another_origin_is_refused() {
     let api = Api::start().await;
     let (mut mine, mut theirs) = (Browser::default(), Browser::default());
     let page = mine.get(&api, &format!("/auth?{QUERY}")).await;
     let foreign = theirs.get(&api, &format!("/auth?{QUERY}")).await;
-    let body = |page: &Answer| {
+    let body = |page: &TestResponse| {
         let (action, hidden) = form(page, "sign_in");
         (
             action,

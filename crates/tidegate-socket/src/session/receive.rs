@@ -1,4 +1,4 @@
-//! What comes in: messages of both dialects.
+//! Receives messages of both protocols.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -7,46 +7,51 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 
 use super::{End, Flow, Session};
-use crate::entry::Entry;
-use crate::message::{self, Fields, Id, Message, Wrong};
-use crate::operation::{Channel, Done, Work};
+use crate::entry::RunningOperation;
+use crate::message::{self, Id, Message, MessageFields, Wrong};
+use crate::operation::{Channel, OperationContext, OperationResult};
 use crate::{answer, graphql_transport_ws};
 
-/// The schema of a `graphql-transport-ws` socket whose address and client name none.
+/// The schema of a `graphql-transport-ws` socket if neither the URL nor the client names one.
 const SCHEMA: &str = "public";
 
 impl Session {
-    /// A text message.
-    pub(super) async fn hear(&mut self, text: &str) -> Flow {
+    /// Handles a text message.
+    pub(super) async fn receive_text(&mut self, text: &str) -> Flow {
         if let Some(identity) = &self.identity
             && let Err(failure) = identity.check(&self.app)
         {
             return Err(self.unauthorized(&failure).await);
         }
         if self.is_transport() {
-            return self.hear_transport(text).await;
+            return self.receive_transport(text).await;
         }
         let mut fields = None;
-        let heard = message::read(text, &mut fields);
-        let is_auth = matches!(heard, Ok(Message::Auth(_)));
+        let message = message::read(text, &mut fields);
+        let is_auth = matches!(message, Ok(Message::Auth(_)));
         if self.identity.is_none() && !is_auth {
             self.anonymous().await?;
         }
-        match heard {
-            Ok(heard) => self.answer(heard, fields, text).await,
-            Err(wrong) => self.complain(&wrong).await,
+        match message {
+            Ok(message) => self.answer(message, fields, text).await,
+            Err(wrong) => self.send_error(&wrong).await,
         }
     }
 
-    /// Tells what is wrong with a message.
-    async fn complain(&mut self, wrong: &Wrong) -> Flow {
+    /// Sends what is wrong with a message.
+    async fn send_error(&mut self, wrong: &Wrong) -> Flow {
         self.report(wrong.code);
         self.send(wrong.text()).await
     }
 
-    async fn answer(&mut self, heard: Message<'_>, fields: Option<Fields<'_>>, text: &str) -> Flow {
+    async fn answer(
+        &mut self,
+        message: Message<'_>,
+        fields: Option<MessageFields<'_>>,
+        text: &str,
+    ) -> Flow {
         let text = text.to_owned();
-        match heard {
+        match message {
             Message::Auth(token) => {
                 let left = self.authenticate(&token).await?.as_secs();
                 let text = format!("{{\"type\":\"auth_ack\",\"expires_in\":{left}}}");
@@ -59,7 +64,7 @@ impl Session {
             }
             Message::Raw { id } => {
                 let after = match fields.as_ref().map(|fields| fields.text("after")) {
-                    Some(Err(wrong)) => return self.complain(&wrong).await,
+                    Some(Err(wrong)) => return self.send_error(&wrong).await,
                     Some(Ok(after)) => after.map(Cow::into_owned),
                     None => None,
                 };
@@ -67,9 +72,9 @@ impl Session {
                     .await
             }
             Message::Unsubscribe(id) => {
-                if !self.forget(&id) {
+                if !self.remove(&id) {
                     let message = "nothing runs under this id";
-                    return self.complain(&wrong(id, "unknown_id", message)).await;
+                    return self.send_error(&wrong(id, "unknown_id", message)).await;
                 }
                 self.send(answer::complete(&id)).await
             }
@@ -84,18 +89,18 @@ impl Session {
         }
     }
 
-    async fn hear_transport(&mut self, text: &str) -> Flow {
-        let heard = graphql_transport_ws::read(text).map_err(|reason| {
+    async fn receive_transport(&mut self, text: &str) -> Flow {
+        let message = graphql_transport_ws::read(text).map_err(|reason| {
             self.report("invalid_message");
             End::new(4400, reason)
         })?;
-        match heard {
+        match message {
             graphql_transport_ws::Message::Init { token, schema } => self.init(token, schema).await,
             graphql_transport_ws::Message::Subscribe { .. } if !self.initialised() => {
                 Err(End::new(4401, "Unauthorized"))
             }
             graphql_transport_ws::Message::Subscribe { id, payload } => {
-                if self.entries.contains_key(&id) {
+                if self.operations_by_id.contains_key(&id) {
                     self.report("duplicate_id");
                     let reason = format!("Subscriber for {} already exists", id.trim_matches('"'));
                     return Err(End::new(4409, short(reason)));
@@ -108,7 +113,7 @@ impl Session {
                     .await
             }
             graphql_transport_ws::Message::Complete(id) => {
-                self.forget(&id);
+                self.remove(&id);
                 Ok(())
             }
             graphql_transport_ws::Message::Ping(payload) => {
@@ -130,7 +135,7 @@ impl Session {
         if let Some(token) = token {
             let authenticated = self.authenticate(&token).await;
             authenticated.map_err(|end| match end.code {
-                // This protocol knows no error without an id.
+                // This protocol has no error without an id.
                 4401 => End::new(4401, "Unauthorized"),
                 _ => end,
             })?;
@@ -150,19 +155,19 @@ impl Session {
         self.initialised
     }
 
-    /// Starts something that has an id.
+    /// Starts an operation with an id.
     async fn start<F>(
         &mut self,
         id: Id,
         after: Option<String>,
-        work: impl FnOnce(Work, Id, Channel) -> F,
+        work: impl FnOnce(OperationContext, Id, Channel) -> F,
     ) -> Flow
     where
-        F: Future<Output = Done> + Send + 'static,
+        F: Future<Output = OperationResult> + Send + 'static,
     {
-        if self.entries.contains_key(&id) {
+        if self.operations_by_id.contains_key(&id) {
             let message = "something runs under this id already";
-            return self.complain(&wrong(id, "duplicate_id", message)).await;
+            return self.send_error(&wrong(id, "duplicate_id", message)).await;
         }
         let Some(todo) = self.work() else {
             return Ok(());
@@ -173,34 +178,34 @@ impl Session {
             events: self.event_sender.clone(),
             tag: self.last_tag,
             frame: Arc::clone(&frame),
-            places: Arc::clone(&self.places),
+            slots: Arc::clone(&self.slots),
             after,
         };
         let task = self.operations.spawn(work(todo, id.clone(), channel));
         self.tags.insert(self.last_tag, id.clone());
-        let entry = Entry {
+        let entry = RunningOperation {
             tag: self.last_tag,
             task,
             frame,
             subscription: None,
         };
-        self.entries.insert(id, entry);
+        self.operations_by_id.insert(id, entry);
         Ok(())
     }
 
-    /// Starts something without a name.
-    fn spawn<F>(&mut self, work: impl FnOnce(Work) -> F)
+    /// Starts an operation without an id.
+    fn spawn<F>(&mut self, work: impl FnOnce(OperationContext) -> F)
     where
-        F: Future<Output = Done> + Send + 'static,
+        F: Future<Output = OperationResult> + Send + 'static,
     {
         if let Some(todo) = self.work() {
             self.operations.spawn(work(todo));
         }
     }
 
-    fn work(&self) -> Option<Work> {
+    fn work(&self) -> Option<OperationContext> {
         let identity = self.identity.as_ref()?;
-        Some(Work {
+        Some(OperationContext {
             app: self.app.clone(),
             caller: identity.caller.clone(),
             dialect: self.dialect,
@@ -214,7 +219,7 @@ fn wrong(id: Id, code: &'static str, message: &str) -> Wrong {
     Wrong { id, code, message }
 }
 
-/// `extensions.after` of a request: where a subscription goes on.
+/// `extensions.after` of a request: the cursor after which a subscription resumes.
 fn after_of(request: &str) -> Option<String> {
     let request: serde_json::Value = serde_json::from_str(request).ok()?;
     request["extensions"]["after"].as_str().map(str::to_owned)

@@ -1,4 +1,4 @@
-//! What goes out: ends of operations, and events.
+//! Sends the results of operations, and events.
 
 use bytes::Bytes;
 use tidegate_feed::{Cursor, Delivery, Ended, Item};
@@ -7,30 +7,34 @@ use tokio::task::JoinError;
 use super::{End, Flow, Session};
 use crate::answer;
 use crate::handshake::Dialect;
-use crate::operation::Done;
+use crate::operation::OperationResult;
 
 impl Session {
-    /// An operation has ended, or a subscription has begun.
-    pub(super) async fn done(&mut self, done: Result<Done, JoinError>) -> Flow {
+    /// Handles an operation that has ended, or a subscription that has started.
+    pub(super) async fn done(&mut self, done: Result<OperationResult, JoinError>) -> Flow {
         let done = match done {
             Ok(done) => done,
             Err(error) if error.is_cancelled() => return Ok(()),
             Err(_) => return Err(End::new(1011, "internal error")),
         };
         if let Some((id, tag)) = done.id {
-            let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.tag == tag) else {
+            let Some(entry) = self
+                .operations_by_id
+                .get_mut(&id)
+                .filter(|entry| entry.tag == tag)
+            else {
                 return Ok(());
             };
             if done.subscription.is_some() {
                 entry.subscription = done.subscription;
             } else {
-                self.forget(&id);
+                self.remove(&id);
             }
         }
         self.send_all(done.texts).await
     }
 
-    /// Events are due: they are written together.
+    /// Writes the deliveries that are due together.
     pub(super) async fn due(&mut self, due: Option<Vec<Delivery>>) -> Flow {
         let Some(due) = due else {
             return Err(End::new(1013, "slow_consumer"));
@@ -51,13 +55,13 @@ impl Session {
                 }
                 Item::Acknowledged { .. } => {}
                 Item::Ended(ended) => {
-                    // A node that stops is no error.
+                    // A shutdown is not an error.
                     if !matches!(ended, Ended::Stopped) {
                         self.report(answer::ended(&ended).0);
                     }
                     slow |= matches!(ended, Ended::SlowConsumer { .. });
                     if let Some(id) = self.tags.get(&delivery.subscription).cloned() {
-                        self.forget(&id);
+                        self.remove(&id);
                     }
                 }
             }
@@ -69,10 +73,10 @@ impl Session {
         Ok(())
     }
 
-    /// How something is told, if its subscription is still there.
+    /// The message for a delivery, if its subscription still exists.
     fn text(&self, Delivery { subscription, item }: &Delivery) -> Option<Bytes> {
         let id = self.tags.get(subscription)?;
-        let frame = &self.entries.get(id)?.frame.get()?.frame;
+        let frame = &self.operations_by_id.get(id)?.frame.get()?.frame;
         Some(match item {
             Item::Acknowledged { cursor } => frame.acknowledged(*cursor),
             Item::Event {
@@ -94,11 +98,11 @@ impl Session {
         })
     }
 
-    /// What a peer is told that took nothing for too long: that its events end, and the place up to
-    /// which it has got everything once it takes what is on the way.
+    /// The message for a client that has read nothing for too long: its events end, with the cursor
+    /// up to which everything has been sent.
     pub(super) async fn slow(&mut self) -> Option<Bytes> {
-        let mut entries = self.entries.values();
-        let entry = entries.find(|entry| entry.subscription.is_some())?;
+        let mut operations_by_id = self.operations_by_id.values();
+        let entry = operations_by_id.find(|entry| entry.subscription.is_some())?;
         let framed = entry.frame.get()?;
         entry.subscription.as_ref()?.close_slow();
         let mut unsent = std::mem::take(&mut self.unsent);
@@ -114,7 +118,7 @@ impl Session {
             }
         }
         let cursor = match first {
-            // One that comes back may be behind what others were told.
+            // A subscription that resumes may be at an earlier position than the others.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)
@@ -126,9 +130,9 @@ impl Session {
         Some(framed.frame.ended(code, &message, cursor))
     }
 
-    /// Ends what runs under an id. Tells whether there was something.
-    pub(super) fn forget(&mut self, id: &str) -> bool {
-        let Some(entry) = self.entries.remove(id) else {
+    /// Ends what runs under an id. Returns whether there was something.
+    pub(super) fn remove(&mut self, id: &str) -> bool {
+        let Some(entry) = self.operations_by_id.remove(id) else {
             return false;
         };
         self.tags.remove(&entry.tag);

@@ -1,4 +1,4 @@
-//! Writing, which waits for the peer as long as it takes anything at all.
+//! Writes messages, and waits as long as the client reads at least something.
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::{End, Flow, GOODBYE, Session};
+use super::{CLOSE_TIMEOUT, End, Flow, Session};
 
 impl Session {
     /// Writes a message.
@@ -26,48 +26,48 @@ impl Session {
         self.flush().await
     }
 
-    /// Writes a message that others follow.
+    /// Writes a message without a flush, because others follow.
     pub(super) async fn feed(&mut self, text: Bytes) -> Flow {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(End::new(1011, "internal error"));
         };
         let patience = self.app.limits().timeouts.write;
         let fed = self.socket.feed(Message::Text(text));
-        taken(&timeout(patience, fed).await)
+        check_written(&timeout(patience, fed).await)
     }
 
     pub(super) async fn flush(&mut self) -> Flow {
         let patience = self.app.limits().timeouts.write;
-        taken(&timeout(patience, self.socket.flush()).await)
+        check_written(&timeout(patience, self.socket.flush()).await)
     }
 
     pub(super) async fn write(&mut self, message: Message) -> Flow {
         let patience = self.app.limits().timeouts.write;
-        taken(&timeout(patience, self.socket.send(message)).await)
+        check_written(&timeout(patience, self.socket.send(message)).await)
     }
 
-    /// What a peer is told at last. One that takes nothing has as long for that as it had before.
-    pub(super) async fn say_goodbye(&mut self, end: End) {
+    /// Writes the close. A client that does not read gets as much time as for other messages.
+    pub(super) async fn end(&mut self, end: End) {
         if end.code == 0 {
             return;
         }
-        let last = if end.stuck { self.slow().await } else { None };
-        let patience = if end.stuck {
+        let last = if end.stalled { self.slow().await } else { None };
+        let patience = if end.stalled {
             self.app.limits().timeouts.write
         } else {
-            GOODBYE
+            CLOSE_TIMEOUT
         };
-        // Statements are cancelled and subscriptions end before the goodbye.
-        self.entries.clear();
+        // Cancel statements and end subscriptions before waiting for the client.
+        self.operations_by_id.clear();
         self.operations.abort_all();
-        let said = async {
+        let close = async {
             if let Some(text) = last {
                 self.send(text).await?;
             }
             self.close(end).await;
             Ok::<_, End>(())
         };
-        let _ = timeout(patience, said).await;
+        let _ = timeout(patience, close).await;
     }
 
     async fn close(&mut self, end: End) {
@@ -79,15 +79,15 @@ impl Session {
             return;
         }
         let answered = async { while let Some(Ok(_)) = self.socket.next().await {} };
-        let _ = timeout(GOODBYE, answered).await;
+        let _ = timeout(CLOSE_TIMEOUT, answered).await;
     }
 }
 
-/// What became of writing to the peer.
-fn taken(written: &Result<Result<(), Error>, Elapsed>) -> Flow {
+/// Whether the client has accepted the message.
+fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> Flow {
     match written {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::gone()),
-        Err(_) => Err(End::stuck()),
+        Err(_) => Err(End::stalled()),
     }
 }

@@ -1,4 +1,4 @@
-//! `tidegate feed …` where change events come from outboxes.
+//! `tidegate feed …` for outboxes.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,15 @@ use tidegate_capture::{Outbox, OutboxReader, OutboxRemoval, OutboxStatus};
 use tidegate_sql::DatabaseName;
 
 use super::{failure, print, size};
-use crate::cli::Feed;
+use crate::cli::FeedCommand;
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 
 /// Runs the command.
-pub(super) async fn run(command: Feed, service: &Service) -> Result {
+pub(super) async fn run(command: FeedCommand, service: &Service) -> Result {
     let outbox = crate::feed::outbox(service).await?;
     match command {
-        Feed::Status { database } => {
+        FeedCommand::Status { database } => {
             let databases = if let Some(database) = database {
                 vec![database]
             } else {
@@ -23,7 +23,7 @@ pub(super) async fn run(command: Feed, service: &Service) -> Result {
             };
             status(&outbox, &databases).await
         }
-        Feed::Drop {
+        FeedCommand::Drop {
             database,
             end_streams,
             confirmation,
@@ -38,7 +38,7 @@ pub(super) async fn run(command: Feed, service: &Service) -> Result {
 async fn status(outbox: &Outbox, databases: &[String]) -> Result {
     print("feed_source = outbox\n")?;
     for database in databases {
-        // One that cannot be looked into hides none of the others.
+        // An error of one database must not hide the others.
         let name = DatabaseName::new(database);
         match outbox.status(&name).await {
             Ok(Some(status)) => print(described(database, &status))?,
@@ -63,7 +63,10 @@ fn described(database: &str, status: &OutboxStatus) -> String {
         size(status.disk)
     );
     let _ = match status.lease {
-        0 => writeln!(text, "  nobody looks after it: writers do not fill it"),
+        0 => writeln!(
+            text,
+            "  no node renews its lease: triggers do not write to it"
+        ),
         left => writeln!(
             text,
             "  writers fill it for {left} s more if no server runs"
@@ -90,7 +93,7 @@ async fn drop_outbox(outbox: &Outbox, database: &DatabaseName, end_streams: bool
         OutboxRemoval::Done(None) => print("-- there was nothing\n"),
         OutboxRemoval::Done(Some(_)) => print("DROP SCHEMA tidegate_outbox CASCADE;\n"),
         OutboxRemoval::CameBack => Err(Failure::Refused(format!(
-            "a server that runs reads the outbox of {database} again, and has made it anew; stop \
+            "a server that runs reads the outbox of {database} again, and has created it again; stop \
              it first"
         ))),
         OutboxRemoval::Streaming(readers) => {

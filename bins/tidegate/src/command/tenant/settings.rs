@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// Changes settings of a tenant and shows it.
+/// Changes settings of a tenant and prints them.
 pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Result {
     let wanted: Vec<_> = given.iter().map(|text| read(text)).collect::<Result<_>>()?;
     let service = Service::open(settings).await?;

@@ -18,7 +18,7 @@ struct Login {
     shared: bool,
 }
 
-/// Repairs one user, all users of a tenant, or all of all tenants.
+/// Repairs one user, all users of a tenant, or all users of all tenants.
 pub(super) async fn run(
     service: &Service,
     database: Option<String>,
@@ -77,7 +77,7 @@ fn login(database: &str, role: &str, shared: bool) -> Login {
     }
 }
 
-/// Repairs each of them, and goes on behind one that cannot be repaired.
+/// Repairs the logins. Continues after an error.
 async fn repair(service: &Service, logins: &[Login]) -> Result {
     let version = service.admin.server().await?.version;
     let connector = pool::connector(service, version)?;

@@ -1,6 +1,6 @@
 //! Ids of OAuth clients as settings.
 
-use super::{Element, Kind, Shape};
+use super::{Element, Kind, TomlType};
 
 /// The id of an OAuth client.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,22 +1,22 @@
-//! Arrays of requests: each in a transaction of its own, answered in order.
+//! Arrays of requests, each in its own transaction, with responses in the same order.
 //!
-//! Queries that stand next to each other run at once, so that they share round trips; a mutation
-//! runs when everything in front of it has ended, and before anything behind it begins.
+//! Consecutive queries run concurrently, so that they share round trips. A mutation runs after
+//! everything before it has ended, and before anything after it starts.
 
 use bytes::{BufMut, BytesMut};
 use futures_util::future::join_all;
 use tidegate_graphql::{Answer, Code, Error, ErrorSummary, Request, Text};
 
-use super::Work;
+use super::Handler;
 
-/// Queries that run at once: each may hold a connection.
+/// The number of concurrent queries; each may use a connection.
 const AT_ONCE: usize = 8;
 
-/// A request as the body has it.
+/// A parsed request.
 type Parsed<'a> = Result<Request<'a>, Error>;
 
-impl Work<'_> {
-    /// The answers to an array of requests, as a JSON array, and their errors.
+impl Handler<'_> {
+    /// The responses to an array of requests as a JSON array, and their errors.
     pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (Text, ErrorSummary) {
         let mut answers = Answers::new(self.app.limits().response);
         let mut rest = requests;
@@ -33,8 +33,8 @@ impl Work<'_> {
         answers.end()
     }
 
-    /// Answers queries that run at once. Each has its part of the room that is left; one that needs
-    /// more is run again with all of it.
+    /// Runs queries concurrently. Each gets an equal part of the response budget that is left; a
+    /// query that needs more is run again with all of it.
     async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut Answers) {
         let part = answers.room() / queries.len() as u64;
         let running = queries.iter().map(|query| self.answer(query, part));
@@ -56,7 +56,8 @@ impl Work<'_> {
             Ok(request) => Box::pin(self.run(request, true, room)).await,
             Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
         };
-        // Others have happened, so this one cannot take the whole answer.
+        // Earlier requests of the array have been executed, so this error must not replace their
+        // responses.
         answer.unwrap_or_else(|failure| {
             Answer::refused(&[Error::new(Code::Internal, failure.message)])
         })
@@ -71,9 +72,9 @@ impl Work<'_> {
     }
 }
 
-/// The answers so far.
+/// The responses so far.
 struct Answers {
-    /// Behind the parts that are written while they are read.
+    /// The last part. The parts before it may be rendered only when they are read.
     bytes: BytesMut,
     text: Text,
     errors: ErrorSummary,
@@ -81,7 +82,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// No answers; together they may have so many bytes.
+    /// No responses, with a budget of `most` bytes.
     fn new(most: u64) -> Self {
         Self {
             bytes: BytesMut::with_capacity(1024),
@@ -91,8 +92,8 @@ impl Answers {
         }
     }
 
-    /// How many bytes there is room for. What was done before is not taken back, so who comes when
-    /// there is none left does nothing.
+    /// The rest of the response budget. Earlier requests are committed; once the budget is used up,
+    /// later ones are rejected without running.
     fn room(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)

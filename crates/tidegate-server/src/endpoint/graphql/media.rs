@@ -1,18 +1,18 @@
-//! In which media type a GraphQL answer comes.
+//! The media type of a GraphQL response.
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use tidegate_http::error::{Failure, JSON};
+use tidegate_http::error::{ApiError, JSON};
 use tidegate_http::negotiate::weighted;
 
-/// The media type of an answer.
+/// The media type of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Media {
-    /// `application/json`: every well-formed request is answered with 200.
+    /// `application/json`: every well-formed request gets status 200.
     #[default]
     Json,
-    /// `application/graphql-response+json`: what was not executed is answered with 400.
+    /// `application/graphql-response+json`: a request that was not executed gets status 400.
     Response,
 }
 
@@ -20,12 +20,12 @@ const RESPONSE: &str = "application/graphql-response+json";
 const PLAIN: &str = "application/json";
 
 impl Media {
-    /// What `Accept` asks for; JSON where it says nothing in particular.
+    /// The media type that `Accept` prefers; JSON by default.
     ///
     /// # Errors
     ///
-    /// 406 when it excludes both.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Failure> {
+    /// 406 if both are excluded.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut accepted = headers.get_all(ACCEPT).iter().peekable();
         let easy: [&[u8]; 2] = [b"*/*", b"application/json"];
         if accepted
@@ -45,13 +45,13 @@ impl Media {
             }
             (_, Some(_)) => Ok(Self::Json),
             (Some(_), None) => Ok(Self::Response),
-            (None, None) => Err(Failure::not_acceptable(
+            (None, None) => Err(ApiError::not_acceptable(
                 "the answer can be had as application/json or application/graphql-response+json",
             )),
         }
     }
 
-    /// The status of an answer.
+    /// The status of a response.
     pub(crate) fn status(self, executed: bool) -> StatusCode {
         match self {
             Self::Response if !executed => StatusCode::BAD_REQUEST,
@@ -70,7 +70,7 @@ impl Media {
     }
 }
 
-/// Whether a browser asks for something to look at.
+/// Whether a browser asks for a page.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let ranges = ranges(headers);
     let exact = |media| quality(&ranges, media).filter(|quality| quality.exact);
@@ -79,7 +79,7 @@ pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     exact("text/html").is_some_and(|page| page.weight > data)
 }
 
-/// How a range list takes a media type.
+/// How `Accept` weighs a media type.
 #[derive(Clone, Copy)]
 struct Quality {
     weight: f32,
@@ -97,7 +97,7 @@ fn ranges(headers: &HeaderMap) -> Vec<(&str, f32)> {
         .collect()
 }
 
-/// The most exact range decides (RFC 9110, section 12.5.1).
+/// The most specific range decides (RFC 9110, section 12.5.1).
 fn quality(ranges: &[(&str, f32)], media: &str) -> Option<Quality> {
     let exactness = |range: &str| match range {
         "*/*" => Some(0),

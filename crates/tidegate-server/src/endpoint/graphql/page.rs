@@ -1,5 +1,5 @@
-//! The page that a browser gets: GraphiQL where the operator has built it, and else our own in one
-//! file. Neither asks an outside host (docs/adr/0008-graphql-page.md).
+//! The page for browsers: GraphiQL if the operator provides a build, otherwise a small page of our
+//! own. Neither sends requests to other hosts (docs/adr/0008-graphql-page.md).
 
 use bytes::Bytes;
 use http::header::{
@@ -12,12 +12,12 @@ use tidegate_http::Graphiql;
 use tidegate_http::app::App;
 use tidegate_http::base_path::base_of;
 use tidegate_http::body::Body;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
 const PAGE: &str = include_str!("page.html");
 
-/// What the page may do: run its one script, wear its one style, ask this server. The hashes are
-/// those of the elements' texts; a test holds them against the page.
+/// The page may run its one script, use its one style sheet, and call this server. The hashes are
+/// those of the elements' texts; a test compares them with the page.
 const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ",
     "frame-ancestors 'none'; ",
@@ -25,11 +25,11 @@ const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "script-src 'sha256-E8aRqBcXxRMsCooVvCCmcjpJryHVBQqhci4Rtdw9RiI='",
 ));
 
-/// What a file of GraphiQL may do where it is a document or a worker of its own.
+/// The policy for a file of GraphiQL that runs as a document or worker.
 const ASSET_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
 );
-/// Their names change with what they say.
+/// Their names contain a hash of their content.
 const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
 
@@ -53,8 +53,9 @@ pub(super) fn page(app: &App) -> Response<Body> {
     response
 }
 
-/// GraphiQL and what it may do. Its scripts load others of its folder, its editor makes style
-/// elements (which take the nonce) and style attributes (which cannot), fonts stand in its sheet.
+/// GraphiQL and its policy. Its scripts load others from its folder; its editor creates style
+/// elements, which get the nonce, and style attributes, which cannot have one; its style sheet
+/// contains fonts.
 fn graphiql(built: &Graphiql, base: &str) -> (Bytes, HeaderValue) {
     let (page, nonce) = built.page(base);
     let policy = format!(
@@ -71,10 +72,10 @@ fn graphiql(built: &Graphiql, base: &str) -> (Bytes, HeaderValue) {
 ///
 /// # Errors
 ///
-/// 404 when GraphiQL is not served, or has no such file.
-pub(crate) fn asset(app: &App, name: &str) -> Result<Response<Body>, Failure> {
+/// 404 if GraphiQL is not served, or has no such file.
+pub(crate) fn asset(app: &App, name: &str) -> Result<Response<Body>, ApiError> {
     let found = app.graphiql().and_then(|built| built.asset(name));
-    let found = found.ok_or_else(|| Failure::not_found("there is no such file"))?;
+    let found = found.ok_or_else(|| ApiError::not_found("there is no such file"))?;
     let kind = match name.rsplit_once('.').map_or("", |(_, kind)| kind) {
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",

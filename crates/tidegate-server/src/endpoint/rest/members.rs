@@ -1,18 +1,19 @@
-//! One object of a request, taken apart member by member.
+//! The members of one object in a request.
 
 use serde_json::{Map, Value};
 
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
-/// The members that have not been taken yet. `None` is an absent member, `Some(None)` a null.
-pub(crate) struct Members(Map<String, Value>);
+/// The members that have not been read yet. In results, `None` is an absent member, `Some(None)` a
+/// null.
+pub(crate) struct ObjectMembers(Map<String, Value>);
 
-impl Members {
+impl ObjectMembers {
     pub(crate) fn new(object: Map<String, Value>) -> Self {
         Self(object)
     }
 
-    /// Whether the member is there.
+    /// Whether the member exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -22,22 +23,22 @@ impl Members {
         name: &str,
         expected: &str,
         read: impl FnOnce(Value) -> Option<T>,
-    ) -> Result<Option<T>, Failure> {
+    ) -> Result<Option<T>, ApiError> {
         let Some(value) = self.0.shift_remove(name) else {
             return Ok(None);
         };
-        let wrong = || Failure::input(format!("`{name}`: expected {expected}"));
+        let wrong = || ApiError::input(format!("`{name}`: expected {expected}"));
         read(value).map(Some).ok_or_else(wrong)
     }
 
-    /// A member that must be there.
-    pub(crate) fn required(&mut self, name: &str) -> Result<String, Failure> {
+    /// A required string.
+    pub(crate) fn required(&mut self, name: &str) -> Result<String, ApiError> {
         self.text(name)?
-            .ok_or_else(|| Failure::input(format!("`{name}`: missing")))
+            .ok_or_else(|| ApiError::input(format!("`{name}`: missing")))
     }
 
     /// A string.
-    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Failure> {
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         self.take(name, "a string", text)
     }
 
@@ -46,7 +47,7 @@ impl Members {
         clippy::option_option,
         reason = "a member may be absent, null or there"
     )]
-    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<Option<String>>, Failure> {
+    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<Option<String>>, ApiError> {
         self.take(name, "a string or null", |value| match value {
             Value::Null => Some(None),
             value => text(value).map(Some),
@@ -54,20 +55,20 @@ impl Members {
     }
 
     /// A boolean.
-    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
+    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
         self.take(name, "true or false", |value| value.as_bool())
     }
 
     /// An array of strings.
-    pub(crate) fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+    pub(crate) fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         self.take(name, "an array of strings", |value| match value {
             Value::Array(items) => items.into_iter().map(text).collect(),
             _ => None,
         })
     }
 
-    /// A name, a list of names, or null, which is no name.
-    pub(crate) fn names(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+    /// A name, a list of names, or null, which is an empty list.
+    pub(crate) fn names(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         self.take(
             name,
             "a string, an array of strings or null",
@@ -79,7 +80,7 @@ impl Members {
         )
     }
 
-    /// An object, a string that holds one as JSON, or null.
+    /// An object, a string with an object as JSON, or null.
     #[expect(
         clippy::option_option,
         reason = "absent, null and given are three things"
@@ -87,7 +88,7 @@ impl Members {
     pub(crate) fn object_or_text(
         &mut self,
         name: &str,
-    ) -> Result<Option<Option<Map<String, Value>>>, Failure> {
+    ) -> Result<Option<Option<Map<String, Value>>>, ApiError> {
         let expected = "an object, a string that is a JSON object, or null";
         self.take(name, expected, |value| match value {
             Value::Null => Some(None),
@@ -97,11 +98,11 @@ impl Members {
         })
     }
 
-    /// Refuses what was not taken; `known` names the members that there are.
-    pub(crate) fn finish(self, known: &str) -> Result<(), Failure> {
+    /// Refuses remaining members; `known` lists the valid ones for the error.
+    pub(crate) fn finish(self, known: &str) -> Result<(), ApiError> {
         match self.0.keys().next() {
             None => Ok(()),
-            Some(name) => Err(Failure::input(format!(
+            Some(name) => Err(ApiError::input(format!(
                 "`{name}`: unknown member; known are {known}"
             ))),
         }
