@@ -9,7 +9,7 @@ use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::docs::Docs;
-use tidegate_http::error::Failure;
+use tidegate_http::error::ApiError;
 
 /// `GET /docs/{path}`: a page, or a file that a page refers to.
 ///
@@ -17,7 +17,7 @@ use tidegate_http::error::Failure;
 ///
 /// 404 when there is no such page, or the documentation is switched off. A browser gets a page that
 /// says so.
-pub(crate) fn page<B>(call: &Call<'_, B>, path: &str) -> Result<Response<Body>, Failure> {
+pub(crate) fn page<B>(call: &Call<'_, B>, path: &str) -> Result<Response<Body>, ApiError> {
     let docs = call.app.docs().ok_or_else(no_such_path)?;
     match docs.file(path, openapi) {
         Some(file) => Ok(answer(file)),
@@ -30,7 +30,7 @@ pub(crate) fn page_of<B>(
     call: &Call<'_, B>,
     folder: &str,
     name: &str,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, ApiError> {
     page(call, &format!("{folder}/{name}"))
 }
 
@@ -39,12 +39,12 @@ pub(crate) fn page_of<B>(
 /// # Errors
 ///
 /// 404 when the documentation is switched off.
-pub(crate) fn llms(app: &App) -> Result<Response<Body>, Failure> {
+pub(crate) fn llms(app: &App) -> Result<Response<Body>, ApiError> {
     app.docs().ok_or_else(no_such_path)?;
     Ok(answer(&Docs::llms()))
 }
 
-fn missing(docs: &Docs, headers: &HeaderMap) -> Result<Response<Body>, Failure> {
+fn missing(docs: &Docs, headers: &HeaderMap) -> Result<Response<Body>, ApiError> {
     if !graphql::wants_page(headers) {
         return Err(no_such_path());
     }

@@ -3,8 +3,8 @@
 use tidegate_embedded::{Cluster, testing};
 use tokio_postgres::Client;
 
-use super::{Place, soon};
-use tidegate_testkit::connect;
+use super::TestDatabase;
+use tidegate_testkit::{connect, soon};
 
 /// Takes all room in the lock table and keeps it in an open transaction.
 const FILL: &str = "BEGIN; DO $$ BEGIN
