@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tidegate_pool::{Key, OpenError};
 use tidegate_postgres::{Admission, Credential, Credentials, LOGIN_STATE};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, Result,
-    RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, Executor, Flow, Principal, Result, RowSink, Statement, Terms,
 };
+use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::{Secret, StartupPins};
 
 use super::RolePasswords;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tidegate_sql::TypeKind;
+use tidegate_values::TypeKind;
 
 use crate::model::{Column, ConstraintKind, Referenced, Relation, Schema};
 

@@ -8,8 +8,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 use tidegate_sql::{
-    BoundStatement, DatabaseName, Executor, Login, Mode, Parameter, Principal, Statement, Terms,
+    BoundStatement, DatabaseName, Executor, Login, Mode, Principal, Statement, Terms,
 };
+use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
 use answer::Document;

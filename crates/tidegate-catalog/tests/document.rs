@@ -2,7 +2,7 @@
 
 use tidegate_catalog::model::{Cardinality, Collation, Identity, Referenced};
 use tidegate_catalog::{Error, Schema};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use crate::stage::Stage;
 

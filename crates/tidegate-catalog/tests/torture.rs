@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tidegate_catalog::model::{Collation, Generated, Identity, Persistence, RelationKind};
 use tidegate_catalog::{Relation, Schema};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use crate::stage::Stage;
 

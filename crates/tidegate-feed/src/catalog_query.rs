@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use tidegate_sql::codec::json_string;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, DatabaseName, Error, Executor, Flow, Mode,
-    Parameter, Principal, RawRow, Result, RoleName, RowSink, Statement, Terms,
+    Author, BoundStatement, BoxFuture, DatabaseName, Error, Executor, Flow, Mode, Principal,
+    Result, RoleName, RowSink, Statement, Terms,
 };
+use tidegate_values::codec::json_string;
+use tidegate_values::{Column, Parameter, RawRow};
 
 /// The deadline of a query.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! What can be wrong with a filter. All of it is the caller's fault.
 
-use tidegate_sql::ValueError;
-use tidegate_sql::json::JsonKind;
+use tidegate_values::ValueError;
+use tidegate_values::json::JsonKind;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

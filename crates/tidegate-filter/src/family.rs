@@ -1,7 +1,7 @@
 //! What the where language knows of PostgreSQL's types.
 
 use tidegate_catalog::model::{Column, Comparisons};
-use tidegate_sql::{Type, TypeField as Field, TypeKind};
+use tidegate_values::{Type, TypeField as Field, TypeKind};
 
 use crate::operator::Operator;
 

@@ -1,7 +1,7 @@
 //! Filters as values.
 
 use tidegate_catalog::{ColumnId, RelationshipId};
-use tidegate_sql::Parameter;
+use tidegate_values::Parameter;
 
 use crate::operator::Operator;
 

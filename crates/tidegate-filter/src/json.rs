@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
-use tidegate_sql::Parameter;
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::Parameter;
+use tidegate_values::json::{self, JsonKind};
 
 use crate::error::{Error, Result};
 

@@ -1,7 +1,7 @@
 //! Other values in the places of a filter's values.
 
 use tidegate_catalog::{Relation, RelationId, Schema};
-use tidegate_sql::Parameter;
+use tidegate_values::Parameter;
 
 use crate::family::Family;
 use crate::filter::{Comparison, Filter};

@@ -5,7 +5,7 @@ mod operand;
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
-use tidegate_sql::{Parameter, Type};
+use tidegate_values::{Parameter, Type};
 
 use crate::family::{Family, cast_to_compare, has_inequality, number_type, operator_schema};
 use crate::filter::{Comparison, Filter};

@@ -2,7 +2,7 @@
 
 use tidegate_catalog::Schema;
 use tidegate_filter::{Error, Filter, Image, Json, Matcher, Verdict};
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 use crate::stage;
 
@@ -111,7 +111,7 @@ fn a_label_that_nobody_knows_leaves_everything_open() {
     let mood = Type::new(
         "mood".to_owned(),
         90_000,
-        tidegate_sql::TypeKind::Enum(vec!["sad".to_owned(), "glad".to_owned()]),
+        tidegate_values::TypeKind::Enum(vec!["sad".to_owned(), "glad".to_owned()]),
         "public".to_owned(),
     );
     let schema = stage::schema("public", &[("rows", vec![("m".to_owned(), mood, "")])], &[]);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_sql::Parameter;
+use tidegate_values::Parameter;
 
 use crate::stage;
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tidegate_filter::{Error, Filter};
-use tidegate_sql::Parameter;
+use tidegate_values::Parameter;
 
 use crate::stage;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tidegate_catalog::{ColumnId, Relation, Schema};
 use tidegate_filter::{Filter, Image, Json, KeyReader, Matcher, Verdict};
-use tidegate_sql::Type;
+use tidegate_values::Type;
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, SimpleQueryMessage};
 

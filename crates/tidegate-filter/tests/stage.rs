@@ -6,9 +6,10 @@ use bytes::BytesMut;
 use serde_json::{Value, json};
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Alias, Error, Filter, Json};
-use tidegate_sql::parameter::{self, IsNull};
+use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, Parameter, Type, TypeKind};
+use tidegate_values::parameter::{self, IsNull};
+use tidegate_values::{Parameter, Type, TypeKind};
 use tokio_postgres::types::{Format, ToSql};
 use tokio_postgres::{Client, NoTls};
 

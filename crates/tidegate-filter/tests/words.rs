@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;
 use tidegate_filter::Error;
-use tidegate_sql::{Type, TypeField, TypeKind};
+use tidegate_values::{Type, TypeField, TypeKind};
 
 use crate::stage;
 

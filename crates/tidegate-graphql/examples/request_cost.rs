@@ -17,10 +17,10 @@ use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
 use tidegate_graphql::{Api, Context, Limits};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
-    Login, Mode, Pipeline, PipelineError, Principal, RawRow, Result, RoleName, RowSink, Sharing,
-    Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Login, Mode,
+    Pipeline, PipelineError, Principal, Result, RoleName, RowSink, Sharing, Terms, Transaction,
 };
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 
 const SCHEMA: &str = r#"{"name": "public", "relations": [
     {"name": "albums", "kind": "table", "rights": "siud",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 use tidegate_filter::Json;
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::json::{self, JsonKind};
 
 use crate::document::{Condition, InputType, Operation, Value};
 use crate::error::{Code, Error, Errors};

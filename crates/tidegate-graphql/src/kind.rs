@@ -1,7 +1,7 @@
 //! Which GraphQL type the values of a column have.
 
 use tidegate_catalog::model::{ColumnId, Relation};
-use tidegate_sql::{Type, TypeKind, is_hstore, is_spatial};
+use tidegate_values::{Type, TypeKind, is_hstore, is_spatial};
 
 /// The GraphQL type of a column's values, without `!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

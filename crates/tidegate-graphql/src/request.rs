@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::json::{self, JsonKind};
 
 use crate::error::Error;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidegate_plan::Template;
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
 use crate::coerce::Variables;
 use crate::document::Operation;

@@ -6,10 +6,10 @@ use bytes::{BufMut, BytesMut};
 use serde_json::Value;
 use tidegate_graphql::Context;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, Commit, Completion, Description, Error, Executor,
-    Mode, Pipeline, PipelineError, Principal, RawRow, Rejection, Result, RowSink, Terms,
-    Transaction, Type, WireFormat,
+    Author, BoundStatement, BoxFuture, Commit, Completion, Description, Error, Executor, Mode,
+    Pipeline, PipelineError, Principal, Rejection, Result, RowSink, Terms, Transaction,
 };
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 
 use crate::fixture::api;
 

@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use serde_json::value::RawValue;
 use tidegate_graphql::{Api, Context};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, Mode, Pipeline,
-    PipelineError, Principal, Result, RowSink, Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, Description, Error, Executor, Mode, Pipeline,
+    PipelineError, Principal, Result, RowSink, Terms, Transaction,
 };
+use tidegate_values::{Column, Type, WireFormat};
 
 use crate::fixture::api;
 

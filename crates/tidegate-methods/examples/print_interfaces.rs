@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tidegate_methods::{
     Actor, Definition, Limits, MemoryMethodStore, NotNull, Registry, Signature, typescript,
 };
-use tidegate_sql::{Column, DatabaseName, Description, Type, WireFormat};
+use tidegate_sql::{DatabaseName, Description};
+use tidegate_values::{Column, Type, WireFormat};
 
 const DEFINITIONS: &[u8] = br#"[
     {"method": "boats.byLength", "q": "select id, name, berth from boats where length < :most"},

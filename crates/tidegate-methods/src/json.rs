@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tidegate_sql::InputError;
-use tidegate_sql::json::{self, JsonKind, Members};
 use tidegate_sql::request::RequestError;
+use tidegate_values::json::{self, JsonKind, Members};
 
 /// Checks that a body is one JSON text.
 pub(crate) fn document(body: &[u8]) -> Result<&RawValue, RequestError> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
-use tidegate_sql::{BoundStatement, InputError, OutputFormat, Params, Statement};
+use tidegate_sql::{BoundStatement, InputError, Params, Statement};
+use tidegate_values::OutputFormat;
 
 use crate::definition::Definition;
 use crate::json;

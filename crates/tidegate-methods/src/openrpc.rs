@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tidegate_sql::OutputFormat;
 use tidegate_sql::statement::Kind;
+use tidegate_values::OutputFormat;
 
 use crate::method::Method;
 use crate::signature::{Field, Form};

@@ -20,7 +20,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use tidegate_sql::OutputFormat;
+use tidegate_values::OutputFormat;
 
 use crate::method::Method;
 use crate::signature::{Field, Form, Signature};

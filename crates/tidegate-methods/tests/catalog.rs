@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tidegate_methods::{NotNull, Signature};
 use tidegate_service::Control;
-use tidegate_sql::{Column, DatabaseName, Description, Statement, Terms, WireFormat};
+use tidegate_sql::{DatabaseName, Description, Statement, Terms};
+use tidegate_values::{Column, WireFormat};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};

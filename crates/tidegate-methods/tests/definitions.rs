@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 use tidegate_methods::definition::is_definition;
 use tidegate_methods::{Definition, Error, Limits};
+use tidegate_sql::InputError;
 use tidegate_sql::request::RequestError;
-use tidegate_sql::{InputError, OutputFormat};
+use tidegate_values::OutputFormat;
 
 use crate::fixture::definition;
 

@@ -1,5 +1,6 @@
 use tidegate_methods::{Field, Signature, method::to_json_array};
-use tidegate_sql::{Params, Type};
+use tidegate_sql::Params;
+use tidegate_values::Type;
 
 use crate::fixture::method;
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tidegate_methods::openrpc::{Info, document};
 use tidegate_methods::{Field, Method, Signature};
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 use crate::fixture::method;
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use tidegate_methods::{Form, NotNull, Signature};
-use tidegate_sql::{Column, Description, Statement, Type, WireFormat};
+use tidegate_sql::{Description, Statement};
+use tidegate_values::{Column, Type, WireFormat};
 
 /// Name, type and origin.
 type Shown<'a> = (&'a str, Type, Option<(u32, i16)>);

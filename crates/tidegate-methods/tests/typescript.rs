@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use postgres_types::Field as Attribute;
 use tidegate_methods::{Field, Method, Signature, typescript};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use crate::fixture::method;
 

@@ -16,7 +16,7 @@ use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Json};
 use tidegate_plan::operation::{Field, List, Origins, Root, RootField, Selection, Shows};
 use tidegate_plan::{Limits, Operation, Plan};
-use tidegate_sql::{Column, RawRow, Type, WireFormat};
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 
 const SCHEMA: &str = r#"{"name": "public", "relations": [
     {"name": "albums", "kind": "table", "rights": "siud",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tidegate_catalog::model::{Cardinality, Relationship};
 use tidegate_catalog::{Relation, RelationId};
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 use crate::fixture::{Random, Stage};
 

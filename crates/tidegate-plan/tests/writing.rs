@@ -1,6 +1,7 @@
 //! Inserts, updates and deletes.
 
-use tidegate_sql::{Error, InputError, ValueError};
+use tidegate_sql::{Error, InputError};
+use tidegate_values::ValueError;
 
 use crate::MUSIC;
 use crate::fixture::Stage;

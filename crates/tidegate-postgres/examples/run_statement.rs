@@ -8,11 +8,12 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_pool::{Key, OpenError, Pool, Settings};
 use tidegate_postgres::{Credential, Credentials, RoleConnector, Roles};
-use tidegate_sql::codec::ValueWriter;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, DatabaseName, Flow, Login, Parameter, RawRow, Result,
-    RoleName, RowSink, Sharing, Statement, Terms,
+    BoundStatement, BoxFuture, DatabaseName, Flow, Login, Result, RoleName, RowSink, Sharing,
+    Statement, Terms,
 };
+use tidegate_values::codec::ValueWriter;
+use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator};
 

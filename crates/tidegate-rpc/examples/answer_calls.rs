@@ -14,10 +14,10 @@ use std::sync::Arc;
 use tidegate_methods::{Actor, Definition, MemoryMethodStore, Registry};
 use tidegate_rpc::{Context, Dispatcher, Limits, OutputBuffer, Payload};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
-    Login, Mode, Parameter, Principal, RawRow, Result, RoleName, RowSink, Sharing, Terms,
-    Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Login, Mode,
+    Principal, Result, RoleName, RowSink, Sharing, Terms, Transaction,
 };
+use tidegate_values::{Column, Parameter, RawRow, Type, WireFormat};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn StdError>> {

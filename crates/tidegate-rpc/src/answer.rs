@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tidegate_sql::{BoxFuture, Column, Completion, Flow, RawRow, Result, RowSink};
+use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_values::{Column, RawRow};
 
 use crate::id::Id;
 use crate::output::Output;

@@ -1,7 +1,7 @@
 //! As whom, and on which terms, calls run.
 
-use tidegate_sql::datetime::Zone;
 use tidegate_sql::{DatabaseName, Principal, Terms};
+use tidegate_values::datetime::Zone;
 
 use crate::error::Error;
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidegate_methods::{Method, Registry};
-use tidegate_sql::{Executor, OutputFormat};
+use tidegate_sql::Executor;
+use tidegate_values::OutputFormat;
 
 use crate::context::{Context, Outcome};
 use crate::error::Error;

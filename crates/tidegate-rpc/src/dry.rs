@@ -2,9 +2,10 @@
 
 use bytes::BytesMut;
 use tidegate_methods::{Method, NotNull, Signature};
-use tidegate_sql::Parameter;
-use tidegate_sql::parameter;
-use tidegate_sql::{BoundStatement, Description, InputError, OutputFormat};
+use tidegate_sql::{BoundStatement, Description, InputError};
+use tidegate_values::OutputFormat;
+use tidegate_values::Parameter;
+use tidegate_values::parameter;
 
 use crate::context::{Context, Outcome};
 use crate::dispatcher::Dispatcher;

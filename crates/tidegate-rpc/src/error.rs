@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tidegate_methods::StoreError;
-use tidegate_sql::{InputError, ValueError};
+use tidegate_sql::InputError;
+use tidegate_values::ValueError;
 
 /// Why a call has no result. What its caller is told is the business of [`crate::Reply`].
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,9 @@
 //! From a call to a statement with its values and the writer of its result.
 
 use tidegate_methods::Method;
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::{Author, BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
+use tidegate_sql::{Author, BoundStatement, InputError};
+use tidegate_values::datetime::Zone;
+use tidegate_values::{OutputFormat, OutputOptions, RowWriter};
 
 use crate::error::Error;
 use crate::payload::Call;

@@ -4,7 +4,8 @@ use bytes::BytesMut;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tidegate_methods::StoreError;
-use tidegate_sql::{InputError, Rejection, ValueError};
+use tidegate_sql::{InputError, Rejection};
+use tidegate_values::ValueError;
 
 use crate::error::Error;
 use crate::id::Id;

@@ -1,10 +1,9 @@
 //! The results of calls, written row by row.
 
 use bytes::BytesMut;
-use tidegate_sql::output::{column_names, shown_type};
-use tidegate_sql::{
-    BoxFuture, Column, Completion, Flow, OutputFormat, RawRow, Result, RowSink, RowWriter,
-};
+use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_values::output::{column_names, shown_type};
+use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 
 use crate::output::Output;
 use crate::text;
@@ -145,7 +144,7 @@ pub(crate) fn write_schema(columns: &[Column], out: &mut BytesMut) {
 
 /// Appends an object from names to `{"type","array"}`.
 pub(crate) fn write_types<'a>(
-    entries: impl Iterator<Item = (&'a str, &'a tidegate_sql::Type)>,
+    entries: impl Iterator<Item = (&'a str, &'a tidegate_values::Type)>,
     out: &mut BytesMut,
 ) {
     out.extend_from_slice(b"{");

@@ -1,8 +1,9 @@
 //! Single calls: results, parameters, errors.
 
 use tidegate_rpc::{Error, Limits, Output, OutputBuffer, Payload, Reply};
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::{DatabaseName, OutputFormat, Terms};
+use tidegate_sql::{DatabaseName, Terms};
+use tidegate_values::OutputFormat;
+use tidegate_values::datetime::Zone;
 
 use crate::fixture::{Fixture, fixture, principal};
 

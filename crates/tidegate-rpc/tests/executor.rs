@@ -19,10 +19,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor,
-    InputError, Mode, Parameter, Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction,
-    Type, ValueError, WireFormat,
+    Author, BoundStatement, BoxFuture, Completion, Description, Error, Executor, InputError, Mode,
+    Principal, Rejection, Result, RowSink, Terms, Transaction,
 };
+use tidegate_values::{Column, Parameter, RawRow, Type, ValueError, WireFormat};
 
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {

@@ -9,9 +9,10 @@ use tidegate_oauth::{
 };
 use tidegate_server::{App, Listener, serve};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Executor, Mode,
-    Principal, RawRow, RowSink, Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode, Principal,
+    RowSink, Terms, Transaction,
 };
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, Flow, Mode,
-    Parameter, Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, Description, Error, Executor, Flow, Mode, Principal,
+    Rejection, Result, RowSink, Terms, Transaction,
 };
+use tidegate_values::{Column, Parameter, RawRow, Type, WireFormat};
 
 #[derive(Clone, Default)]
 pub(crate) struct Scripted(Arc<State>);

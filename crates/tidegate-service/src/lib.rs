@@ -21,9 +21,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
-    Flow, Mode, Principal, RawRow, Result, RowSink, Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Flow, Mode,
+    Principal, Result, RowSink, Terms, Transaction,
 };
+use tidegate_values::{Column, RawRow};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};

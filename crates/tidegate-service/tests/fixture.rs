@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use tidegate_sql::codec::ValueWriter;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Flow, Parameter, RawRow, Result, RowSink,
-    Statement, Terms,
+    BoundStatement, BoxFuture, Completion, Flow, Result, RowSink, Statement, Terms,
 };
+use tidegate_values::codec::ValueWriter;
+use tidegate_values::{Column, Parameter, RawRow};
 use tokio_postgres::{Client, NoTls};
 
 /// A statement being put together.

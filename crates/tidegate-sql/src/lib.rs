@@ -16,8 +16,3 @@ pub use executor::{
 pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Params, Statement, TypeHint};
-pub use tidegate_values::{
-    Column, InputFormat, MalformedValue, OutputFormat, OutputOptions, Parameter, RawRow, RowWriter,
-    Type, TypeField, TypeKind, ValueError, Values, WireFormat, array_delimiter, codec, datetime,
-    is_hstore, is_spatial, json, output, parameter,
-};

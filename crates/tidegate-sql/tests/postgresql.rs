@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use serde_json::value::RawValue;
-use tidegate_sql::parameter::encode;
 use tidegate_sql::statement::Trust;
-use tidegate_sql::{Parameter, Params, Statement, Type};
+use tidegate_sql::{Params, Statement};
+use tidegate_values::parameter::encode;
+use tidegate_values::{Parameter, Type};
 use tokio_postgres::{Client, NoTls};
 
 async fn connect() -> Client {

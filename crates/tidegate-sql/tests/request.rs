@@ -1,7 +1,8 @@
 //! Reading the body of a request.
 
 use tidegate_sql::request::{Limits, RequestError, Requests, SqlRequest, parse};
-use tidegate_sql::{InputError, OutputFormat, Params};
+use tidegate_sql::{InputError, Params};
+use tidegate_values::OutputFormat;
 
 fn one(body: &str) -> SqlRequest<'_> {
     match parse(body.as_bytes(), Limits::default()) {

@@ -5,9 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tidegate_oauth::{SessionId, Timestamp};
-use tidegate_sql::{
-    BoundStatement, Executor, Mode, Parameter, Principal, Statement, Terms, Transaction,
-};
+use tidegate_sql::{BoundStatement, Executor, Mode, Principal, Statement, Terms, Transaction};
+use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
 use crate::instant;

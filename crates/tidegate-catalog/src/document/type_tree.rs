@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{Type, TypeField, TypeKind};
+use tidegate_values::{Type, TypeField, TypeKind};
 
 use super::{TypeEntry, TypeEntryKind, TypeName};
 use crate::error::{Error, Result};

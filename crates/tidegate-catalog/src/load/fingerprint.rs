@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tidegate_sql::{DatabaseName, Executor, Parameter, Principal, Statement, Terms};
+use tidegate_sql::{DatabaseName, Executor, Principal, Statement, Terms};
+use tidegate_values::Parameter;
 
 use super::{run, statement};
 use crate::error::{Error, Result};

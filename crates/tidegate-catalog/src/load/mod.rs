@@ -8,9 +8,9 @@ mod relations;
 use std::sync::Arc;
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, RowSink,
-    Statement, Terms,
+    BoundStatement, BoxFuture, Executor, Flow, Principal, RowSink, Statement, Terms,
 };
+use tidegate_values::{Column, Parameter, RawRow};
 
 use crate::error::Result;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use tidegate_sql::{DatabaseName, Executor, Parameter, Principal, RoleName, Statement, Terms};
+use tidegate_sql::{DatabaseName, Executor, Principal, RoleName, Statement, Terms};
+use tidegate_values::Parameter;
 
 use super::{run, statement};
 use crate::error::{Error, Result};

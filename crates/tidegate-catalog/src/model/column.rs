@@ -1,7 +1,7 @@
 //! Columns.
 
 use serde::Deserialize;
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 /// A column of a relation.
 #[derive(Clone, Debug)]

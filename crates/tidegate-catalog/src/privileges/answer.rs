@@ -1,6 +1,7 @@
 //! The answer of a statement that gives one text.
 
-use tidegate_sql::{BoxFuture, Column, Flow, RawRow, RowSink};
+use tidegate_sql::{BoxFuture, Flow, RowSink};
+use tidegate_values::{Column, RawRow};
 
 /// Keeps the only value of the only row.
 #[derive(Default)]

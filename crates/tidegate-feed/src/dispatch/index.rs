@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tidegate_filter::{Key, KeyReader};
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 use crate::decode::change::Row;
 use crate::decode::pgoutput::ColumnValue;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_filter::{Filter, Image, Key, KeyReader, Letters, Matcher, Verdict};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use crate::decode::change::Row;
 use crate::decode::pgoutput::ColumnValue;

@@ -4,7 +4,7 @@
 mod token;
 
 use tidegate_catalog::{Relation, RelationId, Schema};
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
 use self::token::{Kind, Token, tokens};
 use crate::error::{Error, Result};

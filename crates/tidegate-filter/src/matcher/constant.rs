@@ -1,10 +1,10 @@
 //! The values of a filter, read as PostgreSQL's input functions would, or not at all.
 
 use bytes::BytesMut;
-use tidegate_sql::codec::Interval;
-use tidegate_sql::datetime::MomentType;
-use tidegate_sql::json::JsonKind;
-use tidegate_sql::{Type, parameter};
+use tidegate_values::codec::Interval;
+use tidegate_values::datetime::MomentType;
+use tidegate_values::json::JsonKind;
+use tidegate_values::{Type, parameter};
 
 use super::datum::Datum;
 use super::scalar::Scalar;

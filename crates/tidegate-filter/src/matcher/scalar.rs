@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tidegate_catalog::model::{Collation, Column};
-use tidegate_sql::codec::{Interval, bytea};
-use tidegate_sql::datetime::{Moment, MomentType};
-use tidegate_sql::{Error, Type, TypeKind};
+use tidegate_sql::Error;
+use tidegate_values::codec::{Interval, bytea};
+use tidegate_values::datetime::{Moment, MomentType};
+use tidegate_values::{Type, TypeKind};
 
 use super::Image;
 use super::datum::Datum;

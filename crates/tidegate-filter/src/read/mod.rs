@@ -10,7 +10,7 @@ pub(crate) use self::value::{is_range_text, part};
 
 use serde_json::value::RawValue;
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
 pub(crate) use self::path::Path;
 pub(crate) use self::target::{Compared, Target};

@@ -2,8 +2,8 @@
 
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{ColumnId, Relation};
-use tidegate_sql::json::JsonKind;
-use tidegate_sql::{Parameter, Type, TypeKind};
+use tidegate_values::json::JsonKind;
+use tidegate_values::{Parameter, Type, TypeKind};
 
 use super::path::Path;
 use super::{text, value};

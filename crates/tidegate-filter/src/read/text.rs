@@ -2,8 +2,8 @@
 //! texts.
 
 use tidegate_catalog::model::Column;
-use tidegate_sql::json::JsonKind;
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::json::JsonKind;
+use tidegate_values::{Type, TypeKind};
 
 use super::path::Path;
 use crate::error::{Error, Result};

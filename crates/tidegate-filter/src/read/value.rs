@@ -2,8 +2,8 @@
 //! PostgreSQL's to refuse.
 
 use bytes::BytesMut;
-use tidegate_sql::json::JsonKind;
-use tidegate_sql::{Parameter, Type, TypeKind, parameter};
+use tidegate_values::json::JsonKind;
+use tidegate_values::{Parameter, Type, TypeKind, parameter};
 
 use super::path::Path;
 use crate::error::{Error, Result};

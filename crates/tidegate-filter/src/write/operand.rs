@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tidegate_sql::{Parameter, Type};
+use tidegate_values::{Parameter, Type};
 
 use crate::family::{Family, base, is_citext};
 use crate::json::{Json, write_string};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tidegate_catalog::model::{Column, ColumnId, Relation};
 use tidegate_plan::operation::AggregateFunction;
-use tidegate_sql::{Type, TypeKind as SqlKind};
+use tidegate_values::{Type, TypeKind as SqlKind};
 
 use super::table::column_type;
 use super::{FieldDefinition, Fields, TypeReference, describe_column};

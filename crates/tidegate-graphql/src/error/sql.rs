@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{InputError, Rejection, ValueError};
+use tidegate_sql::{InputError, Rejection};
+use tidegate_values::ValueError;
 
 use super::{Code, Error};
 

@@ -7,7 +7,7 @@ use tidegate_filter::Json;
 use tidegate_plan::operation::{
     Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows,
 };
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
 use super::{Lowerer, unknown_field};
 use crate::coerce::Missing;

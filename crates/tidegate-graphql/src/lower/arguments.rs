@@ -93,7 +93,7 @@ impl<'d> Lowerer<'d> {
             return Ok(Vec::new());
         };
         let mut terms = Vec::new();
-        let result = if value.kind() == tidegate_sql::json::JsonKind::Array {
+        let result = if value.kind() == tidegate_values::json::JsonKind::Array {
             Self::at(field, "orderBy", value.elements(&"orderBy")).and_then(|elements| {
                 elements.iter().enumerate().try_for_each(|(at, element)| {
                     self.terms(relation, element, &format!("orderBy[{at}]"), &mut terms)

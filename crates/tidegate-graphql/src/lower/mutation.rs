@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tidegate_catalog::model::{ColumnId, Identity, RelationId};
 use tidegate_filter::{Filter, Json};
 use tidegate_plan::operation::{ConflictTarget, Delete, Insert, OnConflict, Update};
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::json::{self, JsonKind};
 
 use super::Lowerer;
 use super::arguments::refused;

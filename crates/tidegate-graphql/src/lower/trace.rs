@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidegate_catalog::model::RelationId;
 use tidegate_filter::{Filter, Leaf, Operator};
 use tidegate_plan::operation::Origins;
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
 use super::Lowerer;
 use crate::document::{Document, Field, Operation, Selection, Value};

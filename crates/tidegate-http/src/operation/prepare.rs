@@ -1,8 +1,9 @@
 //! From a request to a statement with its values and the writer of its answer.
 
-use tidegate_sql::datetime::Zone;
 use tidegate_sql::request::SqlRequest;
-use tidegate_sql::{BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
+use tidegate_sql::{BoundStatement, InputError};
+use tidegate_values::datetime::Zone;
+use tidegate_values::{OutputFormat, OutputOptions, RowWriter};
 
 use crate::app::App;
 use crate::error::Failure;

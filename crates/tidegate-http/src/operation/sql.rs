@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_sql::request::{self, Requests, SqlRequest};
-use tidegate_sql::{Author, Mode, OutputFormat, Terms};
+use tidegate_sql::{Author, Mode, Terms};
+use tidegate_values::OutputFormat;
 
 use super::access::{Access, Permit};
 use super::collect::{Collector, Pieces};

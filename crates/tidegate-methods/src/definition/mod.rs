@@ -7,7 +7,8 @@ pub(crate) use patch::infers_the_same;
 pub use patch::{Change, Patch};
 pub use read::is_definition;
 
-use tidegate_sql::{InputError, OutputFormat, Statement};
+use tidegate_sql::{InputError, Statement};
+use tidegate_values::OutputFormat;
 
 use crate::error::Result;
 use crate::name::MethodName;

@@ -1,6 +1,6 @@
 //! Changes of a definition, member by member.
 
-use tidegate_sql::OutputFormat;
+use tidegate_values::OutputFormat;
 
 use super::{Definition, Limits, Texts, read};
 use crate::error::Result;

@@ -1,9 +1,10 @@
 //! From the JSON of a body to definitions and patches.
 
 use serde_json::value::RawValue;
-use tidegate_sql::json::JsonKind;
 use tidegate_sql::request::RequestError;
-use tidegate_sql::{InputError, OutputFormat, Statement};
+use tidegate_sql::{InputError, Statement};
+use tidegate_values::OutputFormat;
+use tidegate_values::json::JsonKind;
 
 use super::{Change, Definition, Limits, Patch, Texts};
 use crate::error::{Error, Result};

@@ -1,9 +1,9 @@
 //! The JSON form of a type's values.
 
 use serde::{Deserialize, Serialize};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
-/// Which JSON form the values of a type take: what [`tidegate_sql::codec`] writes.
+/// Which JSON form the values of a type take: what [`tidegate_values::codec`] writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {

@@ -7,8 +7,9 @@ pub use form::Form;
 pub use not_null::{NotNull, Origin};
 
 use serde::{Deserialize, Serialize};
-use tidegate_sql::output::{column_names, shown_type};
-use tidegate_sql::{Description, Statement, Type};
+use tidegate_sql::{Description, Statement};
+use tidegate_values::Type;
+use tidegate_values::output::{column_names, shown_type};
 
 use crate::json;
 

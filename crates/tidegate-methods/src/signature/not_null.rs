@@ -13,9 +13,10 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::value::to_raw_value;
 use tidegate_sql::{
-    BoxFuture, Column, DatabaseName, Description, Error, Executor, Flow, Params, Principal, RawRow,
-    Result, RowSink, Statement, Terms,
+    BoxFuture, DatabaseName, Description, Error, Executor, Flow, Params, Principal, Result,
+    RowSink, Statement, Terms,
 };
+use tidegate_values::{Column, RawRow};
 
 /// A column of a table: the table's oid and the column's attribute number, as in
 /// [`Column::origin`].

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Operator};
-use tidegate_sql::{Rejection, Type, TypeKind};
+use tidegate_sql::Rejection;
+use tidegate_values::{Type, TypeKind};
 
 use crate::Limits;
 use crate::operation::{Aggregate, Delete, Insert, List, Update};

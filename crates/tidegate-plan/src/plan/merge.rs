@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::codec::json_string;
+use tidegate_values::codec::json_string;
 
 use super::level::Level;
 use super::tree::Tree;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Comparison, Json};
-use tidegate_sql::{BoundStatement, Parameter, Statement};
+use tidegate_sql::{BoundStatement, Statement};
+use tidegate_values::Parameter;
 
 use super::level::{Level, Settings, Source};
 use super::part::{self, Reading};

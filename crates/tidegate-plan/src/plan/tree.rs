@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tidegate_sql::Values;
-use tidegate_sql::{BoundStatement, BoxFuture, Column, Flow, RawRow, Rejection, RowSink, Step};
+use tidegate_sql::{BoundStatement, BoxFuture, Flow, Rejection, RowSink, Step};
+use tidegate_values::Values;
+use tidegate_values::{Column, RawRow};
 
 use super::level::{Level, Settings, Source, narrow};
 use super::part::{self, Reading};

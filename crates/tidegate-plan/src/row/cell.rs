@@ -1,8 +1,9 @@
 //! One value of a row, in the form that GraphQL shows.
 
 use bytes::BytesMut;
-use tidegate_sql::codec::ValueWriter;
-use tidegate_sql::{Column, Result, Type, TypeKind, WireFormat, is_spatial, json};
+use tidegate_sql::Result;
+use tidegate_values::codec::ValueWriter;
+use tidegate_values::{Column, Type, TypeKind, WireFormat, is_spatial, json};
 
 use super::parts;
 use super::program::Form;

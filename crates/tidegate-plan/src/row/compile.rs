@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_catalog::model::{Cardinality, Relationship};
 use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
-use tidegate_sql::codec::json_string;
+use tidegate_values::codec::json_string;
 
 use super::keys::KeyKind;
 use super::program::{Child, Expression, Form, Join, Op, Program};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use tidegate_catalog::{ColumnId, Relation};
-use tidegate_sql::{Column, Result, Type};
+use tidegate_sql::Result;
+use tidegate_values::{Column, Type};
 
 use super::cell::Cell;
 use super::program::Form;

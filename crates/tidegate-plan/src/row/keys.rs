@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{Parameter, Type};
+use tidegate_values::{Parameter, Type};
 
 use super::base;
 

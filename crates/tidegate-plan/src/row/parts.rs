@@ -1,8 +1,8 @@
 //! Parts of ranges and geometric values.
 
 use bytes::BytesMut;
-use tidegate_sql::codec::json_string;
-use tidegate_sql::json::{self, JsonKind, Members};
+use tidegate_values::codec::json_string;
+use tidegate_values::json::{self, JsonKind, Members};
 
 use super::shown::{Inner, NO_NUMBER};
 use crate::Segment;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_sql::{Column, Error, Result};
+use tidegate_sql::{Error, Result};
+use tidegate_values::Column;
 
 use super::keys::Keys;
 use super::offset::{NONE, narrow};

@@ -1,7 +1,7 @@
 //! How the values of a column are asked for, and which form they take (`docs/API.md`, GraphQL).
 
 use tidegate_catalog::{ColumnId, Relation};
-use tidegate_sql::{Type, TypeKind, is_spatial};
+use tidegate_values::{Type, TypeKind, is_spatial};
 
 use crate::Segment;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::{Column, Error, Result};
+use tidegate_sql::{Error, Result};
+use tidegate_values::Column;
 
 use super::cell::Cell;
 use super::keys::Keys;

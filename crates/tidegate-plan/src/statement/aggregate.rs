@@ -1,8 +1,9 @@
 //! Counts and sums.
 
 use tidegate_catalog::{RelationId, Schema};
+use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, Type};
+use tidegate_values::Type;
 
 use super::name::operator_schema;
 use super::{column, condition, expressions, relation};

@@ -1,7 +1,7 @@
 //! What stands in an array that carries the values of one column for many rows.
 
 use tidegate_sql::statement::SqlWriter;
-use tidegate_sql::{Type, TypeKind, array_delimiter};
+use tidegate_values::{Type, TypeKind, array_delimiter};
 
 use super::type_name;
 use crate::row::base;

@@ -6,9 +6,10 @@ use bytes::BytesMut;
 use tidegate_catalog::model::{Column, Identity};
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_filter::{Json, no_text};
-use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind, ValueError};
+use tidegate_sql::{BoundStatement, InputError, Rejection};
+use tidegate_values::parameter::{self, IsNull};
+use tidegate_values::{Parameter, TypeKind, ValueError};
 
 use super::elements::Elements;
 use super::name::target;
@@ -113,7 +114,7 @@ fn members<'a>(
         }
         Json::Text(Cow::Borrowed(text)) if is_object(text) => {
             let members =
-                tidegate_sql::json::members(text).map_err(|error| unreadable(place, &error))?;
+                tidegate_values::json::members(text).map_err(|error| unreadable(place, &error))?;
             let members = members.into_iter();
             members
                 .map(|(name, raw)| Ok((find(&name)?, Json::Text(Cow::Borrowed(raw.get())))))
@@ -121,7 +122,7 @@ fn members<'a>(
         }
         Json::Text(text) if is_object(&text) => {
             let members =
-                tidegate_sql::json::members(&text).map_err(|error| unreadable(place, &error))?;
+                tidegate_values::json::members(&text).map_err(|error| unreadable(place, &error))?;
             let members = members.into_iter();
             members
                 .map(|(name, raw)| Ok((find(&name)?, Json::Text(Cow::Owned(raw.get().to_owned())))))
@@ -178,7 +179,7 @@ fn is_object(text: &str) -> bool {
 }
 
 fn unreadable(place: &Place, error: &serde_json::Error) -> InputError {
-    wrong(place.object(), tidegate_sql::json::problem(error))
+    wrong(place.object(), tidegate_values::json::problem(error))
 }
 
 fn wrong(member: String, problem: String) -> InputError {

@@ -1,8 +1,8 @@
 //! Where the columns of several levels stand in the rows of one statement.
 
 use tidegate_catalog::{ColumnId, RelationId, Schema};
-use tidegate_sql::Type;
 use tidegate_sql::statement::SqlWriter;
+use tidegate_values::Type;
 
 use super::name::{cast, target};
 use crate::row::{Cast, Expression, Program, base};

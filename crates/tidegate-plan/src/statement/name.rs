@@ -3,7 +3,7 @@
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use crate::row::{Cast, base};
 

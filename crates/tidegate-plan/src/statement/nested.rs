@@ -15,8 +15,9 @@ use std::ops::Range;
 
 use tidegate_catalog::model::{Collation, Column};
 use tidegate_catalog::{RelationId, Schema};
+use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use super::elements::Elements;
 use super::layout::{Item, Layout};

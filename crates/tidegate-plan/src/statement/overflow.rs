@@ -4,8 +4,9 @@
 use bytes::BytesMut;
 use tidegate_catalog::model::Column;
 use tidegate_filter::Json;
-use tidegate_sql::parameter::{self, IsNull};
-use tidegate_sql::{Rejection, Type};
+use tidegate_sql::Rejection;
+use tidegate_values::Type;
+use tidegate_values::parameter::{self, IsNull};
 
 use crate::row::base;
 

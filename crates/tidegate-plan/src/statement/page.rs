@@ -2,8 +2,8 @@
 
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_filter::{Filter, Operator};
-use tidegate_sql::Parameter;
 use tidegate_sql::statement::SqlWriter;
+use tidegate_values::Parameter;
 
 use super::column;
 use crate::Limits;

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use tidegate_service::ROLE_MARK;
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{
-    DatabaseName, Error, Executor, Mode, Parameter, Principal, Result, Terms, Transaction,
-};
+use tidegate_sql::{DatabaseName, Error, Executor, Mode, Principal, Result, Terms, Transaction};
+use tidegate_values::Parameter;
 
 use super::Objection;
 use crate::suspects::{Texts, texts};

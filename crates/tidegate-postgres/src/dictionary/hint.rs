@@ -1,7 +1,8 @@
 //! From the name of a type, as a caller writes it, to the type.
 
 use postgres_types::FromSql;
-use tidegate_sql::{BoundStatement, Error, InputError, RoleName, Type, TypeHint, TypeKind};
+use tidegate_sql::{BoundStatement, Error, InputError, RoleName, TypeHint};
+use tidegate_values::{Type, TypeKind};
 use tidegate_wire::is_outage;
 use tokio::time::Instant;
 
@@ -81,7 +82,7 @@ impl Connection {
             deadline: task.deadline,
         };
         let mut oid = None;
-        let mut take = |row: tidegate_sql::RawRow<'_>| {
+        let mut take = |row: tidegate_values::RawRow<'_>| {
             if let Some(raw) = row.values().next()? {
                 oid = Some(u32::from_sql(&Type::OID, raw).ok()?);
             }

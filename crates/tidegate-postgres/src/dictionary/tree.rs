@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use postgres_types::{Field, FromSql, Kind};
-use tidegate_sql::{RawRow, Type};
+use tidegate_values::{RawRow, Type};
 
 /// Types nest less deeply than this in earnest.
 const DEEPEST: usize = 32;

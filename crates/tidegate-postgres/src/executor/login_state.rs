@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tidegate_pool::{Key, Pool};
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{Executor, Parameter, Principal, Result, Terms};
+use tidegate_sql::{Executor, Principal, Result, Terms};
+use tidegate_values::Parameter;
 
 use super::RoleConnector;
 use crate::suspects::texts;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tidegate_sql::statement::Kind;
-use tidegate_sql::{Completion, Error, Flow, RawRow, Rejection, RowSink};
+use tidegate_sql::{Completion, Error, Flow, Rejection, RowSink};
+use tidegate_values::RawRow;
 use tidegate_wire::body::{self, Field};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{outage, tag};
@@ -92,7 +93,7 @@ impl Connection {
                 .shape
                 .parameters
                 .iter()
-                .map(tidegate_sql::Type::oid);
+                .map(tidegate_values::Type::oid);
             self.push_parse(task, &run.prepared.name, types)?;
         }
         self.exchange_sets(&mut run, sink).await

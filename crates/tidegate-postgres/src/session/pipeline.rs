@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend::{self, BindError};
-use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{Error, InputError};
+use tidegate_values::parameter::{self, IsNull};
 
 use super::cache::{Prepared, StatementCache};
 use super::own::push_prepared;
@@ -120,7 +120,7 @@ impl Read<'_> {
 
     fn push_parse(&self, statements: &mut StatementCache, out: &mut BytesMut) -> Option<()> {
         let types = self.prepared.shape.parameters.iter();
-        let types = types.map(tidegate_sql::Type::oid);
+        let types = types.map(tidegate_values::Type::oid);
         push_parse(statements, out, self.task, (&self.prepared.name, types)).ok()
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, DatabaseName, Executor, Flow, Principal, RawRow, Result,
-    RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, DatabaseName, Executor, Flow, Principal, Result, RowSink, Statement,
+    Terms,
 };
+use tidegate_values::{Column, RawRow};
 
 static FINGERPRINT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));

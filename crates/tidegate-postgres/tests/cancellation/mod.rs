@@ -162,7 +162,7 @@ async fn sets_whose_caller_goes_away_half_way_leave_nothing() {
         .unwrap();
     let mut insert = Sql::new("insert into t select :n::int from pg_sleep(0.001) halfway");
     insert.bound.sets = (0..50_000_u32)
-        .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
+        .map(|n| vec![tidegate_values::Parameter::Json(n.to_string().into())])
         .collect();
     let insert = insert.run(&stage, &owner);
     assert!(

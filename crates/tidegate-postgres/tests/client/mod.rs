@@ -252,7 +252,7 @@ async fn a_description_runs_nothing() {
         let names: Vec<_> = description
             .parameters
             .iter()
-            .map(tidegate_sql::Type::name)
+            .map(tidegate_values::Type::name)
             .collect();
         assert_eq!(names, ["int4", "text"]);
         assert_eq!(description.columns[0].name, "id");

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{Error, InputError, Mode, Terms, ValueError};
+use tidegate_sql::{Error, InputError, Mode, Terms};
+use tidegate_values::ValueError;
 
 use super::statement;
 use crate::stage::{Gathered, Sql, Stage};
@@ -73,7 +74,7 @@ async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
     let stage = Stage::new("many_sets").await;
     let mut query = Sql::new("select :n::int, repeat('x', 200)").set(["0"]);
     query.bound.sets = (0..100_000_u32)
-        .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
+        .map(|n| vec![tidegate_values::Parameter::Json(n.to_string().into())])
         .collect();
     let rows = query
         .within(Duration::from_mins(1))

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{Error, InputError, PipelineError, TransactionOutcome, ValueError};
+use tidegate_sql::{Error, InputError, PipelineError, TransactionOutcome};
+use tidegate_values::ValueError;
 
 use super::{Plan, by_key, notes, stage, write, write_returning};
 use crate::stage::Sql;
@@ -318,7 +319,10 @@ async fn what_is_out_of_date_elsewhere_never_writes_twice() {
         assert_eq!(ran.unwrap_err().outcome, TransactionOutcome::RolledBack);
         ran = plan().run(&stage, &owner).await;
     }
-    assert_eq!(ran.unwrap()[0].columns[1].r#type, tidegate_sql::Type::INT4);
+    assert_eq!(
+        ran.unwrap()[0].columns[1].r#type,
+        tidegate_values::Type::INT4
+    );
     let hits = stage.value("select count(*)::text from hits").await;
     assert_eq!(hits, "1");
 }

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use tidegate_pool::Settings;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, Commit, Completion, Error, Flow, Login, Mode,
-    Pipeline, PipelineError, RawRow, RowSink, Step, Terms,
+    Author, BoundStatement, BoxFuture, Commit, Completion, Error, Flow, Login, Mode, Pipeline,
+    PipelineError, RowSink, Step, Terms,
 };
+use tidegate_values::{Column, RawRow};
 use tidegate_wire::{Config, TlsMode};
 
 use crate::stage::{Gathered, Rows, Sql, Stage};

@@ -1,8 +1,9 @@
 //! Sinks for tests.
 
 use bytes::BytesMut;
-use tidegate_sql::codec::ValueWriter;
-use tidegate_sql::{BoxFuture, Column, Completion, Flow, RawRow, Result, RowSink};
+use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_values::codec::ValueWriter;
+use tidegate_values::{Column, RawRow};
 use tokio::sync::watch;
 
 /// What came back, values as JSON.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{Author, BoundStatement, Login, Parameter, Result, Statement, Terms, TypeHint};
+use tidegate_sql::{Author, BoundStatement, Login, Result, Statement, Terms, TypeHint};
+use tidegate_values::Parameter;
 
 use super::{Gathered, Rows, Stage};
 

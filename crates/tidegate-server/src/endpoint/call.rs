@@ -6,8 +6,9 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tidegate_rpc::{Context, Dispatcher, Outcome, Payload, Prepared, Reply};
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::{OutputFormat, Terms};
+use tidegate_sql::Terms;
+use tidegate_values::OutputFormat;
+use tidegate_values::datetime::Zone;
 
 use super::sql::answer as sql_response;
 use tidegate_http::app::App;

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use tidegate_methods::definition::is_definition;
-use tidegate_sql::OutputFormat;
 use tidegate_sql::request::{self, Requests};
+use tidegate_values::OutputFormat;
 
 use super::methods;
 use tidegate_http::body::{Body, Content};

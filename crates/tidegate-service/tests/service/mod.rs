@@ -12,8 +12,8 @@ use tidegate_embedded::Cluster;
 use tidegate_service::{Control, Notice};
 use tidegate_sql::{
     DatabaseName, Error, Executor as _, Login, Mode, Principal, Result, RoleName, Sharing, Terms,
-    WireFormat,
 };
+use tidegate_values::WireFormat;
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, TerminateOutcome, Terminator as _};
 use tokio_postgres::Client;

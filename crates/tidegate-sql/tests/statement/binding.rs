@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use tidegate_sql::datetime::Zone;
 use tidegate_sql::statement::Trust;
-use tidegate_sql::{BoundStatement, InputError, Parameter, Params, Statement, TypeHint};
+use tidegate_sql::{BoundStatement, InputError, Params, Statement, TypeHint};
+use tidegate_values::Parameter;
+use tidegate_values::datetime::Zone;
 
 use super::{read, refused};
 

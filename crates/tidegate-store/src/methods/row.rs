@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tidegate_methods::{Definition, MethodName, Record, Signature, Texts};
-use tidegate_sql::OutputFormat;
+use tidegate_values::OutputFormat;
 
 use crate::error::{Error, Result};
 use crate::row::Record as Row;
