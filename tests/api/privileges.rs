@@ -197,7 +197,7 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
     assert_eq!(own.error().0, 409, "{own:?}");
     assert_eq!(set(&path, "rosa", "none").await.status, 303);
 
-    // A table of the cluster's administrator: nobody of the tenant may grant.
+    // A table of the cluster's administrator: no user of the tenant may grant.
     admin
         .batch_execute("alter table p_rosa.t owner to current_user")
         .await

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_catalog::load::{self, Roles, RolesChange};
-use tidegate_catalog::{Catalogs, Telling, Watched};
+use tidegate_catalog::{CatalogCache, DdlVisibility, WatchOutcome};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
 use tidegate_service::{Control, ListenEnd};
-use tidegate_sql::{BoxFuture, DatabaseName, Terms};
+use tidegate_sql::{BoxFuture, DatabaseName, QueryOptions};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -68,7 +68,7 @@ struct Place {
     /// Ends the listener with the place.
     listener: JoinSet<()>,
     /// Whether it tells what changes.
-    telling: Telling,
+    telling: DdlVisibility,
     /// Whether it is not listened to only because no connection is left for that.
     crowded: bool,
     /// Whether it is being looked at, and whether it must be looked at again after that.
@@ -80,7 +80,7 @@ struct Place {
 
 /// Watches the databases in use.
 pub(crate) struct CatalogWatch {
-    catalogs: Arc<Catalogs>,
+    catalogs: Arc<CatalogCache>,
     control: Arc<Control>,
     users: UserPool,
     /// Whose tables may have to be captured anew.
@@ -99,7 +99,7 @@ pub(crate) struct CatalogWatch {
 
 impl CatalogWatch {
     pub(crate) fn new(
-        catalogs: Arc<Catalogs>,
+        catalogs: Arc<CatalogCache>,
         control: Arc<Control>,
         users: UserPool,
         feed: Option<Feed>,
@@ -156,8 +156,8 @@ impl CatalogWatch {
             place.quiet += 1;
             // Its schemas may have come into use only now.
             self.catalogs.rely(&database, place.telling);
-            let is_polled =
-                place.telling != Telling::Always && (!place.crowded || crowded.contains(&database));
+            let is_polled = place.telling != DdlVisibility::Always
+                && (!place.crowded || crowded.contains(&database));
             let is_due = is_polled
                 || roles_changed
                 || place.quiet >= BACKSTOP
@@ -204,7 +204,7 @@ impl CatalogWatch {
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         let mut places = self.places.values();
-        let told = places.any(|place| place.telling == Telling::Always);
+        let told = places.any(|place| place.telling == DdlVisibility::Always);
         if !self.ticks.is_multiple_of(ROLES) || !(told || self.users.is_used()) {
             return false;
         }
@@ -233,12 +233,12 @@ impl CatalogWatch {
             return;
         };
         place.telling = match event {
-            Event::Told => Telling::Always,
-            Event::Silent | Event::Crowded => Telling::Never,
+            Event::Told => DdlVisibility::Always,
+            Event::Silent | Event::Crowded => DdlVisibility::Never,
         };
         let was_crowded = std::mem::replace(&mut place.crowded, matches!(event, Event::Crowded));
         self.catalogs.rely(&database, place.telling);
-        let reports = place.telling == Telling::Always;
+        let reports = place.telling == DdlVisibility::Always;
         if reports {
             self.users.redefined(&database);
             if let Some(feed) = &self.feed {
@@ -258,7 +258,7 @@ impl CatalogWatch {
         };
         place.quiet = 0;
         if place.busy {
-            if place.telling == Telling::Always {
+            if place.telling == DdlVisibility::Always {
                 place.again = place.again.max(Some(reason));
             }
             return;
@@ -280,16 +280,16 @@ impl CatalogWatch {
     }
 }
 
-fn patience() -> Terms {
-    Terms {
+fn patience() -> QueryOptions {
+    QueryOptions {
         deadline: Some((Instant::now() + PATIENCE).into_std()),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 
 /// Compares one database, loads again what has changed, and rests.
 async fn look(
-    catalogs: Arc<Catalogs>,
+    catalogs: Arc<CatalogCache>,
     users: UserPool,
     turns: Arc<Semaphore>,
     (database, reason): (DatabaseName, Reason),
@@ -302,7 +302,7 @@ async fn look(
             Reason::Due => catalogs.watch(&database, &patience()).await,
         };
         // What fails is logged and told by `/readyz`.
-        if let Ok(Watched::Changed) = watched {
+        if let Ok(WatchOutcome::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "the catalog has changed");
             // A reported definition has invalidated the caches already. If they were invalidated a
             // second time, the next request would compare the database once more.
@@ -342,7 +342,7 @@ async fn listen(
 }
 
 /// Whether every schema in use is the newest. The node serves on with what it has.
-pub(crate) struct CatalogProbe(pub(crate) Arc<Catalogs>);
+pub(crate) struct CatalogProbe(pub(crate) Arc<CatalogCache>);
 
 impl Probe for CatalogProbe {
     fn name(&self) -> &'static str {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_pool::{Key, OpenError};
 use tidegate_postgres::{Admission, Credential, Credentials, LOGIN_STATE};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Executor, Flow, Principal, Result, RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, Executor, Flow, Principal, QueryOptions, Result, RowSink, Statement,
 };
 use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::{Secret, StartupPins};
@@ -126,7 +126,7 @@ impl RoleCredentials {
             .query(
                 &Principal::Control,
                 &bound,
-                &Terms::default(),
+                &QueryOptions::default(),
                 &mut settings,
             )
             .await;

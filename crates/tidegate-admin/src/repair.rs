@@ -4,7 +4,7 @@
 use Part::{Name, Syntax};
 use tidegate_pool::{Cause, Connector as _, Key, OpenError};
 use tidegate_postgres::RoleConnector;
-use tidegate_sql::{DatabaseName, Rejection, RoleName};
+use tidegate_sql::{DatabaseError, DatabaseName, RoleName};
 use tidegate_wire::ConnectError;
 
 use super::script::{Part, Script};
@@ -67,7 +67,7 @@ impl Admin {
 }
 
 /// What PostgreSQL said of the settings with which a session was to begin.
-fn settings_refused(refused: &OpenError) -> Option<&Rejection> {
+fn settings_refused(refused: &OpenError) -> Option<&DatabaseError> {
     let OpenError::Login(cause) = refused else {
         return None;
     };
@@ -91,7 +91,7 @@ fn reason(refused: OpenError) -> Cause {
 
 /// Writes the statements that reset those of the role's own settings that a message names. Others
 /// stay: what keeps the role out then is the database's, such as an event trigger.
-async fn resets(home: &Session, key: &Key, said: &Rejection) -> Result<Script> {
+async fn resets(home: &Session, key: &Key, said: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
     let mut script = Script::default();

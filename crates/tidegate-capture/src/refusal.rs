@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_changelog::LogError;
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 use tidegate_wire::{ConnectError, ConnectFault, is_outage};
 
 /// The login of the log was refused, or nothing answers.
@@ -26,7 +26,7 @@ pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
 }
 
 /// PostgreSQL refused a command.
-pub(crate) fn of_command(said: Rejection, limit: Duration) -> LogError {
+pub(crate) fn of_command(said: DatabaseError, limit: Duration) -> LogError {
     let code = said.sqlstate.as_str();
     match code {
         // The slot or its log is gone, or the publication is younger than the slot.
@@ -51,10 +51,10 @@ pub(crate) fn of_command(said: Rejection, limit: Duration) -> LogError {
 pub(crate) fn of_statement(error: &tokio_postgres::Error, limit: Duration) -> LogError {
     match error.as_db_error() {
         Some(said) => of_command(
-            Rejection {
+            DatabaseError {
                 sqlstate: said.code().code().to_owned(),
                 message: said.message().to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             },
             limit,
         ),

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidegate_capture::{Outbox as OutboxLog, OutboxSettings, Replication, ReplicationSettings};
-use tidegate_catalog::{Catalogs, Schemas};
+use tidegate_catalog::{CatalogCache, Schemas};
 use tidegate_changelog::ChangeLog;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_feed::{
@@ -18,7 +18,7 @@ use tidegate_postgres::{
     Credential, Credentials, Postgres, RoleConnector, Roles, role_password, scram_verifier,
 };
 use tidegate_service::Control;
-use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
+use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, QueryOptions, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Config, Secret, StartupPins};
 use tokio_postgres::{Client, NoTls};
@@ -212,7 +212,7 @@ impl Fixture {
         Login {
             database: DatabaseName::new(&self.name),
             role: RoleName::new(format!("{}{user}", self.name)),
-            sharing: Sharing::One(1),
+            role_use: RoleUse::User(1),
         }
     }
 
@@ -330,8 +330,11 @@ pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
 
 /// The schemas as a role sees them.
 async fn load(executor: &Arc<dyn Executor>, login: &Login) -> Schemas {
-    let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
-    catalogs.schemas(login, &Terms::default()).await.unwrap()
+    let catalogs = CatalogCache::new(executor.clone(), Arc::new(()));
+    catalogs
+        .schemas(login, &QueryOptions::default())
+        .await
+        .unwrap()
 }
 
 pub(crate) async fn connect(url: &str) -> Client {

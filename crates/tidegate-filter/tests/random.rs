@@ -1,4 +1,4 @@
-//! Numbers that are the same in every run.
+//! Pseudo-random numbers with a fixed seed.
 
 /// A generator (`SplitMix64`).
 #[derive(Debug)]

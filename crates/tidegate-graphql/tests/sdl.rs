@@ -6,6 +6,6 @@ use crate::fixture::api;
 fn the_text_is_the_golden_one() {
     let sdl = String::from_utf8(api().sdl().into_bytes().unwrap().to_vec()).unwrap();
     let golden = include_str!("sdl/golden.graphql");
-    // Copy what is printed when the difference is meant.
+    // If the difference is intended, copy what is printed.
     assert!(sdl == golden, "{sdl}");
 }

@@ -18,7 +18,7 @@ use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 
 pub use rest::{JSON, NO_STORE};
 
@@ -41,7 +41,7 @@ pub struct Failure {
 #[derive(Debug, Default)]
 pub struct Details {
     /// What PostgreSQL said.
-    pub rejection: Option<Rejection>,
+    pub rejection: Option<DatabaseError>,
     /// When to come again: `Retry-After`.
     pub retry_after: Option<Duration>,
     /// The methods of the path: `Allow`.
@@ -251,7 +251,7 @@ impl Failure {
     }
 
     /// What PostgreSQL said.
-    pub fn rejection(&self) -> Option<&Rejection> {
+    pub fn rejection(&self) -> Option<&DatabaseError> {
         self.details.as_ref()?.rejection.as_ref()
     }
 

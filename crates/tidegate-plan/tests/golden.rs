@@ -1,20 +1,20 @@
-//! The statements that operations become, as they stand in `golden/statements.txt`.
+//! Compares the statements of operations with `golden/statements.txt`.
 
 use std::fmt::Write as _;
 
 use crate::MUSIC;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 const GOLDEN: &str = include_str!("golden/statements.txt");
 
-/// Each operation stands behind `> `, its statements in the lines below it. Where the file is
-/// wrong, the right one is written beside it.
+/// Each operation follows `> `, its statements are in the lines after it. If the file differs, the
+/// new one is written next to it.
 #[tokio::test]
 async fn statements_are_those_of_the_golden_file() {
-    let stage = Stage::new("plan_golden", MUSIC).await;
+    let fixture = Fixture::new("plan_golden", MUSIC).await;
     let mut written = String::new();
     for operation in GOLDEN.lines().filter_map(|line| line.strip_prefix("> ")) {
-        let answer = stage.run(operation).await.unwrap();
+        let answer = fixture.run(operation).await.unwrap();
         let _ = writeln!(written, "> {operation}");
         for text in answer.texts {
             let _ = writeln!(written, "{text}");

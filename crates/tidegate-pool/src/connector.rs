@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_sql::{BoxFuture, DatabaseName, Login, Rejection, RoleName};
+use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName};
 use tidegate_wire::{ConnectError, ConnectFault};
 
 /// What a pooled connection is good for: a database, logged in as a role.
@@ -23,7 +23,7 @@ impl From<&Login> for Key {
         Self {
             database: login.database.clone(),
             role: login.role.clone(),
-            trusted: login.sharing.is_trusted(),
+            trusted: login.role_use.is_trusted(),
         }
     }
 }
@@ -137,7 +137,7 @@ pub enum OpenError {
     #[error("the role may not log in")]
     Barred {
         /// What its requests are told, with the SQLSTATE (28000, 42501).
-        said: Box<Rejection>,
+        said: Box<DatabaseError>,
         /// Why, for the log.
         #[source]
         cause: Cause,
@@ -154,10 +154,10 @@ impl OpenError {
     /// The role may not log in, and PostgreSQL's own message is about something else or names
     /// addresses of the cluster.
     pub fn barred(cause: Cause) -> Self {
-        let said = Rejection {
+        let said = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "PostgreSQL does not let this user log in".to_owned(),
-            ..Rejection::default()
+            ..DatabaseError::default()
         };
         Self::Barred {
             said: Box::new(said),
@@ -190,16 +190,16 @@ impl From<ConnectError> for OpenError {
 
 #[cfg(test)]
 mod tests {
-    use tidegate_sql::Rejection;
+    use tidegate_sql::DatabaseError;
 
     use super::*;
 
     #[test]
     fn a_role_that_pg_hba_conf_refuses_gets_an_error_without_an_address() {
-        let said = Rejection {
+        let said = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "pg_hba.conf rejects connection for host \"10.0.0.7\"".to_owned(),
-            ..Rejection::default()
+            ..DatabaseError::default()
         };
         match OpenError::from(ConnectError::Refused(Box::new(said))) {
             OpenError::Barred { said, .. } => {

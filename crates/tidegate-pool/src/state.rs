@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
 use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
@@ -97,7 +97,7 @@ impl<K: Connector> State<K> {
         }
         let role = tenant.roles.get_mut(&Key::from(login))?;
         // What is open began with other settings than this one's connections do.
-        if login.sharing.has_strangers() {
+        if login.role_use.is_anonymous() {
             if !role.anonymous {
                 return None;
             }
@@ -105,11 +105,11 @@ impl<K: Connector> State<K> {
         } else if role.has_lapsed(now) {
             return None;
         }
-        let mut entry = role.take_idle(login.sharing)?;
+        let mut entry = role.take_idle(login.role_use)?;
         role.lent += 1;
         self.count_idle_taken(&entry.key);
         self.counters.reused += 1;
-        let switched = switch(&mut entry, login.sharing);
+        let switched = switch(&mut entry, login.role_use);
         Some((entry, switched))
     }
 
@@ -278,7 +278,7 @@ impl<K: Connector> State<K> {
 }
 
 /// Notes which session uses the connection now, and tells whether another one did before.
-pub(super) fn switch<C>(entry: &mut Entry<C>, sharing: Sharing) -> bool {
-    let before = entry.session.replace(sharing);
-    before.is_some_and(|before| before != sharing)
+pub(super) fn switch<C>(entry: &mut Entry<C>, role_use: RoleUse) -> bool {
+    let before = entry.session.replace(role_use);
+    before.is_some_and(|before| before != role_use)
 }

@@ -10,7 +10,7 @@ use tidegate_oauth::{
 use tidegate_server::{App, Listener, serve};
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode, Principal,
-    RowSink, Terms, Transaction,
+    QueryOptions, RowSink, Transaction,
 };
 use tidegate_values::{Column, RawRow, Type, WireFormat};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -24,7 +24,7 @@ impl Executor for WhoAsks {
         &'a self,
         who: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, tidegate_sql::Result<Completion>> {
         Box::pin(async move {
@@ -52,7 +52,7 @@ impl Executor for WhoAsks {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, tidegate_sql::Result<Box<dyn Transaction>>> {
         Box::pin(std::future::ready(Err(tidegate_sql::Error::internal(
             "no transactions here",
@@ -63,7 +63,7 @@ impl Executor for WhoAsks {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, tidegate_sql::Result<Description>> {
         Box::pin(std::future::ready(Err(tidegate_sql::Error::internal(
             "nothing to describe",

@@ -22,7 +22,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Flow, Mode,
-    Principal, Result, RowSink, Terms, Transaction,
+    Principal, QueryOptions, Result, RowSink, Transaction,
 };
 use tidegate_values::{Column, RawRow};
 use tokio::sync::broadcast;
@@ -297,8 +297,8 @@ async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<
     }
 }
 
-fn deadline(terms: &Terms) -> Option<Instant> {
-    terms.deadline.map(Instant::from_std)
+fn deadline(options: &QueryOptions) -> Option<Instant> {
+    options.deadline.map(Instant::from_std)
 }
 
 impl Executor for Control {
@@ -306,19 +306,19 @@ impl Executor for Control {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(within(deadline(terms), self.run(who, statement, sink)))
+        Box::pin(within(deadline(options), self.run(who, statement, sink)))
     }
 
     fn begin<'a>(
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
-        let deadline = deadline(terms);
+        let deadline = deadline(options);
         Box::pin(within(deadline, async move {
             let session = self.session(who).await?;
             session.begin(mode).await?;
@@ -331,9 +331,9 @@ impl Executor for Control {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
-        Box::pin(within(deadline(terms), async move {
+        Box::pin(within(deadline(options), async move {
             let session = self.session(who).await?;
             let described = session.describe(statement).await;
             if matches!(described, Ok(_) | Err(Error::Rejected(_))) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Flow, Result, RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, Completion, Flow, QueryOptions, Result, RowSink, Statement,
 };
 use tidegate_values::codec::ValueWriter;
 use tidegate_values::{Column, Parameter, RawRow};
@@ -15,7 +15,7 @@ use tokio_postgres::{Client, NoTls};
 #[derive(Clone)]
 pub(crate) struct Sql {
     pub(crate) bound: BoundStatement,
-    terms: Terms,
+    options: QueryOptions,
 }
 
 impl Sql {
@@ -33,7 +33,7 @@ impl Sql {
         };
         Self {
             bound,
-            terms: Terms::default(),
+            options: QueryOptions::default(),
         }
     }
 
@@ -50,12 +50,12 @@ impl Sql {
     }
 
     pub(crate) fn within(mut self, time: Duration) -> Self {
-        self.terms.deadline = Some(Instant::now() + time);
+        self.options.deadline = Some(Instant::now() + time);
         self
     }
 
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+    pub(crate) fn options(&self) -> &QueryOptions {
+        &self.options
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading the body of a request.
+//! Parsing the body of a request.
 
 use tidegate_sql::request::{Limits, RequestError, Requests, SqlRequest, parse};
 use tidegate_sql::{InputError, Params};
@@ -178,7 +178,7 @@ fn names_that_cannot_be_read_are_errors_not_panics() {
 }
 
 #[test]
-fn what_is_no_json_is_told_with_its_place() {
+fn invalid_json_is_reported_with_its_position() {
     for (body, at) in [
         (&b""[..], (1, 1)),
         (b"{", (1, 1)),

@@ -1,6 +1,6 @@
 //! What PostgreSQL says in an `ErrorResponse`.
 
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 
 use super::paths;
 
@@ -8,7 +8,7 @@ use super::paths;
 #[derive(Clone, Debug, Default)]
 pub struct ServerError {
     /// What a caller may see; its position counts in the text that PostgreSQL got.
-    pub rejection: Rejection,
+    pub rejection: DatabaseError,
     /// The function of PostgreSQL that raised it. Unlike the message it is not translated.
     pub routine: String,
     /// The number, from 1, of the parameter whose text was being read when it was raised.

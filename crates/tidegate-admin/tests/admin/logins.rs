@@ -11,7 +11,7 @@ use tidegate_embedded::Cluster;
 use tidegate_pool::{Connector as _, Key, OpenError, Pool, Settings};
 use tidegate_postgres::{Connection, Credential, Credentials as _, RoleConnector};
 use tidegate_service::Control;
-use tidegate_sql::{Error, Executor, Login, LoginRefused, Sharing};
+use tidegate_sql::{Error, Executor, Login, LoginRefused, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Config, ConnectError, ConnectFault};
 use tokio_postgres::{Client, NoTls};
@@ -87,15 +87,15 @@ impl Place {
 
     /// Opens a connection as the service does for anonymous callers.
     async fn acquire(&self) -> tidegate_sql::Result<()> {
-        self.acquire_for(Sharing::Strangers).await
+        self.acquire_for(RoleUse::Anonymous).await
     }
 
-    async fn acquire_for(&self, sharing: Sharing) -> tidegate_sql::Result<()> {
+    async fn acquire_for(&self, role_use: RoleUse) -> tidegate_sql::Result<()> {
         let pool = Pool::new(self.connector(), Settings::default(), Jitter::none());
         let login = Login {
             database: database("shop"),
             role: role("shop"),
-            sharing,
+            role_use,
         };
         pool.acquire(&login).await.map(drop)
     }
@@ -197,7 +197,7 @@ async fn a_setting_that_is_too_long_to_begin_with_keeps_nobody_else_out() {
     );
     root.batch_execute(&long).await.unwrap();
     // PostgreSQL would close the connection without an error, as if it were away for everybody.
-    let told = place.acquire_for(Sharing::One(1)).await.unwrap_err();
+    let told = place.acquire_for(RoleUse::User(1)).await.unwrap_err();
     let Error::Unavailable { source, .. } = told else {
         panic!("{told}");
     };
@@ -209,7 +209,7 @@ async fn a_setting_that_is_too_long_to_begin_with_keeps_nobody_else_out() {
         ["ALTER ROLE \"shop\" RESET \"search_path\";"]
     );
     assert_eq!(settings(&root).await, "log_statement=all");
-    place.acquire_for(Sharing::One(1)).await.unwrap();
+    place.acquire_for(RoleUse::User(1)).await.unwrap();
 }
 
 /// The role's own settings, for whatever database.

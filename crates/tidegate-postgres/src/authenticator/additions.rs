@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{Error, Executor, Principal, Result, Statement};
 
-use super::decide::{bind, statement, terms};
+use super::decide::{bind, options, statement};
 use crate::suspects::texts;
 
 static ADDITIONS: LazyLock<Arc<Statement>> =
@@ -47,7 +47,7 @@ pub(super) async fn additions(
     let newest = before.map_or("0", |before| &before.newest);
     let values = [("bound", bound), ("newest", newest)];
     let bound = bind(&ADDITIONS, &values)?;
-    let rows = texts(service, &Principal::Control, &bound, &terms()).await?;
+    let rows = texts(service, &Principal::Control, &bound, &options()).await?;
     let rows: Vec<[String; 4]> = rows
         .into_iter()
         .filter_map(|row| row.try_into().ok())

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use tidegate_service::ROLE_MARK;
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{DatabaseName, Error, Executor, Mode, Principal, Result, Terms, Transaction};
+use tidegate_sql::{
+    DatabaseName, Error, Executor, Mode, Principal, QueryOptions, Result, Transaction,
+};
 use tidegate_values::Parameter;
 
 use super::Objection;
@@ -92,7 +94,7 @@ impl Source<'_> {
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(&UNDISPUTED)?;
-        Ok(!texts(self.service, &who, &bound, &terms())
+        Ok(!texts(self.service, &who, &bound, &options())
             .await?
             .is_empty())
     }
@@ -110,14 +112,17 @@ impl Source<'_> {
             ));
         };
         let who = Principal::Catalog(self.database.clone());
-        let terms = terms();
+        let options = options();
         let there = BoundStatement::without_values(&IS_THERE)?;
-        if texts(self.service, &who, &there, &terms).await?.is_empty() {
+        if texts(self.service, &who, &there, &options)
+            .await?
+            .is_empty()
+        {
             let reason = "the service may not make an event trigger there, for which it must be a \
                           superuser and max_prepared_transactions be 0";
             return Ok((vec![objection(reason, "")], Vec::new()));
         }
-        let mut transaction = self.service.begin(&who, Mode::ReadWrite, &terms).await?;
+        let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
             // A user's session holds the table until its definitions are committed.
@@ -153,13 +158,13 @@ impl Source<'_> {
         let users = format!("{{{}}}", users.join(","));
         let bound = bind(&MEMBERS_OF, &[("mark", ROLE_MARK), ("users", &users)])?;
         let who = Principal::Catalog(self.database.clone());
-        let rows = texts(self.service, &who, &bound, &terms()).await?;
+        let rows = texts(self.service, &who, &bound, &options()).await?;
         Ok(rows.into_iter().filter_map(member).collect())
     }
 
     async fn owner(&self) -> Result<Option<String>> {
         let bound = bind(&OWNER, &[("database", self.database.as_str())])?;
-        let rows = texts(self.service, &Principal::Control, &bound, &terms()).await?;
+        let rows = texts(self.service, &Principal::Control, &bound, &options()).await?;
         Ok(rows.into_iter().flatten().next())
     }
 }
@@ -167,15 +172,15 @@ impl Source<'_> {
 /// The state of the cluster's roles, by tenant (`fingerprint.sql`).
 pub(super) async fn roles(service: &dyn Executor) -> Result<HashMap<String, String>> {
     let bound = BoundStatement::without_values(&ROLES)?;
-    let rows = texts(service, &Principal::Control, &bound, &terms()).await?;
+    let rows = texts(service, &Principal::Control, &bound, &options()).await?;
     let pair = |row: Vec<String>| <[String; 2]>::try_from(row).ok().map(Into::into);
     Ok(rows.into_iter().filter_map(pair).collect())
 }
 
-pub(super) fn terms() -> Terms {
-    Terms {
+pub(super) fn options() -> QueryOptions {
+    QueryOptions {
         deadline: Some(Instant::now() + LIMIT),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_pool::Pool;
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{Executor, Login, Sharing};
+use tidegate_sql::{Executor, Login, RoleUse};
 
 use super::RoleConnector;
 
@@ -25,7 +25,7 @@ impl Beginnings {
     /// of the login's.
     pub(super) async fn look(&self, login: &Login) {
         // What a stranger sets for the shared role does not count.
-        let (Some(service), Sharing::One(_)) = (&self.service, login.sharing) else {
+        let (Some(service), RoleUse::User(_)) = (&self.service, login.role_use) else {
             return;
         };
         let database = &login.database;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tidegate_pool::{Key, Pool};
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{Executor, Principal, Result, Terms};
+use tidegate_sql::{Executor, Principal, QueryOptions, Result};
 use tidegate_values::Parameter;
 
 use super::RoleConnector;
@@ -88,11 +88,11 @@ impl LoginStates {
         let held = pool.keys();
         let mut snapshot = String::new();
         let mut states = HashMap::new();
-        let terms = Terms {
+        let options = QueryOptions {
             deadline: Some(Instant::now() + LIMIT),
-            ..Terms::default()
+            ..QueryOptions::default()
         };
-        for row in texts(service, &Principal::Control, &bind(&held), &terms).await? {
+        for row in texts(service, &Principal::Control, &bind(&held), &options).await? {
             let [database, role, state]: [String; 3] = row.try_into().unwrap_or_default();
             if database.is_empty() {
                 snapshot = state;

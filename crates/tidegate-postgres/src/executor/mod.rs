@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Pipeline, PipelineError,
-    Principal, Result, RowSink, Terms, Transaction,
+    Principal, QueryOptions, Result, RowSink, Transaction,
 };
 
 pub use connector::{Admission, Credential, Credentials, RoleConnector};
@@ -59,13 +59,13 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.query(login, statement, terms, sink)),
+            Principal::Role(login) => Box::pin(self.roles.query(login, statement, options, sink)),
             Principal::Control | Principal::Catalog(_) => {
-                self.service.query(who, statement, terms, sink)
+                self.service.query(who, statement, options, sink)
             }
         }
     }
@@ -74,11 +74,11 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.begin(login, mode, terms)),
-            Principal::Control | Principal::Catalog(_) => self.service.begin(who, mode, terms),
+            Principal::Role(login) => Box::pin(self.roles.begin(login, mode, options)),
+            Principal::Control | Principal::Catalog(_) => self.service.begin(who, mode, options),
         }
     }
 
@@ -86,12 +86,12 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         pipeline: Pipeline<'a>,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.pipeline(login, pipeline, terms)),
+            Principal::Role(login) => Box::pin(self.roles.pipeline(login, pipeline, options)),
             Principal::Control | Principal::Catalog(_) => {
-                self.service.pipeline(who, pipeline, terms)
+                self.service.pipeline(who, pipeline, options)
             }
         }
     }
@@ -100,12 +100,12 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.describe(login, statement, terms)),
+            Principal::Role(login) => Box::pin(self.roles.describe(login, statement, options)),
             Principal::Control | Principal::Catalog(_) => {
-                self.service.describe(who, statement, terms)
+                self.service.describe(who, statement, options)
             }
         }
     }

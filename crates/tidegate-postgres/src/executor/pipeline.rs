@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use tidegate_pool::Lease;
 use tidegate_sql::{
-    Author, Completion, Login, Mode, Pipeline, PipelineError, Result, RowSink, Terms,
+    Author, Completion, Login, Mode, Pipeline, PipelineError, QueryOptions, Result, RowSink,
 };
 
 use super::RoleConnector;
@@ -31,26 +31,27 @@ impl Roles {
         &self,
         login: &Login,
         mut pipeline: Pipeline<'_>,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Vec<Completion>, PipelineError> {
         for (index, step) in pipeline.steps.iter().enumerate() {
             check(login, step.statement).map_err(|error| PipelineError::at(index, error))?;
         }
         if is_one_query(&pipeline) {
-            return self.query_step(login, pipeline, terms).await;
+            return self.query_step(login, pipeline, options).await;
         }
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
-        let route = self.route(login, terms.author, &statements).await;
-        let entry = self.enter(&route.login, &statements, terms);
+        let route = self.route(login, options.author, &statements).await;
+        let entry = self.enter(&route.login, &statements, options);
         if let Some(entry) = &entry
             && let Some(answer) = self.multiplex(entry, &route, &statements).await
         {
             return self.take(&route, &answer, pipeline).await;
         }
-        let attempted = match self.attempt(route, &mut pipeline, terms).await {
+        let attempted = match self.attempt(route, &mut pipeline, options).await {
             Err(Setback::RoleRefused(error)) => {
                 self.refused(login, &error);
-                self.attempt(Route::own(login), &mut pipeline, terms).await
+                self.attempt(Route::own(login), &mut pipeline, options)
+                    .await
             }
             attempted => attempted,
         };
@@ -60,7 +61,7 @@ impl Roles {
             Err(Setback::RoleRefused(error)) => return Err(error.into()),
             Ok(completions) => return Ok(completions),
         }
-        let transaction = self.begin(login, pipeline.mode, terms).await?;
+        let transaction = self.begin(login, pipeline.mode, options).await?;
         pipeline.run_in(transaction).await
     }
 
@@ -69,13 +70,16 @@ impl Roles {
         &self,
         route: Route,
         pipeline: &mut Pipeline<'_>,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Vec<Completion>, Setback> {
-        let (lease, lent) = self.lend(route, terms).await.map_err(|error| match error {
-            RunError::RoleRefused(error) => Setback::RoleRefused(error),
-            RunError::Failed(error) => error.into(),
-        })?;
-        let outcome = send(lease, &lent, pipeline, terms).await;
+        let (lease, lent) = self
+            .lend(route, options)
+            .await
+            .map_err(|error| match error {
+                RunError::RoleRefused(error) => Setback::RoleRefused(error),
+                RunError::Failed(error) => error.into(),
+            })?;
+        let outcome = send(lease, &lent, pipeline, options).await;
         if outcome.redefines {
             lent.dictionary.forget();
             self.distrust(&lent.route.login.database);
@@ -105,11 +109,11 @@ impl Roles {
         &self,
         login: &Login,
         pipeline: Pipeline<'_>,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Vec<Completion>, PipelineError> {
         let mut completions = Vec::with_capacity(1);
         for (index, step) in pipeline.steps.into_iter().enumerate() {
-            let ran = self.query(login, step.statement, terms, step.sink).await;
+            let ran = self.query(login, step.statement, options, step.sink).await;
             let ended = ran.and_then(|completion| step.sink.end(completion).map(|()| completion));
             completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
         }
@@ -146,7 +150,7 @@ async fn send(
     mut lease: Lease<RoleConnector>,
     lent: &Lent,
     pipeline: &mut Pipeline<'_>,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Outcome {
     let mut tasks = Vec::with_capacity(pipeline.steps.len());
     let mut sinks: Vec<&mut dyn RowSink> = Vec::with_capacity(pipeline.steps.len());
@@ -160,7 +164,7 @@ async fn send(
         commit: pipeline.commit,
     };
     // Text of our own keeps what names mean, whatever types it casts to.
-    if !batch.is_fit(terms.author == Author::Service) {
+    if !batch.is_fit(options.author == Author::Service) {
         return Setback::Unfit.into();
     }
     let outcome = lease.run_pipeline(&batch, &mut sinks).await;

@@ -1,7 +1,7 @@
 //! Statements in transactions of their own.
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{Author, Completion, Login, Mode, Result, RowSink, Terms};
+use tidegate_sql::{Author, Completion, Login, Mode, QueryOptions, Result, RowSink};
 
 use super::beginning::may_resettle;
 use super::roles::{Roles, check, conclude, forget_if_malformed, redefinition, told};
@@ -17,20 +17,20 @@ impl Roles {
         &self,
         login: &Login,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         check(login, bound)?;
         if bound.sets.len() > 1 && may_commit(bound) {
-            return self.together(login, bound, terms, sink).await;
+            return self.together(login, bound, options, sink).await;
         }
-        let route = self.route(login, terms.author, &[bound]).await;
+        let route = self.route(login, options.author, &[bound]).await;
         let switches = route.switch().is_some();
-        let ran = self.query_on(route, bound, terms, sink).await;
+        let ran = self.query_on(route, bound, options, sink).await;
         let outcome = match ran {
             Err(RunError::RoleRefused(error)) if switches => {
                 self.refused(login, &error);
-                self.query_on(Route::own(login), bound, terms, sink).await
+                self.query_on(Route::own(login), bound, options, sink).await
             }
             outcome => outcome,
         };
@@ -45,10 +45,10 @@ impl Roles {
         &self,
         route: Route,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, RunError> {
-        let entry = self.enter(&route.login, &[bound], terms);
+        let entry = self.enter(&route.login, &[bound], options);
         if let Some(entry) = &entry
             && let Some(answer) = self.multiplex(entry, &route, &[bound]).await
         {
@@ -56,7 +56,7 @@ impl Roles {
             forget_if_malformed(&self.dictionary(&route.login), &outcome);
             return Ok(outcome?);
         }
-        let (mut lease, lent) = self.lend(route, terms).await?;
+        let (mut lease, lent) = self.lend(route, options).await?;
         let task = lent.task(bound);
         let redefinition = redefinition(&lent.dictionary, bound);
         let ran = lease.run(&task, sink).await;
@@ -81,14 +81,14 @@ impl Roles {
         &self,
         login: &Login,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let terms = Terms {
+        let options = QueryOptions {
             author: Author::Caller,
-            ..*terms
+            ..*options
         };
-        let mut transaction = self.begin(login, Mode::ReadWrite, &terms).await?;
+        let mut transaction = self.begin(login, Mode::ReadWrite, &options).await?;
         let completion = transaction.query(bound, sink).await?;
         transaction.commit().await?;
         Ok(completion)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tidegate_pool::{Lease, Pool};
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    Author, Completion, DatabaseName, Description, Error, Executor, Login, Mode, Result, Sharing,
-    Terms, Transaction,
+    Author, Completion, DatabaseName, Description, Error, Executor, Login, Mode, QueryOptions,
+    Result, RoleUse, Transaction,
 };
 use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
@@ -235,16 +235,16 @@ impl Roles {
         &self,
         login: &Login,
         mode: Mode,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Box<dyn Transaction>> {
-        let route = match terms.author {
-            Author::Service => self.route(login, terms.author, &[]).await,
+        let route = match options.author {
+            Author::Service => self.route(login, options.author, &[]).await,
             Author::Owner | Author::Caller => Route::own(login),
         };
-        let lent = match self.lend(route, terms).await {
+        let lent = match self.lend(route, options).await {
             Err(RunError::RoleRefused(error)) => {
                 self.refused(login, &error);
-                self.lend(Route::own(login), terms).await
+                self.lend(Route::own(login), options).await
             }
             lent => lent,
         };
@@ -258,10 +258,10 @@ impl Roles {
         &self,
         login: &Login,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Description> {
         check(login, bound)?;
-        let lent = self.lend(Route::own(login), terms).await;
+        let lent = self.lend(Route::own(login), options).await;
         let (mut lease, lent) = lent.map_err(RunError::into_error)?;
         let outcome = lease.describe_only(&lent.task(bound)).await;
         conclude(lease, outcome.map_err(RunError::into_error)).await
@@ -277,9 +277,9 @@ impl Roles {
     pub(super) async fn lend(
         &self,
         route: Route,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<(Lease<RoleConnector>, Lent), RunError> {
-        let deadline = terms.deadline.map(Instant::from_std);
+        let deadline = options.deadline.map(Instant::from_std);
         let lease = self.lease(&route.login, deadline).await;
         let lease = lease.map_err(|error| match error {
             // The authenticator is gone, locked, or has another password.
@@ -327,9 +327,9 @@ impl Roles {
 
 /// Refuses what a role with several users may not run.
 pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
-    match login.sharing {
-        Sharing::Strangers => Ok(bound.statement.check_for_shared_role()?),
-        Sharing::One(_) | Sharing::Trusted { .. } => Ok(()),
+    match login.role_use {
+        RoleUse::Anonymous => Ok(bound.statement.check_for_shared_role()?),
+        RoleUse::User(_) | RoleUse::Trusted { .. } => Ok(()),
     }
 }
 

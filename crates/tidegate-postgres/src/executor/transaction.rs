@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tidegate_pool::Lease;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Login, Mode,
-    Rejection, Result, RowSink, Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, DatabaseError, DatabaseName, Description, Error, Login,
+    Mode, QueryOptions, Result, RowSink, Transaction,
 };
 use tokio::time::Instant;
 
@@ -83,10 +83,10 @@ impl RoleTransaction {
     /// Refuses what follows an error, as PostgreSQL does (25P02).
     fn check(&self) -> Result<()> {
         if self.stage == Stage::Failed {
-            return Err(Error::Rejected(Box::new(Rejection {
+            return Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction has failed before".to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             })));
         }
         Ok(())
@@ -151,11 +151,11 @@ impl RoleTransaction {
     /// role in front of the first statement.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
         self.roles.refused(&self.login, error);
-        let terms = Terms {
+        let options = QueryOptions {
             deadline: self.lent.deadline.map(Instant::into_std),
-            ..Terms::default()
+            ..QueryOptions::default()
         };
-        let lent = self.roles.lend(Route::own(&self.login), &terms).await;
+        let lent = self.roles.lend(Route::own(&self.login), &options).await;
         (self.lease, self.lent) = lent.map_err(RunError::into_error)?;
         self.stage = Stage::Fresh;
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
-use tidegate_sql::statement::{Kind, Trust};
+use tidegate_sql::statement::{Kind, Purity};
 use tidegate_sql::{BoundStatement, RoleName, Statement, TypeHint};
 
 use super::role_plans::RolePlans;
@@ -306,7 +306,7 @@ impl StatementCache {
 /// connection: one that can be run again, and shows nothing before it is confirmed.
 fn is_guessable(task: &Task<'_>, shape: &Shape) -> bool {
     match task.bound.statement.kind() {
-        Kind::Read => task.bound.trust() == Trust::Stateless,
+        Kind::Read => task.bound.purity() == Purity::Stateless,
         Kind::Write => shape.columns.is_empty(),
         Kind::Procedural | Kind::Other => false,
     }

@@ -1,6 +1,6 @@
 //! The end of a transaction, and descriptions without an end.
 
-use tidegate_sql::{Description, Error, Rejection};
+use tidegate_sql::{DatabaseError, Description, Error};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{body, is_outage_of_statement, outage, tag};
 use tokio::time::Instant;
@@ -40,10 +40,10 @@ impl Connection {
             }
             None if committed => Ok(()),
             // A failed transaction is rolled back by COMMIT.
-            None => Err(Error::Rejected(Box::new(Rejection {
+            None => Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction had failed before and was rolled back".to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             }))),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_sql::statement::Kind;
-use tidegate_sql::{Completion, Error, Flow, Rejection, RowSink};
+use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
 use tidegate_wire::body::{self, Field};
 use tidegate_wire::rejection::ServerError;
@@ -126,7 +126,7 @@ impl Connection {
 
     /// Notes what the statement may leave in the session.
     pub(super) fn leave(&mut self, task: &Task<'_>, suspect: bool) {
-        let left = Residue::of(task.bound, task.login.sharing, suspect);
+        let left = Residue::of(task.bound, task.login.role_use, suspect);
         self.session.leave(left);
     }
 
@@ -139,7 +139,7 @@ impl Connection {
     /// The error for a definition that changed in the middle of a transaction.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &Task<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
-        Rejection::REDEFINED.clone_into(&mut error.rejection.message);
+        DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
         self.rejected(error, task.bound)
     }
 

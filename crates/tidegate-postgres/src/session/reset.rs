@@ -1,7 +1,7 @@
 //! What statements leave in a session, and how it is removed.
 
-use tidegate_sql::Sharing;
-use tidegate_sql::statement::{BoundStatement, Kind, Trust};
+use tidegate_sql::RoleUse;
+use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 
 use crate::connection::Connection;
 
@@ -54,14 +54,14 @@ impl Residue {
     /// What a statement may leave, by who uses the session next.
     ///
     /// A call runs anything, and so may a suspect, such as a write of a table with triggers.
-    pub(crate) fn of(statement: &BoundStatement, sharing: Sharing, suspect: bool) -> Self {
-        let harmless = !suspect && is_harmless(statement, sharing);
-        match sharing {
-            Sharing::Strangers if names_settings(statement) => Self::Permanent,
-            Sharing::Strangers if harmless => Self::Statements,
-            Sharing::Strangers => Self::Everything,
-            Sharing::One(_) | Sharing::Trusted { .. } if harmless => Self::None,
-            Sharing::One(_) | Sharing::Trusted { .. } => Self::Session,
+    pub(crate) fn of(statement: &BoundStatement, role_use: RoleUse, suspect: bool) -> Self {
+        let harmless = !suspect && is_harmless(statement, role_use);
+        match role_use {
+            RoleUse::Anonymous if names_settings(statement) => Self::Permanent,
+            RoleUse::Anonymous if harmless => Self::Statements,
+            RoleUse::Anonymous => Self::Everything,
+            RoleUse::User(_) | RoleUse::Trusted { .. } if harmless => Self::None,
+            RoleUse::User(_) | RoleUse::Trusted { .. } => Self::Session,
         }
     }
 
@@ -74,17 +74,17 @@ impl Residue {
 /// Whether nothing in the statement's text can leave anything that the next statement of those who
 /// use the session could find. On a connection that carries no texts of callers a plain write may
 /// leave the last value of a sequence.
-pub(crate) fn is_harmless(bound: &BoundStatement, sharing: Sharing) -> bool {
+pub(crate) fn is_harmless(bound: &BoundStatement, role_use: RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write
         && statement.is_plain()
         && bound.hints.iter().all(Option::is_none);
-    is_stateless(bound) || (sharing.is_trusted() && is_plain_write)
+    is_stateless(bound) || (role_use.is_trusted() && is_plain_write)
 }
 
 /// Whether nothing in the statement's text can leave anything.
 pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
-    statement.statement.kind() == Kind::Read && statement.trust() == Trust::Stateless
+    statement.statement.kind() == Kind::Read && statement.purity() == Purity::Stateless
 }
 
 /// Whether a statement of anonymous callers may give a name to a setting that had none. That

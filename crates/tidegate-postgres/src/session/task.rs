@@ -1,6 +1,8 @@
 //! A statement with everything that decides how it is run.
 
-use tidegate_sql::{BoundStatement, Error, Login, Mode, Rejection, RoleName, Sharing, TypeHint};
+use tidegate_sql::{
+    BoundStatement, DatabaseError, Error, Login, Mode, RoleName, RoleUse, TypeHint,
+};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{is_outage_of_statement, outage};
 use tokio::time::Instant;
@@ -43,7 +45,7 @@ impl Task<'_> {
     /// Whether the statement may stay prepared: a stranger must not find it, and a long one is
     /// hardly used again.
     pub(crate) fn is_kept(&self) -> bool {
-        self.login.sharing != Sharing::Strangers && self.is_short()
+        self.login.role_use != RoleUse::Anonymous && self.is_short()
     }
 
     /// Whether another task has the same text and hints, and so the same prepared statement.
@@ -68,7 +70,7 @@ impl Task<'_> {
     /// something in the session.
     pub(crate) fn is_suspect(&self, prepared: &Prepared) -> bool {
         let statement = &self.bound.statement;
-        is_harmless(self.bound, self.login.sharing)
+        is_harmless(self.bound, self.login.role_use)
             && self
                 .dictionary
                 .belief
@@ -151,7 +153,7 @@ impl Connection {
 
 /// Says what PostgreSQL leaves out. Messages in English tell it: the first is never translated, the
 /// last is matched where it is not.
-fn explain(rejection: &mut Rejection) {
+fn explain(rejection: &mut DatabaseError) {
     match &*rejection.sqlstate {
         // Two statements have changed a row of a catalog at once, such as that of a role.
         // PostgreSQL has no code for it.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
-use tidegate_sql::statement::Suspects;
-use tidegate_sql::{DatabaseName, Executor, Result, Statement, Terms};
+use tidegate_sql::statement::UntrustedNames;
+use tidegate_sql::{DatabaseName, Executor, QueryOptions, Result, Statement};
 use tokio::time::{Instant, timeout};
 
 use super::find::{self, find};
@@ -196,7 +196,7 @@ impl Belief {
         let source = Source {
             service,
             database,
-            terms: terms(began),
+            options: options(began),
         };
         let fingerprint = source.fingerprint().await?;
         let known = {
@@ -223,16 +223,16 @@ impl Belief {
 }
 
 /// How long a question that begins now may take.
-fn terms(began: Instant) -> Terms {
-    Terms {
+fn options(began: Instant) -> QueryOptions {
+    QueryOptions {
         deadline: Some((began + PATIENCE).into_std()),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 
 impl Verdict {
     /// Whether the text mentions one of the suspects; looked for once for each set of them.
-    fn of(&self, text: &str, suspects: &Suspects, version: u64) -> bool {
+    fn of(&self, text: &str, suspects: &UntrustedNames, version: u64) -> bool {
         let [innocent, guilty] = [version * 2, version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
             known if known == innocent => false,

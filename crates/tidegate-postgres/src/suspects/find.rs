@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tidegate_sql::Statement;
-use tidegate_sql::statement::{Suspects, Trust};
+use tidegate_sql::statement::{Purity, UntrustedNames};
 
 use super::callable::UnsafeFunctions;
 use super::load::Definition;
@@ -20,11 +20,11 @@ struct Relation<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// What a read may not mention if it is to leave nothing.
-    pub(super) reads: Suspects,
+    pub(super) reads: UntrustedNames,
     /// What a write may not mention: the same, and what only writes evaluate.
-    pub(super) writes: Suspects,
+    pub(super) writes: UntrustedNames,
     /// Relations under row level security, and the views that read them.
-    pub(super) restricted: Suspects,
+    pub(super) restricted: UntrustedNames,
     /// What the owner's methods may not call where users share a connection.
     pub(super) calls: UnsafeFunctions,
 }
@@ -48,8 +48,8 @@ pub(super) fn find(definitions: &[Definition]) -> Found {
 ///
 /// The texts of definitions come from PostgreSQL with an empty `search_path`: a function without a
 /// schema is a built-in one there, and so they are judged as a caller's text is.
-fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
-    let mut suspects = Suspects::default();
+fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> UntrustedNames {
+    let mut suspects = UntrustedNames::default();
     let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
     for definition in definitions {
         let (oid, name, text) = (&*definition.oid, &*definition.name, &*definition.text);
@@ -61,11 +61,11 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
             }
             "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
             "call" | "restricted" => {}
-            "function" => suspects.suspect_function(name, text == "true"),
-            "operator" => suspects.suspect_operator(name),
+            "function" => suspects.add_function(name, text == "true"),
+            "operator" => suspects.add_operator(name),
             "type" if !calls_unknown(text) => {}
             // A cast that PostgreSQL inserts stands in no text, nor does the type of a value.
-            _ => suspects.suspect_everything(),
+            _ => suspects.add_everything(),
         }
     }
     spread(&relations, &mut suspects);
@@ -74,7 +74,7 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
 
 /// Suspects relations whose texts call what is not known to be harmless or mention a suspect, and
 /// those that are read with one, until there is no further one.
-fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut Suspects) {
+fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames) {
     let mut found: HashSet<&str> = HashSet::new();
     loop {
         let fresh: Vec<_> = relations
@@ -93,17 +93,17 @@ fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut Suspects) {
         }
         for (oid, relation) in fresh {
             found.insert(*oid);
-            suspects.suspect_relation(relation.name);
+            suspects.add_relation(relation.name);
         }
     }
 }
 
 /// Finds the relations under row level security, and the views that mention them, directly or not.
-fn find_restricted(definitions: &[Definition]) -> Suspects {
-    let mut restricted = Suspects::default();
+fn find_restricted(definitions: &[Definition]) -> UntrustedNames {
+    let mut restricted = UntrustedNames::default();
     let of_kind = |kind: &'static str| definitions.iter().filter(move |one| one.kind == kind);
     for one in of_kind("restricted") {
-        restricted.suspect_relation(&one.name);
+        restricted.add_relation(&one.name);
     }
     let mut others: Vec<_> = of_kind("relation").collect();
     loop {
@@ -114,14 +114,14 @@ fn find_restricted(definitions: &[Definition]) -> Suspects {
             return restricted;
         }
         for one in found {
-            restricted.suspect_relation(&one.name);
+            restricted.add_relation(&one.name);
         }
         others = rest;
     }
 }
 
 fn calls_unknown(text: &str) -> bool {
-    !Statement::parse(text).is_ok_and(|statement| statement.trust() == Trust::Stateless)
+    !Statement::parse(text).is_ok_and(|statement| statement.purity() == Purity::Stateless)
 }
 
 #[cfg(test)]

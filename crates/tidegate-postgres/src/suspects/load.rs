@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, DatabaseName, Executor, Flow, Principal, Result, RowSink, Statement,
-    Terms,
+    BoundStatement, BoxFuture, DatabaseName, Executor, Flow, Principal, QueryOptions, Result,
+    RowSink, Statement,
 };
 use tidegate_values::{Column, RawRow};
 
@@ -30,7 +30,7 @@ pub(super) struct Definition {
 pub(super) struct Source<'a> {
     pub(super) service: &'a dyn Executor,
     pub(super) database: &'a DatabaseName,
-    pub(super) terms: Terms,
+    pub(super) options: QueryOptions,
 }
 
 impl Source<'_> {
@@ -58,7 +58,7 @@ impl Source<'_> {
     async fn rows(&self, statement: &Arc<Statement>) -> Result<Vec<Vec<String>>> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(statement)?;
-        texts(self.service, &who, &bound, &self.terms).await
+        texts(self.service, &who, &bound, &self.options).await
     }
 }
 
@@ -67,10 +67,10 @@ pub(crate) async fn texts(
     service: &dyn Executor,
     who: &Principal,
     bound: &BoundStatement,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Vec<Vec<String>>> {
     let mut texts = Texts::default();
-    service.query(who, bound, terms, &mut texts).await?;
+    service.query(who, bound, options, &mut texts).await?;
     Ok(texts.0)
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown};
 use tidegate_pool::Settings;
-use tidegate_sql::{Error, Login, Mode, Terms};
+use tidegate_sql::{Error, Login, Mode, QueryOptions};
 use tokio::sync::watch;
 
 use crate::stage::{Gathered, Sql, Stage, Stalled};
@@ -117,13 +117,13 @@ async fn the_deadline_of_a_transaction_counts_for_all_of_it() {
         .run(&stage, &owner)
         .await
         .unwrap();
-    let terms = Terms {
+    let options = QueryOptions {
         deadline: Some(Instant::now() + Duration::from_secs(2)),
-        ..Terms::default()
+        ..QueryOptions::default()
     };
     let mut transaction = stage
         .roles
-        .begin(&owner, Mode::ReadWrite, &terms)
+        .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
     let run = |q: &str| {
@@ -197,7 +197,7 @@ async fn a_slow_reader_makes_postgresql_wait_and_no_deadline_counts_meanwhile() 
     let owner = stage.owner();
     let running = stage
         .roles
-        .query(&owner, &query.bound, query.terms(), &mut sink);
+        .query(&owner, &query.bound, query.options(), &mut sink);
     let watching = async {
         seen.wait_for(|seen| *seen == 1000).await.unwrap();
         let wait = "SELECT wait_event FROM pg_stat_activity WHERE datname = 'slow_reader' \

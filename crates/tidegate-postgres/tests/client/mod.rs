@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_postgres::{Condition, Connection, Postgres};
 use tidegate_service::Control;
 use tidegate_sql::{
-    BoundStatement, DatabaseName, Error, Executor, Mode, Principal, Sharing, Terms,
+    BoundStatement, DatabaseName, Error, Executor, Mode, Principal, QueryOptions, RoleUse,
 };
 use tidegate_wire::ConnectFault;
 use tidegate_wire::backoff::Jitter;
@@ -156,10 +156,10 @@ async fn a_definition_that_changes_before_a_transaction_is_no_error_there() {
         .batch_execute("alter table t add column b int")
         .await
         .unwrap();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut transaction = stage
         .roles
-        .begin(&owner, Mode::Snapshot, &terms)
+        .begin(&owner, Mode::Snapshot, &options)
         .await
         .unwrap();
     let mut bound = all.bound.clone();
@@ -246,7 +246,7 @@ async fn a_description_runs_nothing() {
             .unwrap();
         let description = stage
             .roles
-            .describe(&login, &insert.bound, insert.terms())
+            .describe(&login, &insert.bound, insert.options())
             .await
             .unwrap();
         let names: Vec<_> = description
@@ -282,7 +282,7 @@ async fn a_key_is_read_in_one_round_trip_by_the_owner_and_by_strangers() {
             assert_eq!(query.value(&stage, &login).await, format!(r#""n{id}""#));
         }
     }
-    assert_eq!(stage.guest().sharing, Sharing::Strangers);
+    assert_eq!(stage.guest().role_use, RoleUse::Anonymous);
 }
 
 fn statement(text: &str) -> BoundStatement {
@@ -305,9 +305,9 @@ async fn the_principal_decides_on_whose_connection_a_statement_runs() {
         (Principal::Control, r#""postgres""#),
     ] {
         let mut sink = Gathered::default();
-        let terms = Terms::default();
+        let options = QueryOptions::default();
         let completion = executor
-            .query(&principal, &who, &terms, &mut sink)
+            .query(&principal, &who, &options, &mut sink)
             .await
             .unwrap();
         assert_eq!(

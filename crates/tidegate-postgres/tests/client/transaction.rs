@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{Error, InputError, Mode, Terms};
+use tidegate_sql::{Error, InputError, Mode, QueryOptions};
 use tidegate_values::ValueError;
 
 use super::statement;
@@ -93,10 +93,10 @@ async fn a_deferred_constraint_speaks_before_the_answer() {
     Sql::new(q).run(&stage, &owner).await.unwrap();
     let twice = Sql::new("insert into t values (1), (1)");
     assert_eq!(twice.clone().refusal(&stage, &owner).await, "23505");
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut transaction = stage
         .roles
-        .begin(&owner, Mode::ReadWrite, &terms)
+        .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
     let mut bound = twice.bound;
@@ -125,8 +125,8 @@ async fn a_transaction_commits_or_leaves_nothing() {
         .run(&stage, &owner)
         .await
         .unwrap();
-    let terms = Terms::default();
-    let begin = || stage.roles.begin(&owner, Mode::ReadWrite, &terms);
+    let options = QueryOptions::default();
+    let begin = || stage.roles.begin(&owner, Mode::ReadWrite, &options);
     let insert = statement("insert into t values (1)");
     let mut kept = begin().await.unwrap();
     kept.query(&insert, &mut Gathered::default()).await.unwrap();
@@ -165,14 +165,14 @@ async fn a_transaction_that_has_failed_takes_nothing_more() {
         .run(&stage, &owner)
         .await
         .unwrap();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     // An error that PostgreSQL never hears of.
     let wrong = Sql::new("insert into t values (:a)")
         .set([r#"{"no":"number"}"#])
         .bound;
     let mut transaction = stage
         .roles
-        .begin(&owner, Mode::ReadWrite, &terms)
+        .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
     let error = transaction
@@ -239,10 +239,10 @@ async fn a_snapshot_reads_and_never_writes() {
         .run(&stage, &owner)
         .await
         .unwrap();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut snapshot = stage
         .roles
-        .begin(&owner, Mode::Snapshot, &terms)
+        .begin(&owner, Mode::Snapshot, &options)
         .await
         .unwrap();
     let count = statement("select count(*) from t");

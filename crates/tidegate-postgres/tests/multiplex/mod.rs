@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tidegate_embedded::testing;
 use tidegate_pool::Settings;
-use tidegate_sql::{Login, Sharing};
+use tidegate_sql::{Login, RoleUse};
 
 use crate::stage::{Sql, Stage};
 
@@ -261,7 +261,7 @@ async fn who_goes_away_disturbs_nobody() {
 async fn what_one_session_does_no_other_one_shares() {
     let stage = crowded("multiplex_sessions").await;
     let session = |number| Login {
-        sharing: Sharing::One(number),
+        role_use: RoleUse::User(number),
         ..stage.owner()
     };
     // Each writes and then reads what it wrote, beside readers of the other.

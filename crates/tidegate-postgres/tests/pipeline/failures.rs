@@ -164,7 +164,7 @@ async fn a_passed_deadline_ends_the_pipeline_before_the_answer() {
         vec![write(1), write_slowly(), write(3)],
     ] {
         let mut plan = Plan::new(steps).ours();
-        plan.terms.deadline = Some(Instant::now() + Duration::from_millis(200));
+        plan.options.deadline = Some(Instant::now() + Duration::from_millis(200));
         let began = Instant::now();
         let error = plan.run(&stage, &owner).await.unwrap_err();
         assert!(matches!(error.error, Error::Deadline), "{error:?}");
@@ -304,7 +304,7 @@ async fn what_is_out_of_date_elsewhere_never_writes_twice() {
     let plan = || {
         let hit = Sql::new("insert into hits values (1)");
         let mut plan = Plan::new([Sql::new("select * from note where id = 0"), hit]);
-        plan.terms.deadline = Some(Instant::now() + Duration::from_secs(20));
+        plan.options.deadline = Some(Instant::now() + Duration::from_secs(20));
         plan
     };
     plan().run(&stage, &owner).await.unwrap();

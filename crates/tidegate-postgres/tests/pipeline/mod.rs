@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tidegate_pool::Settings;
 use tidegate_sql::{
     Author, BoundStatement, BoxFuture, Commit, Completion, Error, Flow, Login, Mode, Pipeline,
-    PipelineError, RowSink, Step, Terms,
+    PipelineError, PipelineStep, QueryOptions, RowSink,
 };
 use tidegate_values::{Column, RawRow};
 use tidegate_wire::{Config, TlsMode};
@@ -23,7 +23,7 @@ use proxy::Log;
 pub(crate) struct Plan {
     mode: Mode,
     commit: Commit,
-    pub(crate) terms: Terms,
+    pub(crate) options: QueryOptions,
     statements: Vec<BoundStatement>,
 }
 
@@ -39,7 +39,7 @@ impl Plan {
         Self {
             mode: Mode::ReadWrite,
             commit: Commit::AfterRows,
-            terms: Terms::default(),
+            options: QueryOptions::default(),
             statements: statements.collect(),
         }
     }
@@ -56,7 +56,7 @@ impl Plan {
 
     /// The text is ours, so that what it calls is trusted.
     pub(crate) fn ours(mut self) -> Self {
-        self.terms.author = Author::Service;
+        self.options.author = Author::Service;
         self
     }
 
@@ -65,7 +65,7 @@ impl Plan {
         Pipeline {
             mode: self.mode,
             steps: steps
-                .map(|(statement, sink)| Step { statement, sink })
+                .map(|(statement, sink)| PipelineStep { statement, sink })
                 .collect(),
             commit: self.commit,
         }
@@ -78,14 +78,14 @@ impl Plan {
     ) -> Result<Vec<Rows>, PipelineError> {
         let mut sinks = self.sinks();
         let pipeline = self.pipeline(&mut sinks);
-        let completions = stage.roles.pipeline(login, pipeline, &self.terms).await?;
+        let completions = stage.roles.pipeline(login, pipeline, &self.options).await?;
         Ok(gathered(sinks, &completions))
     }
 
     /// The same with the statements in turn.
     async fn run_in_turn(&self, stage: &Stage, login: &Login) -> Result<Vec<Rows>, PipelineError> {
         let mut sinks = self.sinks();
-        let transaction = stage.roles.begin(login, self.mode, &self.terms).await?;
+        let transaction = stage.roles.begin(login, self.mode, &self.options).await?;
         let completions = self.pipeline(&mut sinks).run_in(transaction).await?;
         Ok(gathered(sinks, &completions))
     }
@@ -99,7 +99,7 @@ impl Plan {
     ) -> Result<Vec<Completion>, PipelineError> {
         let mut sinks: Vec<_> = limits.iter().map(|limit| Refusing(*limit)).collect();
         let pipeline = self.pipeline(&mut sinks);
-        stage.roles.pipeline(login, pipeline, &self.terms).await
+        stage.roles.pipeline(login, pipeline, &self.options).await
     }
 
     fn sinks(&self) -> Vec<Gathered> {

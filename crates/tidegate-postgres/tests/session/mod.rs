@@ -3,7 +3,7 @@
 mod names;
 mod suspects;
 
-use tidegate_sql::{Error, InputError, Login, Mode, Sharing, Terms};
+use tidegate_sql::{Error, InputError, Login, Mode, QueryOptions, RoleUse};
 
 use crate::stage::{Gathered, Sql, Stage};
 
@@ -74,7 +74,7 @@ async fn nothing_survives_a_procedure() {
     let stage = stage("litter").await;
     for login in [stage.owner(), stage.guest()] {
         Sql::new(LITTER).run(&stage, &login).await.unwrap();
-        assert_eq!(found(&stage, &login).await, NOTHING, "{:?}", login.sharing);
+        assert_eq!(found(&stage, &login).await, NOTHING, "{:?}", login.role_use);
         let used = Sql::new("select currval('numbers')")
             .refusal(&stage, &login)
             .await;
@@ -92,7 +92,7 @@ async fn nothing_survives_a_function_or_a_trigger() {
                 found(&stage, &login).await,
                 NOTHING,
                 "{q} {:?}",
-                login.sharing
+                login.role_use
             );
         }
     }
@@ -117,7 +117,7 @@ async fn what_triggers_of_a_plain_write_leave_does_not_stay() {
             for _ in 0..3 {
                 Sql::new(q).run(&stage, &login).await.unwrap();
                 let found = found(&stage, &login).await;
-                assert_eq!(found, NOTHING, "{q} {:?}", login.sharing);
+                assert_eq!(found, NOTHING, "{q} {:?}", login.role_use);
             }
             Sql::new("insert into w values (1)")
                 .run(&stage, &login)
@@ -142,7 +142,7 @@ async fn nothing_is_prepared_in_a_session_that_strangers_share() {
 #[tokio::test]
 async fn nothing_survives_a_transaction() {
     let stage = stage("litter_tx").await;
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     for (login, commit) in [
         (stage.owner(), true),
         (stage.owner(), false),
@@ -150,7 +150,7 @@ async fn nothing_survives_a_transaction() {
     ] {
         let mut transaction = stage
             .roles
-            .begin(&login, Mode::ReadWrite, &terms)
+            .begin(&login, Mode::ReadWrite, &options)
             .await
             .unwrap();
         let mut bound = Sql::new(LITTER).bound;
@@ -168,7 +168,7 @@ async fn nothing_survives_a_transaction() {
             found(&stage, &login).await,
             NOTHING,
             "{:?} {commit}",
-            login.sharing
+            login.role_use
         );
     }
 }
@@ -177,7 +177,7 @@ async fn nothing_survives_a_transaction() {
 async fn another_token_of_the_same_user_finds_a_fresh_session() {
     let stage = stage("other_token").await;
     let mut other = stage.owner();
-    other.sharing = Sharing::One(99);
+    other.role_use = RoleUse::User(99);
     // A read that the lexer takes for harmless, through a view that is not.
     stage
         .admin

@@ -1,6 +1,6 @@
 //! What names mean to a statement is not what they meant in another's transaction.
 
-use tidegate_sql::{Login, Mode, Terms};
+use tidegate_sql::{Login, Mode, QueryOptions};
 
 use crate::stage::{Gathered, Rows, Sql, Stage};
 
@@ -34,8 +34,8 @@ fn insert(value: &str) -> Sql {
 
 /// Runs statements in one transaction.
 async fn together(stage: &Stage, login: &Login, statements: &[Sql]) -> Vec<Rows> {
-    let terms = Terms::default();
-    let begun = stage.roles.begin(login, Mode::ReadWrite, &terms);
+    let options = QueryOptions::default();
+    let begun = stage.roles.begin(login, Mode::ReadWrite, &options);
     let mut transaction = begun.await.unwrap();
     let mut answers = Vec::new();
     for statement in statements {
@@ -184,8 +184,8 @@ async fn an_unknown_type_in_a_text_is_no_changed_definition() {
     for login in &logins {
         let wrong = || Sql::new("select :v, null::nowhere").set(["1"]).hint("int4");
         assert_eq!(wrong().refusal(&stage, login).await, "42704");
-        let terms = Terms::default();
-        let begun = stage.roles.begin(login, Mode::ReadWrite, &terms);
+        let options = QueryOptions::default();
+        let begun = stage.roles.begin(login, Mode::ReadWrite, &options);
         let mut transaction = begun.await.unwrap();
         let (wrong, mut rows) = (wrong(), Gathered::default());
         let refused = transaction.query(&wrong.bound, &mut rows).await;

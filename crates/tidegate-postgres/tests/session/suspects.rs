@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::statement::{Kind, SqlWriter, Trust};
+use tidegate_sql::statement::{Kind, Purity, SqlWriter};
 use tidegate_sql::{BoundStatement, Login};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -99,7 +99,7 @@ async fn nothing_survives_code_that_a_text_does_not_show() {
         (&owner, "select a from part where a = 1"),
     ] {
         let bound = Sql::new(q).bound;
-        assert_eq!(bound.trust(), Trust::Stateless, "{q}");
+        assert_eq!(bound.purity(), Purity::Stateless, "{q}");
         Sql::new(q).run(&stage, login).await.unwrap();
         assert_eq!(found(&stage, login).await, NOTHING, "{q}");
         informed(&stage).await;
@@ -192,6 +192,6 @@ async fn nobody_foresees_the_random_numbers_of_the_next_request() {
             Sql::new(seed).run(&stage, &login).await.unwrap();
             numbers.push(Sql::new("select random()").value(&stage, &login).await);
         }
-        assert_ne!(numbers[0], numbers[1], "{:?}", login.sharing);
+        assert_ne!(numbers[0], numbers[1], "{:?}", login.role_use);
     }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tidegate_postgres::{Authentication, scram_verifier};
 use tidegate_sql::{
-    Author, BoxFuture, DatabaseName, Login, Mode, Result, RoleName, Sharing, Terms,
+    Author, BoxFuture, DatabaseName, Login, Mode, QueryOptions, Result, RoleName, RoleUse,
 };
 
 use crate::stage::{Gathered, Rows, Sql, Stage, password};
@@ -101,7 +101,7 @@ fn user(stage: &Stage, number: usize) -> Login {
     Login {
         database: DatabaseName::new(&stage.name),
         role: RoleName::new(format!("{}/u{number}", stage.name)),
-        sharing: Sharing::One(number as u128),
+        role_use: RoleUse::User(number as u128),
     }
 }
 
@@ -197,11 +197,11 @@ async fn in_transaction(
     mode: Mode,
     texts: &[&str],
 ) -> Result<Vec<Rows>> {
-    let terms = Terms {
+    let options = QueryOptions {
         author: Author::Service,
-        ..Terms::default()
+        ..QueryOptions::default()
     };
-    let mut transaction = stage.roles.begin(login, mode, &terms).await?;
+    let mut transaction = stage.roles.begin(login, mode, &options).await?;
     let mut all = Vec::new();
     for text in texts {
         let mut bound = Sql::new(text).bound;

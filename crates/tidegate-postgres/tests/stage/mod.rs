@@ -12,7 +12,7 @@ use tidegate_postgres::{
     Credential, Credentials, RoleConnector, Roles, role_password, scram_verifier,
 };
 use tidegate_service::Control;
-use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator};
 use tokio_postgres::{Client, NoTls};
@@ -97,23 +97,23 @@ impl Stage {
 
     /// The owner, in a session of its own.
     pub(crate) fn owner(&self) -> Login {
-        self.login("", Sharing::One(1))
+        self.login("", RoleUse::User(1))
     }
 
     pub(crate) fn alice(&self) -> Login {
-        self.login("/alice", Sharing::One(2))
+        self.login("/alice", RoleUse::User(2))
     }
 
     /// The role that strangers share.
     pub(crate) fn guest(&self) -> Login {
-        self.login("/guest", Sharing::Strangers)
+        self.login("/guest", RoleUse::Anonymous)
     }
 
-    fn login(&self, user: &str, sharing: Sharing) -> Login {
+    fn login(&self, user: &str, role_use: RoleUse) -> Login {
         Login {
             database: DatabaseName::new(&self.name),
             role: RoleName::new(format!("{}{user}", self.name)),
-            sharing,
+            role_use,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{Author, BoundStatement, Login, Result, Statement, Terms, TypeHint};
+use tidegate_sql::{Author, BoundStatement, Login, QueryOptions, Result, Statement, TypeHint};
 use tidegate_values::Parameter;
 
 use super::{Gathered, Rows, Stage};
@@ -12,7 +12,7 @@ use super::{Gathered, Rows, Stage};
 #[derive(Clone)]
 pub(crate) struct Sql {
     pub(crate) bound: BoundStatement,
-    terms: Terms,
+    options: QueryOptions,
 }
 
 impl Sql {
@@ -30,7 +30,7 @@ impl Sql {
         };
         Self {
             bound,
-            terms: Terms::default(),
+            options: QueryOptions::default(),
         }
     }
 
@@ -53,18 +53,18 @@ impl Sql {
     }
 
     pub(crate) fn within(mut self, time: Duration) -> Self {
-        self.terms.deadline = Some(Instant::now() + time);
+        self.options.deadline = Some(Instant::now() + time);
         self
     }
 
     /// Says who wrote the text.
     pub(crate) fn by(mut self, author: Author) -> Self {
-        self.terms.author = author;
+        self.options.author = author;
         self
     }
 
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+    pub(crate) fn options(&self) -> &QueryOptions {
+        &self.options
     }
 
     /// Runs it and gathers its rows.
@@ -75,7 +75,7 @@ impl Sql {
         let mut gathered = Gathered::default();
         let completion = stage
             .roles
-            .query(login, &self.bound, &self.terms, &mut gathered)
+            .query(login, &self.bound, &self.options, &mut gathered)
             .await?;
         Ok(gathered.rows(completion))
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
-use tidegate_rpc::{Context, Dispatcher, Outcome, Payload, Prepared, Reply};
-use tidegate_sql::Terms;
+use tidegate_rpc::{Context, DispatchOutcome, Dispatcher, Payload, PreparedCall, Reply};
+use tidegate_sql::QueryOptions;
 use tidegate_values::OutputFormat;
 use tidegate_values::datetime::Zone;
 
@@ -76,7 +76,7 @@ struct Asked {
     body: RequestBody,
     preferences: Preferences,
     timezone: Option<Zone>,
-    terms: Terms,
+    options: QueryOptions,
 }
 
 impl Asked {
@@ -99,7 +99,7 @@ impl Asked {
             body,
             timezone,
             // The time begins when the request is there.
-            terms: sql::terms(app, &preferences),
+            options: sql::options(app, &preferences),
             preferences,
         })
     }
@@ -142,7 +142,7 @@ impl Answering<'_> {
     fn context(&self) -> Context<'_> {
         Context {
             principal: &self.caller.principal,
-            terms: self.asked.terms,
+            options: self.asked.options,
             timezone: self.asked.timezone.as_ref(),
         }
     }
@@ -151,7 +151,7 @@ impl Answering<'_> {
     async fn envelopes(&self, payload: &Payload<'_>, dry: bool) -> Result<Response<Body>, Failure> {
         let (app, context) = (self.app, self.context());
         let mut out = Pieces::of(app, self.caller);
-        let Outcome { answered, errors } = if dry {
+        let DispatchOutcome { answered, errors } = if dry {
             self.dispatcher().dry_run(&context, payload, &mut out).await
         } else {
             self.dispatcher()
@@ -193,22 +193,22 @@ impl Answering<'_> {
             .dispatcher()
             .prepare(&context, call, Some(format))
             .await?;
-        let Prepared {
+        let PreparedCall {
             statement,
             writer,
             author,
             ..
         } = prepared;
-        let terms = Terms {
+        let options = QueryOptions {
             author,
-            ..self.asked.terms
+            ..self.asked.options
         };
         let parsed = Arc::clone(&statement.statement);
         let job = stream::Job {
             executor: Arc::clone(self.app.executor()),
             principal: self.caller.principal.clone(),
             statement,
-            permit: Permit::full(terms),
+            permit: Permit::full(options),
         };
         let log = || stream::Origin::new(&report::Context::new(self.head, self.subject));
         stream::run(job, writer, log)

@@ -8,7 +8,9 @@ use http::header::{CONTENT_TYPE, LOCATION};
 use http::request::Parts;
 use http::{HeaderValue, Method as Verb, Response, StatusCode};
 use tidegate_methods::method::to_json_array;
-use tidegate_methods::{Actor, Definition, Limits, Method, MethodName, Patch, openrpc, typescript};
+use tidegate_methods::{
+    Caller, Definition, Limits, Method, MethodName, Patch, openrpc, typescript,
+};
 use tidegate_sql::DatabaseName;
 
 use tidegate_http::app::App;
@@ -111,13 +113,13 @@ fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName
 
 /// Who writes methods: every user but the one that strangers share, who would find the methods of
 /// other strangers its own.
-fn writer(user: &User) -> Result<Actor<'_>, Failure> {
+fn writer(user: &User) -> Result<Caller<'_>, Failure> {
     if user.claims.shared {
         return Err(Failure::insufficient_privileges(
             "the default user, which anonymous callers share, cannot define or change methods",
         ));
     }
-    Ok(Actor {
+    Ok(Caller {
         user: &user.claims.user,
         owner: user.claims.owner,
     })

@@ -11,7 +11,8 @@ use std::time::Duration;
 use tidegate_embedded::Cluster;
 use tidegate_service::{Control, Notice};
 use tidegate_sql::{
-    DatabaseName, Error, Executor as _, Login, Mode, Principal, Result, RoleName, Sharing, Terms,
+    DatabaseName, Error, Executor as _, Login, Mode, Principal, QueryOptions, Result, RoleName,
+    RoleUse,
 };
 use tidegate_values::WireFormat;
 use tidegate_wire::backoff::Jitter;
@@ -55,7 +56,7 @@ impl Place {
         let mut gathered = Gathered::default();
         let done = self
             .control
-            .query(who, &sql.bound, sql.terms(), &mut gathered)
+            .query(who, &sql.bound, sql.options(), &mut gathered)
             .await?;
         Ok(gathered.rows(done))
     }
@@ -260,7 +261,7 @@ async fn statements_of_users_are_refused() {
     let who = Principal::Role(Login {
         database: place.database.clone(),
         role: RoleName::new("anybody"),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
     });
     let error = place.run(&who, Sql::new("SELECT 1")).await.unwrap_err();
     assert!(matches!(error, Error::Internal(_)), "{error:?}");
@@ -274,10 +275,10 @@ async fn a_transaction_is_committed_or_was_never_there() {
         .await
         .unwrap();
     for (id, commit) in [("1", true), ("2", false)] {
-        let terms = Terms::default();
+        let options = QueryOptions::default();
         let begun = place
             .control
-            .begin(&Principal::Control, Mode::ReadWrite, &terms)
+            .begin(&Principal::Control, Mode::ReadWrite, &options)
             .await;
         let mut transaction = begun.unwrap();
         let insert = Sql::new("INSERT INTO public.things VALUES (:id)").set([id]);
@@ -293,7 +294,11 @@ async fn a_transaction_is_committed_or_was_never_there() {
     assert_eq!(place.control(read).await.unwrap().values, [["[1]"]]);
     let begun = place
         .control
-        .begin(&Principal::Control, Mode::Snapshot, &Terms::default())
+        .begin(
+            &Principal::Control,
+            Mode::Snapshot,
+            &QueryOptions::default(),
+        )
         .await;
     let mut transaction = begun.unwrap();
     let insert = Sql::new("INSERT INTO public.things VALUES (3)").set([]);
@@ -313,7 +318,7 @@ async fn an_abandoned_statement_is_cancelled() {
         let sql = Sql::new("SELECT 'nobody waits', pg_sleep(600)").set([]);
         let mut rows = Gathered::default();
         control
-            .query(&Principal::Control, &sql.bound, sql.terms(), &mut rows)
+            .query(&Principal::Control, &sql.bound, sql.options(), &mut rows)
             .await
     });
     place.wait_for_running("nobody waits", 1).await;
@@ -334,7 +339,7 @@ async fn a_deadline_ends_a_statement_and_a_transaction() {
         .within(soon);
     let begun = place
         .control
-        .begin(&Principal::Control, Mode::ReadWrite, sql.terms())
+        .begin(&Principal::Control, Mode::ReadWrite, sql.options())
         .await;
     let mut transaction = begun.unwrap();
     let error = transaction
@@ -356,7 +361,7 @@ async fn more_work_than_connections_waits_its_turn() {
                 let sql = Sql::new("SELECT pg_sleep(0.01)::text").set([]);
                 let mut rows = Gathered::default();
                 control
-                    .query(&Principal::Control, &sql.bound, sql.terms(), &mut rows)
+                    .query(&Principal::Control, &sql.bound, sql.options(), &mut rows)
                     .await
             })
         })

@@ -5,7 +5,7 @@
 
 use bytes::{BufMut, BytesMut};
 use futures_util::future::join_all;
-use tidegate_graphql::{Answer, Code, Error, ErrorSummary, Request, Text};
+use tidegate_graphql::{Code, Error, ErrorSummary, GraphqlResponse, Request, ResponseText};
 
 use super::Work;
 
@@ -17,7 +17,7 @@ type Parsed<'a> = Result<Request<'a>, Error>;
 
 impl Work<'_> {
     /// The answers to an array of requests, as a JSON array, and their errors.
-    pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (Text, ErrorSummary) {
+    pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (ResponseText, ErrorSummary) {
         let mut answers = Answers::new(self.app.limits().response);
         let mut rest = requests;
         while !rest.is_empty() {
@@ -51,14 +51,14 @@ impl Work<'_> {
         }
     }
 
-    async fn answer(&self, request: &Parsed<'_>, room: u64) -> Answer {
+    async fn answer(&self, request: &Parsed<'_>, room: u64) -> GraphqlResponse {
         let answer = match request {
             Ok(request) => Box::pin(self.run(request, true, room)).await,
-            Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
+            Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
         };
         // Others have happened, so this one cannot take the whole answer.
         answer.unwrap_or_else(|failure| {
-            Answer::refused(&[Error::new(Code::Internal, failure.message)])
+            GraphqlResponse::refused(&[Error::new(Code::Internal, failure.message)])
         })
     }
 
@@ -75,7 +75,7 @@ impl Work<'_> {
 struct Answers {
     /// Behind the parts that are written while they are read.
     bytes: BytesMut,
-    text: Text,
+    text: ResponseText,
     errors: ErrorSummary,
     most: u64,
 }
@@ -85,7 +85,7 @@ impl Answers {
     fn new(most: u64) -> Self {
         Self {
             bytes: BytesMut::with_capacity(1024),
-            text: Text::default(),
+            text: ResponseText::default(),
             errors: ErrorSummary::default(),
             most,
         }
@@ -98,7 +98,7 @@ impl Answers {
         self.most.saturating_sub(held)
     }
 
-    fn push(&mut self, answer: Answer) {
+    fn push(&mut self, answer: GraphqlResponse) {
         let is_first = self.bytes.is_empty() && self.text.held() == 0;
         self.bytes.put_u8(if is_first { b'[' } else { b',' });
         self.errors.add(answer.errors);
@@ -111,7 +111,7 @@ impl Answers {
         }
     }
 
-    fn end(mut self) -> (Text, ErrorSummary) {
+    fn end(mut self) -> (ResponseText, ErrorSummary) {
         self.bytes.put_u8(b']');
         self.text.append(self.bytes);
         (self.text, self.errors)
