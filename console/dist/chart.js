@@ -4309,30 +4309,49 @@ function drawChart(parent, data) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
   const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
-  const named = data.names && { values: (_plot, at) => at.map((place) => Number.isInteger(place) ? data.names?.[place] ?? "" : "") };
+  const { names, present } = data;
+  const along = names ? { values: (_plot, at) => at.map((place) => Number.isInteger(place) ? names[place] ?? "" : "") } : present && { values: (_plot, at) => at.map((seconds) => clock(seconds)) };
   const few = data.x.length <= 60;
+  const last = (plot2, index) => plot2.data[index]?.at(-1);
   const plot = new uPlot({
     width: parent.clientWidth,
-    height: Math.max(180, parent.clientHeight - 40),
-    scales: { x: { time: data.time } },
-    axes: [{ ...axis, ...named }, { ...axis, size: 70 }],
+    height: heightOf(parent),
+    scales: { x: { time: data.time }, y: present ? { range: (_plot, _min, max2) => [0, Math.max(5, max2 * 1.1)] } : {} },
+    axes: [{ ...axis, ...along }, { ...axis, size: present ? 50 : 70 }],
     series: [
-      { label: data.time ? "time" : "row", ...data.names && { value: (_plot, at) => data.names?.[at] ?? "" } },
-      ...data.series.map(({ name }, index) => ({
-        label: name,
-        stroke: colour(STROKES[index % STROKES.length]),
-        width: 2,
-        points: { show: few, size: 6 }
-      }))
+      {
+        label: data.time ? "time" : "row",
+        value: (_plot, at) => at === null ? "" : names ? names[at] ?? "" : data.time ? new Date(at * 1e3).toLocaleString("en-GB") : String(at),
+        ...present && { value: (plot2, at) => clock(at ?? last(plot2, 0) ?? 0, true) }
+      },
+      ...data.series.map(({ name, stroke }, index) => {
+        const line = colour(stroke ?? STROKES[index % STROKES.length]);
+        if (!present) return { label: name, stroke: line, width: 2, points: { show: few, size: 6 }, value: (_plot, value) => String(value ?? "") };
+        return {
+          label: name,
+          stroke: line,
+          fill: line,
+          width: 0,
+          points: { show: false },
+          paths: uPlot.paths.bars({ size: [0.9, 12], align: -1 }),
+          value: (plot2, value) => String(value ?? last(plot2, index + 1) ?? "")
+        };
+      })
     ]
-  }, [data.x, ...data.series.map(({ values }) => values)], parent);
-  const observer = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: Math.max(180, parent.clientHeight - 40) }));
+  }, valuesOf(data), parent);
+  const observer = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: heightOf(parent) }));
   observer.observe(parent);
-  return () => {
-    observer.disconnect();
-    plot.destroy();
+  return {
+    update: (next) => plot.setData(valuesOf(next)),
+    remove: () => {
+      observer.disconnect();
+      plot.destroy();
+    }
   };
 }
+var heightOf = (parent) => Math.max(180, parent.clientHeight - 40);
+var clock = (at, seconds = false) => new Date(at * 1e3).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...(seconds || at % 60 !== 0) && { second: "2-digit" } });
+var valuesOf = ({ x, series }) => [x, ...series.map(({ values }) => values)];
 export {
   drawChart
 };

@@ -432,33 +432,6 @@ function G2(n3, t4) {
   return "function" == typeof t4 ? t4(n3) : t4;
 }
 
-// src/api/errors.ts
-var ApiError = class extends Error {
-  constructor(status, code, message, details = {}) {
-    super(message);
-    this.status = status;
-    this.code = code;
-    this.details = details;
-  }
-};
-function errorOfBody(status, body) {
-  const members = body ?? {};
-  const first = Array.isArray(members.errors) ? members.errors[0] : void 0;
-  const text = members.message ?? members.error_description ?? first?.message ?? members.error;
-  const code = members.errorCode ?? members.error ?? "ERROR";
-  const message = typeof text === "string" ? text : `The server answered with status ${status}.`;
-  return new ApiError(status, String(code), message, members);
-}
-var isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
-function sentence(error) {
-  if (isAbort(error)) return "Cancelled.";
-  if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
-  const { detail, hint, sqlstate } = error.details;
-  if (sqlstate === "42501") return `You do not have the right to do this: ${error.message}.`;
-  const parts = [error.message, detail, hint].filter((part) => typeof part === "string" && part !== "");
-  return parts.map((part) => /[.!?]$/.test(part) ? part : `${part}.`).join(" ");
-}
-
 // node_modules/@preact/signals-core/dist/signals-core.module.js
 var i3 = Symbol.for("preact-signals");
 function t3() {
@@ -1078,37 +1051,8 @@ function M() {
 // src/api/home.ts
 var home = new URL("..", import.meta.url).href.replace(/\/$/, "");
 
-// src/api/json.ts
-var ExactNumber = class {
-  constructor(text) {
-    this.text = text;
-  }
-  toString() {
-    return this.text;
-  }
-};
-var keepDigits = (_key, value, context) => typeof value === "number" && context?.source !== void 0 && String(value) !== context.source ? new ExactNumber(context.source) : value;
-function parseExact(text) {
-  return JSON.parse(text, keepDigits);
-}
-function showValue(value, indent = 0) {
-  if (typeof value === "string") return value;
-  return stringifyExact(value, indent);
-}
-function stringifyExact(value, indent = 0) {
-  const numbers = [];
-  const mark = "\0number:";
-  const text = JSON.stringify(
-    value,
-    (_key, part) => part instanceof ExactNumber ? `${mark}${numbers.push(part.text) - 1}` : part,
-    indent
-  );
-  if (numbers.length === 0) return text ?? "";
-  return text.replace(/"\\u0000number:(\d+)"/g, (_all, index) => numbers[Number(index)] ?? "0");
-}
-
 // src/api/pkce.ts
-var base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+var base64url = (bytes2) => btoa(String.fromCharCode(...bytes2)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 var randomText = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
 async function challengeOf(verifier) {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
@@ -1116,8 +1060,8 @@ async function challengeOf(verifier) {
 }
 function claimsOf(token) {
   const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
-  const bytes = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));
-  return JSON.parse(new TextDecoder().decode(bytes));
+  const bytes2 = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));
+  return JSON.parse(new TextDecoder().decode(bytes2));
 }
 
 // src/api/session.ts
@@ -1261,6 +1205,106 @@ async function signOut() {
   location.assign(`${home}/signout?${new URLSearchParams({ redirect_uri: redirectUri() })}`);
 }
 
+// src/theme.ts
+var NAME = "tidegate.console.theme";
+var stored = localStorage.getItem(NAME);
+var theme = y3(stored === "light" || stored === "dark" ? stored : "auto");
+x2(() => {
+  localStorage.setItem(NAME, theme.value);
+  document.documentElement.dataset.theme = theme.value;
+});
+
+// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+var f4 = Symbol.for("pv");
+var o4 = 0;
+function a4(t4, e4, n3, u4, a5, i4) {
+  e4 || (e4 = {});
+  var c4, l4, p5 = e4;
+  if ("ref" in p5 && "function" != typeof t4) for (l4 in p5 = {}, e4) "ref" == l4 ? c4 = e4[l4] : p5[l4] = e4[l4];
+  var s4 = { type: t4, props: p5, key: n3, ref: c4, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f4, __v: --o4, __i: -1, __u: 0 };
+  return (a5 || i4) && (s4.__source = a5, s4.__self = i4), n.vnode && n.vnode(s4), s4;
+}
+
+// src/query/chart_box.tsx
+var CHART = "./chart.js";
+var load = () => import(CHART);
+function ChartBox({ data }) {
+  const host = T2(null);
+  const chart = T2(null);
+  const latest = T2(data);
+  latest.current = data;
+  const names = JSON.stringify([data.names, data.series.map(({ name }) => name)]);
+  A2(() => {
+    let gone = false;
+    void load().then(({ drawChart }) => {
+      if (!gone && host.current) chart.current = drawChart(host.current, latest.current);
+    });
+    return () => {
+      gone = true;
+      chart.current?.remove();
+      chart.current = null;
+    };
+  }, [names, theme.value]);
+  A2(() => chart.current?.update(data), [data]);
+  return /* @__PURE__ */ a4("div", { class: "chart", ref: host, role: "img", "aria-label": `Chart of ${data.series.map(({ name }) => name).join(", ")} over ${data.x.length} ${data.time ? "times" : "rows"}` });
+}
+
+// src/api/errors.ts
+var ApiError = class extends Error {
+  constructor(status, code, message, details = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+  }
+};
+function errorOfBody(status, body) {
+  const members = body ?? {};
+  const first = Array.isArray(members.errors) ? members.errors[0] : void 0;
+  const text = members.message ?? members.error_description ?? first?.message ?? members.error;
+  const code = members.errorCode ?? members.error ?? "ERROR";
+  const message = typeof text === "string" ? text : `The server answered with status ${status}.`;
+  return new ApiError(status, String(code), message, members);
+}
+var isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
+function sentence(error) {
+  if (isAbort(error)) return "Cancelled.";
+  if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
+  const { detail, hint, sqlstate } = error.details;
+  if (sqlstate === "42501") return `You do not have the right to do this: ${error.message}.`;
+  const parts = [error.message, detail, hint].filter((part) => typeof part === "string" && part !== "");
+  return parts.map((part) => /[.!?]$/.test(part) ? part : `${part}.`).join(" ");
+}
+
+// src/api/json.ts
+var ExactNumber = class {
+  constructor(text) {
+    this.text = text;
+  }
+  toString() {
+    return this.text;
+  }
+};
+var keepDigits = (_key, value, context) => typeof value === "number" && context?.source !== void 0 && String(value) !== context.source ? new ExactNumber(context.source) : value;
+function parseExact(text) {
+  return JSON.parse(text, keepDigits);
+}
+function showValue(value, indent = 0) {
+  if (typeof value === "string") return value;
+  return stringifyExact(value, indent);
+}
+function stringifyExact(value, indent = 0) {
+  const numbers = [];
+  const mark = "\0number:";
+  const text = JSON.stringify(
+    value,
+    (_key, part) => part instanceof ExactNumber ? `${mark}${numbers.push(part.text) - 1}` : part,
+    indent
+  );
+  if (numbers.length === 0) return text ?? "";
+  return text.replace(/"\\u0000number:(\d+)"/g, (_all, index) => numbers[Number(index)] ?? "0");
+}
+
 // src/api/http.ts
 var online = y3(true);
 async function send(path, options) {
@@ -1311,6 +1355,264 @@ async function requestJson(path, options = {}) {
   return await readBody(await request(path, options));
 }
 
+// src/activity/records.ts
+var loadActivity = (signal) => requestJson("/api/v4/activity", { signal });
+function groupsOf(statements) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const statement2 of statements) {
+    const { route: route2, role, status, error, sqlstate, statement: text } = statement2;
+    const name = JSON.stringify([route2, role, status, error, sqlstate, text]);
+    const group = groups.get(name);
+    const { milliseconds } = statement2;
+    if (group) Object.assign(group, { count: group.count + 1, longest: Math.max(group.longest, milliseconds) });
+    else groups.set(name, { last: statement2, kind: kindOf(statement2), count: 1, longest: milliseconds });
+  }
+  return [...groups.values()];
+}
+var PRIVILEGE = "42501";
+function kindOf({ status, error, sqlstate }) {
+  if (status === 401 || status === 403 || sqlstate === PRIVILEGE) return "refused";
+  return status >= 400 || error !== null ? "failed" : "slow";
+}
+function interfaceOf(route2) {
+  if (route2.startsWith("/api/v4/sql")) return "SQL";
+  if (route2.startsWith("/api/graphql")) return "GraphQL";
+  if (route2 === "/api/v4/call/dry") return "method, dry run";
+  if (route2.startsWith("/api/v4/methods")) return "method definition";
+  return route2 === "/api/v4/call" || route2 === "/api/v4/rpc" ? "method" : route2;
+}
+function since(at, now) {
+  const seconds = Math.max(0, Math.round((Date.parse(now) - Date.parse(at)) / 1e3));
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  return seconds < 86400 ? `${Math.floor(seconds / 3600)} h ago` : new Date(at).toLocaleDateString("en-GB");
+}
+var duration = (milliseconds) => milliseconds < 1e3 ? `${milliseconds} ms` : `${(milliseconds / 1e3).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
+var bytes = (count) => count < 1024 ? `${count} bytes` : count < 1024 ** 2 ? `${Math.round(count / 1024)} KiB` : `${(count / 1024 ** 2).toFixed(1)} MiB`;
+
+// src/activity/feed.tsx
+function FeedStatus({ feed }) {
+  return /* @__PURE__ */ a4("section", { class: "card", "aria-labelledby": "feed-status", children: [
+    /* @__PURE__ */ a4("h2", { id: "feed-status", children: [
+      "Live changes ",
+      feed && /* @__PURE__ */ a4("span", { class: `pill ${feed.live ? "live" : "lost"}`, children: feed.live ? "running" : "not running" })
+    ] }),
+    !feed && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "No subscription was opened yet. The feed starts with the first one, such as that of a ",
+      /* @__PURE__ */ a4("a", { href: "#/tables", children: "table" }),
+      " that is open in this console."
+    ] }),
+    feed && /* @__PURE__ */ a4("dl", { class: "facts", children: [
+      /* @__PURE__ */ a4(Fact, { name: "Subscriptions", children: Number(feed.subscriptions).toLocaleString("en") }),
+      /* @__PURE__ */ a4(Fact, { name: "Lag behind the database", children: `${Number(feed.lag_seconds).toLocaleString("en", { maximumFractionDigits: 1 })} s, ${bytes(Number(feed.lag_bytes))}` }),
+      /* @__PURE__ */ a4(Fact, { name: "Events that wait to be sent", children: Number(feed.queued_events).toLocaleString("en") }),
+      /* @__PURE__ */ a4(Fact, { name: "Gaps that subscribers were told of", children: Number(feed.resyncs).toLocaleString("en") }),
+      /* @__PURE__ */ a4(Fact, { name: "Subscribers that read too slowly", children: Number(feed.slow_consumers).toLocaleString("en") })
+    ] })
+  ] });
+}
+var Fact = ({ name, children }) => /* @__PURE__ */ a4("div", { children: [
+  /* @__PURE__ */ a4("dt", { children: name }),
+  /* @__PURE__ */ a4("dd", { children })
+] });
+
+// src/activity/poll.ts
+var PERIOD = 2e3;
+function usePoll() {
+  const activity = useSignal(null);
+  const problem = useSignal(null);
+  const paused = useSignal(false);
+  A2(() => {
+    if (paused.value) return;
+    const abort = new AbortController();
+    let timer3;
+    const read2 = async () => {
+      if (!document.hidden) {
+        try {
+          activity.value = await loadActivity(abort.signal);
+          problem.value = null;
+        } catch (error) {
+          if (isAbort(error)) return;
+          problem.value = sentence(error);
+          if (error instanceof ApiError && (error.status === 401 || error.status === 403)) paused.value = true;
+        }
+      }
+      if (!abort.signal.aborted) timer3 = setTimeout(() => void read2(), PERIOD);
+    };
+    void read2();
+    return () => {
+      abort.abort();
+      clearTimeout(timer3);
+    };
+  }, [paused.value]);
+  return { activity: activity.value, problem: problem.value, paused };
+}
+
+// src/activity/statements.tsx
+var WANTED = [["all", "All"], ["failed", "Failed"], ["refused", "Refused"], ["slow", "Slow"]];
+function Statements({ activity: { statements, now } }) {
+  const wanted = useSignal("all");
+  const search = useSignal("");
+  const groups = groupsOf(statements);
+  const part = search.value.toLowerCase();
+  const found = groups.filter((group) => (wanted.value === "all" || group.kind === wanted.value) && textOf(group).includes(part));
+  const count = (of) => groups.reduce((all2, group) => all2 + (of === "all" || group.kind === of ? group.count : 0), 0);
+  return /* @__PURE__ */ a4("section", { class: "card", "aria-labelledby": "statements", children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h2", { id: "statements", children: "Slow and failed statements" }),
+      /* @__PURE__ */ a4("input", { type: "search", "aria-label": "Find a statement", placeholder: "Find", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
+      /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Which statements", children: WANTED.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": wanted.value === name, onClick: () => wanted.value = name, children: [
+        text,
+        " ",
+        count(name)
+      ] }, name)) })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "The last 50 that failed or took a second or longer. Values are not kept: each is a question mark." }),
+    statements.length === 0 && /* @__PURE__ */ a4("p", { class: "none", children: "No statement was slow or failed since the server was started." }),
+    statements.length > 0 && found.length === 0 && /* @__PURE__ */ a4("p", { class: "none", children: "No statement matches." }),
+    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "Statements, newest first", children: /* @__PURE__ */ a4("table", { class: "statements", children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Result" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Statement" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "User" }),
+        /* @__PURE__ */ a4("th", { scope: "col", class: "number", children: "Took" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Last" })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: found.map((group) => /* @__PURE__ */ a4(Row, { group, now }, keyOf(group))) })
+    ] }) })
+  ] });
+}
+function Row({ group: { last, kind, count, longest }, now }) {
+  const code = [last.error, last.sqlstate].filter(Boolean).join(" ");
+  return /* @__PURE__ */ a4("tr", { children: [
+    /* @__PURE__ */ a4("td", { children: [
+      /* @__PURE__ */ a4("span", { class: `pill ${kind}`, children: kind }),
+      count > 1 && /* @__PURE__ */ a4("span", { class: "times", title: "How often", children: [
+        " × ",
+        count
+      ] }),
+      code && /* @__PURE__ */ a4("small", { class: "code", children: code })
+    ] }),
+    /* @__PURE__ */ a4("th", { scope: "row", children: [
+      last.statement === null ? /* @__PURE__ */ a4("span", { class: "hint", children: "The text is too long or cannot be parsed." }) : /* @__PURE__ */ a4("code", { class: "statement", children: last.statement }),
+      /* @__PURE__ */ a4("small", { children: interfaceOf(last.route) })
+    ] }),
+    /* @__PURE__ */ a4("td", { children: last.role.slice(last.role.indexOf("/") + 1) }),
+    /* @__PURE__ */ a4("td", { class: "number", children: [
+      count > 1 && /* @__PURE__ */ a4("small", { children: "up to " }),
+      duration(longest)
+    ] }),
+    /* @__PURE__ */ a4("td", { class: "when", children: /* @__PURE__ */ a4("time", { dateTime: last.at, title: new Date(last.at).toLocaleString("en-GB"), children: since(last.at, now) }) })
+  ] });
+}
+var keyOf = ({ last: { route: route2, role, status, error, sqlstate, statement: statement2 } }) => JSON.stringify([route2, role, status, error, sqlstate, statement2]);
+var textOf = ({ last: { statement: statement2, role, error, sqlstate, route: route2 } }) => [statement2, role, error, sqlstate, interfaceOf(route2)].join(" ").toLowerCase();
+
+// src/activity/page.tsx
+var PRESENT = 10;
+function ActivityPage() {
+  if (!claims.value?.superUser) {
+    return /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: /* @__PURE__ */ a4("p", { class: "empty", children: "What happens in the database is shown to its owner." }) });
+  }
+  return /* @__PURE__ */ a4("div", { class: "area", children: /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: /* @__PURE__ */ a4("div", { class: "sheet", role: "region", tabIndex: 0, "aria-label": "Activity", children: /* @__PURE__ */ a4(Watched, {}) }) }) });
+}
+function Watched() {
+  const { activity, problem, paused } = usePoll();
+  const state = paused.value ? "paused" : problem ? "lost" : "live";
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: [
+        "Activity ",
+        /* @__PURE__ */ a4("span", { class: `pill ${state}`, children: state === "lost" ? "trying again" : state })
+      ] }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => paused.value = !paused.value, children: paused.value ? "Resume" : "Pause" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "Requests to this database in the last five minutes, through the server that answers this page." }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: [
+      problem,
+      activity && " The numbers below are the last that arrived."
+    ] }),
+    !activity && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the activity…" }),
+    activity && /* @__PURE__ */ a4(Shown, { activity })
+  ] });
+}
+function Shown({ activity }) {
+  const chart = w2(() => chartOf(activity), [activity]);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Numbers, { activity }),
+    /* @__PURE__ */ a4("div", { class: "activity-parts", children: [
+      /* @__PURE__ */ a4("section", { class: "card rates", "aria-labelledby": "rates", children: [
+        /* @__PURE__ */ a4("h2", { id: "rates", children: "Requests a second" }),
+        /* @__PURE__ */ a4(ChartBox, { data: chart })
+      ] }),
+      /* @__PURE__ */ a4(FeedStatus, { feed: activity.feed })
+    ] }),
+    /* @__PURE__ */ a4(Statements, { activity })
+  ] });
+}
+var sum = (counts) => counts.reduce((all2, one2) => all2 + one2, 0);
+var rate = (counts) => (sum(counts.slice(-PRESENT)) / PRESENT).toLocaleString("en", { maximumFractionDigits: 1 });
+var shown = (count) => count.toLocaleString("en");
+function Numbers({ activity: { requests, errors, statements } }) {
+  const [all2, failed] = [sum(requests), sum(errors)];
+  const share = failed === 0 ? "" : ` · ${(failed / all2).toLocaleString("en", { style: "percent", maximumFractionDigits: 1 })} of all`;
+  const slowest = Math.max(0, ...statements.map(({ milliseconds }) => milliseconds));
+  return /* @__PURE__ */ a4("dl", { class: "tiles", children: [
+    /* @__PURE__ */ a4("div", { children: [
+      /* @__PURE__ */ a4("dt", { children: "Requests a second" }),
+      /* @__PURE__ */ a4("dd", { children: rate(requests) }),
+      /* @__PURE__ */ a4("dd", { class: "hint", children: [
+        "in the last ",
+        PRESENT,
+        " seconds"
+      ] })
+    ] }),
+    /* @__PURE__ */ a4("div", { class: sum(errors.slice(-PRESENT)) > 0 ? "bad" : "", children: [
+      /* @__PURE__ */ a4("dt", { children: "Errors a second" }),
+      /* @__PURE__ */ a4("dd", { children: rate(errors) }),
+      /* @__PURE__ */ a4("dd", { class: "hint", children: [
+        "in the last ",
+        PRESENT,
+        " seconds"
+      ] })
+    ] }),
+    /* @__PURE__ */ a4("div", { children: [
+      /* @__PURE__ */ a4("dt", { children: "Requests" }),
+      /* @__PURE__ */ a4("dd", { children: shown(all2) }),
+      /* @__PURE__ */ a4("dd", { class: "hint", children: [
+        "at most ",
+        shown(Math.max(...requests)),
+        " in a second"
+      ] })
+    ] }),
+    /* @__PURE__ */ a4("div", { class: failed > 0 ? "bad" : "", children: [
+      /* @__PURE__ */ a4("dt", { children: "Errors" }),
+      /* @__PURE__ */ a4("dd", { children: shown(failed) }),
+      /* @__PURE__ */ a4("dd", { class: "hint", children: [
+        "in five minutes",
+        share
+      ] })
+    ] }),
+    /* @__PURE__ */ a4("div", { children: [
+      /* @__PURE__ */ a4("dt", { children: "Slowest statement" }),
+      /* @__PURE__ */ a4("dd", { children: slowest >= 1e3 ? duration(slowest) : "under 1 s" }),
+      /* @__PURE__ */ a4("dd", { class: "hint", children: "of those listed below" })
+    ] })
+  ] });
+}
+function chartOf({ now, requests, errors }) {
+  const last = Math.floor(Date.parse(now) / 1e3);
+  return {
+    x: requests.map((_count, index) => last - requests.length + 1 + index),
+    time: true,
+    present: true,
+    series: [
+      { name: "requests", values: requests },
+      { name: "errors", values: errors, stroke: "--bad" }
+    ]
+  };
+}
+
 // src/api/sql.ts
 function statement(q2, params = {}) {
   const names = Object.keys(params);
@@ -1347,17 +1649,6 @@ var KINDS = {
   m: "materialized view",
   f: "foreign table"
 };
-
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
-var f4 = Symbol.for("pv");
-var o4 = 0;
-function a4(t4, e4, n3, u4, a5, i4) {
-  e4 || (e4 = {});
-  var c4, l4, p5 = e4;
-  if ("ref" in p5 && "function" != typeof t4) for (l4 in p5 = {}, e4) "ref" == l4 ? c4 = e4[l4] : p5[l4] = e4[l4];
-  var s4 = { type: t4, props: p5, key: n3, ref: c4, __k: null, __: null, __b: 0, __e: null, __c: null, constructor: f4, __v: --o4, __i: -1, __u: 0 };
-  return (a5 || i4) && (s4.__source = a5, s4.__self = i4), n.vnode && n.vnode(s4), s4;
-}
 
 // src/parts/mark.tsx
 var Mark = () => /* @__PURE__ */ a4("svg", { class: "mark", viewBox: "0 0 32 32", width: "24", height: "24", "aria-hidden": "true", focusable: "false", children: [
@@ -1465,7 +1756,7 @@ var route = y3(read());
 function read() {
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [area, first, second] = path.split("/").map(decoded);
-  if (area === "query") return { area };
+  if (area === "query" || area === "activity") return { area };
   if (area === "people") return { area, part: first ?? "users" };
   return { area: "tables", schema: first, table: second, filters: filtersOf(search) };
 }
@@ -1485,7 +1776,7 @@ function filtersOf(search) {
   }
 }
 function hrefOf(to) {
-  if (to.area === "query") return "#/query";
+  if (to.area === "query" || to.area === "activity") return `#/${to.area}`;
   if (to.area === "people") return `#/people/${encodeURIComponent(to.part)}`;
   if (!to.schema || !to.table) return "#/tables";
   const path = `#/tables/${encodeURIComponent(to.schema)}/${encodeURIComponent(to.table)}`;
@@ -1499,21 +1790,32 @@ addEventListener("hashchange", () => route.value = read());
 // src/parts/notice.tsx
 var notices = y3([]);
 var counter = 0;
-function say(kind, text, seconds) {
+function say(kind, text, seconds, action) {
   const id = counter += 1;
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-2);
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text, action }].slice(-2);
   if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1e3);
 }
 var dismiss = (id) => {
   notices.value = notices.value.filter((notice) => notice.id !== id);
 };
 var sayDone = (text) => say("good", text, 5);
-function sayError(error) {
-  if (!isAbort(error)) say("bad", sentence(error), 0);
+function sayError(error, action) {
+  if (!isAbort(error)) say("bad", sentence(error), 0, action);
 }
 function Notices() {
-  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.map(({ id, kind, text }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
+  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.map(({ id, kind, text, action }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
     /* @__PURE__ */ a4("span", { children: text }),
+    action && /* @__PURE__ */ a4(
+      "button",
+      {
+        type: "button",
+        onClick: () => {
+          dismiss(id);
+          action.run();
+        },
+        children: action.label
+      }
+    ),
     /* @__PURE__ */ a4("button", { type: "button", class: "quiet", "aria-label": "Dismiss", onClick: () => dismiss(id), children: "✕" })
   ] }, id)) });
 }
@@ -1522,7 +1824,7 @@ function Notices() {
 var USERS = "/api/v4/users";
 var CLIENTS = "/api/v4/clients";
 var one = (path, name) => `${path}/${encodeURIComponent(name)}`;
-var groupsOf = (user) => user.user_group === null ? [] : Array.isArray(user.user_group) ? user.user_group : [user.user_group];
+var groupsOf2 = (user) => user.user_group === null ? [] : Array.isArray(user.user_group) ? user.user_group : [user.user_group];
 var loadUsers = () => requestJson(USERS);
 var createUser = (body) => request(USERS, { body });
 var changeUser = (name, body) => request(one(USERS, name), { method: "PATCH", body });
@@ -1535,9 +1837,9 @@ var dropClient = (id) => request(one(CLIENTS, id), { method: "DELETE" });
 var SESSIONS = "/api/v4/sessions";
 var loadSessions = () => requestJson(SESSIONS);
 var endSession = (id) => request(one(SESSIONS, id), { method: "DELETE" });
-async function loadAudit(since, pages = 5) {
+async function loadAudit(since2, pages = 5) {
   const all2 = [];
-  let from = since.toISOString();
+  let from = since2.toISOString();
   for (let page = 0; page < pages; page += 1) {
     const { events, next } = await requestJson(`/api/v4/audit?${new URLSearchParams({ since: from, limit: "1000" })}`);
     all2.push(...events);
@@ -1572,8 +1874,8 @@ function ViewAs() {
   }, [own?.sub]);
   if (!own?.superUser || !offered.value) return null;
   return /* @__PURE__ */ a4("label", { class: "view-as", children: [
-    "View as",
-    /* @__PURE__ */ a4("select", { value: actor.value?.name ?? "", onChange: (event) => void become(event.currentTarget.value), children: [
+    /* @__PURE__ */ a4("span", { children: "View as" }),
+    /* @__PURE__ */ a4("select", { "aria-label": "View as", value: actor.value?.name ?? "", onChange: (event) => void become(event.currentTarget.value), children: [
       /* @__PURE__ */ a4("option", { value: "", children: [
         userName(own),
         " (owner)"
@@ -1592,21 +1894,15 @@ function ActingBar() {
   ] });
 }
 
-// src/theme.ts
-var NAME = "tidegate.console.theme";
-var stored = localStorage.getItem(NAME);
-var theme = y3(stored === "light" || stored === "dark" ? stored : "auto");
-x2(() => {
-  localStorage.setItem(NAME, theme.value);
-  document.documentElement.dataset.theme = theme.value;
-});
-
 // src/header.tsx
+var OF_OWNERS = ["people", "activity"];
 var AREAS = [
   ["Tables", { area: "tables" }],
   ["Query", { area: "query" }],
-  ["People", { area: "people", part: "users" }]
+  ["People", { area: "people", part: "users" }],
+  ["Activity", { area: "activity" }]
 ];
+var whoIs = (own) => userName(own) === own.database ? own.database : `${userName(own)} in ${own.database}`;
 function leave() {
   forget();
   void signOut();
@@ -1618,17 +1914,15 @@ function Header() {
       /* @__PURE__ */ a4(Mark, {}),
       /* @__PURE__ */ a4("span", { children: "Tidegate" })
     ] }),
-    /* @__PURE__ */ a4("nav", { "aria-label": "Areas", class: "areas", children: AREAS.filter(([, { area }]) => area !== "people" || claims.value?.superUser).map(([text, to]) => /* @__PURE__ */ a4("a", { href: hrefOf(to), "aria-current": route.value.area === to.area ? "page" : void 0, children: text }, text)) }),
+    /* @__PURE__ */ a4("nav", { "aria-label": "Areas", class: "areas", children: AREAS.filter(([, { area }]) => !OF_OWNERS.includes(area) || claims.value?.superUser).map(([text, to]) => /* @__PURE__ */ a4("a", { href: hrefOf(to), "aria-current": route.value.area === to.area ? "page" : void 0, children: text }, text)) }),
     /* @__PURE__ */ a4("span", { class: "spread" }),
     /* @__PURE__ */ a4(ViewAs, {}),
-    /* @__PURE__ */ a4("span", { class: "who", title: "Database and user", children: [
-      claims.value?.database,
-      own && ` · ${userName(own)}`
-    ] }),
+    /* @__PURE__ */ a4("span", { class: "who", title: "User and database", children: own && whoIs(own) }),
+    /* @__PURE__ */ a4("a", { class: "docs", href: `${home}/docs/`, target: "_blank", rel: "noopener", children: "Docs" }),
     /* @__PURE__ */ a4("label", { class: "theme", children: [
       /* @__PURE__ */ a4("span", { class: "sr", children: "Colours" }),
       /* @__PURE__ */ a4("select", { value: theme.value, onChange: (event) => theme.value = event.currentTarget.value, children: [
-        /* @__PURE__ */ a4("option", { value: "auto", children: "Auto" }),
+        /* @__PURE__ */ a4("option", { value: "auto", children: "System" }),
         /* @__PURE__ */ a4("option", { value: "light", children: "Light" }),
         /* @__PURE__ */ a4("option", { value: "dark", children: "Dark" })
       ] })
@@ -1712,7 +2006,7 @@ function Audit() {
       found.length.toLocaleString("en"),
       " events are shown."
     ] }),
-    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "Events, newest first", children: /* @__PURE__ */ a4("table", { children: [
+    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "Events, newest first", children: /* @__PURE__ */ a4("table", { children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
         /* @__PURE__ */ a4("th", { scope: "col", children: "When" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Event" }),
@@ -1772,7 +2066,7 @@ function FormDialog({ title, action, onSave, onClose, children }) {
     ] })
   ] }) });
 }
-var textOf = (fields, name) => String(fields.get(name) ?? "").trim();
+var textOf2 = (fields, name) => String(fields.get(name) ?? "").trim();
 var orNull = (text) => text === "" ? null : text;
 var listOf = (text) => text.split(/[,\n]/).map((word) => word.trim()).filter(Boolean);
 
@@ -1808,7 +2102,7 @@ function Clients() {
     /* @__PURE__ */ a4("p", { class: "hint", children: "A client is an application that signs users in by OAuth." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
     !clients && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the clients…" }),
-    clients && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "List of clients", children: /* @__PURE__ */ a4("table", { children: [
+    clients && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of clients", children: /* @__PURE__ */ a4("table", { children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
         /* @__PURE__ */ a4("th", { scope: "col", children: "Id" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
@@ -1857,7 +2151,7 @@ function ClientForm({ client, onDone, onSecret, onClose }) {
     const members = membersOf(fields);
     if (client) await changeClient(client.id, members);
     else {
-      const id = orNull(textOf(fields, "id"));
+      const id = orNull(textOf2(fields, "id"));
       const made = await createClient(id === null ? members : { id, ...members });
       if (made.secret) onSecret({ id: made.id, secret: made.secret });
     }
@@ -1889,8 +2183,8 @@ function ClientForm({ client, onDone, onSecret, onClose }) {
   ] });
 }
 var membersOf = (fields) => ({
-  name: textOf(fields, "name"),
-  redirect_uri: listOf(textOf(fields, "redirect_uri")),
+  name: textOf2(fields, "name"),
+  redirect_uri: listOf(textOf2(fields, "redirect_uri")),
   public: fields.get("public") !== null,
   confirm: fields.get("confirm") !== null,
   two_factor: fields.get("two_factor") !== null,
@@ -1986,7 +2280,7 @@ function Rights() {
     /* @__PURE__ */ a4("p", { class: "hint", children: "What PostgreSQL lets each user and group do. A right that comes through a group or through PUBLIC is shown too." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
     !rights && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the rights…" }),
-    rights && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "Rights by table", children: /* @__PURE__ */ a4("table", { class: "matrix", children: [
+    rights && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "Rights by table", children: /* @__PURE__ */ a4("table", { class: "matrix", children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
         /* @__PURE__ */ a4("th", { scope: "col", children: "Table" }),
         rights.holders.map((holder) => /* @__PURE__ */ a4("th", { scope: "col", children: [
@@ -2101,7 +2395,7 @@ function Sessions() {
       MOST.toLocaleString("en"),
       " sessions that were used last are shown."
     ] }),
-    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "List of sessions", children: /* @__PURE__ */ a4("table", { children: [
+    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of sessions", children: /* @__PURE__ */ a4("table", { children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
         /* @__PURE__ */ a4("th", { scope: "col", children: "User" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Client" }),
@@ -2158,7 +2452,7 @@ function Users() {
     /* @__PURE__ */ a4("p", { class: "hint", children: "Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes." }),
     problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
     !users2 && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the users…" }),
-    users2 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
+    users2 && /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
       /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
         /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Email" }),
@@ -2173,7 +2467,7 @@ function Users() {
           user.name === claims.value?.database && /* @__PURE__ */ a4("small", { children: " owner" })
         ] }),
         /* @__PURE__ */ a4("td", { children: user.email ?? "" }),
-        /* @__PURE__ */ a4("td", { children: groupsOf(user).join(", ") }),
+        /* @__PURE__ */ a4("td", { children: groupsOf2(user).join(", ") }),
         /* @__PURE__ */ a4("td", { children: user.properties && /* @__PURE__ */ a4("code", { children: JSON.stringify(user.properties) }) }),
         /* @__PURE__ */ a4("td", { class: "actions", children: [
           /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${user.name}`, onClick: () => editing.value = user, children: "Edit" }),
@@ -2216,7 +2510,7 @@ function UserForm({ user, onDone, onClose }) {
     ] }),
     /* @__PURE__ */ a4("label", { children: [
       "Groups, separated by commas",
-      /* @__PURE__ */ a4("input", { name: "groups", autocomplete: "off", spellcheck: false, defaultValue: user ? groupsOf(user).join(", ") : "" })
+      /* @__PURE__ */ a4("input", { name: "groups", autocomplete: "off", spellcheck: false, defaultValue: user ? groupsOf2(user).join(", ") : "" })
     ] }),
     /* @__PURE__ */ a4("label", { children: [
       "Properties, a JSON object that stands in the user's tokens",
@@ -2229,10 +2523,10 @@ function UserForm({ user, onDone, onClose }) {
   ] });
 }
 function membersOf2(fields, user) {
-  const groups = listOf(textOf(fields, "groups"));
-  const properties = textOf(fields, "properties");
+  const groups = listOf(textOf2(fields, "groups"));
+  const properties = textOf2(fields, "properties");
   const all2 = {
-    email: orNull(textOf(fields, "email")),
+    email: orNull(textOf2(fields, "email")),
     user_group: groups.length === 0 ? null : groups.length === 1 ? groups[0] : groups,
     properties: properties === "" ? null : JSON.parse(properties),
     default_user: fields.get("default_user") !== null
@@ -2240,7 +2534,7 @@ function membersOf2(fields, user) {
   const password = String(fields.get("password") ?? "");
   const changed = Object.entries(all2).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(user ? user[name] : name === "default_user" ? false : null));
   const members = Object.fromEntries(changed);
-  if (!user) members.name = textOf(fields, "name");
+  if (!user) members.name = textOf2(fields, "name");
   if (password !== "") members.password = password;
   return members;
 }
@@ -2425,6 +2719,7 @@ async function explain(asked, measure, abort) {
 var explainPrefix = (measure) => (measure ? "explain (format json, analyze, buffers) " : "explain (format json) ").length;
 
 // src/query/state.ts
+var DEFINITION = /^\s*(create|drop|alter|comment|grant|revoke|do|call|import)\b/i;
 var mode = y3("sql");
 var texts = { sql: y3(""), graphql: y3(""), methods: y3("") };
 var variables = y3("");
@@ -2507,7 +2802,9 @@ function run() {
     const progress = (rows) => {
       if (running.value?.abort === abort) running.value = { ...running.value, rows };
     };
-    return { kind: "rows", result: await runSql({ q: text, params: readParameters() }, abort, progress) };
+    const result = await runSql({ q: text, params: readParameters() }, abort, progress);
+    if (DEFINITION.test(text)) void loadTables().catch(() => void 0);
+    return { kind: "rows", result };
   });
 }
 async function graphqlOutcome(text, abort) {
@@ -2622,7 +2919,7 @@ async function introspect(schema) {
 
 // src/query/editor_box.tsx
 var EDITOR = "./editor.js";
-var load = () => import(EDITOR);
+var load2 = () => import(EDITOR);
 function EditorBox(props) {
   const host = T2(null);
   const editor = T2(null);
@@ -2630,7 +2927,7 @@ function EditorBox(props) {
   latest.current = props;
   A2(() => {
     let gone = false;
-    void load().then(({ createEditor }) => {
+    void load2().then(({ createEditor }) => {
       if (gone || !host.current) return;
       editor.current = createEditor({
         parent: host.current,
@@ -2663,25 +2960,6 @@ async function fillNames(editor, { language, graphqlSchema: graphqlSchema2 }) {
     if (language === "graphql" && graphqlSchema2) editor.setSchema(await introspect(graphqlSchema2));
   } catch {
   }
-}
-
-// src/query/chart_box.tsx
-var CHART = "./chart.js";
-var load2 = () => import(CHART);
-function ChartBox({ data }) {
-  const host = T2(null);
-  A2(() => {
-    let remove = null;
-    let gone = false;
-    void load2().then(({ drawChart }) => {
-      if (!gone && host.current) remove = drawChart(host.current, data);
-    });
-    return () => {
-      gone = true;
-      remove?.();
-    };
-  }, [data, theme.value]);
-  return /* @__PURE__ */ a4("div", { class: "chart", ref: host, role: "img", "aria-label": `Chart of ${data.series.map(({ name }) => name).join(", ")} over ${data.x.length} rows` });
 }
 
 // src/query/map.tsx
@@ -2735,7 +3013,7 @@ var SHOWN = /Cond|Filter|Key|Strategy|Join Type|Rows Removed|Hit Blocks|Read Blo
 var number = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
 function Node({ plan, whole }) {
   const below = plan.Plans ?? [];
-  const own = Math.max(0, weight(plan) - below.reduce((sum, child) => sum + weight(child), 0));
+  const own = Math.max(0, weight(plan) - below.reduce((sum2, child) => sum2 + weight(child), 0));
   const share = whole > 0 ? own / whole : 0;
   const details = Object.entries(plan).filter(([name, value]) => SHOWN.test(name) && value !== 0);
   const actual = plan["Actual Rows"];
@@ -2810,7 +3088,7 @@ var ColumnPlaces = class {
   }
 };
 function fill(widths, grows, space) {
-  const left = space - widths.reduce((sum, width) => sum + width, 0);
+  const left = space - widths.reduce((sum2, width) => sum2 + width, 0);
   const growing = grows.filter(Boolean).length;
   if (left <= 0 || growing === 0) return widths;
   const share = Math.min(MOST_GROWTH, Math.floor(left / growing));
@@ -2949,7 +3227,7 @@ function Grid(props) {
   const drawn = [];
   for (let column3 = first; column3 < last; column3 += 1) drawn.push(column3);
   const cellId = (row, column3) => `${id}-${row}-${column3}`;
-  const shown = active && active.row >= from && active.row < to && active.column >= first && active.column < last;
+  const shown2 = active && active.row >= from && active.row < to && active.column >= first && active.column < last;
   const width = places.total + NUMBERS_WIDTH;
   return /* @__PURE__ */ a4(
     "div",
@@ -2961,7 +3239,7 @@ function Grid(props) {
       tabIndex: 0,
       "aria-rowcount": rows + 1,
       "aria-colcount": columns.length,
-      "aria-activedescendant": shown ? cellId(active.row, active.column) : void 0,
+      "aria-activedescendant": shown2 ? cellId(active.row, active.column) : void 0,
       onScroll,
       onKeyDown,
       children: /* @__PURE__ */ a4("div", { class: "grid-space", role: "presentation", style: { height: `${scroll.height + ROW_HEIGHT}px`, width: `${width}px` }, children: /* @__PURE__ */ a4("div", { class: "grid-window", role: "presentation", style: { height: `${Math.min(size.height, scroll.height + ROW_HEIGHT)}px` }, children: [
@@ -3055,6 +3333,7 @@ function step(event, at, page, size) {
 
 // src/query/result_grid.tsx
 var CUT = 200;
+var NUMERIC = /^-?\d{1,18}\.\d+$/;
 function ResultGrid({ result }) {
   const active = useSignal(null);
   const opened2 = useSignal(null);
@@ -3087,7 +3366,7 @@ function ResultGrid({ result }) {
 }
 function column(name, rows, index) {
   const sample = rows.slice(0, 50).map((row) => row[index]);
-  const numeric = sample.some((value) => value != null) && sample.every((value) => value == null || typeof value === "number" || value instanceof ExactNumber);
+  const numeric = sample.some((value) => value != null) && sample.every((value) => value == null || typeof value === "number" || value instanceof ExactNumber || typeof value === "string" && NUMERIC.test(value));
   const longest = sample.reduce((most, value) => Math.max(most, value == null ? 4 : Math.min(44, showValue(value).length)), name.length);
   return { name, title: name, width: Math.max(70, longest * 8 + 24), numeric };
 }
@@ -3105,7 +3384,7 @@ var column2 = (result, index) => result.rows.map((row) => row[index]);
 var all = (values2, test) => values2.some((value) => value != null) && values2.every((value) => value == null || test(value));
 var isNumeric = (value) => numberOf(value) !== null;
 var isDate = (value) => typeof value === "string" && DATE.test(value);
-function chartOf(result) {
+function chartOf2(result) {
   if (result.rows.length < 2) return null;
   const columns = result.columns.map((name, index) => ({ name, values: column2(result, index) }));
   const numeric = columns.filter(({ values: values2 }) => all(values2, isNumeric));
@@ -3197,8 +3476,8 @@ function RunningBar() {
   ] });
 }
 function Rows({ result, json }) {
-  const shown = useSignal("rows");
-  const chart = w2(() => chartOf(result), [result]);
+  const shown2 = useSignal("rows");
+  const chart = w2(() => chartOf2(result), [result]);
   const shapes = w2(() => shapesOf(result), [result]);
   const parts = [["rows", "Rows"]];
   if (chart) parts.push(["chart", "Chart"]);
@@ -3207,12 +3486,12 @@ function Rows({ result, json }) {
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("div", { class: "outcome-head", children: [
       /* @__PURE__ */ a4("span", { role: "status", children: summary(result) }),
-      parts.length > 1 && /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "How to show the result", children: parts.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": shown.value === name, onClick: () => shown.value = name, children: text }, name)) })
+      parts.length > 1 && /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "How to show the result", children: parts.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": shown2.value === name, onClick: () => shown2.value = name, children: text }, name)) })
     ] }),
-    shown.value === "rows" && result.rows.length > 0 && /* @__PURE__ */ a4(ResultGrid, { result }),
-    shown.value === "chart" && chart && /* @__PURE__ */ a4(ChartBox, { data: chart }),
-    shown.value === "map" && shapes && /* @__PURE__ */ a4(Map2, { shapes }),
-    shown.value === "json" && /* @__PURE__ */ a4(Json, { value: json })
+    shown2.value === "rows" && result.rows.length > 0 && /* @__PURE__ */ a4(ResultGrid, { result }),
+    shown2.value === "chart" && chart && /* @__PURE__ */ a4(ChartBox, { data: chart }),
+    shown2.value === "map" && shapes && /* @__PURE__ */ a4(Map2, { shapes }),
+    shown2.value === "json" && /* @__PURE__ */ a4(Json, { value: json })
   ] });
 }
 function summary({ rows, cut, affected, milliseconds }) {
@@ -3649,6 +3928,15 @@ function Event({ entry }) {
       /* @__PURE__ */ a4("span", { class: "event-key", children: entry.text }),
       /* @__PURE__ */ a4("time", { children: time(entry.at) })
     ] }),
+    entry.differences.map(({ name, was }) => /* @__PURE__ */ a4("p", { class: "difference", children: [
+      /* @__PURE__ */ a4("span", { children: name }),
+      " ",
+      /* @__PURE__ */ a4("del", { children: short(was) }),
+      " ",
+      /* @__PURE__ */ a4("span", { class: "sr", children: "became" }),
+      " ",
+      /* @__PURE__ */ a4("ins", { children: short(change.row[name]) })
+    ] }, name)),
     entry.latency !== null && /* @__PURE__ */ a4("p", { class: "latency", children: [
       Math.round(entry.latency),
       " ms after you saved"
@@ -3663,7 +3951,7 @@ function Event({ entry }) {
   ] });
 }
 function short(value, length = 40) {
-  const text = value === null ? "NULL" : showValue(value);
+  const text = value == null ? "NULL" : showValue(value);
   return text.length > length ? `${text.slice(0, length)}…` : text;
 }
 
@@ -3830,7 +4118,7 @@ function* batches(rows) {
   let batch = [];
   let length = 0;
   for (const row of rows) {
-    const size = row.reduce((sum, field) => sum + (field?.length ?? 0) + 12, 0);
+    const size = row.reduce((sum2, field) => sum2 + (field?.length ?? 0) + 12, 0);
     if (batch.length > 0 && (batch.length >= BATCH_ROWS || length + size > BATCH_LENGTH)) {
       yield batch;
       batch = [];
@@ -3952,6 +4240,83 @@ function Item({ table: table2 }) {
   ] }) });
 }
 var compact = (count) => new Intl.NumberFormat("en", { notation: "compact" }).format(count);
+
+// src/tables/overview.tsx
+var FIRST_TABLE = `create table messages (
+  id bigint generated always as identity primary key,
+  body text not null,
+  sent_at timestamptz not null default now()
+)`;
+function Overview() {
+  const all2 = tables.value;
+  if (!all2) return /* @__PURE__ */ a4("div", { class: "empty", children: [
+    /* @__PURE__ */ a4("h1", { children: "Tables" }),
+    /* @__PURE__ */ a4("p", { children: "Reading the catalog…" })
+  ] });
+  if (all2.length === 0) return /* @__PURE__ */ a4(NoTables, {});
+  const commented = all2.some(({ comment }) => comment !== null);
+  return /* @__PURE__ */ a4("div", { class: "sheet overview", role: "region", tabIndex: 0, "aria-label": "Overview", children: [
+    /* @__PURE__ */ a4("h1", { children: claims.value?.database }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      all2.length === 1 ? "One table" : `${all2.length} tables`,
+      " that you may use. Rows are edited in place, and every committed change appears beside them."
+    ] }),
+    /* @__PURE__ */ a4("div", { class: "scroll-x panel", tabIndex: 0, role: "region", "aria-label": "All tables", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Kind" }),
+        /* @__PURE__ */ a4("th", { scope: "col", class: "number", children: "Rows" }),
+        commented && /* @__PURE__ */ a4("th", { scope: "col", children: "Comment" })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: all2.map((table2) => /* @__PURE__ */ a4(Row2, { table: table2, commented }, `${table2.schema}.${table2.name}`)) })
+    ] }) }),
+    /* @__PURE__ */ a4(Addresses, { schemas: [...new Set(all2.map(({ schema }) => schema))] })
+  ] });
+}
+function Row2({ table: { schema, name, kind, estimate, comment }, commented }) {
+  return /* @__PURE__ */ a4("tr", { children: [
+    /* @__PURE__ */ a4("th", { scope: "row", dir: "auto", children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema, table: name }), children: schema === "public" ? name : `${schema}.${name}` }) }),
+    /* @__PURE__ */ a4("td", { children: KINDS[kind] }),
+    /* @__PURE__ */ a4("td", { class: "number", children: estimate > 0 ? compact(estimate) : "–" }),
+    commented && /* @__PURE__ */ a4("td", { children: comment })
+  ] });
+}
+var GUIDES = [["React", "react"], ["Python", "python"], ["curl", "curl"], ["Row level security", "row-level-security"]];
+function Addresses({ schemas }) {
+  return /* @__PURE__ */ a4("section", { class: "card addresses", "aria-labelledby": "addresses", children: [
+    /* @__PURE__ */ a4("h2", { id: "addresses", children: "Use it from an application" }),
+    /* @__PURE__ */ a4("dl", { children: [
+      schemas.map((schema) => /* @__PURE__ */ a4(Address, { name: schemas.length > 1 ? `GraphQL of ${schema}` : "GraphQL", path: `/api/graphql/schema/${encodeURIComponent(schema)}` }, schema)),
+      /* @__PURE__ */ a4(Address, { name: "SQL", path: "/api/v4/sql" }),
+      /* @__PURE__ */ a4(Address, { name: "Live changes", path: "/api/v4/events" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "Guides: ",
+      GUIDES.map(([title, name], index) => /* @__PURE__ */ a4($, { children: [
+        index > 0 && ", ",
+        /* @__PURE__ */ a4("a", { href: `${home}/docs/how-to/${name}`, target: "_blank", rel: "noopener", children: title })
+      ] }))
+    ] })
+  ] });
+}
+var Address = ({ name, path }) => /* @__PURE__ */ a4($, { children: [
+  /* @__PURE__ */ a4("dt", { children: name }),
+  /* @__PURE__ */ a4("dd", { children: /* @__PURE__ */ a4("code", { children: [
+    home,
+    path
+  ] }) })
+] });
+function NoTables() {
+  const write2 = () => {
+    replace("sql", FIRST_TABLE);
+    goTo({ area: "query" });
+  };
+  return /* @__PURE__ */ a4("div", { class: "empty", children: [
+    /* @__PURE__ */ a4("h1", { children: "No table yet" }),
+    /* @__PURE__ */ a4("p", { children: "This database has no table that you may use. Create one with SQL, or ask the owner for rights." }),
+    /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: write2, children: "Write CREATE TABLE" }) })
+  ] });
+}
 
 // src/catalog/shown.ts
 var SHOWN2 = 240;
@@ -4120,6 +4485,14 @@ var Rows2 = class {
   row(index) {
     return this.pages.get(Math.floor(index / this.pageSize))?.[index % this.pageSize];
   }
+  /** The place of the row with this key, if it was read. */
+  indexOf(key) {
+    for (const [page, rows] of this.pages) {
+      const index = rows.findIndex((row) => row && keyText(row.key) === key);
+      if (index >= 0) return page * this.pageSize + index;
+    }
+    return void 0;
+  }
   /** Reads what a range of rows needs and gives up what is being read elsewhere. */
   need(from, to) {
     const first = Math.max(0, Math.floor(from / this.pageSize));
@@ -4275,8 +4648,8 @@ var Rows2 = class {
 
 // src/tables/value.tsx
 var EDITABLE = 2e6;
-function ValueDialog({ table: table2, row, column: column3, shown, editable, onSave, onClose }) {
-  const whole = useSignal(shown !== null && isCut(column3, shown) ? void 0 : shown);
+function ValueDialog({ table: table2, row, column: column3, shown: shown2, editable, onSave, onClose }) {
+  const whole = useSignal(shown2 !== null && isCut(column3, shown2) ? void 0 : shown2);
   const text = useSignal(whole.value ?? "");
   const saving = useSignal(false);
   A2(() => {
@@ -4321,7 +4694,7 @@ function ValueDialog({ table: table2, row, column: column3, shown, editable, onS
         onInput: (event) => text.value = event.currentTarget.value
       }
     ),
-    value === void 0 && table2.key.length === 0 && /* @__PURE__ */ a4("pre", { tabIndex: 0, children: shown }),
+    value === void 0 && table2.key.length === 0 && /* @__PURE__ */ a4("pre", { tabIndex: 0, children: shown2 }),
     tooLong && /* @__PURE__ */ a4("p", { class: "hint", children: "The value is too long to be edited here. Download it." }),
     /* @__PURE__ */ a4("footer", { children: [
       typeof value === "string" && /* @__PURE__ */ a4("button", { type: "button", onClick: download, children: "Download" }),
@@ -4349,10 +4722,10 @@ function RowGrid({ view, onDelete }) {
     const text = row.cells[index] ?? null;
     if (text === null) return { text: "NULL", className: "null" };
     const link = links.get(column3.name);
-    const shown = isCut(column3, text) ? `${text.slice(0, 200)}…` : text;
+    const shown2 = isCut(column3, text) ? `${text.slice(0, 200)}…` : text;
     return {
-      text: link ? /* @__PURE__ */ a4(LinkedValue, { text: shown, link, row: row.cells, view }) : shown,
-      tip: text.length > 20 ? shown : void 0
+      text: link ? /* @__PURE__ */ a4(LinkedValue, { text: shown2, link, row: row.cells, view }) : shown2,
+      tip: text.length > 20 ? shown2 : void 0
     };
   };
   const open = (place, typed) => {
@@ -4365,17 +4738,23 @@ function RowGrid({ view, onDelete }) {
     if (long || !mayEdit(view, column3)) opened2.value = place;
     else editing.value = { place, typed };
   };
-  const save = async (key, column3, value, was) => {
-    view.noteSent(key);
+  const save = async (key, column3, value, was, again) => {
+    view.noteSent(key, was === void 0 ? void 0 : { name: column3.name, was });
     try {
       await writeValue(table2, key, column3, { value, was });
       view.refreshSoon();
       return true;
     } catch (error) {
       if (error instanceof Conflict) conflict.value = { key, column: column3, value, conflict: error };
-      else sayError(error);
+      else sayError(error, again);
       return false;
     }
+  };
+  const editAgain = (key, column3, typed) => {
+    const at = view.rows.value.indexOf(keyText(key));
+    if (at === void 0) return sayError(new Error(`The row is no longer there. You typed: ${typed}`));
+    view.active.value = { row: at, column: column3 };
+    editing.value = { place: { row: at, column: column3 }, typed };
   };
   const onSave = (value, then) => {
     const place = editing.value?.place;
@@ -4388,7 +4767,8 @@ function RowGrid({ view, onDelete }) {
     const next = column3.typname !== "text" && value === "" && was === null ? null : value;
     if (next !== was) {
       row.cells[place.column] = next;
-      void save(row.key, column3, next, was).then((written) => {
+      const again = next === null ? void 0 : { label: "Edit again", run: () => editAgain(row.key, place.column, next) };
+      void save(row.key, column3, next, was, again).then((written) => {
         if (!written) {
           row.cells[place.column] = was;
           rows.version.value += 1;
@@ -4687,7 +5067,7 @@ async function loadTable(entry, signal) {
     entry,
     sqlName,
     columns: columns.filter((column3) => column3.readable),
-    key: keyOf(columns, constraints),
+    key: keyOf2(columns, constraints),
     foreignKeys: constraints.filter(({ type }) => type === "f").map((row) => ({
       name: row.name,
       columns: row.columns,
@@ -4701,7 +5081,7 @@ async function loadTable(entry, signal) {
     canDelete: rights[0]?.can_delete ?? false
   };
 }
-function keyOf(columns, constraints) {
+function keyOf2(columns, constraints) {
   const byName = (names) => names.map((name) => columns.find((column3) => column3.name === name));
   const usable = (found) => found.every((column3) => column3 !== void 0 && column3.readable && column3.not_null);
   const candidates = [...constraints].sort((a5, b3) => Number(b3.type === "p") - Number(a5.type === "p"));
@@ -4715,6 +5095,8 @@ function keyOf(columns, constraints) {
 // src/tables/view.ts
 var FEED_LENGTH = 200;
 var FLASH = 1600;
+var COMPARED = 50;
+var COMPARABLE = /* @__PURE__ */ new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
 var TableView = class _TableView {
   constructor(table2, filters) {
     this.table = table2;
@@ -4731,7 +5113,7 @@ var TableView = class _TableView {
   feedNote = y3("Waiting for the feed…");
   /** Keys of rows that have just changed, by when. */
   flashing = y3(/* @__PURE__ */ new Map());
-  /** When our own changes were sent, by key. */
+  /** When our own changes were sent and what they replaced, by key. */
   sent = /* @__PURE__ */ new Map();
   counter = 0;
   unwatch = () => void 0;
@@ -4753,12 +5135,12 @@ var TableView = class _TableView {
     this.rows.value = new Rows2(this.table, filters, order);
   }
   /** Remembers when a change was sent, to tell how long its event took. */
-  noteSent(key) {
-    this.sent.set(keyText(key), performance.now());
+  noteSent(key, difference) {
+    this.sent.set(keyText(key), { at: performance.now(), difference });
   }
   /** An insert whose key the database makes. */
   noteInsert() {
-    this.sent.set("insert", performance.now());
+    this.sent.set("insert", { at: performance.now() });
   }
   listen() {
     const { kind } = this.table.entry;
@@ -4783,7 +5165,9 @@ var TableView = class _TableView {
     for (const change of changes) {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
-      this.add(change, key.join(", "), this.latency(text, change.op));
+      const named = this.table.key.map(({ name }, index) => `${name} ${key[index]}`).join(", ");
+      const differences = changes.length > COMPARED ? [] : this.differences(change, text);
+      this.add(change, named, this.latency(text, change.op), differences);
       flashing.set(text, change.op.toLowerCase());
       setTimeout(() => this.endFlash(text), FLASH);
     }
@@ -4794,15 +5178,30 @@ var TableView = class _TableView {
     const name = this.sent.has(key) ? key : op === "INSERT" ? "insert" : key;
     const sent = this.sent.get(name);
     this.sent.delete(name);
-    return sent === void 0 ? null : performance.now() - sent;
+    return sent === void 0 ? null : performance.now() - sent.at;
+  }
+  /** What an update has changed, as far as the former row is known. */
+  differences(change, key) {
+    if (change.op !== "UPDATE") return [];
+    const own = this.sent.get(key)?.difference;
+    const index = this.rows.value.indexOf(key);
+    const row = index === void 0 ? void 0 : this.rows.value.row(index);
+    return this.table.columns.flatMap((of, column3) => {
+      if (own?.name === of.name) return [own];
+      const was = row?.cells[column3];
+      const now = change.row[of.name];
+      const comparable = COMPARABLE.has(of.typname) || of.labels !== null;
+      if (was === void 0 || now === void 0 || !comparable || was !== null && isCut(of, was)) return [];
+      return was === (now === null ? null : showValue(now)) ? [] : [{ name: of.name, was }];
+    });
   }
   endFlash(key) {
     const rest = new Map(this.flashing.value);
     rest.delete(key);
     this.flashing.value = rest;
   }
-  add(change, text, latency) {
-    const entry = { id: this.counter += 1, at: /* @__PURE__ */ new Date(), change, text, latency };
+  add(change, text, latency, differences = []) {
+    const entry = { id: this.counter += 1, at: /* @__PURE__ */ new Date(), change, text, latency, differences };
     this.feed.value = [entry, ...this.feed.value].slice(0, FEED_LENGTH);
   }
   /** Reads what is in view again, at most every 300 ms. */
@@ -4843,7 +5242,7 @@ function TablesPage() {
   return /* @__PURE__ */ a4("div", { class: `area tables-area ${at.table ? "with-table" : ""}`, children: [
     /* @__PURE__ */ a4(TableList, {}),
     /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: [
-      !at.table && /* @__PURE__ */ a4(Welcome, {}),
+      !at.table && /* @__PURE__ */ a4(Overview, {}),
       missing && /* @__PURE__ */ a4("p", { class: "empty", children: [
         "There is no table ",
         at.schema,
@@ -4859,12 +5258,6 @@ function TablesPage() {
       ] }),
       view.value && /* @__PURE__ */ a4(OpenTable, { view: view.value }, view.value.table.sqlName + filters)
     ] })
-  ] });
-}
-function Welcome() {
-  return /* @__PURE__ */ a4("div", { class: "empty", children: [
-    /* @__PURE__ */ a4("h1", { children: "Tables" }),
-    /* @__PURE__ */ a4("p", { children: "Choose a table. Its rows can be edited in place, and every change, whoever made it, appears beside them the moment it is committed." })
   ] });
 }
 var PARTS2 = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
@@ -4915,11 +5308,11 @@ function RowsPart({ view }) {
   return /* @__PURE__ */ a4("div", { class: "table-rows", children: [
     /* @__PURE__ */ a4("div", { class: "main-column", children: [
       /* @__PURE__ */ a4("div", { class: "toolbar", role: "toolbar", "aria-label": "Rows", children: [
+        table2.canInsert && /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => inserting.value = true, children: "New row" }),
         /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": filtering.value, onClick: () => filtering.value = !filtering.value, children: [
           "Filter",
           view.filters.value.length > 0 && ` (${view.filters.value.length})`
         ] }),
-        table2.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => inserting.value = true, children: "New row" }),
         table2.canDelete && table2.key.length > 0 && /* @__PURE__ */ a4("button", { type: "button", disabled: !activeRow, onClick: askDelete, children: "Delete row" }),
         table2.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => importing.value = true, children: "Import CSV" }),
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => void exportCsv(view), children: "Export CSV" }),
@@ -5008,6 +5401,7 @@ function Console() {
 function Area() {
   if (route.value.area === "query") return /* @__PURE__ */ a4(QueryPage, {});
   if (route.value.area === "people") return /* @__PURE__ */ a4(PeoplePage, {});
+  if (route.value.area === "activity") return /* @__PURE__ */ a4(ActivityPage, {});
   return /* @__PURE__ */ a4(TablesPage, {}, claims.value?.sub);
 }
 function SessionEnded() {

@@ -1,4 +1,5 @@
 import { useEffect } from "preact/hooks";
+import { ActivityPage } from "./activity/page.tsx";
 import { sentence } from "./api/errors.ts";
 import { online } from "./api/http.ts";
 import { claims, session, sessionEnded, signInAgain } from "./api/session.ts";
@@ -49,6 +50,7 @@ function Console() {
 function Area() {
   if (route.value.area === "query") return <QueryPage />;
   if (route.value.area === "people") return <PeoplePage />;
+  if (route.value.area === "activity") return <ActivityPage />;
   return <TablesPage key={claims.value?.sub} />;
 }
 

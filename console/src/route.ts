@@ -5,6 +5,7 @@ import { type Filter, isFilter } from "./tables/condition.ts";
 export type Route =
   | { area: "tables"; schema?: string; table?: string; filters?: Filter[] }
   | { area: "query" }
+  | { area: "activity" }
   | { area: "people"; part: string };
 
 export const route = signal<Route>(read());
@@ -12,7 +13,7 @@ export const route = signal<Route>(read());
 function read(): Route {
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [area, first, second] = path.split("/").map(decoded);
-  if (area === "query") return { area };
+  if (area === "query" || area === "activity") return { area };
   if (area === "people") return { area, part: first ?? "users" };
   return { area: "tables", schema: first, table: second, filters: filtersOf(search) };
 }
@@ -38,7 +39,7 @@ function filtersOf(search: string): Filter[] {
 
 /** The address of a route. */
 export function hrefOf(to: Route): string {
-  if (to.area === "query") return "#/query";
+  if (to.area === "query" || to.area === "activity") return `#/${to.area}`;
   if (to.area === "people") return `#/people/${encodeURIComponent(to.part)}`;
   if (!to.schema || !to.table) return "#/tables";
   const path = `#/tables/${encodeURIComponent(to.schema)}/${encodeURIComponent(to.table)}`;

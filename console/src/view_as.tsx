@@ -37,8 +37,8 @@ export function ViewAs() {
   }, [own?.sub]);
   if (!own?.superUser || !offered.value) return null;
   return (
-    <label class="view-as">View as
-      <select value={actor.value?.name ?? ""} onChange={(event) => void become(event.currentTarget.value)}>
+    <label class="view-as"><span>View as</span>
+      <select aria-label="View as" value={actor.value?.name ?? ""} onChange={(event) => void become(event.currentTarget.value)}>
         <option value="">{userName(own)} (owner)</option>
         {users.value.filter((name) => name !== userName(own)).map((name) => <option key={name} value={name}>{name}</option>)}
       </select>

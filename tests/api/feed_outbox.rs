@@ -4,7 +4,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tidegate_embedded::Shutdown;
 
-use crate::feed_workload::{Dice, TABLES, WRITERS, Writer, definition};
+use crate::feed_workload::{Dice, TABLES, WRITERS, WorkloadWriter, definition};
 use crate::node::{Node, nobody_reads, operator};
 use crate::operator::Operator;
 use crate::service::PATIENCE;
@@ -193,7 +193,7 @@ async fn work(operator: &Operator) {
     let mut dice = Dice(11);
     let mut writers = Vec::new();
     for number in 0..WRITERS {
-        writers.push(Writer::new(operator.root("shop").await, number).await);
+        writers.push(WorkloadWriter::new(operator.root("shop").await, number).await);
     }
     for round in 0..2 {
         for _ in 0..2_000 {

@@ -7,7 +7,7 @@ use tidegate_oauth::{
     Issuer, MasterKey, Parameters, PasswordCost, PasswordHasher, Ports, Settings, SystemRandom,
     TokenRequest,
 };
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::PgOauthStore;
 use tidegate_wire::Config;
@@ -29,7 +29,7 @@ pub(crate) async fn access_token(ago: Duration, lifetime: Duration) -> String {
     let key = std::fs::read_to_string(format!("{}/master.key", demo().data_dir)).unwrap();
     let mut config = Config::from_url(&demo().database_url).unwrap();
     config.control_database = DatabaseName::new("tidegate");
-    let control = Control::new(Arc::new(config), Jitter::none()).unwrap();
+    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
     let control: Arc<dyn Executor> = Arc::new(control);
     let random = Arc::new(SystemRandom::new());
     let hasher = PasswordHasher::start(1, PasswordCost::default(), &*random).unwrap();

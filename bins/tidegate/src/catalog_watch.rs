@@ -12,7 +12,7 @@ use tidegate_catalog::load::{self, Roles, RolesChange};
 use tidegate_catalog::{CatalogCache, DdlVisibility, WatchOutcome};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
-use tidegate_service::{Control, ListenEnd};
+use tidegate_service::{ListenEnd, ServiceConnections};
 use tidegate_sql::{BoxFuture, DatabaseName, QueryOptions};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -81,7 +81,7 @@ struct Place {
 /// Watches the databases in use.
 pub(crate) struct CatalogWatch {
     catalogs: Arc<CatalogCache>,
-    control: Arc<Control>,
+    control: Arc<ServiceConnections>,
     users: UserPool,
     /// Whose tables may have to be captured anew.
     feed: Option<Feed>,
@@ -100,7 +100,7 @@ pub(crate) struct CatalogWatch {
 impl CatalogWatch {
     pub(crate) fn new(
         catalogs: Arc<CatalogCache>,
-        control: Arc<Control>,
+        control: Arc<ServiceConnections>,
         users: UserPool,
         feed: Option<Feed>,
     ) -> Self {
@@ -318,7 +318,7 @@ async fn look(
 
 /// Passes on what a database tells, and that it tells nothing any more.
 async fn listen(
-    control: Arc<Control>,
+    control: Arc<ServiceConnections>,
     database: DatabaseName,
     tell: mpsc::UnboundedSender<(DatabaseName, Event)>,
 ) {

@@ -7,7 +7,7 @@ use tidegate_catalog::CatalogCache;
 use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
 use tidegate_server::App;
-use tidegate_service::{Control, Notice};
+use tidegate_service::{Notification, ServiceConnections};
 use tidegate_sql::DatabaseName;
 use tidegate_store::Change;
 use tokio::sync::broadcast::error::RecvError;
@@ -25,7 +25,7 @@ const MAINTENANCE: Duration = Duration::from_hours(1);
 /// Keeps the caches of a node current while [`run`](Self::run) is polled.
 pub(crate) struct Maintenance {
     pub(crate) issuer: Arc<Issuer>,
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Arc<ServiceConnections>,
     pub(crate) app: App,
     pub(crate) methods: Arc<Registry>,
     pub(crate) pool: UserPool,
@@ -35,7 +35,7 @@ pub(crate) struct Maintenance {
 impl Maintenance {
     /// Runs until the service connections close.
     pub(crate) async fn run(self) {
-        let mut notices = self.control.notices();
+        let mut notifications = self.control.notifications();
         let [mut denylist, mut keys, mut methods, mut maintenance] =
             [DENYLIST, KEYS, METHODS, MAINTENANCE].map(|period| {
                 let mut interval = interval(period);
@@ -44,9 +44,9 @@ impl Maintenance {
             });
         loop {
             tokio::select! {
-                notice = notices.recv() => match notice {
-                    Ok(Notice::Said(text)) => self.apply(Change::parse(&text)).await,
-                    Ok(Notice::Listening) => {
+                notice = notifications.recv() => match notice {
+                    Ok(Notification::Received(text)) => self.apply(Change::parse(&text)).await,
+                    Ok(Notification::Listening) => {
                         self.pool.resume();
                         self.refresh().await;
                     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tidegate_admin::RoleCredentials;
 use tidegate_catalog::{DdlCounter, DdlVisibility};
 use tidegate_pool::{Counters, Pool, WAIT_BOUNDS};
-use tidegate_postgres::{Authenticators, Postgres, RoleConnector, Roles};
+use tidegate_postgres::{Authenticators, Postgres, RoleConnector, UserExecutor};
 use tidegate_server::{MetricsSource, Probe};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
 use crate::failure::Result;
@@ -20,7 +20,7 @@ use crate::settings::Settings;
 #[derive(Clone)]
 pub(crate) struct UserPool {
     postgres: Postgres,
-    control: Arc<Control>,
+    control: Arc<ServiceConnections>,
     authenticators: Arc<Authenticators>,
 }
 
@@ -44,8 +44,8 @@ impl UserPool {
         let pool = Pool::new(connector, limits, ports::jitter());
         let control = service.control.clone();
         let authenticators = Arc::new(Authenticators::new(control.clone()));
-        let roles = Roles::new(pool).with_authentication(authenticators.clone());
-        let postgres = Postgres::new(roles, control.clone());
+        let users = UserExecutor::new(pool).with_authentication(authenticators.clone());
+        let postgres = Postgres::new(users, control.clone());
         Ok(Self {
             postgres,
             control,
@@ -60,39 +60,39 @@ impl UserPool {
 
     /// PostgreSQL answers: connections are opened at once, not at the pool's next probe.
     pub(crate) fn resume(&self) {
-        self.postgres.roles().pool().resume();
+        self.postgres.user_executor().pool().resume();
     }
 
     /// The databases in which statements have run, and how many.
     pub(crate) fn databases(&self) -> Vec<(DatabaseName, u64)> {
-        self.postgres.roles().databases()
+        self.postgres.user_executor().databases()
     }
 
     /// Whether connections of users are open.
     pub(crate) fn is_used(&self) -> bool {
-        self.postgres.roles().pool().stats().held > 0
+        self.postgres.user_executor().pool().stats().held > 0
     }
 
-    /// See [`Roles::check_logins`].
+    /// See [`UserExecutor::check_logins`].
     pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<String> {
-        self.postgres.roles().check_logins().await
+        self.postgres.user_executor().check_logins().await
     }
 
     /// Takes note that a definition of a database may have changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
-        self.postgres.roles().redefined(database);
+        self.postgres.user_executor().redefined(database);
     }
 
     /// See [`Authenticators::distrust`].
     pub(crate) fn distrust(&self, database: &DatabaseName) {
-        self.authenticators.distrust(database);
+        self.authenticators.invalidate(database);
     }
 
     /// Waits until no connection is in use, and what was cancelled has ended, the statements among
     /// it whose connections are good for nothing any more.
     pub(crate) async fn settled(&self) {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
-        while self.postgres.roles().pool().stats().busy() > 0 {
+        while self.postgres.user_executor().pool().stats().busy() > 0 {
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -100,26 +100,26 @@ impl UserPool {
     /// Forgets a database that was dropped.
     pub(crate) fn forget(&self, database: &str) {
         let database = DatabaseName::new(database);
-        self.postgres.roles().forget(&database);
+        self.postgres.user_executor().forget(&database);
         self.control.close(&database);
     }
 }
 
 impl DdlCounter for UserPool {
     fn count(&self, database: &DatabaseName, telling: DdlVisibility) -> u64 {
-        let roles = self.postgres.roles();
+        let users = self.postgres.user_executor();
         let untold = match telling {
             DdlVisibility::Always => 0,
-            DdlVisibility::Never => roles.calls(database),
-            DdlVisibility::Unknown => roles.statements(database),
+            DdlVisibility::Never => users.calls(database),
+            DdlVisibility::Unknown => users.statements(database),
         };
-        roles.definitions(database).wrapping_add(untold)
+        users.definitions(database).wrapping_add(untold)
     }
 }
 
 impl MetricsSource for UserPool {
     fn write(&self, text: &mut String) -> fmt::Result {
-        let stats = self.postgres.roles().pool().stats();
+        let stats = self.postgres.user_executor().pool().stats();
         let of = |count: fn(&tidegate_pool::RoleStats) -> usize| {
             stats.roles.iter().map(count).sum::<usize>()
         };
@@ -149,7 +149,7 @@ impl MetricsSource for UserPool {
         )?;
         for (state, count) in [
             ("idle", of(|role| role.idle)),
-            ("lent", of(|role| role.lent)),
+            ("lent", of(|role| role.checked_out)),
             ("opening", of(|role| role.opening)),
             ("resetting", of(|role| role.resetting)),
             ("leaving", of(|role| role.leaving)),
@@ -157,7 +157,7 @@ impl MetricsSource for UserPool {
             writeln!(text, "{name}{{state=\"{state}\"}} {count}")?;
         }
         let counters = &stats.counters;
-        let shared = self.postgres.roles().shared_reads();
+        let shared = self.postgres.user_executor().shared_reads();
         for (event, help, count) in events(counters, shared) {
             let name = format!("tidegate_pool_{event}_total");
             writeln!(
@@ -280,7 +280,7 @@ fn waits(text: &mut String, counters: &Counters) -> fmt::Result {
 }
 
 /// Whether the control database answers.
-pub(crate) struct ControlProbe(pub(crate) Arc<Control>);
+pub(crate) struct ControlProbe(pub(crate) Arc<ServiceConnections>);
 
 impl Probe for ControlProbe {
     fn name(&self) -> &'static str {

@@ -49,7 +49,7 @@ impl RoleAdmin for PgRoles {
 
     fn lock_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupLock> {
         Box::pin(async move {
-            let lock = self.0.turn_for_groups(&DatabaseName::new(database)).await;
+            let lock = self.0.lock_groups(&DatabaseName::new(database)).await;
             Ok(Box::new(lock.map_err(role_error)?) as GroupLock)
         })
     }

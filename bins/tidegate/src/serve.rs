@@ -193,7 +193,7 @@ async fn log_missing(service: &Service, settings: &Settings) -> Result {
         .examine(feed::source(settings, &replication))
         .await?
     {
-        if finding.verdict == Severity::Missing {
+        if finding.severity == Severity::Missing {
             tracing::warn!(
                 problem = finding.text,
                 sql = finding.sql,

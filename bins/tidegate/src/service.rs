@@ -6,7 +6,7 @@ use tidegate_admin::{Admin, RolePasswords, Server};
 use tidegate_methods::MethodStore;
 use tidegate_oauth::{Accounts, Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
 use tidegate_pool::Settings as PoolSettings;
-use tidegate_service::{Control, Limits};
+use tidegate_service::{Limits, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, Tenants};
 use tidegate_wire::{Config, TlsMode};
@@ -23,7 +23,7 @@ pub(crate) struct Service {
     pub(crate) passwords: RolePasswords,
     pub(crate) admin: Admin,
     pub(crate) server: Server,
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Arc<ServiceConnections>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) methods: Arc<dyn MethodStore>,
     pub(crate) tenants: Tenants,
@@ -43,7 +43,7 @@ impl Service {
         admin.prepare_control_database().await?;
         let server = admin.server().await?;
         let limits = Limits::for_pool(pool_settings(server, settings).capacity);
-        let control = Control::new(config.clone(), ports::jitter())?.with_limits(limits);
+        let control = ServiceConnections::new(config.clone(), ports::jitter())?.with_limits(limits);
         let control = Arc::new(control);
         let executor: Arc<dyn Executor> = control.clone();
         tidegate_store::migrate(&executor).await?;

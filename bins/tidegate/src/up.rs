@@ -125,7 +125,7 @@ async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
 async fn examine(admin: &Admin, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     let findings = admin.examine(feed::source(settings, &replication)).await?;
-    let of = |verdict| findings.iter().filter(move |it| it.verdict == verdict);
+    let of = |severity| findings.iter().filter(move |it| it.severity == severity);
     let missing = of(Severity::Missing).count();
     if missing == 0 {
         let advice = of(Severity::Advice).count();
@@ -150,7 +150,7 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
 
 /// Only the key with which the control database was set up can be used with it.
 async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
-    match admin.kept_fingerprint().await? {
+    match admin.recorded_fingerprint().await? {
         Some(kept) if kept != master.fingerprint() => Err(Failure::Refused(
             "the control database of this cluster was set up with another master key, and nothing \
              was changed; name that key's file with --master-key-file FILE, or another database \

@@ -2,13 +2,14 @@
 import { signal } from "@preact/signals";
 import { isAbort, sentence } from "../api/errors.ts";
 
-type Notice = { id: number; kind: "good" | "bad"; text: string };
+type Action = { label: string; run: () => void };
+type Notice = { id: number; kind: "good" | "bad"; text: string; action?: Action };
 const notices = signal<Notice[]>([]);
 let counter = 0;
 
-function say(kind: Notice["kind"], text: string, seconds: number): void {
+function say(kind: Notice["kind"], text: string, seconds: number, action?: Action): void {
   const id = (counter += 1);
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-2);
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text, action }].slice(-2);
   if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1000);
 }
 
@@ -18,17 +19,26 @@ const dismiss = (id: number): void => {
 
 export const sayDone = (text: string): void => say("good", text, 5);
 
-/** Failures stay until they are dismissed. */
-export function sayError(error: unknown): void {
-  if (!isAbort(error)) say("bad", sentence(error), 0);
+/** Failures stay until they are dismissed. `action` is what the person can do about it. */
+export function sayError(error: unknown, action?: Action): void {
+  if (!isAbort(error)) say("bad", sentence(error), 0, action);
 }
 
 export function Notices() {
   return (
     <div class="notices" role="status" aria-live="polite">
-      {notices.value.map(({ id, kind, text }) => (
+      {notices.value.map(({ id, kind, text, action }) => (
         <div key={id} class={`notice ${kind}`}>
           <span>{text}</span>
+          {action && (
+            <button
+              type="button"
+              onClick={() => {
+                dismiss(id);
+                action.run();
+              }}
+            >{action.label}</button>
+          )}
           <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(id)}>✕</button>
         </div>
       ))}

@@ -26,7 +26,7 @@ export function Audit() {
       {events && found.length === 0 && <p class="hint">Nothing happened in this time.</p>}
       {found.length > MOST_SHOWN && <p class="hint">The newest {MOST_SHOWN} of {found.length.toLocaleString("en")} events are shown.</p>}
       {found.length > 0 && (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="Events, newest first">
+        <div class="scroll-x panel" tabIndex={0} role="region" aria-label="Events, newest first">
           <table>
             <thead><tr><th scope="col">When</th><th scope="col">Event</th><th scope="col">Detail</th><th scope="col">User</th><th scope="col">Client</th><th scope="col">By</th><th scope="col">From</th></tr></thead>
             <tbody>

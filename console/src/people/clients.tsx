@@ -39,7 +39,7 @@ export function Clients() {
       {problem && <p class="problem" role="alert">{problem}</p>}
       {!clients && !problem && <p class="hint">Reading the clients…</p>}
       {clients && (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="List of clients">
+        <div class="scroll-x panel" tabIndex={0} role="region" aria-label="List of clients">
           <table>
             <thead><tr><th scope="col">Id</th><th scope="col">Name</th><th scope="col">Kind</th><th scope="col">Returns to</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
             <tbody>

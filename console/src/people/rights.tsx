@@ -37,7 +37,7 @@ export function Rights() {
       {problem && <p class="problem" role="alert">{problem}</p>}
       {!rights && !problem && <p class="hint">Reading the rights…</p>}
       {rights && (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="Rights by table">
+        <div class="scroll-x panel" tabIndex={0} role="region" aria-label="Rights by table">
           <table class="matrix">
             <thead>
               <tr>

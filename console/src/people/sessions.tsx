@@ -38,7 +38,7 @@ export function Sessions() {
       {sessions && found.length === 0 && <p class="hint">No session matches.</p>}
       {sessions?.length === MOST && <p class="hint">The {MOST.toLocaleString("en")} sessions that were used last are shown.</p>}
       {found.length > 0 && (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="List of sessions">
+        <div class="scroll-x panel" tabIndex={0} role="region" aria-label="List of sessions">
           <table>
             <thead><tr><th scope="col">User</th><th scope="col">Client</th><th scope="col">Opened by</th><th scope="col">Since</th><th scope="col">Last used</th><th scope="col">Ends</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
             <tbody>

@@ -31,7 +31,7 @@ export function Users() {
       {problem && <p class="problem" role="alert">{problem}</p>}
       {!users && !problem && <p class="hint">Reading the users…</p>}
       {users && (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="List of users">
+        <div class="scroll-x panel" tabIndex={0} role="region" aria-label="List of users">
           <table>
             <thead><tr><th scope="col">Name</th><th scope="col">Email</th><th scope="col">Groups</th><th scope="col">Properties</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
             <tbody>

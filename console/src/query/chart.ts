@@ -1,7 +1,12 @@
 // A chart of numeric series: uPlot, loaded when a page needs it.
 import uPlot from "uplot";
 
-export type Series = { name: string; values: (number | null)[] };
+export type Series = {
+  name: string;
+  values: (number | null)[];
+  /** The variable of its colour; without it the colours are taken in turn. */
+  stroke?: string;
+};
 export type ChartData = {
   x: number[];
   /** Seconds since 1970 when the horizontal axis is time. */
@@ -9,36 +14,63 @@ export type ChartData = {
   /** Names in place of numbers on the horizontal axis. */
   names?: string[];
   series: Series[];
+  /** Counts up to the present: bars on a clock, and the last values in the legend. */
+  present?: boolean;
 };
+/** A chart that was drawn. `update` shows other values of the same series. */
+export type Chart = { update: (data: ChartData) => void; remove: () => void };
 
 const STROKES = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
 
-/** Draws a chart into an element; gives a function that removes it. */
-export function drawChart(parent: HTMLElement, data: ChartData): () => void {
+/** Draws a chart into an element. */
+export function drawChart(parent: HTMLElement, data: ChartData): Chart {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
-  const named = data.names && { values: (_plot: uPlot, at: number[]) => at.map((place) => (Number.isInteger(place) ? (data.names?.[place] ?? "") : "")) };
+  const { names, present } = data;
+  const along = names
+    ? { values: (_plot: uPlot, at: number[]) => at.map((place) => (Number.isInteger(place) ? (names[place] ?? "") : "")) }
+    : present && { values: (_plot: uPlot, at: number[]) => at.map((seconds) => clock(seconds)) };
   const few = data.x.length <= 60;
+  const last = (plot: uPlot, index: number) => plot.data[index]?.at(-1);
   const plot = new uPlot({
     width: parent.clientWidth,
-    height: Math.max(180, parent.clientHeight - 40),
-    scales: { x: { time: data.time } },
-    axes: [{ ...axis, ...named }, { ...axis, size: 70 }],
+    height: heightOf(parent),
+    scales: { x: { time: data.time }, y: present ? { range: (_plot, _min, max) => [0, Math.max(5, max * 1.1)] } : {} },
+    axes: [{ ...axis, ...along }, { ...axis, size: present ? 50 : 70 }],
     series: [
-      { label: data.time ? "time" : "row", ...(data.names && { value: (_plot: uPlot, at: number) => data.names?.[at] ?? "" }) },
-      ...data.series.map(({ name }, index) => ({
-        label: name,
-        stroke: colour(STROKES[index % STROKES.length]!),
-        width: 2,
-        points: { show: few, size: 6 },
-      })),
+      {
+        label: data.time ? "time" : "row",
+        value: (_plot: uPlot, at: number | null) => (at === null ? "" : names ? (names[at] ?? "") : data.time ? new Date(at * 1000).toLocaleString("en-GB") : String(at)),
+        ...(present && { value: (plot: uPlot, at: number | null) => clock(at ?? last(plot, 0) ?? 0, true) }),
+      },
+      ...data.series.map(({ name, stroke }, index) => {
+        const line = colour(stroke ?? STROKES[index % STROKES.length]!);
+        if (!present) return { label: name, stroke: line, width: 2, points: { show: few, size: 6 }, value: (_plot: uPlot, value: number | null) => String(value ?? "") };
+        return {
+          label: name, stroke: line, fill: line, width: 0, points: { show: false },
+          paths: uPlot.paths.bars!({ size: [0.9, 12], align: -1 }),
+          value: (plot: uPlot, value: number | null) => String(value ?? last(plot, index + 1) ?? ""),
+        };
+      }),
     ],
-  }, [data.x, ...data.series.map(({ values }) => values)], parent);
-  const observer = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: Math.max(180, parent.clientHeight - 40) }));
+  }, valuesOf(data), parent);
+  const observer = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: heightOf(parent) }));
   observer.observe(parent);
-  return () => {
-    observer.disconnect();
-    plot.destroy();
+  return {
+    update: (next) => plot.setData(valuesOf(next)),
+    remove: () => {
+      observer.disconnect();
+      plot.destroy();
+    },
   };
 }
+
+/** Below the chart there is its legend. */
+const heightOf = (parent: HTMLElement): number => Math.max(180, parent.clientHeight - 40);
+
+/** The time of day of seconds since 1970. */
+const clock = (at: number, seconds = false): string =>
+  new Date(at * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...((seconds || at % 60 !== 0) && { second: "2-digit" }) });
+
+const valuesOf = ({ x, series }: ChartData): uPlot.AlignedData => [x, ...series.map(({ values }) => values)];

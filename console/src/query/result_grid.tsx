@@ -6,6 +6,8 @@ import { Dialog } from "../parts/dialog.tsx";
 import type { Result } from "./run.ts";
 
 const CUT = 200;
+/** A number that PostgreSQL gives as text so that it keeps its digits; longer ones are codes. */
+const NUMERIC = /^-?\d{1,18}\.\d+$/;
 
 /** The rows of a result. */
 export function ResultGrid({ result }: { result: Result }) {
@@ -37,7 +39,7 @@ export function ResultGrid({ result }: { result: Result }) {
 
 function column(name: string, rows: unknown[][], index: number): GridColumn {
   const sample = rows.slice(0, 50).map((row) => row[index]);
-  const numeric = sample.some((value) => value != null) && sample.every((value) => value == null || typeof value === "number" || value instanceof ExactNumber);
+  const numeric = sample.some((value) => value != null) && sample.every((value) => value == null || typeof value === "number" || value instanceof ExactNumber || (typeof value === "string" && NUMERIC.test(value)));
   const longest = sample.reduce<number>((most, value) => Math.max(most, value == null ? 4 : Math.min(44, showValue(value).length)), name.length);
   return { name, title: name, width: Math.max(70, longest * 8 + 24), numeric };
 }

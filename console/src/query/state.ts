@@ -2,6 +2,7 @@
 // going to a table and back loses nothing.
 import { computed, effect, signal } from "@preact/signals";
 import { ApiError, isAbort, sentence } from "../api/errors.ts";
+import { loadTables } from "../catalog/tables.ts";
 import { draft, type Mode, remember, saveDraft } from "./store.ts";
 import { type Explained, explain, explainPrefix, type GraphqlAnswer, listOf, type Result, runGraphql, runMethod, runSql, sqlBody } from "./run.ts";
 import type { Call } from "./snippets.ts";
@@ -14,6 +15,9 @@ export type Outcome =
   | { kind: "failure"; failure: Failure };
 export type Running = { abort: AbortController; started: number; rows: number };
 
+
+/** A statement that may change the list of tables. */
+const DEFINITION = /^\s*(create|drop|alter|comment|grant|revoke|do|call|import)\b/i;
 
 export const mode = signal<Mode>("sql");
 export const texts = { sql: signal(""), graphql: signal(""), methods: signal("") };
@@ -120,7 +124,9 @@ export function run(): Promise<void> {
     const progress = (rows: number) => {
       if (running.value?.abort === abort) running.value = { ...running.value, rows };
     };
-    return { kind: "rows", result: await runSql({ q: text, params: readParameters() }, abort, progress) };
+    const result = await runSql({ q: text, params: readParameters() }, abort, progress);
+    if (DEFINITION.test(text)) void loadTables().catch(() => undefined);
+    return { kind: "rows", result };
   });
 }
 

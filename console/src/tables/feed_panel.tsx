@@ -39,6 +39,9 @@ function Event({ entry }: { entry: FeedEntry }) {
         <strong class={`op ${op}`}>{op}</strong> <span class="event-key">{entry.text}</span>
         <time>{time(entry.at)}</time>
       </p>
+      {entry.differences.map(({ name, was }) => (
+        <p key={name} class="difference"><span>{name}</span> <del>{short(was)}</del> <span class="sr">became</span> <ins>{short(change.row[name])}</ins></p>
+      ))}
       {entry.latency !== null && <p class="latency">{Math.round(entry.latency)} ms after you saved</p>}
       <details>
         <summary>{members.slice(0, 3).map(([name, value]) => `${name}: ${short(value)}`).join(" · ")}</summary>
@@ -51,6 +54,6 @@ function Event({ entry }: { entry: FeedEntry }) {
 }
 
 function short(value: unknown, length = 40): string {
-  const text = value === null ? "NULL" : showValue(value);
+  const text = value == null ? "NULL" : showValue(value);
   return text.length > length ? `${text.slice(0, length)}…` : text;
 }

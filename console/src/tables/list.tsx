@@ -39,4 +39,5 @@ function Item({ table }: { table: TableEntry }) {
   );
 }
 
-const compact = (count: number): string => new Intl.NumberFormat("en", { notation: "compact" }).format(count);
+/** A count in few characters. */
+export const compact = (count: number): string => new Intl.NumberFormat("en", { notation: "compact" }).format(count);

@@ -13,6 +13,7 @@ import { FilterBar } from "./filter_bar.tsx";
 import { ImportDialog } from "./import.tsx";
 import { InsertDialog } from "./insert.tsx";
 import { TableList } from "./list.tsx";
+import { Overview } from "./overview.tsx";
 import { RowGrid } from "./row_grid.tsx";
 import { Structure, type StructurePart } from "./structure.tsx";
 import { TableView } from "./view.ts";
@@ -47,21 +48,12 @@ export function TablesPage() {
     <div class={`area tables-area ${at.table ? "with-table" : ""}`}>
       <TableList />
       <main class="workspace" id="content" tabIndex={-1}>
-        {!at.table && <Welcome />}
+        {!at.table && <Overview />}
         {missing && <p class="empty">There is no table {at.schema}.{at.table} that you may see.</p>}
         {problem.value && <p class="problem" role="alert">{problem.value}</p>}
         {at.table && !missing && !view.value && !problem.value && <p class="empty">Opening {at.table}…</p>}
         {view.value && <OpenTable key={view.value.table.sqlName + filters} view={view.value} />}
       </main>
-    </div>
-  );
-}
-
-function Welcome() {
-  return (
-    <div class="empty">
-      <h1>Tables</h1>
-      <p>Choose a table. Its rows can be edited in place, and every change, whoever made it, appears beside them the moment it is committed.</p>
     </div>
   );
 }
@@ -115,10 +107,10 @@ function RowsPart({ view }: { view: TableView }) {
     <div class="table-rows">
       <div class="main-column">
         <div class="toolbar" role="toolbar" aria-label="Rows">
+          {table.canInsert && <button type="button" class="primary" onClick={() => (inserting.value = true)}>New row</button>}
           <button type="button" aria-pressed={filtering.value} onClick={() => (filtering.value = !filtering.value)}>
             Filter{view.filters.value.length > 0 && ` (${view.filters.value.length})`}
           </button>
-          {table.canInsert && <button type="button" onClick={() => (inserting.value = true)}>New row</button>}
           {table.canDelete && table.key.length > 0 && <button type="button" disabled={!activeRow} onClick={askDelete}>Delete row</button>}
           {table.canInsert && <button type="button" onClick={() => (importing.value = true)}>Import CSV</button>}
           <button type="button" onClick={() => void exportCsv(view)}>Export CSV</button>

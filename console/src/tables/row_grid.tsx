@@ -53,17 +53,24 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
     else editing.value = { place, typed };
   };
 
-  const save = async (key: string[], column: Column, value: string | null, was?: string | null) => {
-    view.noteSent(key);
+  const save = async (key: string[], column: Column, value: string | null, was?: string | null, again?: { label: string; run: () => void }) => {
+    view.noteSent(key, was === undefined ? undefined : { name: column.name, was });
     try {
       await writeValue(table, key, column, { value, was });
       view.refreshSoon();
       return true;
     } catch (error) {
       if (error instanceof Conflict) conflict.value = { key, column, value, conflict: error };
-      else sayError(error);
+      else sayError(error, again);
       return false;
     }
+  };
+
+  const editAgain = (key: string[], column: number, typed: string) => {
+    const at = view.rows.value.indexOf(keyText(key));
+    if (at === undefined) return sayError(new Error(`The row is no longer there. You typed: ${typed}`));
+    view.active.value = { row: at, column };
+    editing.value = { place: { row: at, column }, typed };
   };
 
   const onSave = (value: string | null, then: "down" | "right" | "stay") => {
@@ -78,7 +85,9 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
     if (next !== was) {
       // Shown at once; the answer, or the event, brings what the database made of it.
       row.cells[place.column] = next;
-      void save(row.key, column, next, was).then((written) => {
+      // What was typed is not lost when it is refused.
+      const again = next === null ? undefined : { label: "Edit again", run: () => editAgain(row.key, place.column, next) };
+      void save(row.key, column, next, was, again).then((written) => {
         if (!written) {
           row.cells[place.column] = was;
           rows.version.value += 1;

@@ -40,6 +40,15 @@ export class Rows {
     return this.pages.get(Math.floor(index / this.pageSize))?.[index % this.pageSize];
   }
 
+  /** The place of the row with this key, if it was read. */
+  indexOf(key: string): number | undefined {
+    for (const [page, rows] of this.pages) {
+      const index = rows.findIndex((row) => row && keyText(row.key) === key);
+      if (index >= 0) return page * this.pageSize + index;
+    }
+    return undefined;
+  }
+
   /** Reads what a range of rows needs and gives up what is being read elsewhere. */
   need(from: number, to: number): void {
     const first = Math.max(0, Math.floor(from / this.pageSize));

@@ -2,16 +2,24 @@
 import { signal } from "@preact/signals";
 import { sentence } from "../api/errors.ts";
 import { type Change, watch } from "../api/feed.ts";
+import { showValue } from "../api/json.ts";
+import { isCut } from "../catalog/shown.ts";
 import { loadTable, type Table } from "../catalog/table.ts";
 import type { TableEntry } from "../catalog/tables.ts";
 import type { Place } from "../grid/grid.tsx";
 import type { Filter, Order } from "./condition.ts";
 import { keyText, Rows } from "./rows.ts";
 
-export type FeedEntry = { id: number; at: Date; change: Change | null; text: string; latency: number | null };
+/** A column that an update has changed, with its former text. */
+export type Difference = { name: string; was: string | null };
+export type FeedEntry = { id: number; at: Date; change: Change | null; text: string; latency: number | null; differences: Difference[] };
 
 const FEED_LENGTH = 200;
 const FLASH = 1_600;
+/** Larger batches are shown without what changed in each row. */
+const COMPARED = 50;
+/** Types whose text is the same in an event and in the grid. */
+const COMPARABLE = new Set(["int2", "int4", "int8", "numeric", "text", "varchar", "bool", "date", "uuid"]);
 
 export class TableView {
   readonly filters = signal<Filter[]>([]);
@@ -23,8 +31,8 @@ export class TableView {
   readonly feedNote = signal<string | null>("Waiting for the feed…");
   /** Keys of rows that have just changed, by when. */
   readonly flashing = signal(new Map<string, string>());
-  /** When our own changes were sent, by key. */
-  private sent = new Map<string, number>();
+  /** When our own changes were sent and what they replaced, by key. */
+  private sent = new Map<string, { at: number; difference?: Difference }>();
   private counter = 0;
   private unwatch: () => void = () => undefined;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
@@ -55,13 +63,13 @@ export class TableView {
   }
 
   /** Remembers when a change was sent, to tell how long its event took. */
-  noteSent(key: string[]): void {
-    this.sent.set(keyText(key), performance.now());
+  noteSent(key: string[], difference?: Difference): void {
+    this.sent.set(keyText(key), { at: performance.now(), difference });
   }
 
   /** An insert whose key the database makes. */
   noteInsert(): void {
-    this.sent.set("insert", performance.now());
+    this.sent.set("insert", { at: performance.now() });
   }
 
   private listen(): void {
@@ -88,7 +96,9 @@ export class TableView {
     for (const change of changes) {
       const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
       const text = keyText(key);
-      this.add(change, key.join(", "), this.latency(text, change.op));
+      const named = this.table.key.map(({ name }, index) => `${name} ${key[index]}`).join(", ");
+      const differences = changes.length > COMPARED ? [] : this.differences(change, text);
+      this.add(change, named, this.latency(text, change.op), differences);
       flashing.set(text, change.op.toLowerCase());
       setTimeout(() => this.endFlash(text), FLASH);
     }
@@ -100,7 +110,23 @@ export class TableView {
     const name = this.sent.has(key) ? key : op === "INSERT" ? "insert" : key;
     const sent = this.sent.get(name);
     this.sent.delete(name);
-    return sent === undefined ? null : performance.now() - sent;
+    return sent === undefined ? null : performance.now() - sent.at;
+  }
+
+  /** What an update has changed, as far as the former row is known. */
+  private differences(change: Change, key: string): Difference[] {
+    if (change.op !== "UPDATE") return [];
+    const own = this.sent.get(key)?.difference;
+    const index = this.rows.value.indexOf(key);
+    const row = index === undefined ? undefined : this.rows.value.row(index);
+    return this.table.columns.flatMap((of, column): Difference[] => {
+      if (own?.name === of.name) return [own];
+      const was = row?.cells[column];
+      const now = change.row[of.name];
+      const comparable = COMPARABLE.has(of.typname) || of.labels !== null;
+      if (was === undefined || now === undefined || !comparable || (was !== null && isCut(of, was))) return [];
+      return was === (now === null ? null : showValue(now)) ? [] : [{ name: of.name, was }];
+    });
   }
 
   private endFlash(key: string): void {
@@ -109,8 +135,8 @@ export class TableView {
     this.flashing.value = rest;
   }
 
-  private add(change: Change | null, text: string, latency: number | null): void {
-    const entry = { id: (this.counter += 1), at: new Date(), change, text, latency };
+  private add(change: Change | null, text: string, latency: number | null, differences: Difference[] = []): void {
+    const entry = { id: (this.counter += 1), at: new Date(), change, text, latency, differences };
     this.feed.value = [entry, ...this.feed.value].slice(0, FEED_LENGTH);
   }
 

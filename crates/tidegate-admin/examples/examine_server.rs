@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(url) => url,
         None => tidegate_embedded::testing::cluster().url("postgres"),
     };
-    // A service passes random bytes, of which the salts of passwords are made.
+    // A service passes random bytes, which become the salts of passwords.
     let passwords = RolePasswords::new([7; 32], || [0; 16]);
     let admin = Admin::new(Config::from_url(&url)?, passwords);
     let server = admin.server().await?;

@@ -1,47 +1,47 @@
-//! Putting the service in front of a database that exists, and taking it away again.
+//! Adopts an existing database, and releases it again.
 
 use std::collections::BTreeSet;
 
-use Part::{Name, Qualified, Quoted, Syntax};
+use SqlPart::{Name, Qualified, Quoted, Syntax};
 use tidegate_sql::RoleName;
 
+use super::database_content::{DatabaseContent, Object};
 use super::right::Right;
-use super::script::{Part, Script, comment, identifier, list};
+use super::script::{Script, SqlPart, comment, identifier, list};
 use super::session::Session;
-use super::survey::{Object, Survey};
 use super::{Error, Result, RolePasswords, revocation, role, tenant};
 
-/// A change of somebody else's rights, kept so that it can be taken back.
+/// A change of privileges of roles that are not the tenant's, stored so that it can be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightsChange {
-    /// Whose rights.
+    /// Whose privileges.
     pub grantee: Grantee,
-    /// Which right.
+    /// The privilege.
     pub right: Right,
 }
 
-/// Whose rights were changed: what everybody had was revoked, what a role got was granted.
+/// Whose privileges were changed: those of PUBLIC were revoked, those of a role were granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grantee {
-    /// Everybody; the right was revoked.
+    /// PUBLIC; the privilege was revoked.
     Public,
-    /// A role; the right was granted.
+    /// A role; the privilege was granted.
     Role(String),
 }
 
-/// What adopting a database will do.
+/// The plan of an adoption.
 #[derive(Clone, Debug)]
 pub struct Adoption {
     /// The SQL, which runs in the database in one transaction.
     pub script: Script,
-    /// What dropping the tenant must take back, beyond what its own roles got.
+    /// What dropping the tenant must undo, besides the privileges of its own roles.
     pub changes: Vec<RightsChange>,
     /// The role of the tenant's owner.
     pub(super) owner: RoleName,
 }
 
-/// TRIGGER and MAINTAIN are left out: a trigger runs as whoever writes to the table, so it would
-/// give the tenant the rights of the table's other users.
+/// TRIGGER and MAINTAIN are left out: a trigger runs as any role that writes to the table, so it
+/// would give the tenant the privileges of the table's other users.
 const TABLE_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES";
 
 const SEQUENCE_RIGHTS: &str = "USAGE, SELECT, UPDATE";
@@ -53,21 +53,21 @@ pub(super) async fn plan(
     owner: &str,
     passwords: &RolePasswords,
 ) -> Result<Adoption> {
-    let survey = Survey::take(session, owner).await?;
-    if survey.is_template {
+    let content = DatabaseContent::take(session, owner).await?;
+    if content.is_template {
         return Err(Error::Reserved {
             name: database.to_owned(),
             reason: "it is a template for new databases",
         });
     }
-    check_rights(session, &survey).await?;
+    check_rights(session, &content).await?;
     let mut script = Script::default();
     script.note(format!("The tenant's owner is the role {owner}."));
     script.append(role::make(session, owner, passwords).await?);
     script.append(tenant::owner_rights(database, owner));
-    grant_objects(&mut script, &survey, owner);
-    default_privileges(&mut script, &survey, owner);
-    let changes = move_public_rights(&mut script, &survey, database);
+    grant_objects(&mut script, &content, owner);
+    default_privileges(&mut script, &content, owner);
+    let changes = move_public_rights(&mut script, &content, database);
     Ok(Adoption {
         script,
         changes,
@@ -75,10 +75,11 @@ pub(super) async fn plan(
     })
 }
 
-/// Only who may act for the owners can grant what is theirs; PostgreSQL would merely warn.
-async fn check_rights(session: &Session, survey: &Survey) -> Result<()> {
+/// Privileges on an object can only be granted by roles that may act for its owner; otherwise
+/// PostgreSQL only warns.
+async fn check_rights(session: &Session, content: &DatabaseContent) -> Result<()> {
     let mut sql = Vec::new();
-    for owner in survey.makers() {
+    for owner in content.makers() {
         if !session.acts_for(owner).await? {
             let quote = identifier;
             if session.is_superuser(owner).await? {
@@ -104,9 +105,9 @@ async fn check_rights(session: &Session, survey: &Survey) -> Result<()> {
     })
 }
 
-fn grant_objects(script: &mut Script, survey: &Survey, owner: &str) {
+fn grant_objects(script: &mut Script, content: &DatabaseContent, owner: &str) {
     script.note("What exists, with the right to pass it on to the tenant's users.");
-    for schema in &survey.schemas {
+    for schema in &content.schemas {
         let name = schema.name.as_str();
         let mut grant = |rights: &'static str, kind: &'static str, objects: &[Object]| {
             if objects.is_empty() {
@@ -137,9 +138,9 @@ fn grant_objects(script: &mut Script, survey: &Survey, owner: &str) {
     }
 }
 
-fn default_privileges(script: &mut Script, survey: &Survey, owner: &str) {
+fn default_privileges(script: &mut Script, content: &DatabaseContent, owner: &str) {
     script.note("What those who own something here make later.");
-    for maker in survey.makers() {
+    for maker in content.makers() {
         for (rights, objects) in [
             (TABLE_RIGHTS, " ON TABLES TO "),
             (SEQUENCE_RIGHTS, " ON SEQUENCES TO "),
@@ -159,16 +160,20 @@ fn default_privileges(script: &mut Script, survey: &Survey, owner: &str) {
     }
 }
 
-/// Takes from everybody what new users of the tenant must not have, after each login role that is
-/// there has got it for itself.
-fn move_public_rights(script: &mut Script, survey: &Survey, database: &str) -> Vec<RightsChange> {
+/// Revokes privileges from PUBLIC that the tenant's users must not have, after granting them to
+/// each existing login role.
+fn move_public_rights(
+    script: &mut Script,
+    content: &DatabaseContent,
+    database: &str,
+) -> Vec<RightsChange> {
     let mut changes = Vec::new();
-    if survey.public_rights.is_empty() {
+    if content.public_rights.is_empty() {
         return changes;
     }
     script.note("What everybody may do here now, only those may who are there now.");
-    for right in &survey.public_rights {
-        for role in survey.logins_without(*right) {
+    for right in &content.public_rights {
+        for role in content.logins_without(*right) {
             let [what, on] = right.parts(database);
             script.push(&[Syntax("GRANT "), what, on, Syntax(" TO "), Name(role)]);
             let grantee = Grantee::Role(role.to_owned());
@@ -178,7 +183,7 @@ fn move_public_rights(script: &mut Script, survey: &Survey, database: &str) -> V
             });
         }
     }
-    for right in &survey.public_rights {
+    for right in &content.public_rights {
         let [what, on] = right.parts(database);
         script.push(&[Syntax("REVOKE "), what, on, Syntax(" FROM PUBLIC")]);
         changes.push(RightsChange {
@@ -189,9 +194,8 @@ fn move_public_rights(script: &mut Script, survey: &Survey, database: &str) -> V
     changes
 }
 
-/// Takes the service away from a database: its users' roles go, what they own goes to the
-/// database's owner, and `changes` are taken back. `session` is in the database, `home` in the
-/// administrator's.
+/// Releases a database: drops its users' roles, gives what they own to the database's owner, and
+/// undoes `changes`. `session` is in the database, `home` in the administrator's own.
 pub(super) async fn release(
     (home, session): (&Session, &Session),
     database: &str,
@@ -205,8 +209,8 @@ pub(super) async fn release(
             ours.push(name.as_str());
         }
     }
-    let heir = Survey::database_owner(session).await?;
-    let restored = restore(database, changes, &Survey::logins(session).await?);
+    let heir = DatabaseContent::database_owner(session).await?;
+    let restored = restore(database, changes, &DatabaseContent::logins(session).await?);
     session.begin().await?;
     let mut done = revocation::drop_roles(session, &ours, &heir, true).await;
     if done.is_ok() {
@@ -222,10 +226,10 @@ pub(super) async fn release(
     session.end(done).await
 }
 
-/// Takes out what tells of changes.
+/// Removes the event trigger with its schema.
 const FORGET: &str = include_str!("forget.sql");
 
-/// Writes the statements that take changes back. A role that is gone has taken its rights along.
+/// Writes the statements that undo changes. The privileges of a dropped role are gone with it.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
     let mut script = Script::default();
     for RightsChange { grantee, right } in changes {

@@ -1,51 +1,51 @@
-//! Authenticators: roles as which the connections log in that a tenant's users share.
+//! Authenticators: the roles as which shared connections of a tenant's users log in.
 //!
-//! One has no rights but CONNECT and to read whether there are objections to sharing, and is a
-//! member of the tenant's users, never of its owner and never of the default user, whose callers have
+//! An authenticator has no privileges except CONNECT and reading the objections to sharing. It is a
+//! member of the tenant's users, but never of the owner or of the default user, whose callers have
 //! shared connections of their own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use Part::{Name, Syntax};
+use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
 use super::role::{self, MARK};
-use super::script::{Part, Script, list};
-use super::session::{self, Session, Turn};
+use super::script::{Script, SqlPart, list};
+use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Result, RolePasswords};
 
-/// What follows the tenant's name in the name of an authenticator. No user's role has it, because no
-/// user's name has a `$`.
+/// Follows the tenant's name in the name of an authenticator. User names have no `$`, so no user's
+/// role contains it.
 pub(super) const INFIX: &str = "/$authenticator";
 
-/// The users of one authenticator. PostgreSQL forgets its list of memberships with every change of
-/// any role, and the next switch on each connection builds it again, in a time that grows with the
-/// square of this (PostgreSQL 15: 0.4 ms at 250, 1.2 ms at 500, 4.2 ms at 1,000).
+/// The most users of one authenticator. PostgreSQL invalidates its cache of memberships with every
+/// change of any role, and the next role switch on each connection rebuilds it in quadratic time
+/// (PostgreSQL 15: 0.4 ms at 250 users, 1.2 ms at 500, 4.2 ms at 1,000).
 pub(super) const MOST_MEMBERS: usize = 500;
 
-/// What an authenticator is like, behind `ALTER ROLE` and its name.
+/// The attributes of an authenticator, after `ALTER ROLE` and its name.
 pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
 
 /// The longest name of a role, in bytes.
 const LONGEST_NAME: usize = 63;
 
-/// As long as the administrator waits for any lock.
+/// The longest wait, which is that of the administrator for any lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A tenant whose users get authenticators.
 pub(super) struct Users<'a> {
     pub(super) database: &'a str,
-    /// A user that can become one of these roles gets no authenticator.
+    /// The owner's role. A user that can become it gets no authenticator.
     pub(super) owner: Option<&'a str>,
     /// The roles that anonymous callers share.
     pub(super) shared: &'a [String],
-    /// Only this user, if one is named.
+    /// Only this user, if given.
     pub(super) only: Option<&'a str>,
 }
 
-/// Users without an authenticator that can become no role with more rights than a user has.
-pub(super) const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
+/// Users without an authenticator that cannot become a role with more privileges than a user's.
+pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
         SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
         WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
           AND pg_catalog.substr(r.rolname::text, pg_catalog.length($1) + 2) !~ '[/$]' \
@@ -66,8 +66,8 @@ pub(super) const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
         WHERE m.roleid = u.oid AND pg_catalog.starts_with(a.rolname::text, $3)) \
     ORDER BY 1";
 
-/// A tenant's authenticators that are ours: how many users each has, and whether it has the rights
-/// that it needs.
+/// A tenant's authenticators that Tidegate created: how many users each has, and whether it has the
+/// privileges that it needs.
 pub(super) const FOUND: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
         a.rolcanlogin AND NOT a.rolinherit AND a.rolconnlimit <> 0 \
         AND coalesce(a.rolvaliduntil, 'infinity') = 'infinity' \
@@ -101,34 +101,34 @@ pub(super) fn prefix(database: &str) -> String {
     format!("{database}{INFIX}")
 }
 
-/// Where a new user of a tenant fits.
-pub(super) enum Room {
+/// Which authenticator has room for a new user.
+pub(super) enum AuthenticatorRoom {
     /// In this authenticator.
     In(String),
-    /// In none of those that exist.
+    /// None of the existing ones.
     Full,
     /// The tenant has no authenticators.
     None,
 }
 
-/// Looks for an authenticator with room for a new user. Only a superuser seats users.
-pub(super) async fn room(session: &Session, database: &str) -> Result<Room> {
+/// Finds an authenticator with room for a new user. Only a superuser assigns users.
+pub(super) async fn find_room(session: &Session, database: &str) -> Result<AuthenticatorRoom> {
     if !session.superuser {
-        return Ok(Room::None);
+        return Ok(AuthenticatorRoom::None);
     }
     let prefix = prefix(database);
-    // The next name in order that does not begin with the prefix ends the range of the index.
+    // The next name in order that does not start with the prefix; it ends the index range.
     let end = format!("{database}{}", INFIX.replace("tor", "tos"));
     let rows = session.client.query(LEAST, &[&prefix, &end, &MARK]).await?;
     let most = i64::try_from(MOST_MEMBERS).unwrap_or(i64::MAX);
     Ok(match rows.first() {
-        None => Room::None,
-        Some(row) if row.get::<_, i64>(1) < most => Room::In(row.get(0)),
-        Some(_) => Room::Full,
+        None => AuthenticatorRoom::None,
+        Some(row) if row.get::<_, i64>(1) < most => AuthenticatorRoom::In(row.get(0)),
+        Some(_) => AuthenticatorRoom::Full,
     })
 }
 
-/// The authenticator with the fewest members, of those whose names are between `$1` and `$2`.
+/// The authenticator with the fewest members among those with names between `$1` and `$2`.
 const LEAST: &str = "SELECT a.rolname::text, \
         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m WHERE m.member = a.oid) \
     FROM pg_catalog.pg_roles a \
@@ -136,18 +136,19 @@ const LEAST: &str = "SELECT a.rolname::text, \
       AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $3) \
     ORDER BY 2 LIMIT 1";
 
-/// Makes what a tenant's users need to share connections, and puts every user who may into an
-/// authenticator with room. Does nothing where connections can never be shared, because there can be
-/// no event trigger. `session` is in the tenant's database.
+/// Creates what a tenant's users need to share connections, and assigns an authenticator to every
+/// user who may have one. Does nothing if connections can never be shared, because the event
+/// trigger cannot be created. `session` is in the tenant's database.
 pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
-    if !session.superuser || !tidegate_service::install(&session.client).await? {
+    if !session.superuser || !tidegate_service::install_event_trigger(&session.client).await? {
         return Ok(());
     }
     seat_in(admin, session, users).await
 }
 
-/// Puts every user who may into an authenticator with room, where there is what sharing needs.
-pub(super) async fn seat(admin: &Admin, users: &Users<'_>) -> Result<()> {
+/// Assigns an authenticator with room to every user who may have one, if the tenant's users share
+/// connections.
+pub(super) async fn assign(admin: &Admin, users: &Users<'_>) -> Result<()> {
     let session = admin.open(users.database).await?;
     seat_in(admin, &session, users).await
 }
@@ -156,15 +157,16 @@ async fn seat_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<
     if !session.superuser || !is_prepared(session).await? {
         return Ok(());
     }
-    let turn = Turn {
+    let lock = AdvisoryLock {
         key: &format!("tidegate authenticators of {}", users.database),
         others: "others change authenticators of this tenant",
         patience: PATIENCE,
     };
-    // Not in the tenant's database, where users could hold the lock for as long as they like.
+    // In the administrator's database: in the tenant's, users could hold the lock for as long as
+    // they like.
     let home = admin.open_home().await?;
-    home.wait_for_turn(&turn).await?;
-    session::alone(|| seat_all(session, users, &admin.passwords)).await
+    home.lock(&lock).await?;
+    session::retry_on_conflict(|| seat_all(session, users, &admin.passwords)).await
 }
 
 async fn is_prepared(session: &Session) -> Result<bool> {
@@ -182,10 +184,10 @@ async fn seat_all(session: &Session, users: &Users<'_>, passwords: &RolePassword
         &users.owner,
         &users.only,
     ];
-    let rows = session.client.query(UNSEATED, &values).await?;
+    let rows = session.client.query(UNASSIGNED, &values).await?;
     let mut waiting: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     let found = session.client.query(FOUND, &[&prefix, &MARK]).await?;
-    let mut script = quiet();
+    let mut script = provisioning_script();
     let mut rooms = BTreeMap::new();
     for row in &found {
         let (name, members, fit): (String, i64, bool) = (row.get(0), row.get(1), row.get(2));
@@ -199,15 +201,15 @@ async fn seat_all(session: &Session, users: &Users<'_>, passwords: &RolePassword
         return Ok(());
     }
     for (name, members) in &rooms {
-        let room = MOST_MEMBERS.saturating_sub(*members).min(waiting.len());
-        let rest = waiting.split_off(room);
+        let free = MOST_MEMBERS.saturating_sub(*members).min(waiting.len());
+        let rest = waiting.split_off(free);
         script.append(join(session, name, &waiting));
         waiting = rest;
     }
     let mut number = 0;
     while !waiting.is_empty() || rooms.is_empty() {
         let Some(name) = next(session, &prefix, &mut number).await? else {
-            // The database's name leaves no room for one.
+            // The database's name is too long for an authenticator's.
             break;
         };
         script.append(role::make(session, &name, passwords).await?);
@@ -234,14 +236,15 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     }
 }
 
-/// A script whose grants are no objection to sharing: the event trigger takes a superuser's word.
-pub(super) fn quiet() -> Script {
+/// A script whose grants are no objection to sharing: the event trigger accepts the setting from
+/// superusers.
+pub(super) fn provisioning_script() -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("SET LOCAL tidegate.provisioning = 'on'")]);
     script
 }
 
-/// Writes the statements that give an authenticator what it needs.
+/// Writes the statements that grant an authenticator its privileges.
 fn rights(database: &str, name: &str) -> Script {
     let mut script = Script::default();
     for what in [ATTRIBUTES, " RESET ALL"] {
@@ -281,8 +284,8 @@ pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> 
     script
 }
 
-/// Takes a role out of all authenticators of its tenant.
-pub(super) async fn unseat(session: &Session, (database, role): (&str, &str)) -> Result<()> {
+/// Removes a role from all authenticators of its tenant.
+pub(super) async fn unassign(session: &Session, (database, role): (&str, &str)) -> Result<()> {
     let rows = session
         .client
         .query(

@@ -1,20 +1,20 @@
-//! With what the roles of users log in.
+//! The credentials with which users' roles log in.
 
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_pool::{Key, OpenError};
+use tidegate_pool::{OpenError, PoolKey};
 use tidegate_postgres::{Admission, Credential, Credentials, LOGIN_STATE};
 use tidegate_sql::{
     BoundStatement, BoxFuture, Executor, Flow, Principal, QueryOptions, Result, RowSink, Statement,
 };
 use tidegate_values::{Column, Parameter, RawRow};
-use tidegate_wire::{Secret, StartupPins};
+use tidegate_wire::{Secret, StartupParameters};
 
 use super::RolePasswords;
 
-/// The `search_path` that is configured for a role in a database, by the precedence of PostgreSQL
-/// ("ALTER ROLE": settings for role and database, then role, then database).
+/// The `search_path` configured for a role in a database, by the precedence of PostgreSQL ("ALTER
+/// ROLE": settings for role and database, then role, then database).
 const SEARCH_PATH: &str = "\
     (SELECT 'search_path', pg_catalog.substr(c.setting, 13) \
     FROM pg_catalog.pg_db_role_setting s \
@@ -25,8 +25,8 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
 
-/// Behind either of the others, under names that no setting has: the state of the login, and
-/// whether the role may log in.
+/// The state of the login, and whether the role may log in. They follow either of the other
+/// queries, under names that no setting has.
 fn login() -> String {
     format!(
         " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
@@ -42,14 +42,14 @@ fn login() -> String {
     )
 }
 
-/// What sessions have without the settings of the role, which any stranger could make for the
-/// next (`ALTER ROLE … SET`): the database's settings, else the server's. It holds all settings
-/// that a role may change, because those that it has changed may be others a moment later; and of
-/// the settings of extensions, the first that it has changed. A login with a value that PostgreSQL
-/// finds wrong is refused: a setting that no library has declared is empty, one that a library has
-/// declared has its own default, and what the role cannot have changed itself is left alone.
-/// `statement_timeout` is left to PostgreSQL: setting it for the role is how operators bound
-/// anonymous callers, who may not run `ALTER ROLE` (`Statement::check_for_shared_role`).
+/// The settings of a session without those of the role, which an anonymous caller could have
+/// changed for the next one (`ALTER ROLE … SET`): those of the database, otherwise those of the
+/// server. It contains all settings that a role may change, because a concurrent change may affect
+/// any of them, and the extensions' settings that the role has changed. PostgreSQL refuses a login
+/// with an invalid value, so a setting that no library declares is empty, one that a library
+/// declares has its own default, and settings that the role cannot have changed are left out.
+/// `statement_timeout` is left out too: with it operators limit anonymous callers, who cannot run
+/// `ALTER ROLE` (`Statement::check_for_shared_role`).
 const DEFAULTS: &str = "\
     WITH given AS ( \
         SELECT pg_catalog.split_part(c.setting, '=', 1) AS name, \
@@ -82,8 +82,8 @@ const DEFAULTS: &str = "\
                              ORDER BY NOT g.here LIMIT 1), f.value, '') \
     FROM free f";
 
-/// Derives passwords from the master secret, and pins the `search_path` that PostgreSQL has
-/// configured for the role; where strangers share the role, all that the role could set itself.
+/// Derives passwords from the master secret, and reads the `search_path` configured for the role.
+/// If anonymous callers share the role, also fixes all settings that it could change.
 pub struct RoleCredentials {
     control: Arc<dyn Executor>,
     passwords: RolePasswords,
@@ -111,7 +111,7 @@ impl RoleCredentials {
         })
     }
 
-    async fn credential(&self, key: &Key, shared: bool) -> Result<Credential, OpenError> {
+    async fn credential(&self, key: &PoolKey, shared: bool) -> Result<Credential, OpenError> {
         let bound = bind(
             if shared {
                 &self.defaults
@@ -149,7 +149,7 @@ impl RoleCredentials {
         let search_path = take("search_path");
         Ok(Credential {
             password: Secret::new(self.passwords.password(key.role.as_str())),
-            pins: StartupPins {
+            startup: StartupParameters {
                 search_path,
                 defaults,
                 server_version: self.server_version,
@@ -160,7 +160,7 @@ impl RoleCredentials {
     }
 }
 
-fn bind(statement: &Arc<Statement>, key: &Key) -> BoundStatement {
+fn bind(statement: &Arc<Statement>, key: &PoolKey) -> BoundStatement {
     let value = |name: &str| match name {
         "role" => key.role.as_str(),
         _ => key.database.as_str(),
@@ -180,7 +180,7 @@ fn bind(statement: &Arc<Statement>, key: &Key) -> BoundStatement {
 impl Credentials for RoleCredentials {
     fn of<'a>(
         &'a self,
-        key: &'a Key,
+        key: &'a PoolKey,
         shared: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         Box::pin(self.credential(key, shared))
@@ -193,7 +193,7 @@ impl fmt::Debug for RoleCredentials {
     }
 }
 
-/// Keeps rows of a name and a value, both text.
+/// Collects rows of a name and a value, both text.
 struct Settings(Vec<(String, String)>);
 
 impl RowSink for Settings {

@@ -1,45 +1,45 @@
-//! Checks every right and setting that the service needs, and says in SQL what is missing.
+//! Checks all privileges and settings that the service needs, and returns the missing ones as SQL.
 
 mod authenticators;
 mod checks;
+mod control_database;
+mod databases;
 mod entrance;
-mod inside;
-mod kept;
 mod logins;
-mod open;
-mod own;
-mod present;
+mod missing_objects;
+mod public_access;
+mod recorded_tenants;
 mod shared;
 
 use tidegate_wire::Config;
 
-use super::script::{Part, Script};
+use super::script::{Script, SqlPart};
 use super::session::Session;
 use super::{Admin, Result};
 
-pub use kept::KeptTenant;
+pub use recorded_tenants::RecordedTenant;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was checked, or what is wrong.
     pub text: String,
-    /// How bad it is.
-    pub verdict: Severity,
-    /// What sets it right.
+    /// How severe it is.
+    pub severity: Severity,
+    /// The SQL that fixes it.
     pub sql: Option<String>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// As it should be.
+    /// No problem.
     Good,
-    /// What no check can tell, and an operator should know.
+    /// Cannot be checked; an operator should know about it.
     Note,
-    /// The service works, but something of it does not, or could be better.
+    /// The service works, but a part of it does not, or could be improved.
     Advice,
-    /// The service does not work, or not safely.
+    /// The service does not work, or is not safe.
     Missing,
 }
 
@@ -47,7 +47,7 @@ impl Finding {
     fn good(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            verdict: Severity::Good,
+            severity: Severity::Good,
             sql: None,
         }
     }
@@ -55,7 +55,7 @@ impl Finding {
     fn advice(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
         Self {
             text: text.into(),
-            verdict: Severity::Advice,
+            severity: Severity::Advice,
             sql: sql.into(),
         }
     }
@@ -63,12 +63,12 @@ impl Finding {
     fn missing(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
         Self {
             text: text.into(),
-            verdict: Severity::Missing,
+            severity: Severity::Missing,
             sql: sql.into(),
         }
     }
 
-    /// `good` when `holds`, else `missing` with its SQL.
+    /// `good` if `holds`, otherwise `missing` with its SQL.
     fn require(holds: bool, good: &str, missing: &str, sql: String) -> Self {
         if holds {
             Self::good(good)
@@ -77,7 +77,7 @@ impl Finding {
         }
     }
 
-    /// The same for what the service can do without.
+    /// As [`Finding::require`], for what the service can do without.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
             Self::good(good)
@@ -87,22 +87,23 @@ impl Finding {
     }
 }
 
-/// From where change events come.
+/// The source of change events.
 #[derive(Clone, Copy, Debug)]
 pub enum FeedLogin<'a> {
-    /// From the log, with this login.
+    /// Logical decoding, with this login.
     Logical(&'a Config),
-    /// From outboxes, which the administrator makes.
+    /// Outboxes, which the administrator creates.
     Outbox,
 }
 
 impl Admin {
-    /// Checks everything, for change events from this source.
+    /// Runs all checks, for change events from this source.
     ///
-    /// Makes a role for the length of the check, to see whether such roles can log in.
+    /// Creates a temporary role to check that such roles can log in.
     ///
     /// # Errors
-    /// Only when the administrator itself cannot log in or read the catalog.
+    ///
+    /// Only if the administrator cannot log in or read the catalog.
     pub async fn examine(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
         let session = self.open_home().await?;
         let mut findings = checks::rights(&session).await?;
@@ -112,35 +113,36 @@ impl Admin {
         findings.push(shared::maintenance_databases(&session, feed).await?);
         findings.push(shared::notification_queue(&session).await?);
         findings.push(shared::memory());
-        findings.extend(own::control(self, &session).await?);
-        findings.extend(inside::control_schema(self, &session).await?);
+        findings.extend(control_database::control(self, &session).await?);
+        findings.extend(databases::control_schema(self, &session).await?);
         findings.push(checks::encryption(&session, &self.config).await?);
         findings.extend(logins::made_role(self, &session).await?);
         findings.extend(logins::trusting_lines(&session).await?);
         Ok(findings)
     }
 
-    /// Why changes cannot be read from this source; nothing when they can.
+    /// Why changes cannot be read from this source; `None` if they can.
     ///
     /// # Errors
-    /// Only when the administrator itself cannot log in or read the catalog.
+    ///
+    /// Only if the administrator cannot log in or read the catalog.
     pub async fn why_no_changes(&self, feed: FeedLogin<'_>) -> Result<Option<String>> {
         let session = self.open_home().await?;
         let findings = match feed {
             FeedLogin::Logical(reader) => {
-                // Too few slots are found out by whoever subscribes.
+                // Too few slots are reported when a client subscribes.
                 let [level, _] = checks::logical_decoding(&session, self.config.nodes).await?;
                 vec![level, logins::replication(reader).await]
             }
             FeedLogin::Outbox => Vec::new(),
         };
         let mut wanting = findings.into_iter();
-        let wanting = wanting.find(|finding| finding.verdict != Severity::Good);
+        let wanting = wanting.find(|finding| finding.severity != Severity::Good);
         Ok(wanting.map(|finding| finding.text))
     }
 }
 
-/// What change events need.
+/// Checks what change events need.
 async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
     match feed {
         FeedLogin::Logical(reader) => {
@@ -154,25 +156,24 @@ async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Re
     }
 }
 
-/// The statements that make the control database.
+/// The statements that create the control database.
 pub(super) fn control_database(name: &str, admin: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
-        Part::Syntax("CREATE DATABASE "),
-        Part::Name(name),
-        Part::Syntax(" OWNER "),
-        Part::Name(admin),
-        Part::Syntax(" TEMPLATE template0 ENCODING 'UTF8'"),
+        SqlPart::Syntax("CREATE DATABASE "),
+        SqlPart::Name(name),
+        SqlPart::Syntax(" OWNER "),
+        SqlPart::Name(admin),
+        SqlPart::Syntax(" TEMPLATE template0 ENCODING 'UTF8'"),
     ]);
     script.push(&[
-        Part::Syntax("REVOKE ALL ON DATABASE "),
-        Part::Name(name),
-        Part::Syntax(" FROM PUBLIC"),
+        SqlPart::Syntax("REVOKE ALL ON DATABASE "),
+        SqlPart::Name(name),
+        SqlPart::Syntax(" FROM PUBLIC"),
     ]);
     script
 }
 
-/// Whether the administrator may make databases.
 pub(super) async fn may_create_databases(session: &Session) -> Result<bool> {
     let row = session
         .client

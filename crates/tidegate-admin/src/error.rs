@@ -1,12 +1,12 @@
-//! What can go wrong in administration.
+//! Errors of administration.
 
 use tidegate_pool::Cause;
 use tidegate_wire::ConnectError;
 
-/// The result of administration.
+/// The result of an administrative operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an administrative act did not happen. The texts say what to do.
+/// Why an administrative operation failed. The messages say what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// PostgreSQL cannot be reached as the administrator.
@@ -20,7 +20,7 @@ pub enum Error {
         #[source]
         source: Box<ConnectError>,
     },
-    /// The administrator's address has no password, and PostgreSQL wants one.
+    /// `admin_url` has no password, and PostgreSQL asks for one.
     #[error(
         "cannot log in to the database {database} as {role}: PostgreSQL asks for a password, and the address has none; it belongs into the settings file or the environment (TIDEGATE_ADMIN_URL)"
     )]
@@ -30,45 +30,45 @@ pub enum Error {
         /// The administrator.
         role: String,
     },
-    /// PostgreSQL refused a statement of ours.
+    /// PostgreSQL refused an internal statement.
     #[error("PostgreSQL refused `{statement}`")]
     Statement {
         /// The statement, without secrets.
         statement: String,
-        /// What PostgreSQL said.
+        /// The error of PostgreSQL.
         #[source]
         source: tokio_postgres::Error,
     },
-    /// A question about the catalog failed.
+    /// A catalog query failed.
     #[error("PostgreSQL did not answer a question about its catalog")]
     Catalog(#[from] tokio_postgres::Error),
-    /// The database is there already.
+    /// The database exists already.
     #[error(
         "the database {0} is there already; `tidegate tenant adopt {0}` puts the service in front of it"
     )]
     DatabaseExists(String),
-    /// The database is not there.
+    /// The database does not exist.
     #[error("there is no database {0}")]
     NoDatabase(String),
-    /// The role is there already.
+    /// The role exists already.
     #[error(
         "the role {0} is there already, and Tidegate did not make it; choose another name, or another role with `tenant adopt --as ROLE`"
     )]
     ForeignRole(String),
-    /// The role is not there.
+    /// The role does not exist.
     #[error("there is no role {0}; `tidegate doctor` prints what makes it")]
     NoRole(String),
-    /// The role is not Tidegate's.
+    /// Tidegate did not create the role.
     #[error(
         "Tidegate did not make the role {0}, and leaves it as it is; `tidegate doctor` tells how to give it to a tenant"
     )]
     NotOurs(String),
-    /// PostgreSQL refuses a login for a reason that no repair takes away.
+    /// PostgreSQL refuses a login for a reason that cannot be repaired.
     #[error("PostgreSQL refuses the login of {role}")]
     LoginRefused {
         /// The role.
         role: String,
-        /// What PostgreSQL said.
+        /// The error of PostgreSQL.
         #[source]
         reason: Cause,
     },
@@ -102,35 +102,35 @@ pub enum Error {
         /// One of them.
         example: String,
     },
-    /// Code that is to be reassigned would run with the new owner's rights.
+    /// Code that is to be reassigned would run with the new owner's privileges.
     #[error(
         "giving these objects to {heir} would let others act with its rights: {}; drop them or change them first (ALTER ROUTINE … SECURITY INVOKER, ALTER VIEW … SET (security_invoker), REVOKE)", .objects.join(", ")
     )]
     CarriesRights {
-        /// The role that would get them.
+        /// The role that would get the objects.
         heir: String,
-        /// What they are, as PostgreSQL describes them, and why.
+        /// The objects as PostgreSQL describes them, and why.
         objects: Vec<String>,
     },
-    /// Nothing that is done in one database takes what a role has in others.
+    /// Dropping what a role has in one database does not remove what it has in others.
     #[error(
         "the role {role} has rights or objects outside of the tenant's database ({}); take them away there, such as by DROP OWNED BY \"{role}\", and come again", .places.join(", ")
     )]
     UsedElsewhere {
         /// The role.
         role: String,
-        /// The names of databases, or what all databases share (`tablespace fast`).
+        /// The names of databases, or of shared objects (`tablespace fast`).
         places: Vec<String>,
     },
-    /// The role has rights that the administrator may not take back.
+    /// The role has privileges that the administrator cannot revoke.
     #[error("the role {role} cannot be dropped: {reason}")]
     StillUsed {
         /// The role.
         role: String,
-        /// What PostgreSQL says, with the objects.
+        /// The error of PostgreSQL, with the objects.
         reason: String,
     },
-    /// Only who made a role a member of a group can end that, or a superuser.
+    /// A membership can only be ended by the role that granted it, or by a superuser.
     #[error(
         "the role {role} stays in the group {group}, into which somebody else put it; run as a superuser and come again: {}", .sql.join(" ")
     )]
@@ -139,13 +139,13 @@ pub enum Error {
         role: String,
         /// The group's role.
         group: String,
-        /// The SQL that takes the role out of all groups in which it stays.
+        /// The SQL that removes the role from all groups in which it remains.
         sql: Vec<String>,
     },
-    /// Others do what no two may do at once.
+    /// Another session is doing what only one may do at a time.
     #[error("{0}; try again")]
     Busy(&'static str),
-    /// The administrator lacks a right.
+    /// The administrator lacks a privilege.
     #[error("the role {role} may not do this; run as a superuser:\n{}", .sql.join("\n"))]
     MissingRight {
         /// The administrator.
@@ -163,7 +163,7 @@ impl Error {
         }
     }
 
-    /// The SQLSTATE that PostgreSQL gave, where it gave one.
+    /// The SQLSTATE of PostgreSQL's error, if there is one.
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Statement { source, .. } | Self::Catalog(source) => {
@@ -179,7 +179,7 @@ impl Error {
         }
     }
 
-    /// What PostgreSQL or the system said, for people: the innermost cause.
+    /// The message of the innermost cause.
     pub fn reason(&self) -> String {
         match self {
             Self::Statement { source, .. } | Self::Catalog(source) => match source.as_db_error() {

@@ -1,7 +1,7 @@
-//! The grants that go with a role.
+//! The grants that must be revoked to drop a role.
 //!
-//! `DROP OWNED` alone does not do: it takes back only what the object's owner granted, and for an
-//! administrator that is no superuser it may mistake the role itself for the grantor.
+//! `DROP OWNED` alone is not enough: it revokes only what the object's owner granted, and for an
+//! administrator without superuser it may treat the role itself as the grantor.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,57 +11,56 @@ use tidegate_wire::version;
 use super::session::Session;
 use super::{Result, role};
 
-/// The grants to and by roles, and the others on the same objects.
+/// The grants to and by roles, and the other grants on the same objects.
 const GRANTS: &str = include_str!("grants.sql");
 
-/// A role on an object or on what it stands in, and whether the administrator can act for it.
+/// The owner of an object or of its schema, and whether the administrator can act for it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) role: String,
     pub(super) reached: bool,
 }
 
-/// An object that rights are granted on, as PostgreSQL writes it.
+/// An object with privileges, as PostgreSQL writes it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Object {
     pub(super) kind: &'static str,
     pub(super) name: String,
-    /// The column, where the right is on that alone.
+    /// The column, for a column privilege.
     pub(super) column: Option<String>,
     pub(super) owner: Owner,
-    /// The schema and whose it is.
     pub(super) schema: Option<(String, Owner)>,
 }
 
-/// What a grantor can be lent that may not grant any more, and gives back.
+/// What can be granted temporarily to a grantor that can no longer revoke its grant.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lending {
-    /// The right, with that to grant it.
+pub(super) enum TemporaryGrant {
+    /// The privilege with GRANT OPTION.
     Right,
-    /// Only the right to grant it: the owner has granted it the other.
+    /// Only the GRANT OPTION: the owner has granted it the privilege.
     Option,
-    /// Nothing: somebody who stays would lose something with it, to whom it granted that too, or
-    /// itself what the owner granted it on single columns.
+    /// Nothing: revoking it again would take something from roles that remain, to which the grantor
+    /// granted it too, or from the grantor itself, to which the owner granted it on single columns.
     Harmful,
 }
 
 /// What one role granted to another on an object.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Grant {
+pub(super) struct ObjectGrant {
     pub(super) object: Object,
     pub(super) grantor: Owner,
-    /// Everybody when absent.
+    /// `None` for PUBLIC.
     pub(super) grantee: Option<String>,
     pub(super) privileges: Vec<String>,
-    /// Whether the grantor itself has been granted the right to grant that.
+    /// Whether the grantor itself holds the GRANT OPTION.
     pub(super) holds: bool,
-    /// What the grantor can be lent.
-    pub(super) loan: Lending,
-    /// Whether the grantor finds the object by its name.
+    /// What can be granted temporarily to the grantor.
+    pub(super) temporary: TemporaryGrant,
+    /// Whether the grantor may use the schema of the object.
     pub(super) sees: bool,
 }
 
-impl Grant {
+impl ObjectGrant {
     pub(super) fn by_owner(&self) -> bool {
         self.grantor.role == self.object.owner.role
     }
@@ -69,7 +68,7 @@ impl Grant {
 
 /// One privilege of a grant.
 struct Edge {
-    grant: Grant,
+    grant: ObjectGrant,
     grantable: bool,
     touches: bool,
 }
@@ -83,7 +82,7 @@ impl Edge {
         let known = |role, reached| owner(role, reached).expect("the query joins it");
         let schema: Option<String> = row.get("schema");
         Self {
-            grant: Grant {
+            grant: ObjectGrant {
                 object: Object {
                     kind: kind(row.get("kind")),
                     name: row.get("name"),
@@ -95,7 +94,7 @@ impl Edge {
                 grantee: row.get("grantee"),
                 privileges: vec![row.get("privilege")],
                 holds: false,
-                loan: Lending::Right,
+                temporary: TemporaryGrant::Right,
                 sees: row.get("sees"),
             },
             grantable: row.get("is_grantable"),
@@ -103,7 +102,7 @@ impl Edge {
         }
     }
 
-    /// What no grant of another privilege or on another object has to do with.
+    /// Identifies a privilege on an object; grants of different ones are independent.
     fn right(&self) -> Right<'_> {
         let object = &self.grant.object;
         (object.kind, &object.name, &self.grant.privileges[0])
@@ -129,9 +128,9 @@ fn kind(name: &str) -> &'static str {
     known.unwrap_or("TABLE")
 }
 
-/// The grants to and by `roles` in the session's database, so ordered that no grant goes before
-/// those that hang on it.
-pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Grant>> {
+/// The grants to and by `roles` in the session's database, ordered so that each comes after those
+/// that depend on it.
+pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<ObjectGrant>> {
     let need_admin_option = version::roles_need_admin_option(session.version);
     let become_one = version::may_become(session.version);
     let rows = session
@@ -144,22 +143,22 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Gr
     let edges: Vec<_> = rows.iter().map(Edge::of).collect();
     let graph = Graph::of(&edges);
     let mut depths = HashMap::new();
-    let mut grants = BTreeMap::<_, Vec<Grant>>::new();
+    let mut grants = BTreeMap::<_, Vec<ObjectGrant>>::new();
     for edge in edges.iter().filter(|edge| edge.touches) {
         let grantor = (edge.right(), edge.grant.grantor.role.as_str());
         let depth = graph.depth(grantor, &mut depths);
-        // Who takes back something in a schema must see it: that goes last.
+        // Revoking something in a schema takes USAGE on the schema, so that comes last.
         let place = (edge.grant.object.kind == "SCHEMA", Reverse(depth));
         merge(grants.entry(place).or_default(), graph.grant(edge));
     }
     Ok(grants.into_values().flatten().collect())
 }
 
-/// Adds a grant to the last one where it is only of another privilege.
-fn merge(grants: &mut Vec<Grant>, grant: Grant) {
+/// Merges a grant into the previous one if it differs only in the privilege.
+fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     if let Some(last) = grants.last_mut() {
         let privileges = std::mem::take(&mut last.privileges);
-        let same = Grant {
+        let same = ObjectGrant {
             privileges: Vec::new(),
             ..grant.clone()
         } == *last;
@@ -172,10 +171,10 @@ fn merge(grants: &mut Vec<Grant>, grant: Grant) {
     grants.push(grant);
 }
 
-/// Who has what from whom.
+/// The graph of grants.
 struct Graph<'a> {
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// What somebody granted to others, who stay.
+    /// Privileges that a role granted to others, which remain.
     kept: HashSet<(Right<'a>, &'a str)>,
 }
 
@@ -200,7 +199,7 @@ impl<'a> Graph<'a> {
         self.edges.get(&role).map_or(&[], Vec::as_slice)
     }
 
-    /// How many grants lie between the object's owner and a role, on the longest way.
+    /// The length of the longest chain of grants from the object's owner to a role.
     fn depth(
         &self,
         role: (Right<'a>, &'a str),
@@ -209,7 +208,7 @@ impl<'a> Graph<'a> {
         if let Some(depth) = known.get(&role) {
             return *depth;
         }
-        // PostgreSQL makes no circles; should there be one, it ends here.
+        // PostgreSQL allows no circles; this ends the recursion if there is one anyway.
         known.insert(role, 0);
         let above = self.to(role).iter().map(|edge| {
             let grantor = (role.0, edge.grant.grantor.role.as_str());
@@ -220,8 +219,8 @@ impl<'a> Graph<'a> {
         depth
     }
 
-    /// The grant of an edge, with what its grantor has.
-    fn grant(&self, edge: &'a Edge) -> Grant {
+    /// The grant of an edge, with what its grantor holds.
+    fn grant(&self, edge: &'a Edge) -> ObjectGrant {
         let mut grant = edge.grant.clone();
         let column = &grant.object.column;
         let from = (edge.right(), edge.grant.grantor.role.as_str());
@@ -232,10 +231,10 @@ impl<'a> Graph<'a> {
             has |= above.grant.by_owner() && on == column;
             harms |= above.grant.by_owner() && column.is_none() && on.is_some();
         }
-        grant.loan = match (harms, has) {
-            (true, _) => Lending::Harmful,
-            (false, true) => Lending::Option,
-            (false, false) => Lending::Right,
+        grant.temporary = match (harms, has) {
+            (true, _) => TemporaryGrant::Harmful,
+            (false, true) => TemporaryGrant::Option,
+            (false, false) => TemporaryGrant::Right,
         };
         grant
     }

@@ -1,40 +1,42 @@
-//! Groups of users: roles that nobody logs in as, with users as their members.
+//! Groups of users: roles that cannot log in, with users as their members.
 
 use std::time::Duration;
 
-use Part::{Name, Syntax};
+use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
 use super::role::{self, Existing, MARK};
-use super::script::{Part, Script};
-use super::session::{Session, Turn};
+use super::script::{Script, SqlPart};
+use super::session::{AdvisoryLock, Session};
 use super::{Error, Result};
 
-/// What follows the tenant's name in the name of a group's role. No user's role has it, because
-/// no user's name has a slash.
+/// Follows the tenant's name in the name of a group's role. User names have no slash, so no user's
+/// role contains it.
 const INFIX: &str = "/group/";
 
-/// What changes of groups take turns by, with the tenant's name behind it.
-const TURN: &str = "tidegate groups of ";
+/// The key of the lock for changes of groups, followed by the tenant's name.
+const LOCK_KEY: &str = "tidegate groups of ";
 
-/// As long as the administrator waits for any lock: somebody waits for the answer.
+/// The longest wait, which is that of the administrator for any lock, because a client waits for
+/// the response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the lock of a tenant's groups; it is held as long as the session.
-pub(super) async fn wait_for_turn(session: &Session, database: &str) -> Result<()> {
-    let turn = Turn {
-        key: &format!("{TURN}{database}"),
+/// Takes the lock of a tenant's groups, for as long as the session lives.
+pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
+    let lock = AdvisoryLock {
+        key: &format!("{LOCK_KEY}{database}"),
         others: "others change groups of this tenant",
         patience: PATIENCE,
     };
-    session.wait_for_turn(&turn).await
+    session.lock(&lock).await
 }
 
-/// Makes `role` a member of `groups` and of no other group of the tenant. These are names of roles,
-/// which are made if they are not there. Memberships of groups in groups stay as they are.
+/// Makes `role` a member of `groups`, by the names of their roles, and of no other group of the
+/// tenant. Missing groups are created. Memberships of groups in groups stay as they are.
 ///
 /// # Errors
-/// [`Error::StaysMember`], with nothing changed, where somebody else put the role into a group.
+///
+/// [`Error::StaysMember`], without any change, if another role granted a membership.
 pub(super) async fn set(
     session: &Session,
     (database, role): (&str, &str),
@@ -53,7 +55,7 @@ pub(super) async fn set(
     session.begin().await?;
     let mut done = script.run_each(session).await;
     if done.is_ok() {
-        // A REVOKE that finds no membership of its own grantor's is a mere warning.
+        // PostgreSQL only warns if REVOKE finds no membership with this grantor.
         done = require_left(session, (database, role), groups).await;
     }
     session.end(done).await
@@ -79,7 +81,7 @@ async fn require_left(
     })
 }
 
-/// Writes the statements that make a group's role unless it is there.
+/// Writes the statements that create a group's role if it does not exist.
 async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
     match role::existing(session, group).await? {
         Existing::Ours => {}
@@ -94,7 +96,7 @@ pub(super) fn role_of(database: &str, group: &str) -> String {
     format!("{database}{INFIX}{group}")
 }
 
-/// Writes the statements that make a group's role.
+/// Writes the statements that create a group's role.
 pub(super) fn create(group: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -106,8 +108,8 @@ pub(super) fn create(group: &str) -> Script {
     script
 }
 
-/// Writes the statement that makes a role a member of a group; the grantor is who runs it when none
-/// is named.
+/// Writes the statement that makes a role a member of a group, granted by the current role if no
+/// grantor is given.
 pub(super) fn join(
     session: &Session,
     (role, group): (&str, &str),
@@ -143,12 +145,12 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// That a role is in a group.
+/// A membership of a role.
 struct Membership {
     group: String,
-    /// Who put it there, where that decides who can take it out.
+    /// The grantor, if only the grantor can end the membership.
     grantor: Option<String>,
-    /// Whether the administrator can.
+    /// Whether the administrator can end it.
     revocable: bool,
 }
 
@@ -170,8 +172,8 @@ impl Membership {
     }
 }
 
-/// Writes the statements that end all memberships of roles of ours, and of others in them, that the
-/// administrator can end, but for its own.
+/// Writes the statements that end all memberships of these roles, and of others in them, that the
+/// administrator can end, except its own.
 pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Script> {
     let by_grantor = version::roles_need_admin_option(session.version);
     let rows = session

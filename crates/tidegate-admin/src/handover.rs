@@ -1,23 +1,25 @@
-//! Whether what a role owns can be given to another without giving its code that other's rights.
+//! Whether objects of a role can be given to another without giving their code the other's
+//! privileges.
 
 use super::session::Session;
 use super::{Error, Result};
 
-/// When objects are looked at.
+/// When the objects are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// They belong to the roles that are to be dropped.
+    /// While they belong to the roles that are to be dropped.
     Before,
-    /// The running transaction has given them to the heir: nothing that was made meanwhile is
-    /// missed.
+    /// After the running transaction has given them to the heir, so that nothing created in the
+    /// meantime is missed.
     Reassigned,
 }
 
-/// Refuses to give to `heir` what would let others act with the heir's rights: `SECURITY DEFINER`
+/// Refuses objects that would let others act with the privileges of `heir`: `SECURITY DEFINER`
 /// routines, views, rules, and code that PostgreSQL runs as the owner of a table. `session` is in
 /// the roles' database.
 ///
 /// # Errors
+///
 /// [`Error::CarriesRights`] with a description of each object.
 pub(super) async fn require_data_only(
     session: &Session,

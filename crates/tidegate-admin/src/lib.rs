@@ -3,6 +3,7 @@
 mod adoption;
 mod authenticator;
 mod credentials;
+mod database_content;
 pub mod doctor;
 mod error;
 mod grants;
@@ -17,7 +18,6 @@ mod script;
 mod session;
 mod session_cache;
 mod shared;
-mod survey;
 mod tenant;
 mod user_role;
 mod users;
@@ -41,10 +41,10 @@ pub use script::{Script, is_unprintable};
 use tidegate_postgres::{role_password, scram_verifier, verifies};
 use tidegate_wire::Config;
 
-use session::{Session, Turn};
+use session::{AdvisoryLock, Session};
 use session_cache::SessionCache;
 
-/// Makes the verifiers of login roles from the master secret.
+/// Derives the passwords of login roles from the master secret, and creates their verifiers.
 #[derive(Clone)]
 pub struct RolePasswords {
     secret: [u8; 32],
@@ -52,7 +52,7 @@ pub struct RolePasswords {
 }
 
 impl RolePasswords {
-    /// `secret` is what passwords derive from; `salt` returns random bytes.
+    /// `secret` is the master secret; `salt` returns random bytes.
     pub fn new(secret: [u8; 32], salt: impl Fn() -> [u8; 16] + Send + Sync + 'static) -> Self {
         Self {
             secret,
@@ -65,7 +65,7 @@ impl RolePasswords {
         role_password(&self.secret, role, GENERATION)
     }
 
-    /// Whether a verifier is one for the password of a role, as Tidegate makes them.
+    /// Whether a verifier belongs to the password of a role.
     fn verifies(&self, role: &str, verifier: &str) -> bool {
         verifies(verifier, &self.password(role))
     }
@@ -90,26 +90,26 @@ impl fmt::Debug for RolePasswords {
 /// The generation of role passwords.
 const GENERATION: u32 = 1;
 
-/// A cluster's server.
+/// The limits of a PostgreSQL server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// `server_version_num`.
     pub version: u32,
-    /// How many connections it takes.
+    /// Its most connections.
     pub max_connections: usize,
-    /// How many of them are not for ordinary roles.
+    /// How many of those are reserved and not for ordinary roles.
     pub reserved_connections: usize,
 }
 
-/// No other node changes members of a tenant's groups while this exists.
-pub struct GroupTurn {
-    /// Holds the lock.
+/// Holds the lock of a tenant's groups: no other node changes their members meanwhile.
+pub struct GroupLock {
+    /// The session with the lock.
     session: Option<Session>,
     sessions: SessionCache,
 }
 
-impl Drop for GroupTurn {
-    /// Releases the lock in the background; without a runtime the session's end does.
+impl Drop for GroupLock {
+    /// Releases the lock in the background. Without a runtime the end of the session does.
     fn drop(&mut self) {
         let (Some(session), Ok(runtime)) = (self.session.take(), Handle::try_current()) else {
             return;
@@ -124,9 +124,9 @@ impl Drop for GroupTurn {
     }
 }
 
-impl fmt::Debug for GroupTurn {
+impl fmt::Debug for GroupLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("GroupTurn")
+        f.write_str("GroupLock")
     }
 }
 
@@ -135,24 +135,23 @@ impl fmt::Debug for GroupTurn {
 pub struct Admin {
     config: Config,
     passwords: RolePasswords,
-    /// Changes of the users of one database take turns here: PostgreSQL lets no two sessions change
-    /// the rights on one database at once. A tenant whose locks delay its own changes does
-    /// not delay those of others.
+    /// Serialises changes of the users of one database: PostgreSQL lets no two sessions change the
+    /// privileges on one database at once. Tenants do not delay each other.
     users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
-    /// In the administrator's own database.
+    /// Idle sessions in the administrator's own database.
     sessions: SessionCache,
 }
 
-/// The making and dropping of databases, one of which may take as long as a statement of the
-/// administrator may, and several nodes may wait.
-const MAKING_DATABASES: Turn<'_> = Turn {
+/// The lock for creating and dropping databases. One may take as long as any statement of the
+/// administrator, and several nodes may wait.
+const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",
     patience: Duration::from_mins(5),
 };
 
 impl Admin {
-    /// The administrator that `config` names. Connects when something is to be done.
+    /// The administrator of `config`. Connects when it is used.
     pub fn new(config: Config, passwords: RolePasswords) -> Self {
         Self {
             config,
@@ -166,12 +165,12 @@ impl Admin {
         Session::open(&self.config, database).await
     }
 
-    /// A session in the database that `admin_url` names.
+    /// A session in the database of `admin_url`.
     async fn open_home(&self) -> Result<Session> {
         self.open(self.config.admin_database.as_str()).await
     }
 
-    /// What the server can do: decides how many connections there may be.
+    /// The limits of the server, which decide how many connections the pool may have.
     pub async fn server(&self) -> Result<Server> {
         let session = self.open_home().await?;
         let row = session
@@ -199,11 +198,12 @@ impl Admin {
         Ok(found != role::Existing::Nothing)
     }
 
-    /// Makes the control database unless it is there, closed to everybody else.
+    /// Creates the control database if it does not exist, with access for the administrator only.
     ///
     /// # Errors
-    /// [`Error::MissingRight`] with the SQL to run when the administrator may not make it, and
-    /// [`Error::Occupied`] when it is the cluster's own or somebody else's.
+    ///
+    /// [`Error::MissingRight`] with the SQL to run if the administrator may not create it, and
+    /// [`Error::Occupied`] if the database belongs to the cluster or is used by others.
     pub async fn prepare_control_database(&self) -> Result<()> {
         let name = self.config.control_database.as_str();
         tenant::require_free(name)?;
@@ -219,34 +219,35 @@ impl Admin {
                 sql,
             });
         }
-        session.wait_for_turn(&MAKING_DATABASES).await?;
-        // Another node may have made it meanwhile.
+        session.lock(&DATABASE_LOCK).await?;
+        // Another node may have created it in the meantime.
         if tenant::database_exists(&session, name).await? {
             return Ok(());
         }
         script.run_each(&session).await
     }
 
-    /// Closes the databases `postgres` and `template1` to everybody but superusers and roles that
-    /// are granted CONNECT. For a cluster that is the service's alone.
+    /// Closes the databases `postgres` and `template1` to all roles except superusers and those
+    /// that are granted CONNECT, for a cluster that only the service uses.
     pub async fn close_maintenance_databases(&self) -> Result<()> {
         let mut script = Script::default();
-        script.push(&[script::Part::Syntax(
+        script.push(&[script::SqlPart::Syntax(
             "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC",
         )]);
         script.run(&self.open_home().await?).await
     }
 
-    /// Makes a tenant: the owner's role and a database with the schema `public` for it.
+    /// Creates a tenant: the owner's role, and a database whose schema `public` the owner gets.
     ///
     /// # Errors
+    ///
     /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::ForeignRole`]; after any error
     /// nothing is left behind.
     pub async fn create_tenant(&self, database: &DatabaseName) -> Result<()> {
         self.refuse_reserved(database)?;
         let name = database.as_str();
         let session = self.open_home().await?;
-        session.wait_for_turn(&MAKING_DATABASES).await?;
+        session.lock(&DATABASE_LOCK).await?;
         let mut made = tenant::Made::default();
         let created = tenant::create(&session, name, &self.passwords, &mut made).await;
         let done = match created {
@@ -261,13 +262,13 @@ impl Admin {
         Ok(())
     }
 
-    /// Makes the role that lets a tenant's users connect, with all of them as its members, and the
-    /// tenant's authenticators where users may share connections at all: for tenants of an older
-    /// release, and for users that an older node made. What is there already stays. `owner` is the
-    /// role of the tenant's owner, and `shared` are those that anonymous callers share. Nodes may do
-    /// this side by side.
+    /// Creates what a tenant's roles lack, for tenants of an older release and for users that an
+    /// older node created: the role that lets the users connect, with all of them as members, and
+    /// the authenticators if users may share connections. `owner` is the owner's role; `shared` are
+    /// the roles that anonymous callers share. Several nodes may call this at once.
     ///
     /// # Errors
+    ///
     /// Those of the connection, [`Error::Busy`] and [`Error::ForeignRole`].
     pub async fn provide_roles(
         &self,
@@ -286,7 +287,7 @@ impl Admin {
         authenticator::provide(self, &session, &users).await
     }
 
-    /// The same for a new tenant, which works without.
+    /// The same for a new tenant, ignoring errors: it works without.
     async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");
@@ -298,7 +299,7 @@ impl Admin {
         tenant::hand_over(&session, database).await
     }
 
-    /// A database that belongs to the cluster or to the service is no tenant.
+    /// Refuses a database that belongs to the cluster or to the service.
     fn refuse_reserved(&self, database: &DatabaseName) -> Result<()> {
         let name = database.as_str();
         let ours = *database == self.config.control_database;
@@ -315,8 +316,8 @@ impl Admin {
     /// Plans the adoption of a database whose owner will be the role `owner`. Changes nothing.
     ///
     /// # Errors
-    /// [`Error::Reserved`], [`Error::NoDatabase`], [`Error::ForeignRole`],
-    /// [`Error::MissingRight`].
+    ///
+    /// [`Error::Reserved`], [`Error::NoDatabase`], [`Error::ForeignRole`], [`Error::MissingRight`].
     pub async fn plan_adoption(
         &self,
         database: &DatabaseName,
@@ -331,7 +332,7 @@ impl Admin {
         adoption::plan(&session, name, owner.as_str(), &self.passwords).await
     }
 
-    /// Runs a planned adoption, in one transaction.
+    /// Runs a planned adoption in one transaction.
     pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         adoption.script.run(&session).await?;
@@ -339,15 +340,16 @@ impl Admin {
         Ok(())
     }
 
-    /// Takes the service away from a database: drops the tenant's roles, gives what they own to
-    /// the database's owner, and takes `changes` back.
+    /// Releases a database from the service: drops the tenant's roles, gives what they own to the
+    /// database's owner, and undoes `changes`.
     ///
-    /// A database that is gone is no error. After any error all is as before, but that the roles'
-    /// sessions have ended.
+    /// A database that does not exist is no error. After any error everything is as before, except
+    /// that the roles' sessions have ended.
     ///
     /// # Errors
-    /// [`Error::UsedElsewhere`], and [`Error::CarriesRights`] where code of the roles would get the
-    /// rights of the database's owner.
+    ///
+    /// [`Error::UsedElsewhere`], and [`Error::CarriesRights`] if code of the roles would get the
+    /// privileges of the database's owner.
     pub async fn release_tenant(
         &self,
         database: &DatabaseName,
@@ -362,34 +364,36 @@ impl Admin {
         roles.extend(users_role::of_tenant(&home, name).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let found = tenant::database_exists(&home, name).await?;
-        // Rights on what all databases share go with DROP OWNED, for which there must be a database.
+        // DROP OWNED removes privileges on shared objects too, but needs a database to run in.
         let elsewhere = if found {
-            role::Elsewhere::InDatabases
+            role::OutsideDatabase::InDatabases
         } else {
-            role::Elsewhere::Shared
+            role::OutsideDatabase::Shared
         };
-        role::require_nothing_elsewhere(&home, &names, name, elsewhere).await?;
+        role::require_nothing_outside(&home, &names, name, elsewhere).await?;
         if !found {
             return tenant::drop_roles(&home, &roles).await;
         }
         let session = self.open(name).await?;
-        session::alone(|| adoption::release((&home, &session), name, &roles, changes)).await
+        session::retry_on_conflict(|| adoption::release((&home, &session), name, &roles, changes))
+            .await
     }
 
     /// Drops a tenant's database with all its data, and the tenant's roles.
     ///
     /// # Errors
+    ///
     /// [`Error::UsedElsewhere`], before anything is dropped.
     pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
         let session = self.open_home().await?;
-        session.wait_for_turn(&MAKING_DATABASES).await?;
+        session.lock(&DATABASE_LOCK).await?;
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&session, database.as_str()).await?);
         roles.extend(authenticator::of_tenant(&session, database.as_str()).await?);
         roles.extend(users_role::of_tenant(&session, database.as_str()).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
-        let (name, elsewhere) = (database.as_str(), role::Elsewhere::Shared);
-        role::require_nothing_elsewhere(&session, &names, name, elsewhere).await?;
+        let (name, elsewhere) = (database.as_str(), role::OutsideDatabase::Shared);
+        role::require_nothing_outside(&session, &names, name, elsewhere).await?;
         tenant::drop_database(&session, database.as_str()).await?;
         tenant::drop_roles(&session, &roles).await
     }

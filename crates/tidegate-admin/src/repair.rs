@@ -1,13 +1,12 @@
-//! Gives roles back the login that somebody has changed: their password, or a setting with which
-//! PostgreSQL lets no session begin.
+//! Repairs logins of roles whose password was changed, or with whose settings no session can start.
 
-use Part::{Name, Syntax};
-use tidegate_pool::{Cause, Connector as _, Key, OpenError};
+use SqlPart::{Name, Syntax};
+use tidegate_pool::{Cause, Connector as _, OpenError, PoolKey};
 use tidegate_postgres::RoleConnector;
 use tidegate_sql::{DatabaseError, DatabaseName, RoleName};
 use tidegate_wire::ConnectError;
 
-use super::script::{Part, Script};
+use super::script::{Script, SqlPart};
 use super::session::{self, Session};
 use super::{Admin, Error, Result, authenticator, role};
 
@@ -18,17 +17,19 @@ impl Admin {
         Ok(names.into_iter().map(RoleName::new).collect())
     }
 
-    /// Sets the password of a role that Tidegate made, and logs in as it by `connector`. Settings of
-    /// the role that PostgreSQL's refusal names are reset, until it lets the role in; `shared` says
-    /// that anonymous callers share the role. Returns the statements that reset settings.
+    /// Sets the password of a role that Tidegate created, and logs in as it by `connector`. While
+    /// PostgreSQL refuses the login because of settings of the role, resets the settings that the
+    /// error names. `shared` means that anonymous callers share the role. Returns the statements
+    /// that reset settings.
     ///
     /// # Errors
-    /// [`Error::NoRole`], [`Error::NotOurs`]; [`Error::LoginRefused`] when something else keeps
-    /// the role out.
+    ///
+    /// [`Error::NoRole`], [`Error::NotOurs`]; [`Error::LoginRefused`] if the login is refused for
+    /// another reason.
     pub async fn repair_login(
         &self,
         connector: &RoleConnector,
-        key: &Key,
+        key: &PoolKey,
         shared: bool,
     ) -> Result<Vec<String>> {
         let home = self.open_home().await?;
@@ -39,7 +40,7 @@ impl Admin {
             role::Existing::Foreign => return Err(Error::NotOurs(name.to_owned())),
         }
         let password = role::password(name, &self.passwords.verifier(name));
-        session::alone(|| password.run(&home)).await?;
+        session::retry_on_conflict(|| password.run(&home)).await?;
         let mut done = Vec::new();
         loop {
             let refused = match connector.open(key, shared).await {
@@ -60,13 +61,13 @@ impl Admin {
                     reason: reason(refused),
                 });
             }
-            session::alone(|| resets.run(&home)).await?;
+            session::retry_on_conflict(|| resets.run(&home)).await?;
             done.extend(statements.lines().map(str::to_owned));
         }
     }
 }
 
-/// What PostgreSQL said of the settings with which a session was to begin.
+/// The error of PostgreSQL about settings with which no session can start.
 fn settings_refused(refused: &OpenError) -> Option<&DatabaseError> {
     let OpenError::Login(cause) = refused else {
         return None;
@@ -89,14 +90,14 @@ fn reason(refused: OpenError) -> Cause {
     }
 }
 
-/// Writes the statements that reset those of the role's own settings that a message names. Others
-/// stay: what keeps the role out then is the database's, such as an event trigger.
-async fn resets(home: &Session, key: &Key, said: &DatabaseError) -> Result<Script> {
+/// Writes the statements that reset those of the role's own settings that a message names. If it
+/// names none, the database is the cause, for example an event trigger.
+async fn resets(home: &Session, key: &PoolKey, said: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
     let mut script = Script::default();
     for row in &rows {
-        // PostgreSQL names no setting to us that is not in UTF-8.
+        // PostgreSQL does not name a setting whose value is not UTF-8.
         let Ok(setting) = row.try_get::<_, &str>(1) else {
             continue;
         };
@@ -122,7 +123,7 @@ const SETTINGS: &str = "SELECT s.setdatabase <> 0, c.setting \
      LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
      WHERE r.rolname = $1 AND (s.setdatabase = 0 OR d.datname = $2)";
 
-/// Whether a message, in whatever language, names a setting or a library that the setting loads.
+/// Whether a message, in any language, names a setting or a library that the setting loads.
 fn is_named(message: &str, name: &str, value: &str) -> bool {
     let names = |word: &str| {
         let inside = |char: char| char.is_alphanumeric() || char == '_';

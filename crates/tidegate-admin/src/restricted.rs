@@ -1,14 +1,14 @@
-//! Functions of PostgreSQL that hurt others and that everybody may call unless they are revoked.
+//! Built-in functions that can harm other users and that PUBLIC may call by default.
 
-use Part::{Name, Quoted, Syntax};
+use SqlPart::{Name, Quoted, Syntax};
 
 use super::Result;
-use super::script::{Part, Script, list};
+use super::script::{Script, SqlPart, list};
 use super::session::Session;
 
-/// They need no right to any table: large objects and messages in the log of changes fill the disk,
-/// session locks fill the lock table that all databases of the cluster share, and callers who share
-/// a role can end each other's sessions. Functions that release locks are harmless.
+/// They need no privilege on any table. Large objects and messages in the WAL fill the disk;
+/// session locks fill the lock table that all databases of the cluster share; callers who share a
+/// role can terminate each other's sessions. Functions that release locks do no harm.
 const RESTRICTED: &str = "SELECT p.oid::pg_catalog.regprocedure::text, \
            pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') \
     FROM pg_catalog.pg_proc p \
@@ -17,7 +17,7 @@ const RESTRICTED: &str = "SELECT p.oid::pg_catalog.regprocedure::text, \
          'pg_cancel_backend', 'pg_terminate_backend') \
         OR p.proname ~ '^pg_(try_)?advisory_(xact_)?lock(_shared)?$') ORDER BY 1";
 
-/// Leaves these functions to the owner, who may pass them on. Only a superuser can.
+/// Restricts these functions to the owner, with GRANT OPTION. Only a superuser can.
 pub(super) async fn restrict(session: &Session, owner: &str) -> Result<()> {
     if !session.superuser {
         return Ok(());
@@ -27,15 +27,15 @@ pub(super) async fn restrict(session: &Session, owner: &str) -> Result<()> {
     script(&functions, Some(owner), &[]).run(session).await
 }
 
-/// Those that everybody may call in the session's database.
+/// Those that PUBLIC may call in the session's database.
 pub(super) async fn open_to_all(session: &Session) -> Result<Vec<String>> {
     let rows = session.client.query(RESTRICTED, &[]).await?;
     let open = rows.iter().filter(|row| row.get(1));
     Ok(open.map(|row| row.get(0)).collect())
 }
 
-/// Takes functions from everybody but the owner, who may pass them on, and the service's own
-/// logins.
+/// Writes the statements that revoke functions from PUBLIC and grant them to the owner, with GRANT
+/// OPTION, and to the service's own logins.
 pub(super) fn script(functions: &[String], owner: Option<&str>, service: &[&str]) -> Script {
     let mut script = Script::default();
     let on = list(functions.iter().map(|function| Quoted(function)));
@@ -52,7 +52,7 @@ pub(super) fn script(functions: &[String], owner: Option<&str>, service: &[&str]
     script
 }
 
-fn grant(script: &mut Script, on: &[Part<'_>], role: &str, option: &'static str) {
+fn grant(script: &mut Script, on: &[SqlPart<'_>], role: &str, option: &'static str) {
     let mut parts = vec![Syntax("GRANT EXECUTE ON FUNCTION ")];
     parts.extend(on);
     parts.extend([Syntax(" TO "), Name(role), Syntax(option)]);

@@ -1,21 +1,21 @@
-//! Dropping roles with the grants that hang on them, in one transaction.
+//! Drops roles with the grants that depend on them, in one transaction.
 //!
-//! What a role granted on objects of others only it can take back, while it holds the right to
-//! grant itself: not even a superuser can, except in its place (`SET ROLE`). Taking the grantor's
-//! own right first does not do, because PostgreSQL leaves alone what somebody granted who keeps the
-//! right to grant as a member of another role, also when that role loses it the next moment.
+//! Only the grantor can revoke a grant on another role's object, while it holds the GRANT OPTION
+//! itself. Not even a superuser can, except as the grantor (`SET ROLE`). Revoking the grantor's own
+//! privilege first does not help: PostgreSQL keeps grants of a grantor that holds the GRANT OPTION
+//! through a membership, even if the grantor loses that next.
 
 use std::collections::BTreeSet;
 
-use Part::{Name, Quoted, Syntax};
+use SqlPart::{Name, Quoted, Syntax};
 
-use super::grants::{self, Grant, Lending, Object, Owner};
-use super::script::{Part, Script};
+use super::grants::{self, Object, ObjectGrant, Owner, TemporaryGrant};
+use super::script::{Script, SqlPart};
 use super::session::Session;
 use super::{Result, group, handover, role};
 
-/// Drops roles of ours, in the transaction of the caller. What they own in the session's database
-/// goes to `heir` first; without `reassign` a role that owns something is refused.
+/// Drops roles that Tidegate created, in the caller's transaction. What they own in the session's
+/// database goes to `heir` first; without `reassign` a role that owns something is refused.
 pub(super) async fn drop_roles(
     session: &Session,
     roles: &[&str],
@@ -38,12 +38,13 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::Moment::Reassigned).await?;
     }
-    // They end with the roles; as long as they are there, PostgreSQL takes less back.
+    // Memberships would end with the roles, but while they exist PostgreSQL revokes less.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     take_back(session, roles, heir).await?;
     if !reassign {
-        // A session that came after the first look may have made something; it would be lost.
+        // A session that started after the first check may have created something, which would be
+        // lost.
         for role in roles {
             role::require_nothing_owned(session, role).await?;
         }
@@ -66,10 +67,10 @@ async fn acting_for(session: &Session, roles: &[&str], mut script: Script) -> Re
     Ok(script)
 }
 
-/// Takes back what was granted to and by roles. What the administrator cannot take PostgreSQL
-/// names when the role is dropped.
+/// Revokes what was granted to and by roles. If the administrator cannot revoke something,
+/// PostgreSQL names it when the role is dropped.
 async fn take_back(session: &Session, roles: &[&str], heir: &str) -> Result<()> {
-    let mut writer = Writer::of(session.superuser);
+    let mut writer = RevocationWriter::of(session.superuser);
     let grants = grants::of_roles(session, roles).await?;
     for grant in &grants {
         if !grant.by_owner() {
@@ -86,17 +87,17 @@ async fn take_back(session: &Session, roles: &[&str], heir: &str) -> Result<()> 
     script.run_each(session).await
 }
 
-/// Writes who takes what back.
-struct Writer<'a> {
+/// Writes the REVOKE statements with their role switches.
+struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
-    /// The roles that the administrator must be a member of.
+    /// The roles of which the administrator must be a member.
     stands_for: BTreeSet<&'a str>,
-    /// The role that the statements run as; the administrator when absent.
+    /// The role as which the statements run; `None` for the administrator.
     role: Option<&'a str>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> RevocationWriter<'a> {
     fn of(superuser: bool) -> Self {
         Self {
             script: Script::default(),
@@ -120,13 +121,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A superuser is every owner, and sees what the owner may not see. Anybody else could be taken
-    /// for another role that it is a member of.
+    /// A superuser counts as every owner, and sees what the owner may not see. As another
+    /// administrator, PostgreSQL could choose a different role, of which it is a member, as the
+    /// grantor.
     fn act_as_owner(&mut self, owner: &'a str) {
         self.act_as(Some(owner).filter(|_| !self.superuser));
     }
 
-    fn as_administrator(&mut self, grant: &'a Grant, heir: &str) {
+    fn as_administrator(&mut self, grant: &'a ObjectGrant, heir: &str) {
         if grant.grantor.role == heir {
             self.stands_for.insert(&grant.grantor.role);
         }
@@ -135,41 +137,42 @@ impl<'a> Writer<'a> {
         self.script.push(&revoke);
     }
 
-    /// A grantor that has lost what it needs for taking the grant back is lent it meanwhile.
-    fn as_grantor(&mut self, grant: &'a Grant) {
+    /// Acts as the grantor. If the grantor no longer holds what it needs to revoke the grant, that
+    /// is granted to it temporarily.
+    fn as_grantor(&mut self, grant: &'a ObjectGrant) {
         let grantor = &grant.grantor;
-        let Some(loans) = loans(grant).filter(|_| grantor.reached) else {
+        let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.reached) else {
             return;
         };
-        for loan in &loans {
-            self.act_as_owner(&loan.lender.role);
-            self.script.push(&loan.give);
+        for temporary in &missing_privileges {
+            self.act_as_owner(&temporary.lender.role);
+            self.script.push(&temporary.give);
         }
         self.act_as(Some(&grantor.role));
         let revoke = revoke(grant, grant.grantee.as_deref(), Whole::Right);
         self.script.push(&revoke);
-        for loan in loans.iter().rev() {
-            self.act_as_owner(&loan.lender.role);
-            self.script.push(&loan.take);
+        for temporary in missing_privileges.iter().rev() {
+            self.act_as_owner(&temporary.lender.role);
+            self.script.push(&temporary.take);
         }
     }
 }
 
-/// What a grantor lacks for taking a grant back.
-struct Loan<'a> {
+/// What must be granted temporarily so that a grant can be revoked.
+struct MissingPrivilege<'a> {
     lender: &'a Owner,
-    give: Vec<Part<'a>>,
-    take: Vec<Part<'a>>,
+    give: Vec<SqlPart<'a>>,
+    take: Vec<SqlPart<'a>>,
 }
 
-/// What the grantor must be lent; nothing when nobody can lend it, or somebody who stays would lose
-/// something when it is taken back.
-fn loans(grant: &Grant) -> Option<Vec<Loan<'_>>> {
-    let mut loans = Vec::new();
+/// What the grantor must be granted temporarily; `None` if it cannot be granted, or if revoking it
+/// would take something from a role that remains.
+fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> {
+    let mut missing_privileges = Vec::new();
     let grantor = grant.grantor.role.as_str();
     if let Some((schema, owner)) = grant.object.schema.as_ref().filter(|_| !grant.sees) {
         let on = [Syntax("USAGE ON SCHEMA "), Quoted(schema)];
-        loans.push(Loan {
+        missing_privileges.push(MissingPrivilege {
             lender: owner,
             give: [
                 &[Syntax("GRANT ")],
@@ -189,32 +192,32 @@ fn loans(grant: &Grant) -> Option<Vec<Loan<'_>>> {
         let mut give = vec![Syntax("GRANT ")];
         give.extend(what(grant));
         give.extend([Syntax(" TO "), Name(grantor), Syntax(" WITH GRANT OPTION")]);
-        let whole = match grant.loan {
-            Lending::Right => Whole::Right,
-            Lending::Option => Whole::Option,
-            Lending::Harmful => return None,
+        let whole = match grant.temporary {
+            TemporaryGrant::Right => Whole::Right,
+            TemporaryGrant::Option => Whole::Option,
+            TemporaryGrant::Harmful => return None,
         };
-        loans.push(Loan {
+        missing_privileges.push(MissingPrivilege {
             lender: &grant.object.owner,
             give,
             take: revoke(grant, Some(grantor), whole),
         });
     }
-    loans
+    missing_privileges
         .iter()
-        .all(|loan| loan.lender.reached)
-        .then_some(loans)
+        .all(|temporary| temporary.lender.reached)
+        .then_some(missing_privileges)
 }
 
-/// What is taken of a right.
+/// What is revoked.
 #[derive(Clone, Copy)]
 enum Whole {
     Right,
-    /// Only that it may be granted on.
+    /// Only the GRANT OPTION.
     Option,
 }
 
-fn revoke<'a>(grant: &'a Grant, from: Option<&'a str>, whole: Whole) -> Vec<Part<'a>> {
+fn revoke<'a>(grant: &'a ObjectGrant, from: Option<&'a str>, whole: Whole) -> Vec<SqlPart<'a>> {
     let mut parts = vec![match whole {
         Whole::Right => Syntax("REVOKE "),
         Whole::Option => Syntax("REVOKE GRANT OPTION FOR "),
@@ -227,7 +230,7 @@ fn revoke<'a>(grant: &'a Grant, from: Option<&'a str>, whole: Whole) -> Vec<Part
 }
 
 /// The privileges and the object.
-fn what(grant: &Grant) -> Vec<Part<'_>> {
+fn what(grant: &ObjectGrant) -> Vec<SqlPart<'_>> {
     let Object {
         kind, name, column, ..
     } = &grant.object;

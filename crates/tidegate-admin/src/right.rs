@@ -1,8 +1,8 @@
-//! The privileges that adoption changes.
+//! The privileges that adoption moves.
 
-use super::script::Part::{self, Name, Syntax};
+use super::script::SqlPart::{self, Name, Syntax};
 
-/// A right that adoption moves from everybody to each login role.
+/// A privilege that adoption moves from PUBLIC to each login role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// CONNECT on the database.
@@ -17,7 +17,7 @@ impl Right {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Connect, Self::Temporary, Self::CreateInPublic];
 
-    /// The name in a store.
+    /// Its name in a store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -26,13 +26,13 @@ impl Right {
         }
     }
 
-    /// The right with this name.
+    /// The privilege with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|right| right.name() == name)
     }
 
-    /// The right as SQL, up to the preposition.
-    pub(super) fn parts(self, database: &str) -> [Part<'_>; 2] {
+    /// The privilege in SQL, up to the preposition.
+    pub(super) fn parts(self, database: &str) -> [SqlPart<'_>; 2] {
         match self {
             Self::Connect => [Syntax("CONNECT ON DATABASE "), Name(database)],
             Self::Temporary => [Syntax("TEMPORARY ON DATABASE "), Name(database)],

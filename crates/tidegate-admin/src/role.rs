@@ -1,31 +1,31 @@
 //! Login roles: one for each user.
 
-use Part::{Name, Secret, Syntax, Value};
+use SqlPart::{Name, Secret, Syntax, Value};
 
-use super::script::{Part, Script};
+use super::script::{Script, SqlPart};
 use super::session::Session;
 use super::{Error, Result, RolePasswords};
 
 pub(super) use tidegate_service::ROLE_MARK as MARK;
 
-/// What is there under a role's name.
+/// Whether a role exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// Nothing.
+    /// It does not exist.
     Nothing,
-    /// A role that Tidegate made.
+    /// Tidegate created it.
     Ours,
-    /// Somebody else's role.
+    /// Tidegate did not create it.
     Foreign,
 }
 
-/// Looks a role up.
+/// Looks up a role.
 pub(super) async fn existing(session: &Session, role: &str) -> Result<Existing> {
     let found = existing_of(session, &[role]).await?;
     Ok(found.first().copied().unwrap_or(Existing::Nothing))
 }
 
-/// Looks roles up; the answers are in the same order.
+/// Looks up roles; the results are in the same order.
 pub(super) async fn existing_of(session: &Session, roles: &[&str]) -> Result<Vec<Existing>> {
     let rows = session
         .client
@@ -45,8 +45,8 @@ pub(super) async fn existing_of(session: &Session, roles: &[&str]) -> Result<Vec
     Ok(rows.iter().map(existing).collect())
 }
 
-/// Writes the statements that make a role, or give a role of ours that an earlier attempt left
-/// behind its password.
+/// Writes the statements that create a role, or that set the password of one that an earlier
+/// attempt left behind.
 pub(super) async fn make(
     session: &Session,
     role: &str,
@@ -62,7 +62,7 @@ pub(super) async fn make(
     Ok(script)
 }
 
-/// Writes the statements that make a login role; one without a verifier gets its password from
+/// Writes the statements that create a login role. Without a verifier it gets its password from
 /// `tidegate user repair`.
 pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
     let mut parts = vec![
@@ -79,7 +79,7 @@ pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
     script
 }
 
-/// Writes the statement that makes a role known as one of ours.
+/// Writes the statement that marks a role as created by Tidegate.
 pub(super) fn mark(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -103,8 +103,8 @@ pub(super) fn password(role: &str, verifier: &str) -> Script {
     script
 }
 
-/// Ends the sessions of a role, in whatever database. `home` is in the administrator's: in a
-/// tenant's database the function may be closed to all but its owner.
+/// Terminates the sessions of a role in all databases. `home` is in the administrator's own: in a
+/// tenant's database the function may be restricted to the owner.
 pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
     let ended = home
         .client
@@ -132,23 +132,23 @@ pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Resu
     }
 }
 
-/// What a role has outside of its tenant's database that keeps it from being dropped.
+/// What a role has outside of its tenant's database that prevents dropping it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Elsewhere {
-    /// Rights and objects in other databases, and the databases that it owns.
+pub(super) enum OutsideDatabase {
+    /// Privileges and objects in other databases, and databases that it owns.
     InDatabases,
-    /// Rights on what all databases share, too: those that `DROP OWNED` takes.
+    /// Also privileges on shared objects, which `DROP OWNED` would revoke.
     Shared,
 }
 
-/// Refuses roles of ours that have rights or objects outside of this database.
-pub(super) async fn require_nothing_elsewhere(
+/// Refuses roles that have privileges or objects outside of this database.
+pub(super) async fn require_nothing_outside(
     session: &Session,
     roles: &[&str],
     database: &str,
-    elsewhere: Elsewhere,
+    elsewhere: OutsideDatabase,
 ) -> Result<()> {
-    let shared = elsewhere == Elsewhere::Shared;
+    let shared = elsewhere == OutsideDatabase::Shared;
     let found = session
         .client
         .query_opt(

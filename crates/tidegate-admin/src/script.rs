@@ -1,4 +1,4 @@
-//! Administrative SQL, written by one writer: names are always quoted, values always escaped.
+//! Builds administrative SQL: names are always quoted, values always escaped.
 
 use std::fmt::{self, Write as _};
 
@@ -6,53 +6,52 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 /// A part of a statement.
 #[derive(Clone, Copy)]
-pub(super) enum Part<'a> {
-    /// Text that stands in our source.
+pub(super) enum SqlPart<'a> {
+    /// Text from our source code.
     Syntax(&'static str),
-    /// A name from outside.
     Name(&'a str),
-    /// A name with its schema.
+    /// A schema and a name.
     Qualified(&'a str, &'a str),
-    /// A value from outside.
     Value(&'a str),
-    /// A value that is not shown.
+    /// A value that is not displayed.
     Secret(&'a str),
-    /// Text that PostgreSQL itself quoted, such as a function with its arguments.
+    /// Text that PostgreSQL has quoted, such as a function with its arguments.
     Quoted(&'a str),
 }
 
-/// Statements that run together in one transaction, and their text for people.
+/// Statements that run in one transaction, and their text for display.
 #[derive(Clone, Default)]
 pub struct Script {
-    steps: Vec<Step>,
+    steps: Vec<ScriptStep>,
 }
 
 #[derive(Clone)]
-enum Step {
+enum ScriptStep {
     Note(String),
     Statement { text: String, shown: String },
 }
 
 impl Script {
-    /// Adds a comment. Control characters are escaped: a name with a line break must not end it.
+    /// Adds a comment. Control characters are escaped, so that a name with a line break cannot end
+    /// the comment.
     pub(super) fn note(&mut self, text: impl AsRef<str>) {
-        self.steps.push(Step::Note(comment(text.as_ref())));
+        self.steps.push(ScriptStep::Note(comment(text.as_ref())));
     }
 
     /// Adds a statement.
-    pub(super) fn push(&mut self, parts: &[Part<'_>]) {
+    pub(super) fn push(&mut self, parts: &[SqlPart<'_>]) {
         let mut text = String::new();
         let mut shown = String::new();
         for part in parts {
             let written = match *part {
-                Part::Syntax(syntax) => syntax.to_owned(),
-                Part::Name(name) => identifier(name),
-                Part::Qualified(schema, name) => {
+                SqlPart::Syntax(syntax) => syntax.to_owned(),
+                SqlPart::Name(name) => identifier(name),
+                SqlPart::Qualified(schema, name) => {
                     format!("{}.{}", identifier(schema), identifier(name))
                 }
-                Part::Value(value) => escape_literal(value).trim_start().to_owned(),
-                Part::Quoted(quoted) => printable(quoted),
-                Part::Secret(secret) => {
+                SqlPart::Value(value) => escape_literal(value).trim_start().to_owned(),
+                SqlPart::Quoted(quoted) => printable(quoted),
+                SqlPart::Secret(secret) => {
                     text.push_str(escape_literal(secret).trim_start());
                     shown.push_str("'…'");
                     continue;
@@ -61,19 +60,19 @@ impl Script {
             text.push_str(&written);
             shown.push_str(&written);
         }
-        self.steps.push(Step::Statement { text, shown });
+        self.steps.push(ScriptStep::Statement { text, shown });
     }
 
-    /// Adds the steps of another script.
+    /// Appends another script.
     pub(super) fn append(&mut self, mut other: Self) {
         self.steps.append(&mut other.steps);
     }
 
-    /// The statements: as they are run, and as they may be shown, without secrets.
+    /// The statements: as they run, and as they are displayed, without secrets.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&str, &str)> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Statement { text, shown } => Some((text.as_str(), shown.as_str())),
-            Step::Note(_) => None,
+            ScriptStep::Statement { text, shown } => Some((text.as_str(), shown.as_str())),
+            ScriptStep::Note(_) => None,
         })
     }
 
@@ -84,12 +83,12 @@ impl Script {
 }
 
 impl fmt::Display for Script {
-    /// The statements as `psql` would take them, but for the verifiers of passwords.
+    /// Writes the statements as `psql` accepts them, except for the verifiers of passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.steps {
             match step {
-                Step::Note(text) => writeln!(f, "-- {text}")?,
-                Step::Statement { shown, .. } => writeln!(f, "{shown};")?,
+                ScriptStep::Note(text) => writeln!(f, "-- {text}")?,
+                ScriptStep::Statement { shown, .. } => writeln!(f, "{shown};")?,
             }
         }
         Ok(())
@@ -102,17 +101,17 @@ impl fmt::Debug for Script {
     }
 }
 
-/// Whether a character changes how a terminal shows the text around it: control characters, and
-/// the marks that set the direction of writing (Unicode, "Bidirectional Algorithm", section 2).
+/// Whether a character changes how a terminal displays the text around it: control characters, and
+/// marks that set the direction of writing (Unicode, "Bidirectional Algorithm", section 2).
 pub fn is_unprintable(char: char) -> bool {
     let directs = matches!(char,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     char.is_control() || directs
 }
 
-/// A quoted identifier. One with unprintable characters is written with Unicode escapes, so that SQL
-/// that is shown neither reaches the terminal as a command nor breaks a line (PostgreSQL,
-/// "Identifiers with Unicode Escapes").
+/// A quoted identifier. With unprintable characters it is written with Unicode escapes, so that
+/// displayed SQL cannot control a terminal or break a line (PostgreSQL, "Identifiers with Unicode
+/// Escapes").
 pub(super) fn identifier(name: &str) -> String {
     if !name.contains(is_unprintable) {
         return escape_identifier(name);
@@ -132,7 +131,7 @@ pub(super) fn identifier(name: &str) -> String {
     text
 }
 
-/// Text that PostgreSQL has quoted, with the quoted identifiers in it written as by [`identifier`].
+/// Text that PostgreSQL has quoted, with its identifiers written as by [`identifier`].
 pub(super) fn printable(quoted: &str) -> String {
     if !quoted.contains(is_unprintable) {
         return quoted.to_owned();
@@ -149,7 +148,7 @@ pub(super) fn printable(quoted: &str) -> String {
     text
 }
 
-/// The name of the quoted identifier with which a text begins, and the length of its quoted form.
+/// The name of the quoted identifier at the start of a text, and the length of its quoted form.
 fn unquote(text: &str) -> (String, usize) {
     let mut name = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
@@ -178,11 +177,11 @@ pub(super) fn comment(text: &str) -> String {
 }
 
 /// Joins the parts of several objects with commas.
-pub(super) fn list<'a>(objects: impl IntoIterator<Item = Part<'a>>) -> Vec<Part<'a>> {
+pub(super) fn list<'a>(objects: impl IntoIterator<Item = SqlPart<'a>>) -> Vec<SqlPart<'a>> {
     let mut parts = Vec::new();
     for object in objects {
         if !parts.is_empty() {
-            parts.push(Part::Syntax(", "));
+            parts.push(SqlPart::Syntax(", "));
         }
         parts.push(object);
     }
@@ -198,23 +197,23 @@ mod tests {
         let mut script = Script::default();
         script.note("why");
         script.push(&[
-            Part::Syntax("CREATE ROLE "),
-            Part::Name("a\"b"),
-            Part::Syntax(" PASSWORD "),
-            Part::Secret("o'clock"),
+            SqlPart::Syntax("CREATE ROLE "),
+            SqlPart::Name("a\"b"),
+            SqlPart::Syntax(" PASSWORD "),
+            SqlPart::Secret("o'clock"),
         ]);
         script.push(&[
-            Part::Syntax("COMMENT ON ROLE "),
-            Part::Name("a\"b"),
-            Part::Syntax(" IS "),
-            Part::Value("it's \\ here"),
+            SqlPart::Syntax("COMMENT ON ROLE "),
+            SqlPart::Name("a\"b"),
+            SqlPart::Syntax(" IS "),
+            SqlPart::Value("it's \\ here"),
         ]);
         assert_eq!(
             script.to_string(),
             "-- why\nCREATE ROLE \"a\"\"b\" PASSWORD '…';\n\
              COMMENT ON ROLE \"a\"\"b\" IS E'it''s \\\\ here';\n"
         );
-        let Step::Statement { text, .. } = &script.steps[1] else {
+        let ScriptStep::Statement { text, .. } = &script.steps[1] else {
             panic!("no statement")
         };
         assert_eq!(text, "CREATE ROLE \"a\"\"b\" PASSWORD 'o''clock'");
@@ -224,10 +223,13 @@ mod tests {
     fn control_characters_are_escaped_wherever_a_name_stands() {
         let mut script = Script::default();
         script.note("the role a\nDROP TABLE t");
-        script.push(&[Part::Syntax("DROP ROLE "), Part::Name("\u{1b}[2J\"\\é")]);
         script.push(&[
-            Part::Syntax("GRANT EXECUTE ON ROUTINE "),
-            Part::Quoted("public.\"a\"\"\nb\"(integer, \"T\")"),
+            SqlPart::Syntax("DROP ROLE "),
+            SqlPart::Name("\u{1b}[2J\"\\é"),
+        ]);
+        script.push(&[
+            SqlPart::Syntax("GRANT EXECUTE ON ROUTINE "),
+            SqlPart::Quoted("public.\"a\"\"\nb\"(integer, \"T\")"),
         ]);
         assert_eq!(
             script.to_string(),

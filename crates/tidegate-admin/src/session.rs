@@ -7,25 +7,25 @@ use tidegate_wire::{Config, ConnectError, version};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use super::script::{Part, Script};
+use super::script::{Script, SqlPart};
 use super::{Error, Result};
 
-/// What no two nodes may do at once.
-pub(super) struct Turn<'a> {
-    /// By what the nodes agree on it.
+/// An advisory lock for what only one node may do at a time.
+pub(super) struct AdvisoryLock<'a> {
+    /// The key of the lock.
     pub(super) key: &'a str,
-    /// What others are doing meanwhile.
+    /// What the holder of the lock is doing, for the error.
     pub(super) others: &'static str,
-    /// How long it is waited for.
+    /// The longest wait.
     pub(super) patience: Duration,
 }
 
-/// A connection of the administrator, and what is known about it.
+/// A connection of the administrator, and its attributes.
 pub(super) struct Session {
     pub(super) client: Client,
     /// `server_version_num`.
     pub(super) version: u32,
-    /// Who the administrator is.
+    /// The administrator's role.
     pub(super) role: String,
     /// Whether the administrator is a superuser.
     pub(super) superuser: bool,
@@ -38,7 +38,8 @@ impl Session {
         Self::of(opened.map_err(|source| refused(config, database, source))?).await
     }
 
-    /// Logs in as a user of ours; `version` is `server_version_num`, 0 when unknown.
+    /// Logs in as a user whose role Tidegate created; `version` is `server_version_num`, 0 if
+    /// unknown.
     pub(super) async fn open_as_user(
         config: &Config,
         database: &str,
@@ -66,19 +67,19 @@ impl Session {
         })
     }
 
-    /// Waits for its turn to do something that no two nodes may do at once. The lock is held as long
-    /// as the session.
+    /// Waits for the lock, and holds it as long as the session.
     ///
     /// # Errors
-    /// [`Error::Busy`] when others had it all the time.
-    pub(super) async fn wait_for_turn(&self, turn: &Turn<'_>) -> Result<()> {
-        let patience = turn.patience.as_millis();
+    ///
+    /// [`Error::Busy`] if others held it all the time.
+    pub(super) async fn lock(&self, lock: &AdvisoryLock<'_>) -> Result<()> {
+        let patience = lock.patience.as_millis();
         let patience = format!("SET lock_timeout = {patience}; SET statement_timeout = 0");
         self.client.batch_execute(&patience).await?;
-        let lock = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
-        let locked = self.client.execute(lock, &[&turn.key]).await;
+        let statement = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
+        let locked = self.client.execute(statement, &[&lock.key]).await;
         locked.map_err(|error| match error.code() {
-            Some(&SqlState::LOCK_NOT_AVAILABLE) => Error::Busy(turn.others),
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => Error::Busy(lock.others),
             _ => error.into(),
         })?;
         let reset = "RESET lock_timeout; RESET statement_timeout";
@@ -90,7 +91,7 @@ impl Session {
         Ok(self.client.batch_execute("BEGIN").await?)
     }
 
-    /// Commits what was done, or rolls back what failed.
+    /// Commits, or rolls back after an error.
     pub(super) async fn end(&self, done: Result<()>) -> Result<()> {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.client.batch_execute(end).await;
@@ -98,7 +99,7 @@ impl Session {
         Ok(ended?)
     }
 
-    /// Whether the administrator may do what `role` may.
+    /// Whether the administrator has the privileges of `role`.
     pub(super) async fn acts_for(&self, role: &str) -> Result<bool> {
         if self.superuser {
             return Ok(true);
@@ -121,14 +122,13 @@ impl Session {
         Ok(row.get(0))
     }
 
-    /// Whether a role may do everything.
     pub(super) async fn is_superuser(&self, role: &str) -> Result<bool> {
         let query = "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = $1::text";
         let row = self.client.query_opt(query, &[&role]).await?;
         Ok(row.is_some_and(|row| row.get(0)))
     }
 
-    /// The owner of the schema `public`, if there is one.
+    /// The owner of the schema `public`, if it exists.
     pub(super) async fn owner_of_public(&self) -> Result<Option<String>> {
         let row = self
             .client
@@ -141,29 +141,29 @@ impl Session {
         Ok(row.map(|row| row.get(0)))
     }
 
-    /// Wraps statements that need the rights of `role`, which Tidegate made: the administrator is
-    /// a member of it while they run, and not longer.
+    /// Wraps statements that need the privileges of `role`, which Tidegate created: the
+    /// administrator is a member of it while they run.
     pub(super) async fn acting_for(&self, role: &str, inner: Script) -> Result<Script> {
         if self.acts_for(role).await? && self.becomes(role).await? {
             return Ok(inner);
         }
         let mut script = Script::default();
         script.push(&[
-            Part::Syntax("GRANT "),
-            Part::Name(role),
-            Part::Syntax(version::membership(self.version)),
+            SqlPart::Syntax("GRANT "),
+            SqlPart::Name(role),
+            SqlPart::Syntax(version::membership(self.version)),
         ]);
         script.append(inner);
         script.push(&[
-            Part::Syntax("REVOKE "),
-            Part::Name(role),
-            Part::Syntax(" FROM CURRENT_USER"),
+            SqlPart::Syntax("REVOKE "),
+            SqlPart::Name(role),
+            SqlPart::Syntax(" FROM CURRENT_USER"),
         ]);
         Ok(script)
     }
 }
 
-/// Why the administrator is not let in.
+/// The error for a refused login of the administrator.
 fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
     let (database, role) = (database.to_owned(), config.admin_role.clone());
     match source {
@@ -183,27 +183,27 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
 /// `invalid_password`.
 const WRONG_PASSWORD: &str = "28P01";
 
-/// How often an act is tried that others are in the way of, on other nodes or by SQL of their own.
+/// How often a conflicting operation is tried, with changes on other nodes or by other SQL.
 const MOST_TRIES: u32 = 20;
 
-/// Does what changes rights, anew when somebody else changed them on the same object meanwhile:
-/// PostgreSQL says so as an internal error, and only once the other change is there. What failed is
+/// Changes privileges, and retries if another session changed those of the same object. PostgreSQL
+/// reports that as an internal error after the other change is committed. A failed attempt is
 /// rolled back.
-pub(super) async fn alone<F, T>(act: impl Fn() -> F) -> Result<T>
+pub(super) async fn retry_on_conflict<F, T>(act: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {
     for _ in 1..MOST_TRIES {
         match act().await {
-            Err(error) if error.sqlstate() == Some(MET_ANOTHER) => {}
+            Err(error) if error.sqlstate() == Some(CONFLICT) => {}
             done => return done,
         }
     }
     act().await
 }
 
-/// `internal_error`, which is what "tuple concurrently updated" has.
-const MET_ANOTHER: &str = "XX000";
+/// `internal_error`, the SQLSTATE of "tuple concurrently updated".
+const CONFLICT: &str = "XX000";
 
 impl Script {
     /// Runs the statements in one transaction.
@@ -213,7 +213,7 @@ impl Script {
         session.end(ran).await
     }
 
-    /// Runs the statements one by one, for those that PostgreSQL runs in no transaction.
+    /// Runs the statements one by one, for those that PostgreSQL does not run in a transaction.
     pub(super) async fn run_each(&self, session: &Session) -> Result<()> {
         for (text, shown) in self.statements() {
             let ran = session.client.batch_execute(text).await;
@@ -235,24 +235,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_is_waited_for_longer_than_a_lock_and_not_for_ever() {
-        let turn = |patience| Turn {
-            key: "a turn of the test",
+        let lock = |patience| AdvisoryLock {
+            key: "a lock of the test",
             others: "others test",
             patience,
         };
         let (first, second) = (session().await, session().await);
-        let long = turn(Duration::from_mins(1));
-        first.wait_for_turn(&long).await.unwrap();
+        let long = lock(Duration::from_mins(1));
+        first.lock(&long).await.unwrap();
         let short = session().await;
-        let missed = short.wait_for_turn(&turn(Duration::from_millis(20))).await;
+        let missed = short.lock(&lock(Duration::from_millis(20))).await;
         let missed = missed.unwrap_err();
         assert!(matches!(missed, Error::Busy("others test")), "{missed}");
 
         let watcher = session().await;
-        // Stands for the 30 and 60 seconds of every session.
+        // Instead of the 30 and 60 seconds of every session.
         let brief = "SET lock_timeout = '200ms'; SET statement_timeout = '200ms'";
         second.client.batch_execute(brief).await.unwrap();
-        let mut waiting = std::pin::pin!(second.wait_for_turn(&long));
+        let mut waiting = std::pin::pin!(second.lock(&long));
         let waits = async {
             let waits = "SELECT FROM pg_catalog.pg_stat_activity \
                          WHERE wait_event_type = 'Lock' AND wait_event = 'advisory' \

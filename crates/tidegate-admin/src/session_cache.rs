@@ -1,4 +1,4 @@
-//! Idle sessions of the administrator in its own database, reused by what happens often: a login
+//! Idle sessions of the administrator in its own database, reused by frequent operations: a login
 //! costs PostgreSQL more than all statements of a sign-up.
 
 use std::fmt;
@@ -13,27 +13,27 @@ use tokio::time::sleep;
 use super::Result;
 use super::session::Session;
 
-/// How many are kept: one that changes roles, and one that holds a lock meanwhile.
+/// How many are kept: one that changes roles, and one that holds a lock in the meantime.
 const MOST: usize = 2;
 
-/// How long one is kept.
+/// How long an idle session is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// The idle sessions.
 #[derive(Clone, Default)]
 pub(super) struct SessionCache(Arc<Mutex<Idle>>);
 
 #[derive(Default)]
 struct Idle {
     sessions: Vec<(Session, Instant)>,
-    /// A task closes those that were idle for long.
+    /// Whether a task is running that closes old sessions.
     watched: bool,
 }
 
 impl SessionCache {
-    /// An idle session that answers, or a new one.
+    /// Returns an idle session that still works, or a new one.
     ///
     /// # Errors
+    ///
     /// Those of [`Session::open`].
     pub(super) async fn take(&self, config: &Config) -> Result<Session> {
         while let Some(session) = self.pop() {
@@ -48,10 +48,10 @@ impl SessionCache {
         self.0.lock().sessions.pop().map(|(session, _)| session)
     }
 
-    /// Keeps a session that is as it was after its login: outside of a transaction, without locks or
+    /// Keeps a session that is in its initial state: outside of a transaction, without locks and
     /// settings.
     pub(super) fn put(&self, session: Session) {
-        // Without a runtime nothing would close it later.
+        // Without a runtime no task could close it later.
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
@@ -66,7 +66,7 @@ impl SessionCache {
     }
 }
 
-/// Closes sessions that were idle for long, until none is left.
+/// Closes sessions that were idle for too long, until none is left.
 async fn close_old(cache: SessionCache) {
     loop {
         sleep(IDLE).await;

@@ -1,17 +1,17 @@
 //! Roles that anonymous callers share: the default users of tenants.
 
-use Part::{Name, Syntax, Value};
+use SqlPart::{Name, Syntax, Value};
 use tidegate_wire::version;
 
 use super::Result;
-use super::script::{Part, Script};
+use super::script::{Script, SqlPart};
 use super::session::Session;
 
-/// The temporary files of one session of a shared role. It sorts some ten million rows; a disk of
-/// the usual size survives all connections of the role doing so at once.
+/// The limit of the temporary files of one session of a shared role. It is enough to sort about ten
+/// million rows, and a disk of usual size survives all connections of the role doing so at once.
 pub(super) const TEMP_FILE_LIMIT: &str = "1GB";
 
-/// The role's own setting, if it has one, and whether the server bounds temporary files already.
+/// The role's own setting, if it has one, and whether the server has a limit already.
 const BOUND: &str = "SELECT ( \
         SELECT pg_catalog.split_part(c.setting, '=', 2) \
         FROM pg_catalog.pg_db_role_setting s \
@@ -22,7 +22,7 @@ const BOUND: &str = "SELECT ( \
     EXISTS (SELECT FROM pg_catalog.pg_settings \
             WHERE name = 'temp_file_limit' AND setting <> '-1')";
 
-/// Sets the bound of a role that becomes shared, and takes it from one that ceases to be.
+/// Sets the limit of a role that becomes shared, and removes it from one that no longer is.
 pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result<()> {
     if !may_limit(session).await? {
         return Ok(());
@@ -44,7 +44,7 @@ pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result
     }
 }
 
-/// Writes the statement that bounds a role's temporary files.
+/// Writes the statement that sets the limit.
 pub(super) fn set(role: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -57,7 +57,7 @@ pub(super) fn set(role: &str) -> Script {
 }
 
 /// Whether the administrator may set it for roles (PostgreSQL, "Resource Consumption": only
-/// superusers and, since 15, who has SET on the parameter).
+/// superusers and, since 15, roles with SET on the parameter).
 async fn may_limit(session: &Session) -> Result<bool> {
     if session.superuser || !version::has_parameter_privileges(session.version) {
         return Ok(session.superuser);

@@ -1,14 +1,13 @@
-//! Databases that Tidegate makes, and the users of all tenants.
+//! Creates and drops the databases of tenants, and the roles of their users.
 
-use Part::{Name, Syntax};
+use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
-use super::role::{self, Elsewhere, Existing};
-use super::script::{Part, Script, identifier};
+use super::role::{self, Existing, OutsideDatabase};
+use super::script::{Script, SqlPart, identifier};
 use super::session::Session;
 use super::{Error, Result, RolePasswords, handover, restricted, revocation, users_role};
 
-/// Whether a database is there.
 pub(super) async fn database_exists(session: &Session, database: &str) -> Result<bool> {
     let found = session
         .client
@@ -20,7 +19,7 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant nor the service's own.
+/// Why a database of this name can be neither a tenant's nor the control database.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -30,7 +29,7 @@ pub(super) fn reserved(database: &str) -> Option<&'static str> {
     }
 }
 
-/// Refuses a name that cannot be the control database's.
+/// Refuses a name that the control database cannot have.
 pub(super) fn require_free(name: &str) -> Result<()> {
     match reserved(name) {
         None => Ok(()),
@@ -41,7 +40,7 @@ pub(super) fn require_free(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses a database that is a tenant's or somebody else keeps tables in. `session` is in it.
+/// Refuses a database that belongs to a tenant or contains other tables. `session` is in it.
 pub(super) async fn require_control(session: &Session, name: &str) -> Result<()> {
     let row = session
         .client
@@ -68,7 +67,7 @@ pub(super) async fn require_control(session: &Session, name: &str) -> Result<()>
     Ok(())
 }
 
-/// What an attempt to make a tenant has made so far, which it takes back when it fails.
+/// What an attempt to create a tenant has created so far, to be dropped if it fails.
 #[derive(Default)]
 pub(super) struct Made {
     role: bool,
@@ -76,7 +75,7 @@ pub(super) struct Made {
     database: bool,
 }
 
-/// Makes the owner's role and the database. `session` is in the administrator's own database.
+/// Creates the owner's role and the database. `session` is in the administrator's own database.
 pub(super) async fn create(
     session: &Session,
     database: &str,
@@ -120,8 +119,8 @@ pub(super) async fn create(
     script.run_each(session).await
 }
 
-/// What a new database is a copy of: `template0`, into which nobody can put anything, such as large
-/// objects. Before PostgreSQL 15 the schema `public` in it is the superuser's, and an administrator
+/// The template of a new database: `template0`, which no role can change, for example by large
+/// objects. Before PostgreSQL 15 its schema `public` belongs to a superuser, and an administrator
 /// without superuser could not give it to the owner.
 fn template(session: &Session) -> &'static str {
     if session.superuser || version::database_owner_owns_public(session.version) {
@@ -131,7 +130,7 @@ fn template(session: &Session) -> &'static str {
     }
 }
 
-/// The owner's rights on the database itself.
+/// The owner's privileges on the database itself.
 pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -175,7 +174,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     restricted::restrict(session, owner).await
 }
 
-/// Takes back what a creation that failed has made. What cannot be taken back is logged.
+/// Drops what a failed creation has created. Failures are logged.
 pub(super) async fn abandon(session: &Session, database: &str, made: &Made) {
     if let Err(error) = take_back(session, database, made).await {
         tracing::warn!(database, %error, "could not remove a tenant after a failed creation");
@@ -195,8 +194,9 @@ async fn take_back(session: &Session, database: &str, made: &Made) -> Result<()>
     Ok(())
 }
 
-/// Refuses to drop a role that owns something, which goes to `owner` with `reassign` only and never
-/// with code that would get the owner's rights, or that is used in other databases.
+/// Checks whether a role may be dropped. What it owns goes to `owner`, which takes `reassign`;
+/// refused are code that would get the owner's privileges, and roles that are used in other
+/// databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),
@@ -208,12 +208,12 @@ pub(super) async fn may_drop_user(
     } else {
         role::require_nothing_owned(session, role).await?;
     }
-    let elsewhere = Elsewhere::InDatabases;
-    role::require_nothing_elsewhere(session, &[role], database, elsewhere).await
+    let elsewhere = OutsideDatabase::InDatabases;
+    role::require_nothing_outside(session, &[role], database, elsewhere).await
 }
 
-/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's;
-/// with `reassign` the tenant's owner gets what the role owns there.
+/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's
+/// own. With `reassign` the tenant's owner gets what the role owns there.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
     (database, (role, owner)): (&str, (&str, &str)),
@@ -226,7 +226,7 @@ pub(super) async fn drop_user(
     session.end(dropped).await
 }
 
-/// Drops a database, whoever is connected to it. `session` is in another one.
+/// Drops a database, and terminates the connections to it. `session` is in another one.
 pub(super) async fn drop_database(session: &Session, database: &str) -> Result<()> {
     let mut script = Script::default();
     script.push(&[
@@ -237,7 +237,7 @@ pub(super) async fn drop_database(session: &Session, database: &str) -> Result<(
     script.run_each(session).await
 }
 
-/// Drops roles that own nothing any more, all or none; those that Tidegate did not make stay.
+/// Drops roles that own nothing any more, all or none. Roles that Tidegate did not create stay.
 pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()> {
     let mut script = Script::default();
     for role in roles {

@@ -1,18 +1,18 @@
-//! The role of a new user, with its memberships, in one transaction.
+//! Creates the role of a new user with its memberships, in one transaction.
 //!
-//! The transaction changes roles and memberships only. A change of a database's or a schema's rights
-//! would make all sessions read them again and plan their statements again.
+//! The transaction changes only roles and memberships. Changing the privileges of a database or
+//! schema would make all sessions read them and plan their statements again.
 
-use Part::{Name, Syntax};
+use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
-use super::authenticator::{self, Room};
+use super::authenticator::{self, AuthenticatorRoom};
 use super::role::{self, Existing};
-use super::script::{Part, Script, list};
+use super::script::{Script, SqlPart, list};
 use super::session::Session;
 use super::{Admin, Error, Result, group, users_role};
 
-/// A user to be made.
+/// A user to be created.
 pub(super) struct NewUser<'a> {
     pub(super) database: &'a str,
     pub(super) role: &'a str,
@@ -20,11 +20,11 @@ pub(super) struct NewUser<'a> {
     pub(super) groups: &'a [&'a str],
 }
 
-/// Makes the role of a user. A role of ours that an earlier attempt left behind gets what it lacks.
-/// Answers whether the user still needs an authenticator. `home` is in the administrator's own
-/// database.
+/// Creates the role of a user, or completes one that an earlier attempt left behind. Returns
+/// whether the user still needs an authenticator. `home` is in the administrator's own database.
 ///
 /// # Errors
+///
 /// [`Error::ForeignRole`], [`Error::StaysMember`].
 pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
     let Some(users_role) = users_role::name(new.database) else {
@@ -55,13 +55,13 @@ pub(super) async fn create(admin: &Admin, home: &Session, new: &NewUser<'_>) -> 
         }
     }
     script.push(&membership(home, new.role, &names[1..]));
-    let room = authenticator::room(home, new.database).await?;
-    if let Room::In(authenticator) = &room {
+    let room = authenticator::find_room(home, new.database).await?;
+    if let AuthenticatorRoom::In(authenticator) = &room {
         let users = [new.role.to_owned()];
         script.append(authenticator::join(home, authenticator, &users));
     }
     script.run(home).await?;
-    Ok(matches!(room, Room::Full))
+    Ok(matches!(room, AuthenticatorRoom::Full))
 }
 
 fn make(admin: &Admin, role: &str, existing: Existing) -> Script {
@@ -73,7 +73,7 @@ fn make(admin: &Admin, role: &str, existing: Existing) -> Script {
 }
 
 /// Writes the statement that makes a role a member of others.
-fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<Part<'a>> {
+fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<SqlPart<'a>> {
     let mut parts = vec![Syntax("GRANT ")];
     parts.extend(list(of.iter().map(|name| Name(name))));
     parts.extend([Syntax(" TO "), Name(role)]);
@@ -81,14 +81,14 @@ fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<Part<
     parts
 }
 
-/// The same for a tenant whose name leaves no room for the role of its users.
+/// The same for a tenant whose name is too long for the role of all its users.
 async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
     let session = admin.open(new.database).await?;
     let existing = role::existing(&session, new.role).await?;
     if existing == Existing::Foreign {
         return Err(Error::ForeignRole(new.role.to_owned()));
     }
-    let mut script = authenticator::quiet();
+    let mut script = authenticator::provisioning_script();
     script.append(make(admin, new.role, existing));
     script.append(users_role::connect(new.database, new.role));
     if let Some(public) = session.owner_of_public().await? {

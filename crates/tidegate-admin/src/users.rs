@@ -1,4 +1,4 @@
-//! The roles of users: made, grouped and dropped.
+//! The roles of users: creates, groups and drops them.
 
 use std::sync::Arc;
 
@@ -8,22 +8,23 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::session::{self, Session};
 use super::user_role::{self, NewUser};
-use super::{Admin, Error, GroupTurn, Result, authenticator, group, role, shared, tenant};
+use super::{Admin, Error, GroupLock, Result, authenticator, group, role, shared, tenant};
 
-/// `dependent_objects_still_exist`, and `insufficient_privilege` where it is seen before that.
+/// `dependent_objects_still_exist`, and `insufficient_privilege` if that is detected first.
 const DEPENDENT: [&str; 2] = ["2BP01", "42501"];
 
 impl Admin {
-    /// Makes the role of a user in no group, as [`Self::create_user_in_groups`].
+    /// Creates the role of a user without groups, as [`Self::create_user_in_groups`].
     pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
         self.create_user_in_groups(database, role, &[]).await
     }
 
-    /// Makes the role of a user: it may connect to the tenant's database and use the schema
-    /// `public`, and is a member of the roles `groups`, which are `database/group/name` and are made
-    /// if they are not there. Who names groups holds [`Self::turn_for_groups`].
+    /// Creates the role of a user. It may connect to the tenant's database and use the schema
+    /// `public`, and is a member of the roles `groups` (`database/group/name`), which are created
+    /// if missing. A caller with groups must hold [`Self::lock_groups`].
     ///
     /// # Errors
+    ///
     /// [`Error::ForeignRole`], [`Error::StaysMember`].
     pub async fn create_user_in_groups(
         &self,
@@ -31,7 +32,7 @@ impl Admin {
         role: &RoleName,
         groups: &[RoleName],
     ) -> Result<()> {
-        let _turn = self.turn_for_users(database).await;
+        let _turn = self.lock_users(database).await;
         let home = self.sessions.take(&self.config).await?;
         let groups: Vec<_> = groups.iter().map(RoleName::as_str).collect();
         let new = NewUser {
@@ -39,55 +40,59 @@ impl Admin {
             role: role.as_str(),
             groups: &groups,
         };
-        let unseated = session::alone(|| user_role::create(self, &home, &new)).await?;
+        let unassigned =
+            session::retry_on_conflict(|| user_role::create(self, &home, &new)).await?;
         self.sessions.put(home);
-        if unseated {
-            self.try_to_seat((new.database, new.role)).await;
+        if unassigned {
+            self.try_to_assign((new.database, new.role)).await;
         }
         Ok(())
     }
 
-    /// Puts a user into an authenticator. It works without, and gets one when a node starts.
-    async fn try_to_seat(&self, (database, role): (&str, &str)) {
+    /// Assigns an authenticator to a user. Errors are ignored: the user works without, and gets one
+    /// when a node starts.
+    async fn try_to_assign(&self, (database, role): (&str, &str)) {
         let users = authenticator::Users {
             database,
             owner: None,
             shared: &[],
             only: Some(role),
         };
-        if let Err(error) = authenticator::seat(self, &users).await {
+        if let Err(error) = authenticator::assign(self, &users).await {
             tracing::warn!(role, %error, "could not create an authenticator for the user; retrying within an hour");
         }
     }
 
-    /// Waits for its turn to make or drop users of a database, among those of this process.
-    async fn turn_for_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
-        let turn = {
-            let mut turns = self.users.lock();
-            Arc::clone(turns.entry(database.to_string()).or_default())
+    /// Waits until no other task of this process changes users of the database.
+    async fn lock_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.users.lock();
+            Arc::clone(locks.entry(database.to_string()).or_default())
         };
-        turn.lock_owned().await
+        lock.lock_owned().await
     }
 
-    /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
-    /// the turn ends with what is returned. No longer than the administrator waits for any lock.
+    /// Waits for the lock of a tenant's groups among all nodes of the cluster, at most as long as
+    /// the administrator waits for any lock. Dropping the result releases it.
     ///
     /// # Errors
+    ///
     /// [`Error::Busy`].
-    pub async fn turn_for_groups(&self, database: &DatabaseName) -> Result<GroupTurn> {
+    pub async fn lock_groups(&self, database: &DatabaseName) -> Result<GroupLock> {
         let session = self.sessions.take(&self.config).await?;
-        group::wait_for_turn(&session, database.as_str()).await?;
-        Ok(GroupTurn {
+        group::lock(&session, database.as_str()).await?;
+        Ok(GroupLock {
             session: Some(session),
             sessions: self.sessions.clone(),
         })
     }
 
-    /// Makes the role of a user a member of the roles `groups`, which are `database/group/name` and
-    /// are made if they are not there, and of no other group of the tenant. The roles of groups stay
-    /// when their last member leaves, because rights hang on them; they go with the tenant.
+    /// Makes the role of a user a member of the roles `groups` (`database/group/name`), which are
+    /// created if missing, and of no other group of the tenant. A group's role stays when its last
+    /// member leaves, because it may have privileges; it is dropped with the tenant.
     ///
     /// # Errors
+    ///
     /// [`Error::ForeignRole`], [`Error::StaysMember`].
     pub async fn set_groups(
         &self,
@@ -102,27 +107,30 @@ impl Admin {
         Ok(())
     }
 
-    /// Bounds the temporary files of a role that anonymous callers share, or takes that bound off
-    /// again. Does nothing where PostgreSQL lets only a superuser do it, or an operator has set
-    /// another bound; the doctor says so.
-    /// Such a role has no authenticator: its callers share connections of its own.
+    /// Limits the temporary files of a role that anonymous callers share, or removes that limit.
+    /// Does nothing if only a superuser may do it, or if an operator has set another limit; the
+    /// doctor reports that. Such a role has no authenticator: its callers have shared connections
+    /// of their own.
     pub async fn limit_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
         let session = self.open_home().await?;
         let role = role.as_str();
-        session::alone(|| shared::limit(&session, role, shared)).await?;
+        session::retry_on_conflict(|| shared::limit(&session, role, shared)).await?;
         let Some((database, _)) = role.rsplit_once('/') else {
             return Ok(());
         };
         if shared {
-            return session::alone(|| authenticator::unseat(&session, (database, role))).await;
+            return session::retry_on_conflict(|| {
+                authenticator::unassign(&session, (database, role))
+            })
+            .await;
         }
         if tenant::database_exists(&session, database).await? {
-            self.try_to_seat((database, role)).await;
+            self.try_to_assign((database, role)).await;
         }
         Ok(())
     }
 
-    /// Refuses a role that [`Self::drop_user`] would refuse, with the same errors.
+    /// Fails with the errors of [`Self::drop_user`] if that would refuse the role.
     pub async fn may_drop_user(
         &self,
         database: &DatabaseName,
@@ -134,13 +142,14 @@ impl Admin {
         tenant::may_drop_user(&session, (database.as_str(), names), reassign).await
     }
 
-    /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner. A role
-    /// that is gone is no error, and one that is refused keeps what it has.
+    /// Drops the role of a user. With `reassign` the tenant's owner gets what it owns. A role that
+    /// does not exist is no error; one that is refused keeps what it has.
     ///
     /// # Errors
+    ///
     /// [`Error::OwnsObjects`] without `reassign`, [`Error::CarriesRights`] with it,
-    /// [`Error::UsedElsewhere`], and
-    /// [`Error::StillUsed`] where somebody granted rights that the administrator may not take.
+    /// [`Error::UsedElsewhere`], and [`Error::StillUsed`] if the administrator cannot revoke a
+    /// grant of another role.
     pub async fn drop_user(
         &self,
         database: &DatabaseName,
@@ -148,7 +157,7 @@ impl Admin {
         owner: &RoleName,
         reassign: bool,
     ) -> Result<()> {
-        let _turn = self.turn_for_users(database).await;
+        let _turn = self.lock_users(database).await;
         let session = self.open(database.as_str()).await?;
         match role::existing(&session, role.as_str()).await? {
             role::Existing::Nothing => return Ok(()),
@@ -159,13 +168,14 @@ impl Admin {
         tenant::may_drop_user(&session, (database.as_str(), names), reassign).await?;
         let home = self.open_home().await?;
         let sessions = (&home, &session);
-        let dropped =
-            session::alone(|| tenant::drop_user(sessions, (database.as_str(), names), reassign));
+        let dropped = session::retry_on_conflict(|| {
+            tenant::drop_user(sessions, (database.as_str(), names), reassign)
+        });
         let Err(error) = dropped.await else {
             return Ok(());
         };
         if role::existing(&home, role.as_str()).await? == role::Existing::Nothing {
-            // Somebody else was faster.
+            // Another session has dropped it.
             return Ok(());
         }
         Err(match error.sqlstate() {
@@ -177,8 +187,8 @@ impl Admin {
         })
     }
 
-    /// Runs statements of the operator's own as a user whose role Tidegate made, in one
-    /// transaction. Names in them are qualified: the `search_path` is empty.
+    /// Runs statements of the operator as a user whose role Tidegate created, in one transaction.
+    /// Names in them must be qualified: the `search_path` is empty.
     pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
         let password = Secret::new(self.passwords.password(role.as_str()));
         let login = self.config.clone().with_login(role.as_str(), password);

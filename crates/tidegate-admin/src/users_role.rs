@@ -1,46 +1,47 @@
-//! The role of all users of a tenant, `database/$users`: it has CONNECT on the database and USAGE on
-//! the schema `public`, and every named user is a member.
+//! The role of all users of a tenant, `database/$users`. It has CONNECT on the database and USAGE
+//! on the schema `public`, and every user except the owner is a member.
 //!
-//! PostgreSQL reads a list of rights from its beginning for every check (`aclmask` in its `acl.c`).
-//! With an entry for each of 10,000 users every request paid for that, and every sign-up wrote both
-//! lists again and made all sessions plan their statements again. A membership costs neither.
+//! PostgreSQL reads an object's list of privileges from the start for every check (`aclmask` in its
+//! `acl.c`). With an entry for each of 10,000 users every request would pay for that, and every
+//! sign-up would rewrite both lists and make all sessions plan their statements again. Memberships
+//! do neither.
 //!
-//! Nobody logs in as the role, and it gets no rights but these two from the service. What the
-//! tenant's owner grants to it, all users have.
+//! The role cannot log in, and the service grants it nothing else. What the tenant's owner grants
+//! to it, all users get.
 
 use std::time::Duration;
 
-use Part::{Name, Syntax};
+use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
 
 use super::role::{self, Existing, MARK};
-use super::script::{Part, Script, list};
-use super::session::{self, Session, Turn};
+use super::script::{Script, SqlPart, list};
+use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Error, Result, authenticator, group};
 
-/// What follows the tenant's name in the name of the role. No user's role has it, because no user's
-/// name has a `$`.
+/// Follows the tenant's name in the name of the role. User names have no `$`, so no user's role is
+/// named so.
 const SUFFIX: &str = "/$users";
 
 /// The longest name of a role, in bytes.
 const LONGEST_NAME: usize = 63;
 
-/// As long as the administrator waits for any lock.
+/// The longest wait, which is that of the administrator for any lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The users whose grants one transaction revokes. PostgreSQL reads all of an object's dependencies
-/// for each (3 ms for both grants with 10,000 users), and other changes of the database's rights
-/// wait.
+/// How many users' grants one transaction revokes. For each of them PostgreSQL reads all
+/// dependencies of an object (3 ms for both grants with 10,000 users), while other changes of the
+/// database's privileges wait.
 const AT_ONCE: usize = 500;
 
-/// The name of a tenant's role; `None` where the tenant's name leaves no room for it. Such a
-/// tenant's users have grants of their own.
+/// The name of a tenant's role; `None` if the tenant's name is too long. The users of such a tenant
+/// have grants of their own.
 pub(super) fn name(database: &str) -> Option<String> {
     let name = format!("{database}{SUFFIX}");
     (name.len() <= LONGEST_NAME).then_some(name)
 }
 
-/// The role of a tenant, if it is there and ours.
+/// The role of a tenant, if it exists and Tidegate created it.
 pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Option<String>> {
     let Some(role) = name(database) else {
         return Ok(None);
@@ -49,9 +50,10 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Optio
     Ok(there.then_some(role))
 }
 
-/// Writes the statements that make the role unless it is there.
+/// Writes the statements that create the role if it does not exist.
 ///
 /// # Errors
+///
 /// [`Error::ForeignRole`].
 pub(super) async fn make(session: &Session, role: &str) -> Result<Script> {
     match role::existing(session, role).await? {
@@ -90,33 +92,35 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     script
 }
 
-/// Makes the role with its rights where it is missing, and makes those users members of it who have
-/// the same rights by grants of their own, as the service gave them before there was such a role;
-/// these grants are revoked. A user who has other rights, such as one from whom somebody revoked
-/// CONNECT, is left alone, and so is a role that is there. `session` is in the tenant's database.
+/// Creates the role with its privileges if it is missing. Users with the same privileges by grants
+/// of their own, as an older release made them, become members, and these grants are revoked. Users
+/// with other privileges stay as they are, for example one from whom CONNECT was revoked. So does
+/// an existing role. `session` is in the tenant's database.
 ///
 /// # Errors
+///
 /// [`Error::ForeignRole`], [`Error::Busy`].
 pub(super) async fn provide(admin: &Admin, session: &Session, database: &str) -> Result<()> {
     let Some(role) = name(database) else {
         return Ok(());
     };
-    let turn = Turn {
+    let lock = AdvisoryLock {
         key: &format!("tidegate users of {database}"),
         others: "others make the role of this tenant's users",
         patience: PATIENCE,
     };
-    // Not in the tenant's database, where users could hold the lock for as long as they like.
+    // In the administrator's database: in the tenant's, users could hold the lock for as long as
+    // they like.
     let home = admin.open_home().await?;
-    home.wait_for_turn(&turn).await?;
-    session::alone(|| provide_once(session, database, &role)).await
+    home.lock(&lock).await?;
+    session::retry_on_conflict(|| provide_once(session, database, &role)).await
 }
 
 async fn provide_once(session: &Session, database: &str, role: &str) -> Result<()> {
     let public = session.owner_of_public().await?;
     let new = make(session, role).await?;
     if !new.is_empty() {
-        let mut script = authenticator::quiet();
+        let mut script = authenticator::provisioning_script();
         script.append(new);
         script.append(connect(database, role));
         if let Some(public) = &public {
@@ -133,7 +137,7 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
     }
     let users: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
     for users in users.chunks(AT_ONCE) {
-        let mut script = authenticator::quiet();
+        let mut script = authenticator::provisioning_script();
         script.append(join(session, role, users));
         script.append(revoke_own(session, (database, public.as_deref()), users).await?);
         script.run(session).await?;
@@ -147,7 +151,7 @@ async fn provide_once(session: &Session, database: &str, role: &str) -> Result<(
     Ok(())
 }
 
-/// Writes the statements that revoke what users were granted one by one.
+/// Writes the statements that revoke the grants of single users.
 async fn revoke_own(
     session: &Session,
     (database, owner_of_public): (&str, Option<&str>),
@@ -173,9 +177,9 @@ async fn revoke_own(
 }
 
 /// The users of the tenant `$1` who have CONNECT by a grant of their own, as the role `$3` has it,
-/// and USAGE on the schema `public` exactly if the role has it. Grants that may be passed on are not
+/// and USAGE on the schema `public` exactly if the role has it. Grants with GRANT OPTION are not
 /// the service's. Before PostgreSQL 16 a role with NOINHERIT would get nothing from its membership,
-/// so it keeps its grants. `IS TRUE` keeps PostgreSQL from a join, which takes minutes with 10,000 users.
+/// so it keeps its grants. `IS TRUE` prevents a join, which takes minutes with 10,000 users.
 pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
         SELECT DISTINCT a.grantee FROM pg_catalog.pg_database d \
         CROSS JOIN LATERAL pg_catalog.aclexplode( \

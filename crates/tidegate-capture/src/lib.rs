@@ -1,12 +1,12 @@
 #![doc = include_str!("../README.md")]
 
-mod actor;
+mod capture_session;
+mod error;
+mod open_transactions;
 mod outbox;
 mod partitions;
-mod refusal;
 mod replication;
 mod table_kind;
-mod writers;
 
 pub use outbox::{Outbox, OutboxReader, OutboxRemoval, OutboxSettings, OutboxStatus};
 pub use replication::{

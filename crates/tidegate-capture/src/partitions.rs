@@ -1,7 +1,7 @@
-//! Which partitions hold the rows of a table. With `publish_via_partition_root` the log tells the
-//! changes of rows as those of the root, and leaves out what happens to a partition as a whole
-//! (PostgreSQL, "CREATE PUBLICATION"); so the catalog is looked at again and again. No lock is
-//! taken on partitions that were there before: nobody waits for a look, and a look for nobody.
+//! Tracks which partitions hold the rows of a table. With `publish_via_partition_root` the log
+//! reports changes of rows as changes of the root. It omits what happens to a partition as a whole
+//! (PostgreSQL, "CREATE PUBLICATION"), so the catalog is polled. Polling takes no lock on existing
+//! partitions and is not blocked by them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,26 +9,26 @@ use std::future::Future;
 
 use tidegate_changelog::{LogPosition, LogResult};
 
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
-/// The partitions that hold a table's rows, by their numbers, each with the number of its file:
-/// `TRUNCATE` gives it another one, and so does whatever writes it anew.
+/// The partitions that hold a table's rows: their OIDs and the numbers of their files. `TRUNCATE`
+/// and commands that rewrite the partition assign a new file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Partitions(BTreeMap<u32, u32>);
 
-/// Partitions as they are now.
+/// The present partitions.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct CurrentPartitions {
     pub(crate) partitions: Partitions,
-    /// The transaction that touched each of them last, by the lower half of its number.
+    /// The lower half of the id of the transaction that last changed each partition.
     touched: BTreeMap<u32, u32>,
 }
 
-/// Stands where there are none.
+/// The text form of no partitions.
 const NONE: &str = ".";
 
 impl Partitions {
-    /// Reads what [`Self::to_text`] wrote.
+    /// Parses the result of [`Self::to_text`].
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text == NONE {
             return Some(Self::default());
@@ -40,7 +40,8 @@ impl Partitions {
         text.split(',').map(one).collect::<Option<_>>().map(Self)
     }
 
-    /// A word without quotes and spaces. A file has its table's number until it is written anew.
+    /// The text form, without quotes and spaces. A partition's file has its OID as number until it
+    /// is rewritten.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
         for (partition, file) in &self.0 {
@@ -59,59 +60,59 @@ impl Partitions {
     }
 }
 
-/// What is written down of a captured table's partitions.
+/// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
-pub(crate) struct Entry {
-    /// Before which position rows came or went with them last.
+pub(crate) struct PartitionRecord {
+    /// Before which position rows last came or went with a partition.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }
 
-/// Where a source of changes writes down what it has seen of partitions.
-pub(crate) trait Book: Sync {
-    /// What is written of a table, if it is captured.
+/// Stores the state of partitions.
+pub(crate) trait PartitionStore: Sync {
+    /// The stored state of a table; `None` if it is not captured.
     fn read(
         &self,
-        actor: &Actor,
+        session: &CaptureSession,
         relation: u32,
-    ) -> impl Future<Output = LogResult<Option<Entry>>> + Send;
+    ) -> impl Future<Output = LogResult<Option<PartitionRecord>>> + Send;
 
-    /// A position behind everything that has come so far.
-    fn now(&self, actor: &Actor) -> impl Future<Output = LogResult<LogPosition>> + Send;
+    /// A position after everything that was committed so far.
+    fn now(&self, session: &CaptureSession) -> impl Future<Output = LogResult<LogPosition>> + Send;
 
-    /// Writes something else of a table.
+    /// Replaces the stored state of a table.
     fn write(
         &self,
-        actor: &Actor,
+        session: &CaptureSession,
         relation: u32,
-        entry: Entry,
+        entry: PartitionRecord,
     ) -> impl Future<Output = LogResult<()>> + Send;
 }
 
-impl Actor {
-    /// Looks at the partitions of a captured table; see
+impl CaptureSession {
+    /// Checks the partitions of a captured table; see
     /// [`tidegate_changelog::ChangeLog::partitions`].
-    pub(crate) async fn look(
+    pub(crate) async fn check(
         &self,
-        book: &impl Book,
+        store: &impl PartitionStore,
         relation: u32,
-        told: &[u32],
+        reported: &[u32],
     ) -> LogResult<Option<LogPosition>> {
         self.begin().await?;
-        let looked = self.look_within(book, relation, told).await;
-        self.end(looked).await
+        let checked = self.check_within(store, relation, reported).await;
+        self.end(checked).await
     }
 
-    async fn look_within(
+    async fn check_within(
         &self,
-        book: &impl Book,
+        store: &impl PartitionStore,
         relation: u32,
-        told: &[u32],
+        reported: &[u32],
     ) -> LogResult<Option<LogPosition>> {
-        let Some(Entry {
+        let Some(PartitionRecord {
             mut changed,
             partitions: before,
-        }) = book.read(self, relation).await?
+        }) = store.read(self, relation).await?
         else {
             return Ok(None);
         };
@@ -122,30 +123,30 @@ impl Actor {
             return Ok(changed);
         }
         if let Some(before) = &before
-            && self.moved(before, &seen, told).await?
+            && self.moved(before, &seen, reported).await?
         {
-            changed = Some(book.now(self).await?);
+            changed = Some(store.now(self).await?);
         }
         let partitions = Some(seen.partitions);
-        let entry = Entry {
+        let entry = PartitionRecord {
             changed,
             partitions,
         };
-        book.write(self, relation, entry).await?;
+        store.write(self, relation, entry).await?;
         Ok(changed)
     }
 
-    /// The partitions of a table; nothing when it is not partitioned.
-    pub(crate) async fn partitions(&self, relation: u32) -> LogResult<Option<Seen>> {
+    /// The partitions of a table; `None` if it is not partitioned.
+    pub(crate) async fn partitions(&self, relation: u32) -> LogResult<Option<CurrentPartitions>> {
         let rows = self.rows(PARTITIONS, &[&relation]).await?;
         if rows.is_empty() {
             return Ok(None);
         }
-        let mut seen = Seen {
+        let mut seen = CurrentPartitions {
             partitions: Partitions::default(),
             touched: BTreeMap::new(),
         };
-        // The first is the table itself.
+        // The first row is the table itself.
         for row in rows.iter().filter(|row| row.get(3)) {
             let partition = row.get(0);
             seen.partitions.0.insert(partition, row.get(1));
@@ -156,16 +157,21 @@ impl Actor {
         Ok(Some(seen))
     }
 
-    /// Whether rows have come or gone with partitions. What the transactions `told` have emptied
-    /// does not count.
-    async fn moved(&self, before: &Partitions, now: &Seen, told: &[u32]) -> LogResult<bool> {
-        let is_told = |partition| {
+    /// Whether rows have come or gone with partitions, except by the transactions in `reported`, whose
+    /// TRUNCATE was reported.
+    async fn moved(
+        &self,
+        before: &Partitions,
+        now: &CurrentPartitions,
+        reported: &[u32],
+    ) -> LogResult<bool> {
+        let is_reported = |partition| {
             let touched = now.touched.get(partition);
-            touched.is_some_and(|touched| told.contains(touched))
+            touched.is_some_and(|touched| reported.contains(touched))
         };
         let gone = before.0.iter().any(|(partition, file)| {
             let today = now.partitions.0.get(partition);
-            today.is_none_or(|today| today != file && !is_told(partition))
+            today.is_none_or(|today| today != file && !is_reported(partition))
         });
         if gone {
             return Ok(true);
@@ -190,7 +196,7 @@ const PARTITIONS: &str = "\
         JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid) \
     SELECT oid, relfilenode, xmin::text::pg_catalog.int8, relkind <> 'p' FROM tree";
 
-/// Whether any of some tables holds rows, or may: what a foreign one holds cannot be seen.
+/// Whether any of these tables may hold rows. A foreign table may, because its rows cannot be seen.
 const HOLD_ROWS: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = ANY ($1) \
                    AND (c.relkind <> 'r' OR pg_catalog.pg_relation_size(c.oid) > 0))";

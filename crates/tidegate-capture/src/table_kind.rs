@@ -5,7 +5,8 @@ use tidegate_changelog::{LogError, LogResult};
 /// Checks `relkind`, `relpersistence` and `relispartition` of a relation.
 ///
 /// # Errors
-/// [`LogError::Unsupported`] for whatever is no permanent table, and for partitions.
+///
+/// [`LogError::Unsupported`] unless it is a permanent table and no partition.
 pub(crate) fn check_kind(kind: &str, persistence: &str, partition: bool) -> LogResult<()> {
     let what = match (kind, persistence) {
         ("r" | "p", "p") if partition => "a partition (subscribe to the partitioned table)",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tidegate_catalog::CatalogCache;
 use tidegate_embedded::{Cluster, Settings};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName, RoleUse};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .await?;
 
-    let service = Arc::new(Control::new(
+    let service = Arc::new(ServiceConnections::new(
         Arc::new(Config::from_url(&cluster.admin_url())?),
         Jitter::none(),
     )?);

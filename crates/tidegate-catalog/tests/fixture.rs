@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate_catalog::{CatalogCache, DdlCounter, DdlVisibility, Schema};
 use tidegate_embedded::Cluster;
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName, RoleUse};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -41,7 +41,7 @@ impl DdlCounter for Said {
 
 pub(crate) struct Fixture {
     pub(crate) catalogs: CatalogCache,
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Arc<ServiceConnections>,
     pub(crate) definitions: Arc<Said>,
     pub(crate) database: DatabaseName,
     pub(crate) client: tokio_postgres::Client,
@@ -64,7 +64,7 @@ impl Fixture {
         client.batch_execute(sql).await.unwrap();
         let row = client.query_one("select current_user::text", &[]).await;
         let config = Config::from_url(&cluster.admin_url()).unwrap();
-        let control = Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap());
+        let control = Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap());
         let definitions = Arc::new(Said::default());
         Self {
             catalogs: CatalogCache::new(control.clone(), definitions.clone()),

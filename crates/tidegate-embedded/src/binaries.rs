@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::version::{NEWEST, OLDEST, Version};
 
-/// What a folder needs; packages of the client alone lack them.
+/// The programs that a directory must have; client packages lack them.
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_ctl"];
 
 /// Where packages put the server; `{}` stands for the major version.
@@ -30,26 +30,26 @@ const USUAL: [&str; 15] = [
     "/usr/local/lib/postgresql/{}/bin", // by hand, per version
     "/usr/local/postgresql-{}/bin",     // by hand, per version
 ];
-/// Looked at after the versioned ones.
+/// Checked after the versioned directories.
 const UNVERSIONED: [&str; 3] = ["/usr/local/pgsql/bin", "/usr/bin", "/usr/local/bin"];
 
-/// A folder with the programs of one server.
+/// The directory of one server's programs.
 #[derive(Debug, Clone)]
 pub(crate) struct Binaries {
     pub(crate) dir: PathBuf,
     pub(crate) version: Version,
 }
 
-/// The folders to look at, and what the server must be.
+/// Where to look for a server, and which version it must have.
 #[derive(Debug)]
 pub(crate) struct Lookup<'a> {
-    /// The setting; when given, nothing else is looked at.
+    /// The setting; if given, nothing else is searched.
     pub(crate) bin_dir: Option<&'a Path>,
     /// The caller's `PATH`.
     pub(crate) search_path: Option<&'a OsStr>,
-    /// Where packages put servers, best first.
+    /// Where packages put servers, the preferred first.
     pub(crate) usual: Vec<PathBuf>,
-    /// An existing cluster (directory and major version), which binds the choice.
+    /// An existing cluster (directory and major version), which needs the same version.
     pub(crate) existing: Option<(&'a Path, u16)>,
 }
 
@@ -66,8 +66,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The first server that fits: the setting's, `pg_config`'s, one on the search path, one in
-    /// the usual folders from the newest down.
+    /// The first suitable server: the setting's, `pg_config`'s, one on the search path, one in the
+    /// usual directories from the newest version down.
     pub(crate) fn find(&self) -> Result<Binaries> {
         if let Some(dir) = self.bin_dir {
             return self.in_setting(dir);
@@ -143,7 +143,7 @@ impl Binaries {
         self.dir.join(name)
     }
 
-    /// Whether `dir` has a server, and which; else what it lacks.
+    /// The version of the server in `dir`; otherwise what is missing.
     fn probe(dir: &Path) -> Result<Self, String> {
         for name in PROGRAMS {
             if !is_executable(&dir.join(name)) {
@@ -170,7 +170,7 @@ fn usual_folders() -> impl Iterator<Item = PathBuf> {
         .map(PathBuf::from)
 }
 
-/// What the first `pg_config` on the path says.
+/// The directory that the first `pg_config` on the path prints.
 fn configured_folder(on_path: &[PathBuf]) -> Option<PathBuf> {
     let program = on_path
         .iter()
@@ -207,11 +207,11 @@ mod tests {
 
     use super::*;
 
-    /// Folders with pretended servers, removed at the end.
+    /// A directory with fake servers, removed at the end.
     struct Machine {
         root: PathBuf,
-        /// A program that another thread is just writing would be inherited by our child
-        /// processes, and could not be run until they are done.
+        /// Child processes of other threads would inherit a program file that is being written, and
+        /// it could not be run until they end.
         _alone: MutexGuard<'static, ()>,
     }
 

@@ -1,4 +1,4 @@
-//! The running cluster and what a caller does with it.
+//! A running cluster, and what a caller can do with it.
 
 use std::fmt::{self, Write};
 use std::panic;
@@ -18,19 +18,18 @@ use crate::version::Version;
 use crate::watcher::Watcher;
 use crate::{orphan, port};
 
-/// How long a shutdown may take before the next harder way.
+/// How long a shutdown may take before a faster mode is used.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A private PostgreSQL, running.
+/// A private PostgreSQL that is running.
 ///
-/// Dropping it stops PostgreSQL and removes a temporary directory; [`Cluster::stop`] does the
-/// same without blocking the caller's thread. A process that ends in any other way is cleared
-/// up after by a watcher process.
+/// Dropping it stops PostgreSQL and removes a temporary directory; [`Cluster::stop`] does the same
+/// without blocking the thread. If the process ends in another way, a watcher process cleans up.
 pub struct Cluster {
     inner: Arc<Inner>,
 }
 
-/// The order of the fields is the order of their end: server, directory, watcher.
+/// The fields are dropped in this order: server, directory, watcher.
 struct Inner {
     running: Mutex<Option<Postmaster>>,
     server: Server,
@@ -40,13 +39,14 @@ struct Inner {
 }
 
 impl Cluster {
-    /// Makes the cluster if it is new and starts it; it takes connections when this returns.
+    /// Starts a cluster, which is created if it is new. It accepts connections when this returns.
     ///
-    /// A future that is dropped half way leaves nothing behind.
+    /// A future that is dropped early leaves nothing behind.
     ///
     /// # Errors
-    /// No binaries, a directory or port that is not ours to take, settings that PostgreSQL
-    /// refuses: see [`Error`].
+    ///
+    /// No binaries, a directory or port that is in use by others, settings that PostgreSQL refuses:
+    /// see [`Error`].
     pub async fn start(settings: Settings) -> Result<Self> {
         blocking(move || Self::start_blocking(&settings)).await
     }
@@ -75,11 +75,12 @@ impl Cluster {
         })
     }
 
-    /// Removes a kept cluster with its data; nothing to remove is no error.
+    /// Removes a kept cluster with its data. A missing one is no error.
     ///
     /// # Errors
-    /// [`Error::ForeignDirectory`] and [`Error::Owner`] for what is not ours to remove,
-    /// [`Error::InUse`] while it runs.
+    ///
+    /// [`Error::ForeignDirectory`] and [`Error::Owner`] for a directory of others, [`Error::InUse`]
+    /// while the cluster runs.
     pub async fn remove(settings: Settings) -> Result<()> {
         blocking(move || match &settings.data_dir {
             DataDir::Kept(path) if !is_empty(path)? => {
@@ -160,9 +161,9 @@ impl Cluster {
         .await
     }
 
-    /// Stops PostgreSQL for now; [`Cluster::resume`] starts it again on the same port.
+    /// Stops PostgreSQL; [`Cluster::resume`] starts it again on the same port.
     ///
-    /// For tests of what happens when the database goes away.
+    /// For tests of outages.
     pub async fn halt(&self, mode: Shutdown) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
@@ -172,7 +173,7 @@ impl Cluster {
         .await
     }
 
-    /// Whether PostgreSQL runs: not after [`Cluster::halt`], nor when it ended by itself.
+    /// Whether PostgreSQL is running: not after [`Cluster::halt`], and not if it ended by itself.
     pub fn is_running(&self) -> bool {
         let mut running = self.inner.running();
         running.as_mut().is_some_and(Postmaster::is_running)
@@ -206,7 +207,7 @@ impl fmt::Debug for Cluster {
 }
 
 impl Server {
-    /// Finds the binaries and takes the directory; nothing runs yet.
+    /// Finds the binaries and locks the directory; starts nothing.
     fn open(settings: &Settings) -> Result<Self> {
         let existing = match &settings.data_dir {
             DataDir::Temporary => None,
@@ -224,7 +225,7 @@ impl Server {
     }
 }
 
-/// Takes the directory, and decides who the server runs as.
+/// Locks the directory, and determines the user as which the server runs.
 fn open_directory(settings: &Settings) -> Result<(Directory, ServerUser)> {
     let scratch = &settings.scratch_dir;
     match &settings.data_dir {
@@ -240,7 +241,7 @@ fn open_directory(settings: &Settings) -> Result<(Directory, ServerUser)> {
 }
 
 impl Inner {
-    /// A temporary cluster need not write what nobody will read.
+    /// The shutdown mode: the data of a temporary cluster need not be written.
     fn gentle(&self) -> Shutdown {
         if self.server.directory.is_temporary() {
             Shutdown::Immediate
@@ -270,7 +271,7 @@ impl Inner {
         self.watch(pid)
     }
 
-    /// Tells the watcher what runs now; one that was killed is replaced.
+    /// Reports the running processes to the watcher, which is restarted if it was killed.
     fn watch(&self, pid: u32) -> Result<()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         watcher.watch(pid).or_else(|_gone| {
@@ -286,8 +287,8 @@ impl Drop for Inner {
     }
 }
 
-/// Processes and files block, so the work runs beside the runtime; it ends even when the caller
-/// stops waiting, and then drops what it made.
+/// Runs blocking work on another thread. It continues if the caller stops waiting, and its result
+/// is then dropped.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -298,7 +299,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Everything but RFC 3986's unreserved characters as `%XX`.
+/// Percent-encodes everything except RFC 3986's unreserved characters.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Who may connect: everybody with a password, over the socket and loopback, and nobody else
-/// (PostgreSQL, "The `pg_hba.conf` File").
+/// Who may connect: every role with a password, over the socket and loopback only (PostgreSQL, "The
+/// `pg_hba.conf` File").
 pub(crate) const HBA: &str = "\
 local all         all              scram-sha-256
 local replication all              scram-sha-256
@@ -14,7 +14,7 @@ host  all         all 127.0.0.1/32 scram-sha-256
 host  replication all 127.0.0.1/32 scram-sha-256
 ";
 
-/// Set by us, so that the accessors of `Cluster` and the promises of this crate hold.
+/// Settings of this crate, on which the accessors of `Cluster` depend.
 const RESERVED: [&str; 11] = [
     "config_file",
     "data_directory",
@@ -29,8 +29,7 @@ const RESERVED: [&str; 11] = [
     "unix_socket_permissions",
 ];
 
-/// Errors of callers' statements stay out of the log (they quote data); starts, stops and
-/// crashes are in it.
+/// Errors of statements are not logged, because they contain data; starts, stops and crashes are.
 const ALWAYS: [(&str, &str); 9] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_permissions", "0700"),
@@ -43,7 +42,7 @@ const ALWAYS: [(&str, &str); 9] = [
     ("log_min_messages", "log"),
 ];
 
-/// Nobody misses a temporary cluster after a crash.
+/// A temporary cluster need not survive a crash.
 const TEMPORARY: [(&str, &str); 3] = [
     ("fsync", "off"),
     ("synchronous_commit", "off"),
@@ -62,7 +61,8 @@ pub(crate) struct Configuration<'a> {
 }
 
 impl Configuration<'_> {
-    /// The text: what `initdb` found out about the machine, then what we set, then the caller's.
+    /// The text: first what `initdb` found out about the machine, then this crate's settings, then
+    /// the caller's.
     pub(crate) fn to_text(&self) -> Result<String> {
         let mut text = format!(
             "include {}\n",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_trusted() {
+    fn every_login_needs_a_password() {
         assert_eq!(HBA.lines().count(), 4);
         assert!(HBA.lines().all(|line| line.ends_with(" scram-sha-256")));
     }

@@ -1,7 +1,7 @@
 //! The directory of a cluster: what is in it, whose it is, and who may use it.
 //!
 //! ```text
-//! DIR/                   ours; as root others may pass through it (0711), else nobody (0700)
+//! DIR/                   ours; as root others may pass through it (0711), otherwise closed (0700)
 //!   tidegate-cluster     the mark that we made it; locked while a process uses it
 //!   password             of the administrator (0600, the server user's)
 //!   postgresql.conf      written before every start, like pg_hba.conf
@@ -23,10 +23,10 @@ use crate::random;
 use crate::user::ServerUser;
 
 const MARK: &str = "tidegate-cluster";
-/// What fits into `sockaddr_un.sun_path` with its final NUL.
+/// The longest path for `sockaddr_un.sun_path`, without the final NUL.
 const SOCKET_PATH_LIMIT: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
 
-/// A cluster's directory, held by this process; a temporary one is removed on drop.
+/// A cluster's directory, locked by this process; a temporary one is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Directory {
     root: PathBuf,
@@ -47,7 +47,7 @@ impl Directory {
         Self::take(root, socket_dir, user, true)
     }
 
-    /// The directory at `path`, made when it is missing.
+    /// The directory at `path`, created if it is missing.
     pub(crate) fn kept(path: &Path, scratch: &Path, user: &ServerUser) -> Result<Self> {
         let named = std::path::absolute(path).context("find", path)?;
         user.require_entry(&named)?;
@@ -97,7 +97,7 @@ impl Directory {
         data_of(&self.root)
     }
 
-    /// What has to go when nobody uses the cluster any more.
+    /// What to remove when the cluster is no longer used.
     pub(crate) fn to_remove(&self) -> Option<&Path> {
         let socket_is_outside = !self.socket_dir.starts_with(&self.root);
         if self.temporary {
@@ -107,7 +107,7 @@ impl Directory {
         }
     }
 
-    /// The administrator's password as a former start stored it.
+    /// The administrator's password that an earlier start stored.
     pub(crate) fn read_password(&self) -> Result<String> {
         let path = self.password_file();
         Ok(fs::read_to_string(&path)
@@ -136,7 +136,7 @@ impl Directory {
         self.root.join("password")
     }
 
-    /// An empty folder of the server user's for `initdb`; what a killed `initdb` left is removed.
+    /// An empty directory of the server user for `initdb`; what a killed `initdb` left is removed.
     pub(crate) fn fresh_data(&self, user: &ServerUser) -> Result<PathBuf> {
         let path = self.root.join("data.new");
         if path.exists() {
@@ -147,7 +147,7 @@ impl Directory {
         Ok(path)
     }
 
-    /// Removes the cluster with its data; nothing may run in it.
+    /// Removes the cluster with its data; it must not be running.
     pub(crate) fn remove(self) -> Result<()> {
         fs::remove_dir_all(&self.root).context("remove", &self.root)
     }
@@ -180,7 +180,7 @@ pub(crate) fn data_of(root: &Path) -> PathBuf {
     root.join("data")
 }
 
-/// The major version that made the cluster at `root`; `None` when there is none yet.
+/// The major version that created the cluster at `root`; `None` if there is none yet.
 pub(crate) fn made_by(root: &Path) -> Option<u16> {
     fs::read_to_string(data_of(root).join("PG_VERSION"))
         .ok()?
@@ -189,7 +189,7 @@ pub(crate) fn made_by(root: &Path) -> Option<u16> {
         .ok()
 }
 
-/// Takes an empty directory; refuses one that holds anything of somebody else's.
+/// Accepts an empty directory, and refuses one with any content of others.
 fn require_ours(root: &Path, user: &ServerUser) -> Result<()> {
     let owner = fs::metadata(root).context("read", root)?.uid();
     let is_empty = is_empty(root)?;
@@ -245,7 +245,7 @@ fn holder(mark: &Path) -> Option<u32> {
     fs::read_to_string(mark).ok()?.lines().nth(1)?.parse().ok()
 }
 
-/// Inside the cluster's directory if the path fits, else a folder of its own in `scratch`.
+/// A directory inside the cluster's if the path is short enough, otherwise one in `scratch`.
 fn socket_dir(root: &Path, scratch: &Path) -> Result<PathBuf> {
     let inside = root.join("socket");
     if fits(&inside) {
@@ -265,7 +265,7 @@ fn fits(socket_dir: &Path) -> bool {
     socket(socket_dir).as_os_str().len() <= SOCKET_PATH_LIMIT
 }
 
-/// The longest path that PostgreSQL may make.
+/// The longest path of a socket that PostgreSQL may create.
 fn socket(socket_dir: &Path) -> PathBuf {
     socket_dir.join(".s.PGSQL.65535")
 }
@@ -277,7 +277,7 @@ fn create_private(path: &Path) -> Result<()> {
         .context("create", path)
 }
 
-/// Folders that we make on the way as root let the server user pass, whatever our umask says.
+/// Parent directories that are created as root let the server user pass, whatever the umask.
 fn create_with_parents(path: &Path, user: &ServerUser) -> Result<()> {
     let missing: Vec<_> = path
         .ancestors()

@@ -1,4 +1,4 @@
-//! What can go wrong between "a PostgreSQL, please" and a running one.
+//! Errors of creating, starting and stopping a PostgreSQL.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub enum Error {
         list(.passed_over)
     )]
     NoBinaries {
-        /// Folders with a server of a version that does not fit, as `version in folder`.
+        /// Directories with a server of an unsuitable version, as `version in directory`.
         passed_over: Vec<String>,
     },
     /// The folder in the setting `bin_dir` has no usable server.
@@ -35,7 +35,7 @@ pub enum Error {
         /// What it lacks.
         problem: String,
     },
-    /// A kept cluster needs binaries of its own major version, and there are none.
+    /// A kept cluster needs a server of its own major version, which was not found.
     #[error(
         "{} was made by PostgreSQL {major}, and no server of that version was found{}; \
          install PostgreSQL {major}, or choose another directory",
@@ -49,7 +49,7 @@ pub enum Error {
         /// The servers found instead.
         passed_over: Vec<String>,
     },
-    /// The directory holds something that this crate did not make.
+    /// The directory contains something that this crate did not create.
     #[error(
         "{} is not empty and was not made by Tidegate, so it is left alone; \
          choose an empty or a new directory", .dir.display()
@@ -66,10 +66,10 @@ pub enum Error {
     InUse {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The process that holds it, if it left its number.
+        /// The process that uses it, if it left its id.
         pid: Option<u32>,
     },
-    /// The cluster belongs to somebody else.
+    /// The cluster belongs to another user.
     #[error(
         "{} belongs to the user with the id {owner}; start as that user, or choose another \
          directory", .dir.display()
@@ -77,10 +77,10 @@ pub enum Error {
     Owner {
         /// The cluster's directory.
         dir: PathBuf,
-        /// Whose it is.
+        /// The owner of the directory.
         owner: u32,
     },
-    /// As root: the user that PostgreSQL runs as cannot reach the directory.
+    /// As root: the user as which PostgreSQL would run cannot enter the directory.
     #[error(
         "PostgreSQL runs as the user \"{user}\", who may not enter {}, so {} cannot be its \
          directory; choose one below a folder that every user may enter, such as /var/lib",
@@ -89,7 +89,7 @@ pub enum Error {
     NotEnterable {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The folder above it that is closed.
+        /// The parent directory that it cannot enter.
         closed: PathBuf,
         /// The user that PostgreSQL would run as.
         user: String,
@@ -100,7 +100,7 @@ pub enum Error {
          \"nobody\" in /etc/passwd; add one, or start as an ordinary user"
     )]
     NoServerUser,
-    /// The port asked for is taken.
+    /// The requested port is in use.
     #[error("port {port} on 127.0.0.1 is taken; stop what listens there, or choose another port")]
     PortTaken {
         /// The port as given.
@@ -124,7 +124,7 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
-    /// Even in the scratch folder the path of the socket is too long.
+    /// Even in the scratch directory the path of the socket is too long.
     #[error(
         "the socket's path {} is longer than {limit} bytes; set scratch_dir to a shorter folder",
         .path.display()
@@ -132,7 +132,7 @@ pub enum Error {
     SocketPathTooLong {
         /// The path that does not fit.
         path: PathBuf,
-        /// What fits into `sockaddr_un`.
+        /// The longest possible path.
         limit: usize,
     },
     /// `initdb` failed.
@@ -149,15 +149,15 @@ pub enum Error {
         /// The last lines of its log.
         log: String,
     },
-    /// PostgreSQL runs but did not get ready in time.
+    /// PostgreSQL is running, but was not ready in time.
     #[error("PostgreSQL was not ready after {seconds} s; the end of its log:\n{log}")]
     NotReady {
-        /// How long we waited.
+        /// The time limit.
         seconds: u64,
         /// The last lines of its log.
         log: String,
     },
-    /// A PostgreSQL that a killed process left behind does not stop.
+    /// A PostgreSQL that a killed process left running does not stop.
     #[error("PostgreSQL (process {pid}) still runs in {} and does not stop", .dir.display())]
     Orphan {
         /// The cluster's directory.
@@ -168,19 +168,19 @@ pub enum Error {
     /// The async runtime is shutting down.
     #[error("the runtime shut down before PostgreSQL was ready")]
     Interrupted,
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     #[error("could not {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// Adds what was tried, and on what, to an error of the operating system.
+/// Adds the operation and the path to an error of the operating system.
 pub(crate) trait IoContext<T> {
     /// `action` is a verb that fits after "could not".
     fn context(self, action: &'static str, path: &Path) -> Result<T>;

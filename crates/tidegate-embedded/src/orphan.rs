@@ -1,4 +1,4 @@
-//! A PostgreSQL that outlived the process that started it.
+//! Stops a PostgreSQL that outlived the process that started it.
 
 use std::fs;
 use std::path::Path;
@@ -13,19 +13,20 @@ use crate::user::{ServerUser, Signal};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Stops what a killed process left running in our directory, whose lock we hold.
+/// Stops what a killed process left running in this directory, which this process has locked.
 ///
-/// It is stopped rather than adopted: port and settings may have changed, and only a child of
-/// ours can be watched.
+/// It is not reused: its port and settings may be different, and only a child process can be
+/// watched.
 pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
     let data = directory.data();
     let Some(PidFile { pid, .. }) = PidFile::read(&data) else {
         return Ok(());
     };
     match command_line(pid) {
-        // PostgreSQL removes the file of a process that is gone by itself.
+        // PostgreSQL itself removes the file of a process that does not exist.
         None => return Ok(()),
-        // A stranger with a recycled number, or a zombie: PostgreSQL would take it for its own.
+        // Another process with a reused id, or a zombie, which PostgreSQL would mistake for its
+        // own.
         Some(line) if !line.contains(&*data.to_string_lossy()) => {
             let file = PidFile::path(&data);
             return fs::remove_file(&file).context("remove", &file);

@@ -1,4 +1,4 @@
-//! A port on loopback that is free now.
+//! Finds a free port on loopback.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// Below the range from which Linux and macOS take ports for outgoing connections: while
-/// PostgreSQL restarts, a client that knocks on its port must never be given that very port.
+/// The range is below the ephemeral ports of Linux and macOS: while PostgreSQL restarts, a
+/// connecting client must not be assigned its port.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 17_000;
 const ATTEMPTS: usize = 64;
 
-/// A free port, at random, so that clusters that start side by side rarely meet.
+/// A random free port, so that clusters that start at the same time rarely collide.
 pub(crate) fn free() -> Result<u16> {
     for _ in 0..ATTEMPTS {
         let port = FIRST + u16::from_be_bytes(random::bytes()?) % COUNT;
@@ -26,7 +26,7 @@ pub(crate) fn free() -> Result<u16> {
         .port())
 }
 
-/// Fails with one clear message when something listens on `port`.
+/// Fails with a clear message if `port` is in use.
 pub(crate) fn require_free(port: u16) -> Result<()> {
     if is_free(port) {
         Ok(())

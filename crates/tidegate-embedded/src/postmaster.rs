@@ -1,4 +1,4 @@
-//! The running server: its process, when it is ready, how it ends.
+//! The process of the server: start, readiness and shutdown.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ const LOG_LINES: usize = 20;
 /// How PostgreSQL is stopped (PostgreSQL, "Shutting Down the Server").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {
-    /// Open transactions are rolled back, sessions ended, everything written.
+    /// Rolls back open transactions, ends sessions and writes everything.
     Fast,
-    /// Sessions are cut off; the next start recovers from the log.
+    /// Ends sessions at once; the next start recovers from the WAL.
     Immediate,
-    /// The process is killed outright, as by the kernel when memory runs out.
+    /// Kills the process, as the kernel does when memory runs out.
     Kill,
 }
 
-/// The server's first process; a child of ours.
+/// The server's first process, a child process.
 #[derive(Debug)]
 pub(crate) struct Postmaster {
     child: Child,
@@ -33,7 +33,7 @@ pub(crate) struct Postmaster {
 impl Postmaster {
     /// Runs `command` with `log` as its output.
     pub(crate) fn spawn(mut command: Command, log: &Path) -> Result<Self> {
-        // There is nothing to keep before the first start.
+        // Before the first start there is no log.
         let _ = fs::rename(log, log.with_extension("log.old"));
         let output = File::create(log).context("create", log)?;
         let errors = output.try_clone().context("open", log)?;
@@ -50,7 +50,7 @@ impl Postmaster {
         self.child.id()
     }
 
-    /// Waits until the server takes connections; kills it when it does not within `limit`.
+    /// Waits until the server accepts connections; kills it if that takes longer than `limit`.
     pub(crate) fn wait_ready(&mut self, data: &Path, limit: Duration) -> Result<()> {
         let began = Instant::now();
         while began.elapsed() < limit {
@@ -72,7 +72,7 @@ impl Postmaster {
         })
     }
 
-    /// Stops the server; the next harder way is taken after `patience`.
+    /// Stops the server; a faster mode is used after `patience`.
     pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, patience: Duration) {
         let ways: &[Signal] = match mode {
             Shutdown::Fast => &[Signal::Fast, Signal::Immediate],
@@ -107,7 +107,7 @@ impl Postmaster {
     }
 
     fn kill(&mut self) {
-        // Fails only for a process that is gone already, which is what we want.
+        // Fails only if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

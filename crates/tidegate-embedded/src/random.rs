@@ -1,7 +1,7 @@
-//! The one place where this crate draws random bytes: from `/dev/urandom`.
+//! Random bytes from `/dev/urandom`.
 //!
-//! They name folders in the scratch folder and make the administrator's password; nothing that
-//! a test would want to repeat hangs on them, so they are not an argument.
+//! They name directories and become the administrator's password. No test needs to reproduce them,
+//! so the source is not a parameter.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::error::{IoContext, Result};
 
-/// `N` bytes that nobody can guess.
+/// `N` unpredictable bytes.
 pub(crate) fn bytes<const N: usize>() -> Result<[u8; N]> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0; N];
@@ -19,7 +19,7 @@ pub(crate) fn bytes<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// `2 * N` hexadecimal digits that nobody can guess.
+/// `2 * N` unpredictable hexadecimal digits.
 pub(crate) fn hex<const N: usize>() -> Result<String> {
     let nibbles = bytes::<N>()?
         .into_iter()

@@ -1,4 +1,4 @@
-//! The programs, the user and the directory of one cluster together: makes and launches it.
+//! Creates and starts a cluster, with its programs, user and directory.
 
 use std::fs;
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::postmaster::Postmaster;
 use crate::user::ServerUser;
 use crate::{port, random};
 
-/// The superuser that `initdb` makes.
+/// The superuser that `initdb` creates.
 pub(crate) const ADMIN_USER: &str = "postgres";
-/// How long a start may take; recovery after a crash is part of it.
+/// The time limit of a start, including recovery after a crash.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// How long the processes of a killed server may hold its shared memory.
+/// How long the processes of a killed server may keep its shared memory.
 const RELEASE_LIMIT: Duration = Duration::from_secs(10);
-/// How often another free port is tried when somebody was faster.
+/// How often another free port is tried if the port was taken in the meantime.
 const PORT_ATTEMPTS: usize = 8;
 
-/// Everything that it takes to start a cluster again and again.
+/// What is needed to start a cluster.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) binaries: Binaries,
@@ -39,7 +39,7 @@ impl Server {
         command
     }
 
-    /// Makes the cluster unless it is there; returns the administrator's password.
+    /// Creates the cluster if it is missing; returns the administrator's password.
     pub(crate) fn initialise(&self) -> Result<String> {
         let data = self.directory.data();
         if data.exists() {
@@ -49,7 +49,7 @@ impl Server {
         self.directory.write_password(&password, &self.user)?;
         let fresh = self.directory.fresh_data(&self.user)?;
         self.initdb(&fresh)?;
-        // Only a finished cluster gets the name, so a killed `initdb` leaves none behind.
+        // Only a complete cluster gets the name, so a killed `initdb` leaves none.
         fs::rename(&fresh, &data).context("rename", &fresh)?;
         Ok(password)
     }
@@ -78,7 +78,7 @@ impl Server {
         })
     }
 
-    /// Starts PostgreSQL on `port`, or on a free one, and waits until it takes connections.
+    /// Starts PostgreSQL on `port`, or on a free one, and waits until it accepts connections.
     pub(crate) fn launch(&self, port: Option<u16>) -> Result<(Postmaster, u16)> {
         let mut ports_left = PORT_ATTEMPTS;
         let began = Instant::now();
@@ -127,7 +127,7 @@ impl Server {
     }
 }
 
-/// What may pass by itself.
+/// A temporary obstacle.
 enum Obstacle {
     Port,
     SharedMemory,

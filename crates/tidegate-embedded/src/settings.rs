@@ -1,4 +1,4 @@
-//! What the caller decides about a cluster.
+//! The settings of a cluster.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,41 +6,40 @@ use std::path::{Path, PathBuf};
 use crate::error::Result;
 use crate::user;
 
-/// Where a cluster lives.
+/// The location of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataDir {
-    /// A folder of its own in `scratch_dir`, removed at the end, however the process ends.
+    /// A directory of its own in `scratch_dir`, removed at the end, however the process ends.
     ///
-    /// The cluster trades durability for speed: nothing is forced to disk.
+    /// Such a cluster is fast and not durable: nothing is forced to disk.
     Temporary,
-    /// This directory, made when it is missing; its data outlives the process.
+    /// This directory, created if it is missing; its data outlives the process.
     ///
-    /// It belongs to the cluster alone: one that holds anything else is refused.
+    /// It belongs to the cluster alone: one with other content is refused.
     Kept(PathBuf),
 }
 
-/// What the caller decides about a cluster; [`Settings::temporary`] and [`Settings::kept`] are
-/// the places to start from.
+/// The settings of a cluster; start from [`Settings::temporary`] or [`Settings::kept`].
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Where the cluster lives.
     pub data_dir: DataDir,
     /// The port on 127.0.0.1; `None` takes a free one.
     pub port: Option<u16>,
-    /// The folder of `postgres`, `initdb` and `pg_ctl`; `None` looks for one.
+    /// The directory of `postgres`, `initdb` and `pg_ctl`; `None` searches for one.
     pub bin_dir: Option<PathBuf>,
-    /// A folder with a server that is used if none is installed, such as one that was downloaded.
+    /// The directory of a server that is used if none is installed, such as a downloaded one.
     pub fallback_dir: Option<PathBuf>,
-    /// The caller's `PATH`, where `pg_config` and the binaries are looked for.
+    /// The caller's `PATH`, where `pg_config` and the binaries are searched.
     pub search_path: Option<OsString>,
-    /// A folder with a short path for temporary clusters and for sockets; `/tmp` unless set.
+    /// A directory with a short path for temporary clusters and sockets; `/tmp` by default.
     pub scratch_dir: PathBuf,
     /// Further settings for `postgresql.conf`, such as `("max_connections", "200")`.
     pub extra: Vec<(String, String)>,
 }
 
 impl Settings {
-    /// A cluster that is gone when the process is.
+    /// A cluster that is removed when the process ends.
     pub fn temporary() -> Self {
         Self {
             data_dir: DataDir::Temporary,
@@ -61,25 +60,26 @@ impl Settings {
         }
     }
 
-    /// The same with one more setting for `postgresql.conf`.
+    /// Adds a setting for `postgresql.conf`.
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.extra.push((name.into(), value.into()));
         self
     }
 }
 
-/// The folder below which Tidegate keeps clusters unless told otherwise.
+/// The default parent directory of clusters.
 ///
-/// `user_data` is the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`). As root it is
-/// `/var/lib/tidegate` instead: PostgreSQL runs as another user, who cannot enter root's home.
+/// `user_data` is the user's data directory (`$XDG_DATA_HOME`, otherwise `~/.local/share`). As root
+/// it is `/var/lib/tidegate` instead: PostgreSQL runs as another user, who cannot enter root's
+/// home.
 pub fn default_directory(user_data: &Path) -> Result<PathBuf> {
     for_user(user_data, "/var/lib/tidegate")
 }
 
-/// The folder for programs that were downloaded.
+/// The directory for downloaded programs.
 ///
-/// `user_cache` is the user's cache folder (`$XDG_CACHE_HOME`, else `~/.cache`). As root it is
-/// `/var/cache/tidegate` instead, for the same reason.
+/// `user_cache` is the user's cache directory (`$XDG_CACHE_HOME`, otherwise `~/.cache`). As root it
+/// is `/var/cache/tidegate` instead, for the same reason.
 pub fn default_cache(user_cache: &Path) -> Result<PathBuf> {
     for_user(user_cache, "/var/cache/tidegate")
 }

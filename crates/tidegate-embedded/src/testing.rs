@@ -30,7 +30,7 @@ pub fn cluster() -> &'static Cluster {
     })
 }
 
-/// Settings of a temporary cluster that finds the binaries on this process's `PATH` too.
+/// Settings of a temporary cluster, with the `PATH` of this process.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests have no caller who could hand PATH in"

@@ -1,4 +1,5 @@
-//! Who PostgreSQL runs as: ourselves, or, because it refuses root, a user without rights.
+//! The user as which PostgreSQL runs: the current one or, because it refuses root, an unprivileged
+//! one.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// Tried in this order when we are root.
+/// The users to try, in this order, when running as root.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 
 /// The user that owns the data and runs the server.
@@ -19,7 +20,7 @@ pub(crate) struct ServerUser {
     dropped: Option<Account>,
 }
 
-/// What PostgreSQL understands (PostgreSQL, "Shutting Down the Server").
+/// The shutdown signals of PostgreSQL ("Shutting Down the Server").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Fast,
@@ -35,7 +36,8 @@ struct Account {
 }
 
 impl ServerUser {
-    /// Ourselves, or as root the owner of the existing `data`, else `postgres` or `nobody`.
+    /// The current user; as root the owner of the existing `data`, otherwise `postgres` or
+    /// `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {
@@ -55,21 +57,22 @@ impl ServerUser {
         Ok(Self { own_uid, dropped })
     }
 
-    /// Whether the server runs as somebody else than we.
+    /// Whether the server runs as another user.
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.is_some()
     }
 
-    /// Our own user id.
+    /// The id of the current user.
     pub(crate) fn own_uid(&self) -> u32 {
         self.own_uid
     }
 
-    /// `program` as this user, with an empty environment, in a process group of its own.
+    /// A command that runs `program` as this user, with an empty environment, in a process group of
+    /// its own.
     ///
-    /// Our environment may hold secrets, which every superuser of the cluster could read, and
-    /// `PG…` variables, which would change what the programs do. Ctrl-C is for us, who then
-    /// decide what ends when.
+    /// The environment may contain secrets, which every superuser of the cluster could read, and
+    /// `PG…` variables, which would change what the programs do. Ctrl-C is only for this process,
+    /// which then decides what ends when.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -85,7 +88,7 @@ impl ServerUser {
         command
     }
 
-    /// Sends a signal to a process of this user; a process that is gone is none to us.
+    /// Sends a signal to a process of this user; ignores a process that does not exist.
     pub(crate) fn signal(&self, signal: Signal, pid: u32) -> Result<()> {
         let shell = Path::new("/bin/sh");
         let mut command = self.command(shell);
@@ -103,7 +106,7 @@ impl ServerUser {
         command.status().context("run", shell).map(drop)
     }
 
-    /// Gives `path` to this user.
+    /// Makes this user the owner of `path`.
     pub(crate) fn own(&self, path: &Path) -> Result<()> {
         let Some(account) = &self.dropped else {
             return Ok(());
@@ -111,14 +114,14 @@ impl ServerUser {
         chown(path, Some(account.uid), Some(account.gid)).context("change the owner of", path)
     }
 
-    /// Fails with the first folder above `dir` that this user may not enter.
+    /// Fails with the first parent directory of `dir` that this user may not enter.
     pub(crate) fn require_entry(&self, dir: &Path) -> Result<()> {
         let Some(account) = &self.dropped else {
             return Ok(());
         };
         let mut above: Vec<_> = dir.ancestors().skip(1).collect();
         above.reverse();
-        // Those that are missing will be made by us, open enough.
+        // Missing ones will be created with sufficient permissions.
         for folder in above.into_iter().filter(|it| it.exists()) {
             let metadata = fs::metadata(folder).context("read", folder)?;
             if !account.may_enter(&metadata) {
@@ -155,7 +158,7 @@ impl Account {
     }
 }
 
-/// Our own user id, which std does not tell: that of a file that we make.
+/// The id of the current user, which std does not provide: the owner of a new file.
 pub(crate) fn effective_uid(scratch: &Path) -> Result<u32> {
     let probe = scratch.join(format!("tidegate-{}", random::hex::<8>()?));
     let uid = File::create_new(&probe)
@@ -171,7 +174,7 @@ fn accounts(passwd: &str) -> Vec<Account> {
     passwd.lines().filter_map(account).collect()
 }
 
-/// Reads `name:password:uid:gid:…` (passwd(5)).
+/// Parses `name:password:uid:gid:…` (passwd(5)).
 fn account(line: &str) -> Option<Account> {
     let mut fields = line.split(':');
     let name = fields.next()?.to_owned();

@@ -1,23 +1,23 @@
-//! PostgreSQL's versions, and everything that differs between them.
+//! Differences between the versions of PostgreSQL.
 
 use std::fmt;
 
-/// The oldest major version that Tidegate runs on.
+/// The oldest supported major version.
 pub(crate) const OLDEST: u16 = 13;
-/// The newest major version that Tidegate runs on.
+/// The newest supported major version.
 pub(crate) const NEWEST: u16 = 18;
 
 /// A version of the server, as `postgres --version` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// The major version, such as 15; data directories belong to one.
+    /// The major version, such as 15. A data directory belongs to one major version.
     pub major: u16,
     /// The minor version; 0 for a beta or a development build.
     pub minor: u16,
 }
 
 impl Version {
-    /// Reads `postgres (PostgreSQL) 15.18 (Debian …)`; `None` when it is something else.
+    /// Parses `postgres (PostgreSQL) 15.18 (Debian …)`; `None` for other text.
     pub(crate) fn parse(printed: &str) -> Option<Self> {
         let number = printed.split_once("(PostgreSQL) ")?.1;
         let (major, rest) = digits(number)?;
@@ -28,14 +28,14 @@ impl Version {
         Some(Self { major, minor })
     }
 
-    /// Whether Tidegate runs on it.
+    /// Whether Tidegate supports it.
     pub(crate) fn is_supported(self) -> bool {
         (OLDEST..=NEWEST).contains(&self.major)
     }
 
-    /// Options of `initdb` that not every version knows.
+    /// The options of `initdb` for this version.
     ///
-    /// A temporary cluster lives too short for checksums, which version 18 turned on by default.
+    /// A temporary cluster needs no checksums, which version 18 turned on by default.
     pub(crate) fn initdb_options(self, temporary: bool) -> Vec<&'static str> {
         let mut options = Vec::new();
         if self.major >= 14 {

@@ -1,4 +1,4 @@
-//! A small shell process that clears up when this process ends without doing so itself.
+//! A small shell process that cleans up if this process ends without doing so.
 //!
 //! It covers what `Drop` cannot: a killed process, and a cluster in a `static`.
 
@@ -12,7 +12,7 @@ use crate::error::{IoContext, Result};
 
 const SCRIPT: &str = include_str!("watcher.sh");
 
-/// Released on drop: then there is nothing left to clear up.
+/// Released on drop, because nothing is left to clean up.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     child: Child,
@@ -20,7 +20,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches over `directory`. Runs as we do, in a process group of its own.
+    /// Watches `directory`, as the current user, in a process group of its own.
     pub(crate) fn spawn(directory: &Directory) -> Result<Self> {
         let shell = Path::new("/bin/sh");
         let signal = if directory.is_temporary() {
@@ -51,7 +51,7 @@ impl Watcher {
         Ok(Self { child, line })
     }
 
-    /// Names the process to stop.
+    /// Sets the process to stop.
     pub(crate) fn watch(&mut self, pid: u32) -> Result<()> {
         writeln!(self.line, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
     }
@@ -59,7 +59,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        // A watcher that is gone already has nothing to be told.
+        // Errors are ignored: a watcher that has ended needs no message.
         let _ = self.line.write_all(b"release\n");
         let _ = self.child.wait();
     }

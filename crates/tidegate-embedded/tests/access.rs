@@ -1,4 +1,4 @@
-//! Who gets in, and what they find.
+//! Logins, and the state of a new cluster.
 
 use tidegate_embedded::testing;
 use tokio_postgres::error::SqlState;
@@ -42,13 +42,13 @@ async fn a_wrong_password_is_refused_over_tcp_and_the_socket() {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_a_password() {
+async fn a_login_without_a_password_fails() {
     let cluster = testing::cluster();
     let [tcp, socket] = [cluster.admin_url(), cluster.socket_url("postgres")]
         .map(|url| url.replace(&format!(":{}@", cluster.admin_password()), "@"));
     for url in [tcp, socket] {
         let error = connect(&url).await.expect_err("the connection is refused");
-        // The server asks for one and the client has none to give.
+        // The server asks for a password and the client has none.
         assert!(
             format!("{error:?}").contains("password missing"),
             "{error:?}"
@@ -57,7 +57,7 @@ async fn nobody_gets_in_without_a_password() {
 }
 
 #[tokio::test]
-async fn the_server_trusts_nobody_and_listens_on_loopback_alone() {
+async fn the_server_requires_passwords_and_listens_on_loopback_only() {
     let client = connect(&testing::cluster().admin_url()).await.unwrap();
     let rules = "select count(*) || ' ' || string_agg(distinct auth_method, ',')
         || ' ' || string_agg(distinct address, ',') from pg_hba_file_rules";

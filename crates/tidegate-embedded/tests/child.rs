@@ -1,4 +1,4 @@
-//! This test binary once more, as a process that starts a cluster and can be killed.
+//! Runs this test binary again, as a process that starts a cluster and can be killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -17,7 +17,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// `what` is `shared`, `temporary` or a directory to keep; `uid` is who it runs as.
+    /// `what` is `shared`, `temporary` or a directory to keep; `uid` is the user of the process.
     pub(crate) fn start(program: &Path, what: &str, uid: Option<u32>) -> Self {
         let mut command = Command::new(program);
         command.args([
@@ -52,7 +52,7 @@ impl Runner {
         }
     }
 
-    /// This very test binary.
+    /// This test binary.
     pub(crate) fn program() -> PathBuf {
         std::env::current_exe().unwrap()
     }
@@ -61,7 +61,7 @@ impl Runner {
         self.process.id()
     }
 
-    /// Has it stop and start its PostgreSQL.
+    /// Makes it stop and start its PostgreSQL.
     pub(crate) fn restart_cluster(&mut self) {
         writeln!(self.input, "restart").unwrap();
         let mut answer = String::new();
@@ -69,7 +69,7 @@ impl Runner {
         assert_eq!(answer, "restarted\n");
     }
 
-    /// Ends it by SIGKILL.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -1,4 +1,4 @@
-//! Where clusters live, and what is left of them.
+//! The directories of clusters, and what remains of them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tidegate_embedded::{Cluster, DataDir, Error, Settings, testing};
 
-use crate::scratch::{NOBODY, Scratch, connect, entries, eventually, is_root, text};
+use crate::scratch::{Scratch, UNPRIVILEGED_UID, connect, entries, eventually, is_root, text};
 
 fn temporary_in(scratch: &Scratch) -> Settings {
     Settings {
@@ -86,7 +86,7 @@ async fn data_and_password_outlive_a_kept_clusters_process() {
 }
 
 #[tokio::test]
-async fn a_second_one_on_the_same_directory_is_told_who_has_it() {
+async fn a_second_cluster_in_a_directory_gets_the_id_of_the_first() {
     let scratch = Scratch::new();
     let first = Cluster::start(scratch.kept("cluster")).await.unwrap();
     let error = Cluster::start(scratch.kept("cluster")).await.unwrap_err();
@@ -126,19 +126,19 @@ async fn a_directory_that_we_did_not_make_is_left_alone() {
 }
 
 #[tokio::test]
-async fn an_empty_directory_is_taken_whoever_made_it() {
+async fn an_empty_directory_is_accepted() {
     let scratch = Scratch::new();
     let empty = scratch.path().join("empty");
     fs::create_dir(&empty).unwrap();
     if is_root(&scratch) {
-        chown(&empty, Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(&empty, Some(UNPRIVILEGED_UID), Some(UNPRIVILEGED_UID)).unwrap();
     }
     let cluster = Cluster::start(scratch.kept("empty")).await.unwrap();
     connect(&cluster.admin_url()).await.unwrap();
 }
 
 #[tokio::test]
-async fn only_a_cluster_of_ours_that_rests_can_be_removed() {
+async fn only_a_stopped_cluster_can_be_removed() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("cluster");
     Cluster::remove(scratch.kept("cluster")).await.unwrap();
@@ -152,14 +152,14 @@ async fn only_a_cluster_of_ours_that_rests_can_be_removed() {
     let error = Cluster::remove(scratch.kept("cluster")).await.unwrap_err();
     assert!(matches!(&error, Error::InUse { .. }), "{error}");
     cluster.stop().await.unwrap();
-    // Even when the binaries of its version are gone.
+    // Even if the binaries of its version are not installed any more.
     fs::write(directory.join("data/PG_VERSION"), "13\n").unwrap();
     Cluster::remove(scratch.kept("cluster")).await.unwrap();
     assert!(!directory.exists());
 }
 
 #[tokio::test]
-async fn what_a_killed_initdb_left_is_made_anew() {
+async fn an_incomplete_cluster_is_created_again() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("cluster");
     fs::create_dir_all(directory.join("data.new/base")).unwrap();
@@ -171,7 +171,7 @@ async fn what_a_killed_initdb_left_is_made_anew() {
 }
 
 #[tokio::test]
-async fn a_long_path_gets_its_socket_elsewhere() {
+async fn a_long_path_gets_its_socket_in_the_scratch_directory() {
     let scratch = Scratch::new();
     let long = format!("it's/{}, \"quoted\"", "long".repeat(25));
     let settings = Settings {

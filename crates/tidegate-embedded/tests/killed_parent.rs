@@ -1,4 +1,4 @@
-//! A process that ends without a chance to clear up.
+//! A process that ends without cleaning up.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -62,7 +62,7 @@ async fn a_start_right_after_the_kill_takes_the_directory_over() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_postgresql_that_nobody_stopped_is_taken_over() {
+async fn an_orphaned_postgresql_is_stopped_and_replaced() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("cluster");
     let runner = Runner::start(&Runner::program(), directory.to_str().unwrap(), None);
@@ -89,7 +89,7 @@ async fn a_postgresql_that_nobody_stopped_is_taken_over() {
 }
 
 #[tokio::test]
-async fn a_stranger_with_the_number_of_the_old_server_is_left_alone() {
+async fn an_unrelated_process_with_the_old_id_is_not_stopped() {
     let scratch = Scratch::new();
     let directory = scratch.path().join("cluster");
     Cluster::start(scratch.kept("cluster"))
@@ -101,7 +101,7 @@ async fn a_stranger_with_the_number_of_the_old_server_is_left_alone() {
     let mut sleep = Command::new("sleep");
     sleep.arg("600");
     if is_root(&scratch) {
-        // PostgreSQL takes only a process of its own user for another server.
+        // PostgreSQL only mistakes a process of its own user for another server.
         sleep.uid(fs::metadata(directory.join("data")).unwrap().uid());
     }
     let mut stranger = sleep.spawn().unwrap();

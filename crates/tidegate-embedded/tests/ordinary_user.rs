@@ -1,4 +1,4 @@
-//! Started by somebody else than root.
+//! Starts as another user than root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -8,19 +8,19 @@ use std::process::Command;
 use tidegate_embedded::{Cluster, Error};
 
 use crate::child::Runner;
-use crate::scratch::{NOBODY, Scratch, connect, eventually, is_root, text};
+use crate::scratch::{Scratch, UNPRIVILEGED_UID, connect, eventually, is_root, text};
 
 #[tokio::test]
 async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
     let scratch = Scratch::new();
     if !is_root(&scratch) {
-        // Then every other test is this one.
+        // Then all other tests cover this.
         return;
     }
-    // The build's folder may be closed to others.
+    // The build directory may be inaccessible to others.
     let program = scratch.path().join("program");
-    // Copied by another process: a file that this one writes may be open in a child that another
-    // test starts at this moment, and what is open for writing cannot be run.
+    // Copied by another process: a file that this one writes could be open in a child process of
+    // another test, and a file that is open for writing cannot be run.
     let copied = Command::new("cp")
         .arg(Runner::program())
         .arg(&program)
@@ -29,18 +29,21 @@ async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     let home = scratch.path().join("home");
     fs::create_dir(&home).unwrap();
-    chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(&home, Some(UNPRIVILEGED_UID), Some(UNPRIVILEGED_UID)).unwrap();
 
     let kept = home.join("cluster");
     for what in ["temporary", kept.to_str().unwrap()] {
-        let runner = Runner::start(&program, what, Some(NOBODY));
+        let runner = Runner::start(&program, what, Some(UNPRIVILEGED_UID));
         let directory = runner.directory.clone();
         let client = connect(&runner.url).await.unwrap();
         assert_eq!(
             text(&client, "select current_user::text").await.unwrap(),
             "postgres"
         );
-        assert_eq!(fs::metadata(directory.join("data")).unwrap().uid(), NOBODY);
+        assert_eq!(
+            fs::metadata(directory.join("data")).unwrap().uid(),
+            UNPRIVILEGED_UID
+        );
         assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
         runner.finish();
         eventually("it is cleared up", || {
@@ -52,12 +55,18 @@ async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
         .await
         .unwrap_err();
     assert!(
-        matches!(error, Error::Owner { owner: NOBODY, .. }),
+        matches!(
+            error,
+            Error::Owner {
+                owner: UNPRIVILEGED_UID,
+                ..
+            }
+        ),
         "{error}"
     );
     assert_eq!(
         fs::metadata(&kept).unwrap().uid(),
-        NOBODY,
+        UNPRIVILEGED_UID,
         "root changes nothing of theirs"
     );
 }

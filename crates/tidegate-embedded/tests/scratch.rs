@@ -1,4 +1,4 @@
-//! What the tests share: a folder that goes, a client, a condition that comes true.
+//! What the tests share: a temporary directory, a client, and waiting for a condition.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use tidegate_embedded::{DataDir, Settings, testing};
 use tokio_postgres::{Client, Error, NoTls};
 
-/// `nobody` on Linux.
-pub(crate) const NOBODY: u32 = 65_534;
+/// The user `nobody` on Linux.
+pub(crate) const UNPRIVILEGED_UID: u32 = 65_534;
 
-/// A folder with a short path, removed at the end.
+/// A directory with a short path, removed at the end.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -20,10 +20,10 @@ impl Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = PathBuf::from(format!("/tmp/tg-test-{}-{number}", std::process::id()));
-        // One of a process that was killed and had the same number.
+        // Left by a killed process with the same id.
         drop(fs::remove_dir_all(&path));
         fs::create_dir(&path).unwrap();
-        // Whoever PostgreSQL runs as must enter, whatever the umask.
+        // The user of PostgreSQL must be able to enter, whatever the umask.
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         Self(path)
     }
@@ -32,7 +32,7 @@ impl Scratch {
         &self.0
     }
 
-    /// Settings of a cluster that is kept in this folder.
+    /// Settings of a cluster that is kept in this directory.
     pub(crate) fn kept(&self, name: &str) -> Settings {
         let data_dir = DataDir::Kept(self.0.join(name));
         Settings {
@@ -52,7 +52,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The sorted names in a folder.
+/// The sorted names in a directory.
 pub(crate) fn entries(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder)
         .unwrap()
@@ -68,7 +68,7 @@ pub(crate) fn is_root(scratch: &Scratch) -> bool {
 
 pub(crate) async fn connect(url: &str) -> Result<Client, Error> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    // It ends with the client, or with the server, which the client then reports.
+    // The task ends with the client, or with the server, which the client then reports.
     tokio::spawn(connection);
     Ok(client)
 }
@@ -78,7 +78,7 @@ pub(crate) async fn text(client: &Client, sql: &str) -> Result<String, Error> {
     client.query_one(sql, &[]).await?.try_get(0)
 }
 
-/// Waits until the condition holds; fails, naming it, when it does not within 20 s.
+/// Waits until the condition holds; fails with `what` after 20 s.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -91,7 +91,7 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The number of the server's first process.
+/// The id of the server's first process.
 pub(crate) fn postmaster(cluster_dir: &Path) -> u32 {
     let file = fs::read_to_string(cluster_dir.join("data/postmaster.pid")).unwrap();
     file.lines().next().unwrap().trim().parse().unwrap()

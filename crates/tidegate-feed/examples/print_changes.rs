@@ -13,12 +13,12 @@ use tidegate_feed::{
     EventReceiver, Feed, FeedSettings, Item, Operations, QueueLimits, Selection, SubscribeRequest,
     event_queue,
 };
-use tidegate_pool::{Key, OpenError, Pool};
-use tidegate_postgres::{Credential, Credentials, Postgres, RoleConnector, Roles};
-use tidegate_service::Control;
+use tidegate_pool::{OpenError, Pool, PoolKey};
+use tidegate_postgres::{Credential, Credentials, Postgres, RoleConnector, UserExecutor};
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Config, StartupPins};
+use tidegate_wire::{Config, StartupParameters};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -26,21 +26,21 @@ type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 struct OnlyAdmin(Config);
 
 impl Credentials for OnlyAdmin {
-    fn of<'a>(&'a self, _: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
+    fn of<'a>(&'a self, _: &'a PoolKey, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = self.0.admin_password.clone();
-        let pins = StartupPins::default();
-        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
+        let startup = StartupParameters::default();
+        Box::pin(std::future::ready(Ok(Credential::new(password, startup))))
     }
 }
 
 fn feed(config: Config) -> Fallible<Feed> {
     let shared = Arc::new(config.clone());
-    let control = Arc::new(Control::new(shared.clone(), Jitter::none())?);
+    let control = Arc::new(ServiceConnections::new(shared.clone(), Jitter::none())?);
     let credentials = Arc::new(OnlyAdmin(config.clone()));
     let connector = RoleConnector::new(shared, credentials, control.clone());
     let settings = tidegate_pool::Settings::default();
     let pool = Pool::new(connector, settings, Jitter::none());
-    let executor = Arc::new(Postgres::new(Roles::new(pool), control));
+    let executor = Arc::new(Postgres::new(UserExecutor::new(pool), control));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
     Ok(Feed::new(Arc::new(log), executor, FeedSettings::default()))
 }

@@ -77,7 +77,7 @@ async fn writers_continue_after_the_key_is_dropped_without_subscriptions() {
 }
 
 /// A partitioned table: its whole old rows cannot be captured.
-const PARTED: &str = "CREATE TABLE t (id int PRIMARY KEY, a text) PARTITION BY RANGE (id);
+const PARTITIONED: &str = "CREATE TABLE t (id int PRIMARY KEY, a text) PARTITION BY RANGE (id);
                       CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (100);
                       GRANT SELECT ON t TO PUBLIC; INSERT INTO t VALUES (1, 'x')";
 
@@ -88,7 +88,7 @@ async fn a_table_whose_capture_stops_with_a_new_stream_is_named_in_the_log() {
         ..FeedSettings::default()
     });
     let fixture = Fixture::with("feed_key_away", &setup).await;
-    fixture.run(PARTED).await;
+    fixture.run(PARTITIONED).await;
     let mut deletes = deletes(&fixture).await;
     let warnings = Warnings::default();
     let _guard = tracing::subscriber::set_default(warnings.clone());
@@ -109,7 +109,7 @@ async fn a_table_whose_capture_stops_with_a_new_stream_is_named_in_the_log() {
 #[tokio::test]
 async fn writers_continue_where_whole_old_rows_cannot_be_captured() {
     let fixture = Fixture::new("feed_key_parted").await;
-    fixture.run(PARTED).await;
+    fixture.run(PARTITIONED).await;
     let mut deletes = deletes(&fixture).await;
     let mut request = fixture.request("t", &["id"]).await;
     request.operations = Operation::Insert.into();

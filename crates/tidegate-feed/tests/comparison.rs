@@ -2,8 +2,8 @@
 
 use tidegate_feed::{Item, Operation};
 
-use crate::fixture::{Fixture, Listener, Setup, Source, listen, node};
-use crate::workload::{COLUMNS, Dice, TABLES, WRITERS, Writer, definition};
+use crate::fixture::{Fixture, Listener, LogSource, Setup, listen, node};
+use crate::workload::{COLUMNS, Dice, TABLES, WRITERS, WorkloadWriter, definition};
 
 /// The events of a listener by writer. Events of concurrent writers may come in either order, those of
 /// one writer may not.
@@ -44,7 +44,7 @@ async fn both_sources_deliver_the_same_events() {
         source,
         ..Setup::default()
     };
-    let feeds = [Source::Log, Source::Outbox].map(|source| node(&setup(source)));
+    let feeds = [LogSource::Log, LogSource::Outbox].map(|source| node(&setup(source)));
     let mut columns = vec!["id"];
     let names: Vec<_> = COLUMNS
         .iter()
@@ -76,7 +76,7 @@ async fn work(fixture: &Fixture) {
     let mut dice = Dice(7);
     let mut writers = Vec::new();
     for number in 0..WRITERS {
-        writers.push(Writer::new(fixture.session().await, number).await);
+        writers.push(WorkloadWriter::new(fixture.session().await, number).await);
     }
     for round in 0..4 {
         for _ in 0..600 {

@@ -13,14 +13,14 @@ use tidegate_feed::{
     event_queue,
 };
 use tidegate_filter::{Filter, Json};
-use tidegate_pool::{Key, OpenError, Pool};
+use tidegate_pool::{OpenError, Pool, PoolKey};
 use tidegate_postgres::{
-    Credential, Credentials, Postgres, RoleConnector, Roles, role_password, scram_verifier,
+    Credential, Credentials, Postgres, RoleConnector, UserExecutor, role_password, scram_verifier,
 };
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, QueryOptions, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Config, Secret, StartupPins};
+use tidegate_wire::{Config, Secret, StartupParameters};
 use tokio_postgres::{Client, NoTls};
 
 use crate::SOURCE;
@@ -40,7 +40,7 @@ pub(crate) struct Fixture {
 
 /// Where a feed reads changes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum LogSource {
     Log,
     Outbox,
 }
@@ -49,7 +49,7 @@ pub(crate) enum Source {
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) cluster: &'static Cluster,
-    pub(crate) source: Source,
+    pub(crate) source: LogSource,
     pub(crate) settings: FeedSettings,
     pub(crate) replication: ReplicationSettings,
     pub(crate) outbox: OutboxSettings,
@@ -105,7 +105,7 @@ pub(crate) fn own_cluster() -> &'static Cluster {
 
 /// The same with more settings of PostgreSQL.
 pub(crate) fn own_cluster_with(further: &[(&str, &str)]) -> &'static Cluster {
-    let levels = [(Source::Log, "logical"), (Source::Outbox, "replica")];
+    let levels = [(LogSource::Log, "logical"), (LogSource::Outbox, "replica")];
     let (_, level) = levels.iter().find(|(source, _)| *source == SOURCE).unwrap();
     let settings = testing::settings().with("wal_level", *level);
     let settings = settings.with("max_connections", "300");
@@ -119,8 +119,8 @@ pub(crate) fn own_cluster_with(further: &[(&str, &str)]) -> &'static Cluster {
 fn shared_cluster() -> &'static Cluster {
     static SHARED: OnceLock<&Cluster> = OnceLock::new();
     match SOURCE {
-        Source::Log => testing::cluster(),
-        Source::Outbox => SHARED.get_or_init(own_cluster),
+        LogSource::Log => testing::cluster(),
+        LogSource::Outbox => SHARED.get_or_init(own_cluster),
     }
 }
 
@@ -190,11 +190,11 @@ impl Fixture {
     /// Breaks the streams of the database. Those of an outbox are sessions with an application name.
     pub(crate) async fn break_streams(&self) {
         self.run(match SOURCE {
-            Source::Log => {
+            LogSource::Log => {
                 "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots \
                  WHERE database = current_database() AND active"
             }
-            Source::Outbox => {
+            LogSource::Outbox => {
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                  WHERE datname = current_database() AND application_name = 'tidegate outbox reader'"
             }
@@ -298,13 +298,13 @@ pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
     let owners = setup.owners.then_some(credentials);
     let log: Arc<dyn ChangeLog> = match setup.source {
-        Source::Log => Arc::new(Replication::new(
+        LogSource::Log => Arc::new(Replication::new(
             config.clone(),
             config,
             owners,
             setup.replication.clone(),
         )),
-        Source::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
+        LogSource::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
     };
     Feed::new(log, executor, setup.settings.clone())
 }
@@ -318,14 +318,14 @@ fn config(setup: &Setup) -> Config {
 
 pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
     let config = Arc::new(config(setup));
-    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
     let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
     let pool = Pool::new(
         connector,
         tidegate_pool::Settings::default(),
         Jitter::none(),
     );
-    Arc::new(Postgres::new(Roles::new(pool), control))
+    Arc::new(Postgres::new(UserExecutor::new(pool), control))
 }
 
 /// The schemas as a role sees them.
@@ -350,13 +350,13 @@ pub(crate) async fn connect(url: &str) -> Client {
 struct Passwords;
 
 impl Credentials for Passwords {
-    fn of<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
+    fn of<'a>(&'a self, key: &'a PoolKey, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new(role_password(&MASTER, key.role.as_str(), 1));
-        let pins = StartupPins {
+        let startup = StartupParameters {
             server_version: u32::from(shared_cluster().version().major) * 10_000,
-            ..StartupPins::default()
+            ..StartupParameters::default()
         };
-        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
+        Box::pin(std::future::ready(Ok(Credential::new(password, startup))))
     }
 }
 

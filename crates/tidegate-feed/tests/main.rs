@@ -3,7 +3,7 @@
 
 /// Where feeds read changes from.
 #[cfg(test)]
-const SOURCE: fixture::Source = fixture::Source::Log;
+const SOURCE: fixture::LogSource = fixture::LogSource::Log;
 
 #[cfg(test)]
 mod capture;

@@ -2,7 +2,7 @@
 
 /// Where feeds read changes from.
 #[cfg(test)]
-const SOURCE: fixture::Source = fixture::Source::Outbox;
+const SOURCE: fixture::LogSource = fixture::LogSource::Outbox;
 
 #[cfg(test)]
 mod definition;

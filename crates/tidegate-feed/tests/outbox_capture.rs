@@ -39,7 +39,7 @@ fn brief() -> FeedSettings {
 }
 
 #[tokio::test]
-async fn open_writers_are_waited_for_and_late_commits_are_not_lost() {
+async fn late_commits_of_open_writers_are_delivered() {
     let setup = Setup::with(brief());
     let fixture = Fixture::with("outbox_late", &setup).await;
     fixture.run(TABLE).await;

@@ -6,7 +6,7 @@ use tidegate_feed::{Error, FeedSettings, Item, Operation, Operations, Resync, Su
 use tokio::sync::OwnedRwLockWriteGuard;
 use tokio::time::{Instant, timeout};
 
-use crate::fixture::{Fixture, Listener, Setup, Source, listen, node};
+use crate::fixture::{Fixture, Listener, LogSource, Setup, listen, node};
 use crate::query_log::{QueryLog, TYPES};
 use crate::removed_tables::REMOVE;
 
@@ -99,7 +99,7 @@ async fn a_table_with_a_gap_is_captured_again_only_once() {
     // Events of later commits may come before the gap. After both, the stream has passed the cursor:
     // a subscription waits for that a second only, and gets a gap otherwise. The stream of an outbox
     // may be opened again, and leave that event in the gap.
-    let (mut has_gap, mut has_passed) = (false, crate::SOURCE == Source::Outbox);
+    let (mut has_gap, mut has_passed) = (false, crate::SOURCE == LogSource::Outbox);
     while !(has_gap && has_passed) {
         match early.next().await {
             Item::Resync { .. } => has_gap = true,
@@ -112,14 +112,14 @@ async fn a_table_with_a_gap_is_captured_again_only_once() {
     match late.next().await {
         Item::Event { row, .. } => assert_eq!(row, "{\"id\":6}"),
         // An outbox records that its triggers were missing; a stream that reads that is opened again.
-        Item::Resync { .. } if crate::SOURCE == Source::Outbox => {}
+        Item::Resync { .. } if crate::SOURCE == LogSource::Outbox => {}
         other => panic!("{other:?}"),
     }
     fixture.run("INSERT INTO t VALUES (7)").await;
     for listener in [&mut early, &mut late] {
         let mut event = async || match crate::SOURCE {
-            Source::Log => listener.event().await,
-            Source::Outbox => listener.event_after_gaps().await,
+            LogSource::Log => listener.event().await,
+            LogSource::Outbox => listener.event_after_gaps().await,
         };
         while event().await != "+{\"id\":7}" {}
     }

@@ -12,15 +12,15 @@ use tidegate_sql::{
 use tokio::sync::{Notify, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::{sleep, timeout};
 
-use crate::fixture::{Fixture, Setup, Source, executor, node_with};
+use crate::fixture::{Fixture, LogSource, Setup, executor, node_with};
 
 /// A word that only the query for privileges has.
 pub(crate) const PRIVILEGES: &str = "has_table_privilege";
 
 /// A word that only the poll of the catalog and the query for the health of a capture have.
 const HEALTH: &str = match crate::SOURCE {
-    Source::Log => "prrelid",
-    Source::Outbox => "tgenabled",
+    LogSource::Log => "prrelid",
+    LogSource::Outbox => "tgenabled",
 };
 
 /// A word that only the query for types has.

@@ -5,15 +5,15 @@ use std::time::Duration;
 use tidegate_feed::{FeedSettings, Operation, Operations, Resync};
 use tidegate_sql::DatabaseName;
 
-use crate::fixture::{Fixture, Setup, Source};
+use crate::fixture::{Fixture, LogSource, Setup};
 use crate::query_log::QueryLog;
 
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC";
 
 /// Removes `t` from the capture of INSERTs, and writes a row that is not captured.
 pub(crate) const REMOVE: &str = match crate::SOURCE {
-    Source::Log => "ALTER PUBLICATION tidegate_inserts DROP TABLE t; INSERT INTO t VALUES (4)",
-    Source::Outbox => "ALTER TABLE t DISABLE TRIGGER ALL; INSERT INTO t VALUES (4)",
+    LogSource::Log => "ALTER PUBLICATION tidegate_inserts DROP TABLE t; INSERT INTO t VALUES (4)",
+    LogSource::Outbox => "ALTER TABLE t DISABLE TRIGGER ALL; INSERT INTO t VALUES (4)",
 };
 
 #[tokio::test]
@@ -60,10 +60,10 @@ async fn a_subscription_after_the_table_was_captured_again_gets_no_gap() {
     fixture.run("INSERT INTO t VALUES (5)").await;
     for listener in [&mut late, &mut early] {
         let told = match crate::SOURCE {
-            Source::Log => listener.event().await,
+            LogSource::Log => listener.event().await,
             // An outbox records that its triggers were missing, and reports a gap to all
             // subscriptions when it reads that.
-            Source::Outbox => listener.event_after_gaps().await,
+            LogSource::Outbox => listener.event_after_gaps().await,
         };
         assert_eq!(told, "+{\"id\":5}");
     }

@@ -7,7 +7,7 @@ use tidegate_embedded::Shutdown;
 use tidegate_feed::{Cursor, Ended, FeedSettings, Item, Resync};
 
 use crate::SOURCE;
-use crate::fixture::{Fixture, Listener, Setup, Source, listen, node, own_cluster};
+use crate::fixture::{Fixture, Listener, LogSource, Setup, listen, node, own_cluster};
 
 /// A table in which every event has an id.
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, pad text); GRANT SELECT ON t TO PUBLIC";
@@ -198,19 +198,19 @@ async fn before_the_retention_window_there_is_a_gap() {
     expect(&mut listener, 1, 20).await;
     // Waits until the window has moved on.
     let kept = match SOURCE {
-        Source::Log => {
+        LogSource::Log => {
             "SELECT count(*) FROM pg_replication_slots \
              WHERE database = 'feed_window' AND NOT temporary \
              AND confirmed_flush_lsn > $1::text::pg_lsn"
         }
-        Source::Outbox => {
+        LogSource::Outbox => {
             "SELECT count(*) FROM tidegate_outbox.state WHERE earliest > $1::text::numeric"
         }
     };
     let cursor_text = cursor.to_string();
     let place = match SOURCE {
-        Source::Log => format!("{}/{}", &cursor_text[9..17], &cursor_text[17..25]),
-        Source::Outbox => u64::from_str_radix(&cursor_text[9..25], 16)
+        LogSource::Log => format!("{}/{}", &cursor_text[9..17], &cursor_text[17..25]),
+        LogSource::Outbox => u64::from_str_radix(&cursor_text[9..25], 16)
             .unwrap()
             .to_string(),
     };
@@ -234,7 +234,7 @@ async fn before_the_retention_window_there_is_a_gap() {
 
 #[tokio::test]
 async fn without_retention_a_broken_stream_is_a_gap() {
-    if SOURCE == Source::Outbox {
+    if SOURCE == LogSource::Outbox {
         // An outbox always retains changes.
         return;
     }

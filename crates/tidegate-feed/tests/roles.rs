@@ -164,23 +164,29 @@ async fn a_role_that_may_no_longer_connect_gets_nothing() {
         &Setup::rechecked_every(Duration::from_millis(50)),
     )
     .await;
-    let users = ["/dropped", "/locked", "/late", "/unconnected", "/stays"];
+    let users = ["/dropped", "/locked", "/late", "/unconnected"];
+    let members = ["/removed", "/member"];
+    let all = users.iter().chain(&members).chain(["/stays"].iter());
+    // `$users` holds CONNECT for its members, as the role of all users of a tenant does.
+    fixture.role("/$users", "NOLOGIN").await;
     fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
-             REVOKE CONNECT ON DATABASE feed_gone FROM PUBLIC",
+             REVOKE CONNECT ON DATABASE feed_gone FROM PUBLIC;
+             GRANT CONNECT ON DATABASE feed_gone TO \"feed_gone/$users\"",
         )
         .await;
-    for user in users {
+    for user in all.clone() {
         fixture.role(user, "").await;
-        fixture
-            .run(&format!(
-                "GRANT CONNECT ON DATABASE feed_gone TO \"feed_gone{user}\""
-            ))
-            .await;
+        let grant = if members.contains(user) {
+            format!("GRANT \"feed_gone/$users\" TO \"feed_gone{user}\"")
+        } else {
+            format!("GRANT CONNECT ON DATABASE feed_gone TO \"feed_gone{user}\"")
+        };
+        fixture.run(&grant).await;
     }
     let mut listeners = Vec::new();
-    for user in users {
+    for user in all {
         listeners.push(listener(&fixture, user, &["id"]).await);
     }
     for (listener, change) in listeners.iter_mut().zip([
@@ -188,6 +194,8 @@ async fn a_role_that_may_no_longer_connect_gets_nothing() {
         "ALTER ROLE \"feed_gone/locked\" NOLOGIN",
         "ALTER ROLE \"feed_gone/late\" VALID UNTIL '2020-01-01'",
         "REVOKE CONNECT ON DATABASE feed_gone FROM \"feed_gone/unconnected\"",
+        "REVOKE \"feed_gone/$users\" FROM \"feed_gone/removed\"",
+        "REVOKE CONNECT ON DATABASE feed_gone FROM \"feed_gone/$users\"",
     ]) {
         fixture.run(change).await;
         assert_eq!(
@@ -197,7 +205,8 @@ async fn a_role_that_may_no_longer_connect_gets_nothing() {
         );
     }
     fixture.run("INSERT INTO t VALUES (1)").await;
-    assert_eq!(listeners[4].event().await, "+{\"id\":1}");
+    let stays = listeners.last_mut().unwrap();
+    assert_eq!(stays.event().await, "+{\"id\":1}");
     let mut request = fixture.request("t", &["id"]).await;
     request.login = fixture.login("/locked");
     let refused = fixture.subscribe(request).await.err();

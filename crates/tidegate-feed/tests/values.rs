@@ -3,7 +3,7 @@
 use tidegate_feed::{Error, Operation};
 
 use crate::SOURCE;
-use crate::fixture::{Fixture, Source};
+use crate::fixture::{Fixture, LogSource};
 
 #[tokio::test]
 async fn every_type_has_the_form_of_the_sql_endpoint() {
@@ -105,7 +105,7 @@ async fn unchanged_toasted_values_and_old_rows_are_delivered() {
     );
     let mut listener = fixture.all("t", &["id", "a"]).await;
     // An outbox always has old rows.
-    let raised = if SOURCE == Source::Log { "f" } else { "d" };
+    let raised = if SOURCE == LogSource::Log { "f" } else { "d" };
     assert_eq!(identity().await, raised);
     let long = "é".repeat(500_000);
     fixture
@@ -158,7 +158,7 @@ const LETTERED: [(&str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn letters_are_folded_as_the_collation_of_the_column_folds_them() {
+async fn case_is_folded_by_the_collation_of_the_column() {
     let fixture = Fixture::new("feed_letters").await;
     let defined: Vec<_> = LETTERED
         .map(|(name, r#type)| format!("{name} {type}"))

@@ -6,7 +6,7 @@ use tidegate_feed::{Ended, Item, Operation};
 use crate::fixture::{Fixture, Listener, Setup};
 
 /// A pair of changes: one shows the rows of `t` to alice, the other one hides them again.
-struct Change {
+struct VisibleChange {
     /// Run before anything else, with the rows hidden.
     setup: &'static str,
     show: &'static str,
@@ -15,8 +15,8 @@ struct Change {
     refused: bool,
 }
 
-const fn by_policy(setup: &'static str, show: &'static str, hide: &'static str) -> Change {
-    Change {
+const fn by_policy(setup: &'static str, show: &'static str, hide: &'static str) -> VisibleChange {
+    VisibleChange {
         setup,
         show,
         hide,
@@ -24,8 +24,8 @@ const fn by_policy(setup: &'static str, show: &'static str, hide: &'static str) 
     }
 }
 
-const fn by_grant(setup: &'static str, show: &'static str, hide: &'static str) -> Change {
-    Change {
+const fn by_grant(setup: &'static str, show: &'static str, hide: &'static str) -> VisibleChange {
+    VisibleChange {
         setup,
         show,
         hide,
@@ -41,7 +41,7 @@ const HIDDEN: &str = "GRANT SELECT ON t TO PUBLIC; ALTER TABLE t ENABLE ROW LEVE
 const TEAM: &str = "GRANT SELECT ON t TO PUBLIC; ALTER TABLE t ENABLE ROW LEVEL SECURITY; \
                     CREATE POLICY s ON t USING (id < 0); CREATE POLICY p ON t TO \"feed_ways/team\" USING (true)";
 
-const CHANGES: [Change; 21] = [
+const CHANGES: [VisibleChange; 21] = [
     by_policy(
         HIDDEN,
         "ALTER TABLE t DISABLE ROW LEVEL SECURITY",
@@ -169,7 +169,7 @@ async fn sees(listener: &mut Listener, id: i32, what: &str) {
 }
 
 /// Hides the rows: alice's subscription ends before the next row, or continues without it.
-async fn hides(fixture: &Fixture, listener: &mut Listener, change: &Change, id: i32) {
+async fn hides(fixture: &Fixture, listener: &mut Listener, change: &VisibleChange, id: i32) {
     fixture.run(change.hide).await;
     insert(fixture, id).await;
     // A row that is visible to all follows the hidden one.

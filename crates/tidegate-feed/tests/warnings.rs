@@ -26,7 +26,7 @@ impl Subscriber for Warnings {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         event.record(&mut fields);
         self.0.lock().push(fields.0);
     }
@@ -37,9 +37,9 @@ impl Subscriber for Warnings {
 }
 
 #[derive(Default)]
-struct Fields(String);
+struct LogFields(String);
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         write!(self.0, "{}={value:?} ", field.name()).unwrap();
     }

@@ -145,7 +145,7 @@ impl Dice {
 }
 
 /// A session that works on its own rows, so that no session waits for another.
-pub(crate) struct Writer {
+pub(crate) struct WorkloadWriter {
     pub(crate) session: Client,
     /// Its rows are those whose id modulo [`WRITERS`] is this.
     pub(crate) number: usize,
@@ -156,7 +156,7 @@ pub(crate) struct Writer {
 
 pub(crate) const WRITERS: usize = 4;
 
-impl Writer {
+impl WorkloadWriter {
     /// Each session has other settings for the text form of values.
     pub(crate) async fn new(session: Client, number: usize) -> Self {
         let habits = [

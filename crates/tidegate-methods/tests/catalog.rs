@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_methods::{NotNull, Signature};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Description, QueryOptions, Statement};
 use tidegate_values::{Column, WireFormat};
 use tidegate_wire::Config;
@@ -30,7 +30,7 @@ const TABLES: &str = "
 ";
 
 struct Fixture {
-    service: Control,
+    service: ServiceConnections,
     database: DatabaseName,
     client: Client,
 }
@@ -47,7 +47,7 @@ impl Fixture {
         client.batch_execute(TABLES).await.unwrap();
         let config = Config::from_url(&cluster.admin_url()).unwrap();
         Self {
-            service: Control::new(Arc::new(config), Jitter::none()).unwrap(),
+            service: ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap(),
             database: DatabaseName::new(database),
             client,
         }

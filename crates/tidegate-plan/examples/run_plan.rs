@@ -13,7 +13,7 @@ use tidegate_plan::operation::{
     List, Output, Root, RootField, SelectedField, Selection, VariableSources,
 };
 use tidegate_plan::{Limits, Operation, Plan};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{Commit, DatabaseName, Executor, Mode, Pipeline, Principal, QueryOptions};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     admin.batch_execute(SETUP).await?;
 
     let config = Config::from_url(&cluster.admin_url())?;
-    let service = Control::new(Arc::new(config), Jitter::none())?;
+    let service = ServiceConnections::new(Arc::new(config), Jitter::none())?;
     let who = Principal::Catalog(DatabaseName::new("postgres"));
 
     let schema = Schema::parse(SCHEMA)?;

@@ -3,16 +3,16 @@
 
 #![expect(clippy::print_stdout, reason = "the example's output")]
 
-use tidegate_pool::{Condition, Connector, Key, OpenError, Pool, ResetFailed, Settings};
+use tidegate_pool::{Connector, OpenError, Pool, PoolKey, Recycle, ResetFailed, Settings};
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
 
-struct Names;
+struct PrintNames;
 
-impl Connector for Names {
+impl Connector for PrintNames {
     type Connection = String;
 
-    fn open<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<String, OpenError>> {
+    fn open<'a>(&'a self, key: &'a PoolKey, _: bool) -> BoxFuture<'a, Result<String, OpenError>> {
         println!("log in: {key}");
         Box::pin(std::future::ready(Ok(key.to_string())))
     }
@@ -21,8 +21,8 @@ impl Connector for Names {
         true
     }
 
-    fn condition(&self, _: &mut String) -> Condition {
-        Condition::Ready
+    fn recycle(&self, _: &mut String) -> Recycle {
+        Recycle::Reuse
     }
 
     fn reset<'a>(&'a self, _: &'a mut String) -> BoxFuture<'a, Result<(), ResetFailed>> {
@@ -32,7 +32,7 @@ impl Connector for Names {
 
 #[tokio::main]
 async fn main() -> tidegate_sql::Result<()> {
-    let pool = Pool::new(Names, Settings::default(), Jitter::none());
+    let pool = Pool::new(PrintNames, Settings::default(), Jitter::none());
     for role in ["shop/alice", "shop/bob", "shop/alice"] {
         let login = Login {
             database: DatabaseName::new("shop"),

@@ -1,4 +1,4 @@
-//! Why a waiting request gets no connection; several may share one cause.
+//! Why a waiting request gets no connection. Several requests may share one cause.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use tidegate_sql::{DatabaseError, Error, LoginRefused};
 
 use super::connector::{Cause, OpenError};
 
-/// When a request that found the pool exhausted should come again.
+/// The retry delay if the pool is exhausted.
 const EXHAUSTED: Duration = Duration::from_secs(1);
-/// The shortest time that a caller is told to wait.
+/// The shortest retry delay.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Why a waiting request gets no connection.

@@ -1,4 +1,4 @@
-//! Whether connections are opened at all.
+//! The circuit breaker: refuses new connections while PostgreSQL is down.
 
 use tidegate_wire::backoff::Backoff;
 use tokio::time::Instant;
@@ -6,20 +6,20 @@ use tokio::time::Instant;
 use super::acquire_error::AcquireError;
 use super::connector::Cause;
 
-/// Open while PostgreSQL cannot be reached: requests that need a new connection then fail at
-/// once, and one task tries to connect, with growing pauses.
+/// Open while PostgreSQL cannot be reached. Requests that need a new connection then fail at once,
+/// and one task probes the server with growing delays.
 pub(super) struct CircuitBreaker {
     backoff: Backoff,
-    failure: Option<Failure>,
+    failure: Option<LastFailure>,
 }
 
-struct Failure {
+struct LastFailure {
     retry_at: Instant,
     cause: Cause,
 }
 
 impl CircuitBreaker {
-    /// Closed, with the pauses of `backoff`.
+    /// A closed circuit breaker with the delays of `backoff`.
     pub(super) fn new(backoff: Backoff) -> Self {
         Self {
             backoff,
@@ -27,8 +27,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Opens it, since PostgreSQL could not be reached. Returns whether it was closed; the caller
-    /// must then start to probe.
+    /// Opens it after PostgreSQL could not be reached. Returns whether it was closed; then the
+    /// caller must start to probe.
     pub(super) fn trip(&mut self, cause: Cause, now: Instant) -> bool {
         let was_closed = !self.is_open();
         if was_closed {
@@ -37,13 +37,13 @@ impl CircuitBreaker {
         was_closed
     }
 
-    /// The probe failed too: the next one comes later.
+    /// A probe failed; schedules the next one.
     pub(super) fn probe_failed(&mut self, cause: Cause, now: Instant) {
         let retry_at = now + self.backoff.fail();
-        self.failure = Some(Failure { retry_at, cause });
+        self.failure = Some(LastFailure { retry_at, cause });
     }
 
-    /// Closes it, since PostgreSQL answered.
+    /// Closes it, because PostgreSQL responded.
     pub(super) fn close(&mut self) {
         self.backoff.succeed();
         self.failure = None;

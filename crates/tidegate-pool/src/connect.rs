@@ -1,4 +1,4 @@
-//! Opening connections, in tasks of their own, so that the login goes on when its request is gone.
+//! Opens connections in tasks of their own, so that a login continues if its request is cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use tracing::{info, warn};
 
 use super::Inner;
 use super::acquire_error::AcquireError;
-use super::connector::{Cause, Connector, Key, OpenError};
-use super::entry::Entry;
+use super::connector::{Cause, Connector, OpenError, PoolKey};
+use super::entry::PoolEntry;
 use super::role::{Phase, Role};
-use super::state::{Action, State, Tenant};
+use super::state::{Action, State, TenantConnections};
 
 /// How long no connection is opened for a role after PostgreSQL refused one.
 const REFUSED: Duration = Duration::from_secs(1);
 
-/// How long a login waits for the end of the connection whose place it takes.
+/// How long a login waits until the connection that it replaces is closed.
 const CLOSE: Duration = Duration::from_millis(250);
 
-/// PostgreSQL did not answer the attempt.
+/// PostgreSQL did not respond in time.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {0:?}")]
 struct NoAnswer(Duration);
 
 impl<K: Connector> Inner<K> {
-    /// Opens one connection, in the place of `evicted` if given, and puts it to use.
+    /// Opens one connection, in place of `evicted` if given, and adds it to the pool.
     pub(super) async fn open(
         self: Arc<Self>,
-        key: Key,
+        key: PoolKey,
         serial: u64,
-        evicted: Option<Box<Entry<K::Connection>>>,
+        evicted: Option<Box<PoolEntry<K::Connection>>>,
     ) {
         if let Some(entry) = evicted {
             self.close_first(entry).await;
@@ -41,12 +41,12 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
+    async fn connect(&self, key: &PoolKey) -> Result<K::Connection, OpenError> {
         let shared = self.state.lock().is_shared(key);
         self.connect_as(key, shared).await
     }
 
-    async fn connect_as(&self, key: &Key, shared: bool) -> Result<K::Connection, OpenError> {
+    async fn connect_as(&self, key: &PoolKey, shared: bool) -> Result<K::Connection, OpenError> {
         let limit = self.limits.open;
         let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
         let began = Instant::now();
@@ -56,9 +56,9 @@ impl<K: Connector> Inner<K> {
         Ok(connection)
     }
 
-    /// Closes a connection and waits until PostgreSQL has given its place up, since it may have no
-    /// other one. A connection that does not close in time goes on closing in the background.
-    async fn close_first(&self, entry: Box<Entry<K::Connection>>) {
+    /// Closes a connection and waits until PostgreSQL has freed its slot, because there may be no
+    /// other. If that takes too long, the close continues in the background.
+    async fn close_first(&self, entry: Box<PoolEntry<K::Connection>>) {
         let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
         let closing = self.runtime.spawn(closing);
         if timeout(CLOSE, closing).await.is_err() {
@@ -66,9 +66,9 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    fn opened(self: &Arc<Self>, key: Key, serial: u64, connection: K::Connection) {
+    fn opened(self: &Arc<Self>, key: PoolKey, serial: u64, connection: K::Connection) {
         let now = Instant::now();
-        let entry = Box::new(Entry {
+        let entry = Box::new(PoolEntry {
             connection,
             key,
             serial,
@@ -85,11 +85,11 @@ impl<K: Connector> Inner<K> {
         });
     }
 
-    fn failed(self: &Arc<Self>, key: &Key, failure: &OpenError) {
+    fn failed(self: &Arc<Self>, key: &PoolKey, failure: &OpenError) {
         report(key, failure);
         let now = Instant::now();
         let (probe, shared) = self.change(|state, actions| {
-            // Read this first: a role for which no request waits is removed.
+            // Read before the role is removed, which happens if no request waits for it.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.end(key, Phase::Opening);
@@ -104,8 +104,8 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    /// One attempt to find PostgreSQL up; `true` ends the probing.
-    async fn probe(self: &Arc<Self>, key: &Key, shared: bool) -> bool {
+    /// Tries once to reach PostgreSQL; `true` ends the probing.
+    async fn probe(self: &Arc<Self>, key: &PoolKey, shared: bool) -> bool {
         match self.connect_as(key, shared).await {
             Err(OpenError::Unreachable(cause)) => {
                 let mut state = self.state.lock();
@@ -115,15 +115,15 @@ impl<K: Connector> Inner<K> {
                 return !state.circuit_breaker.is_open();
             }
             Ok(connection) => self.found_up(key, shared, connection),
-            // It refused this role or this database, so it is up.
+            // PostgreSQL refused this role or database, so it is up.
             Err(_) => self.change(|state, _| state.circuit_breaker.close()),
         }
         info!("PostgreSQL is reachable again");
         true
     }
 
-    /// Keeps the probe's connection when it fits in, and the role is as `shared` as it was.
-    fn found_up(self: &Arc<Self>, key: &Key, shared: bool, connection: K::Connection) {
+    /// Keeps the connection of a probe if there is room and the role's sharing has not changed.
+    fn found_up(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
         let now = Instant::now();
         let place = {
             let mut state = self.state.lock();
@@ -146,8 +146,8 @@ impl<K: Connector> Inner<K> {
     }
 }
 
-/// Tries to connect, ever less often, until PostgreSQL answers or the pool is gone.
-async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key, shared: bool) {
+/// Tries to connect with growing delays, until PostgreSQL responds or the pool is dropped.
+async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: PoolKey, shared: bool) {
     loop {
         let next = pool
             .upgrade()
@@ -163,8 +163,8 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key,
     }
 }
 
-/// Logs why there is no connection.
-fn report(key: &Key, failure: &OpenError) {
+/// Logs why no connection could be opened.
+fn report(key: &PoolKey, failure: &OpenError) {
     if let OpenError::Login(cause) = failure {
         let command = key.repair_command();
         warn!(%key, error = %cause, "PostgreSQL refuses the login of the role; run `{command}`");
@@ -175,10 +175,10 @@ fn report(key: &Key, failure: &OpenError) {
 }
 
 impl<K: Connector> State<K> {
-    /// Handles a failed attempt; returns whether the server must be probed now.
+    /// Handles a failed attempt; returns whether to start probing the server.
     fn take_in(
         &mut self,
-        key: &Key,
+        key: &PoolKey,
         failure: &OpenError,
         now: Instant,
         actions: &mut Vec<Action<K>>,
@@ -201,7 +201,7 @@ impl<K: Connector> State<K> {
             return false;
         }
         if let OpenError::Barred { .. } = failure {
-            // Its open connections must not serve a role that may not log in.
+            // The open connections must not serve a role that may no longer log in.
             self.close(&key.database, Some(&key.role), actions);
         }
         self.refuse(key, &refused, actions);
@@ -211,18 +211,18 @@ impl<K: Connector> State<K> {
         false
     }
 
-    /// Until `until` the role's requests that need a new connection fail with this error.
-    fn remember_refusal(&mut self, key: &Key, until: Instant, error: AcquireError) {
+    /// Until `until`, requests of the role that need a new connection fail with this error.
+    fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }
 
-    /// The error of the role's requests, while one is remembered.
-    pub(super) fn refusal(&self, key: &Key, now: Instant) -> Option<&AcquireError> {
+    /// The error of requests of the role, while one is remembered.
+    pub(super) fn refusal(&self, key: &PoolKey, now: Instant) -> Option<&AcquireError> {
         let (until, error) = self.refusals.get(key)?;
         (now < *until).then_some(error)
     }
 
-    /// Keeps to the connections that the pool has; the one that failed still counts.
+    /// Lowers the limit to the connections that the pool has; the failed one is still counted.
     fn server_is_full(&mut self, cause: &Cause, now: Instant) {
         let held = self.held - 1;
         if self.server_limit.refused(held, cause.clone(), now) {
@@ -233,9 +233,14 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Where the role or its database has a `CONNECTION LIMIT`: whether its requests can wait for
-    /// its own connections, or for the place of another role's.
-    fn wait_within_limit(&mut self, key: &Key, now: Instant, actions: &mut Vec<Action<K>>) -> bool {
+    /// If the role or its database has a `CONNECTION LIMIT`: decides whether its requests can wait
+    /// for one of its own connections, or for another role to lose one.
+    fn wait_within_limit(
+        &mut self,
+        key: &PoolKey,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) -> bool {
         let in_use = self.role(key).is_some_and(|role| role.in_use() > 0);
         let evicted = if in_use {
             None
@@ -253,17 +258,17 @@ impl<K: Connector> State<K> {
         may_wait
     }
 
-    /// Whether anonymous callers share the role; one that the pool does not know counts as shared.
-    pub(super) fn is_shared(&self, key: &Key) -> bool {
+    /// Whether anonymous callers share the role. An unknown role counts as shared.
+    pub(super) fn is_shared(&self, key: &PoolKey) -> bool {
         self.role(key).is_none_or(|role| role.anonymous)
     }
 
-    /// Whether one more connection of the key breaks no bound.
-    fn has_room(&self, key: &Key, now: Instant) -> bool {
+    /// Whether one more connection of the key is within all limits.
+    fn has_room(&self, key: &PoolKey, now: Instant) -> bool {
         let tenant = self.tenants.get(&key.database);
         let limit = |role: &Role<K>| self.settings.for_role(role.is_shared());
         self.held < self.capacity(now)
-            && tenant.map_or(0, Tenant::busy) < self.settings.per_tenant()
+            && tenant.map_or(0, TenantConnections::busy) < self.settings.per_tenant()
             && self.role(key).is_none_or(|role| role.held() < limit(role))
     }
 }

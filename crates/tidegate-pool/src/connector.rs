@@ -1,4 +1,4 @@
-//! The ports of the pool: how a connection is opened, judged, reset and closed.
+//! The port of the pool: opens, checks, resets and closes connections.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName};
 use tidegate_wire::{ConnectError, ConnectFault};
 
-/// What a pooled connection is good for: a database, logged in as a role.
+/// Identifies connections that can replace each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    /// The database, which is the tenant.
+pub struct PoolKey {
+    /// The database, one for each tenant.
     pub database: DatabaseName,
     /// The role that logged in.
     pub role: RoleName,
-    /// Whether it carries only text of Tidegate's and of the tenant's owner. Such connections and
-    /// those that run callers' text are never exchanged for each other.
+    /// Whether it runs only text of Tidegate and of the tenant's owner. Such connections never
+    /// replace those that run callers' text.
     pub trusted: bool,
 }
 
-impl From<&Login> for Key {
+impl From<&Login> for PoolKey {
     fn from(login: &Login) -> Self {
         Self {
             database: login.database.clone(),
@@ -28,7 +28,7 @@ impl From<&Login> for Key {
     }
 }
 
-impl Key {
+impl PoolKey {
     /// The command that repairs the login of the role.
     pub fn repair_command(&self) -> String {
         let (database, role) = (self.database.as_str(), self.role.as_str());
@@ -36,7 +36,7 @@ impl Key {
             .strip_prefix(database)
             .and_then(|rest| rest.strip_prefix('/'));
         match user {
-            // An authenticator, which is no user.
+            // An authenticator, which is not a user.
             Some(user) if user.starts_with('$') => format!("tidegate user repair {database} --all"),
             Some(user) => format!("tidegate user repair {database} {user}"),
             None => format!("tidegate user repair {database} {database}"),
@@ -44,77 +44,77 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for PoolKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in {}", self.role, self.database)?;
         f.write_str(if self.trusted { " (shared)" } else { "" })
     }
 }
 
-/// Opens, judges, resets and closes the connections of a pool.
+/// Opens, checks, resets and closes the connections of a pool.
 ///
-/// The pool bounds the time of `open`, `reset` and `close` by its settings; dropping their futures
-/// must therefore leave nothing behind but a closed connection.
+/// The pool limits the time of `open`, `reset` and `close` by its settings. If it drops one of
+/// their futures, the connection must be closed.
 pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
 
-    /// Connects and logs in. `shared` says that anonymous callers share the role.
+    /// Connects and logs in. `shared` means that anonymous callers share the role.
     fn open<'a>(
         &'a self,
-        key: &'a Key,
+        key: &'a PoolKey,
         shared: bool,
     ) -> BoxFuture<'a, Result<Self::Connection, OpenError>>;
 
-    /// Whether an idle connection is still open. Asked before it is lent; must not block.
+    /// Whether an idle connection is still open. Called before it is checked out; must not block.
     fn is_open(&self, connection: &mut Self::Connection) -> bool;
 
-    /// What a connection needs before its next use. Must not block.
-    fn condition(&self, connection: &mut Self::Connection) -> Condition;
+    /// What to do with a connection that is returned. Must not block.
+    fn recycle(&self, connection: &mut Self::Connection) -> Recycle;
 
-    /// Whether the server may still work for a connection that is good for nothing any more. It
-    /// then counts until [`Connector::see_off`] returns.
+    /// Whether the server may still run something for an unusable connection. It then counts until
+    /// [`Connector::close_and_wait`] returns.
     fn may_run(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         false
     }
 
-    /// Ends what the connection still does and clears the session. A failure closes the
+    /// Cancels what the connection still runs, and resets the session. A failure closes the
     /// connection.
     fn reset<'a>(
         &'a self,
         connection: &'a mut Self::Connection,
     ) -> BoxFuture<'a, Result<(), ResetFailed>>;
 
-    /// Says goodbye to the server. Returns when the server has let the connection go, or at once.
+    /// Closes the connection. Returns when the server has closed it, or at once.
     fn close(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         drop(connection);
         Box::pin(std::future::ready(()))
     }
 
-    /// Closes a connection for which the server may still work, and sees to it that it stops.
-    /// Returns when it does not any more, however long that takes.
-    fn see_off(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
+    /// Closes a connection for which the server may still run something. Returns when it no longer
+    /// does, however long that takes.
+    fn close_and_wait(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         self.close(connection)
     }
 }
 
-/// The state of a connection that comes back.
+/// What to do with a connection that is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Good for the next request of the role.
-    Ready,
-    /// To be reset before the next request, in the background.
-    ResetDue,
-    /// Good for nothing any more.
-    Uncertain,
+pub enum Recycle {
+    /// Use it for the next request of the role.
+    Reuse,
+    /// Reset it in the background before the next request.
+    Reset,
+    /// Close it.
+    Discard,
 }
 
-/// A reset did not succeed; the connector has logged why.
+/// A reset failed; the connector has logged why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResetFailed;
 
-/// A cause that several waiting requests share.
+/// A cause that several requests share.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Why a connection could not be opened.
@@ -133,26 +133,27 @@ pub enum OpenError {
     /// to repair it.
     #[error("PostgreSQL refuses the login of the role")]
     Login(#[source] Cause),
-    /// An operator keeps the role out: `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT`, `pg_hba.conf`.
+    /// The operator does not let the role log in: `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT`,
+    /// `pg_hba.conf`.
     #[error("the role may not log in")]
     Barred {
-        /// What its requests are told, with the SQLSTATE (28000, 42501).
+        /// The error for its requests, with the SQLSTATE (28000, 42501).
         said: Box<DatabaseError>,
-        /// Why, for the log.
+        /// The cause, for the log.
         #[source]
         cause: Cause,
     },
     /// The database does not exist (3D000), or accepts no connections (55000).
     #[error("the database is not there")]
     NoDatabase,
-    /// Something else, which is our fault.
+    /// Any other failure; a fault of the service.
     #[error("the connection could not be set up")]
     Internal(#[source] Cause),
 }
 
 impl OpenError {
-    /// The role may not log in, and PostgreSQL's own message is about something else or names
-    /// addresses of the cluster.
+    /// The error of a role that may not log in, where PostgreSQL's own message is misleading or
+    /// contains addresses of the cluster.
     pub fn barred(cause: Cause) -> Self {
         let said = DatabaseError {
             sqlstate: "28000".to_owned(),

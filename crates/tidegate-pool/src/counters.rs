@@ -1,32 +1,32 @@
-//! Counts of what the pool did.
+//! Counters of the pool.
 
 use std::time::Duration;
 
 /// The upper bounds of [`Counters::waits`], in milliseconds; the last bucket has none.
 pub const WAIT_BOUNDS: [u64; 8] = [1, 5, 25, 100, 250, 500, 1_000, 2_500];
 
-/// Events since the start; they only grow.
+/// Events since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Idle connections lent at once.
+    /// Idle connections that were checked out at once.
     pub reused: u64,
     /// Connections opened.
     pub opened: u64,
-    /// Attempts to open one that failed.
+    /// Attempts to open a connection that failed.
     pub open_failures: u64,
-    /// Connections closed, for whatever reason, failed attempts included.
+    /// Connections closed for any reason, failed attempts included.
     pub closed: u64,
-    /// Of those, idle ones that made room for another role.
+    /// Idle connections closed to make room for another role.
     pub evicted: u64,
-    /// Resets begun.
+    /// Resets started.
     pub resets: u64,
-    /// Resets that failed, which closed the connection.
+    /// Resets that failed and closed the connection.
     pub reset_failures: u64,
-    /// Requests that waited as long as they may.
+    /// Requests that waited for the longest allowed time.
     pub timeouts: u64,
     /// Requests refused because the queue was full.
     pub rejected: u64,
-    /// Requests that waited and got a connection, by how long: within each of
+    /// Requests that waited and got a connection, by the length of the wait: within each of
     /// [`WAIT_BOUNDS`], and longer.
     pub waits: [u64; 9],
     /// Sum of those waits in microseconds.

@@ -3,13 +3,13 @@
 use tidegate_sql::RoleUse;
 use tokio::time::Instant;
 
-use super::connector::Key;
+use super::connector::PoolKey;
 
-/// A connection and what the pool knows about it.
-pub(super) struct Entry<C> {
+/// A connection with its bookkeeping.
+pub(super) struct PoolEntry<C> {
     pub(super) connection: C,
-    pub(super) key: Key,
-    /// When opening it began, in the pool's count of events.
+    pub(super) key: PoolKey,
+    /// The number of the event at which it was opened.
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,

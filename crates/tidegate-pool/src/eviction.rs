@@ -1,28 +1,28 @@
-//! Which idle connection is closed where another one needs its place.
+//! Chooses the idle connection to close when another role needs its slot.
 
 use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
 
-use super::connector::{Connector, Key};
-use super::entry::Entry;
+use super::connector::{Connector, PoolKey};
+use super::entry::PoolEntry;
 use super::role::Role;
-use super::state::{State, Tenant};
+use super::state::{State, TenantConnections};
 
 impl<K: Connector> State<K> {
-    /// The role that gives up its least recently used idle connection for a login of `key`, if
-    /// there is one.
+    /// The role whose least recently used idle connection is closed for a login of `key`, if there
+    /// is one.
     ///
-    /// A database that holds its share already takes from its own roles. Otherwise spare
-    /// connections go first, which are those of a role that has others; then the last connections
-    /// of databases that hold more than their share; then the last connections of any. Among
-    /// equals it is the one that was idle for longest. Since the connection used last is lent
-    /// first, that is the one which the parallelism of its role has not needed for longest.
-    pub(super) fn victim(&self, key: &Key, now: Instant) -> Option<Key> {
+    /// A database that holds its share already takes from its own roles. Otherwise the order is:
+    /// surplus connections (of roles that have others), the last connections of databases above
+    /// their share, the last connections of any role. Among equals, the connection that was idle
+    /// longest is closed. The connection used last is checked out first, so that is the one that
+    /// the role's parallelism has not needed for longest.
+    pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;
         }
         let share = self.settings.per_tenant();
-        let held = |tenant: &Tenant<K>| tenant.held;
+        let held = |tenant: &TenantConnections<K>| tenant.held;
         let own = self.tenants.get(&key.database).map_or(0, held);
         if own >= share {
             return self.victim_in(&key.database, now);
@@ -31,15 +31,15 @@ impl<K: Connector> State<K> {
     }
 
     /// As [`State::victim`], among the roles of one database.
-    pub(super) fn victim_in(&self, database: &DatabaseName, now: Instant) -> Option<Key> {
+    pub(super) fn victim_in(&self, database: &DatabaseName, now: Instant) -> Option<PoolKey> {
         self.victim_among(Some(database), now)
     }
 
-    fn victim_among(&self, only: Option<&DatabaseName>, now: Instant) -> Option<Key> {
+    fn victim_among(&self, only: Option<&DatabaseName>, now: Instant) -> Option<PoolKey> {
         let share = self.settings.per_tenant();
         self.idle_candidates(only)
             .filter(|(_, role, entry)| {
-                // A new connection serves the waiting requests of its own role for a while.
+                // A new connection first serves the waiting requests of its own role for a while.
                 role.waiters.is_empty() || now - entry.opened >= self.settings.turn
             })
             .min_by_key(|(tenant, role, entry)| {
@@ -49,11 +49,17 @@ impl<K: Connector> State<K> {
             .map(|(_, role, _)| role.key.clone())
     }
 
-    /// The least recently used idle connection of each role, of all databases or of one.
+    /// The least recently used idle connection of each role, in all databases or in one.
     fn idle_candidates<'s>(
         &'s self,
         only: Option<&'s DatabaseName>,
-    ) -> impl Iterator<Item = (&'s Tenant<K>, &'s Role<K>, &'s Entry<K::Connection>)> {
+    ) -> impl Iterator<
+        Item = (
+            &'s TenantConnections<K>,
+            &'s Role<K>,
+            &'s PoolEntry<K::Connection>,
+        ),
+    > {
         self.tenants
             .iter()
             .filter(move |(name, _)| only.is_none_or(|wanted| wanted == *name))
@@ -62,7 +68,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Takes the least recently used idle connection of a role out of the pool.
-    pub(super) fn evict(&mut self, key: &Key) -> Option<Box<Entry<K::Connection>>> {
+    pub(super) fn evict(&mut self, key: &PoolKey) -> Option<Box<PoolEntry<K::Connection>>> {
         let role = self.role_mut(key)?;
         if role.idle.is_empty() {
             return None;

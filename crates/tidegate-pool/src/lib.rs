@@ -7,8 +7,8 @@ mod connector;
 mod counters;
 mod entry;
 mod eviction;
-mod lease;
 mod login_time;
+mod pooled_connection;
 mod recycle;
 mod role;
 mod scheduler;
@@ -29,9 +29,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
-pub use connector::{Cause, Condition, Connector, Key, OpenError, ResetFailed};
+pub use connector::{Cause, Connector, OpenError, PoolKey, Recycle, ResetFailed};
 pub use counters::{Counters, WAIT_BOUNDS};
-pub use lease::Lease;
+pub use pooled_connection::PooledConnection;
 pub use settings::Settings;
 pub use stats::{PoolStats, RoleStats};
 
@@ -41,7 +41,7 @@ use acquire_error::AcquireError;
 use circuit_breaker::CircuitBreaker;
 use state::{Action, State};
 
-/// How often idle connections are looked through.
+/// The interval at which idle connections are checked.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// A pool; clones share it.
@@ -57,7 +57,7 @@ struct Inner<K: Connector> {
 }
 
 impl<K: Connector> Pool<K> {
-    /// A pool without connections yet. Must be called on a tokio runtime; its tasks run there.
+    /// An empty pool. Must be called on a tokio runtime; its tasks run there.
     pub fn new(connector: K, settings: Settings, jitter: Jitter) -> Self {
         let circuit_breaker = CircuitBreaker::new(Backoff::new(jitter));
         let inner = Arc::new(Inner {
@@ -70,36 +70,37 @@ impl<K: Connector> Pool<K> {
         Self { inner }
     }
 
-    /// A connection that logged in as the role of `login`: an idle one at once, else as soon as
-    /// the pool's bounds allow it.
+    /// Checks out a connection of `login`: an idle one at once, otherwise when the limits of the
+    /// pool allow one.
     ///
     /// # Errors
     ///
-    /// [`Error::PoolTimeout`] when none became free in time or too many wait already;
-    /// [`Error::Unavailable`] when PostgreSQL cannot be reached or is full, or refuses the role's
-    /// password or settings ([`tidegate_sql::LoginRefused`]); [`Error::Rejected`] with 28000 or 42501 when the role may not log in;
-    /// [`Error::NoDatabase`] when the database is not there.
-    pub async fn acquire(&self, login: &Login) -> Result<Lease<K>> {
+    /// - [`Error::PoolTimeout`] if none became free in time, or too many requests wait already.
+    /// - [`Error::Unavailable`] if PostgreSQL cannot be reached or is full, or refuses the role's
+    ///   password or settings ([`tidegate_sql::LoginRefused`]).
+    /// - [`Error::Rejected`] with 28000 or 42501 if the role may not log in.
+    /// - [`Error::NoDatabase`] if the database does not exist.
+    pub async fn acquire(&self, login: &Login) -> Result<PooledConnection<K>> {
         let deadline = Instant::now() + self.inner.limits.wait;
         loop {
-            let mut lease = match self.claim(login) {
-                Some(lease) => lease,
+            let mut connection = match self.claim(login) {
+                Some(connection) => connection,
                 None => self.inner.wait(login, deadline).await?,
             };
-            if self.inner.connector.is_open(&mut lease) {
-                return Ok(lease);
+            if self.inner.connector.is_open(&mut connection) {
+                return Ok(connection);
             }
-            lease.discard();
+            connection.discard();
         }
     }
 
-    fn claim(&self, login: &Login) -> Option<Lease<K>> {
+    fn claim(&self, login: &Login) -> Option<PooledConnection<K>> {
         let (entry, changed) = self.inner.state.lock().claim(login, Instant::now())?;
-        Some(Lease::new(self.inner.clone(), entry, changed))
+        Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
-    /// Closes the connections to a database: the idle ones at once, the others when they come
-    /// back. Answers how many those are; [`Pool::stats`] tells when they are gone.
+    /// Closes the connections to a database: idle ones at once, the others when they are returned.
+    /// Returns the number of the others; [`Pool::stats`] shows when they are closed.
     pub fn close(&self, database: &DatabaseName) -> usize {
         self.inner
             .change(|state, actions| state.close(database, None, actions))
@@ -111,11 +112,12 @@ impl<K: Connector> Pool<K> {
             .change(|state, actions| state.close(database, Some(role), actions))
     }
 
-    /// Closes the connections of a role whose sessions would begin with other settings now. Those
-    /// that anonymous callers share are pinned to the defaults, which the role cannot change.
-    pub fn renew_role(&self, database: &DatabaseName, role: &RoleName) {
+    /// Closes the connections of a role whose sessions would start with other settings now. Not
+    /// those that anonymous callers share: they start with pinned defaults, which the role cannot
+    /// change.
+    pub fn close_unshared(&self, database: &DatabaseName, role: &RoleName) {
         let shares = |state: &State<K>, trusted| {
-            state.is_shared(&Key {
+            state.is_shared(&PoolKey {
                 database: database.clone(),
                 role: role.clone(),
                 trusted,
@@ -129,7 +131,8 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// Reports that PostgreSQL answers again, as was found out elsewhere. Requests then open connections at once instead of waiting for the pool's next probe.
+    /// Reports that PostgreSQL is reachable again. Requests then open connections at once instead
+    /// of waiting for the next probe.
     pub fn resume(&self) {
         let now = Instant::now();
         self.inner.change(|state, actions| {
@@ -138,18 +141,18 @@ impl<K: Connector> Pool<K> {
         });
     }
 
-    /// Its bounds.
+    /// The limits of the pool.
     pub fn settings(&self) -> &Settings {
         &self.inner.limits
     }
 
-    /// What the pool holds now and what happened since the start.
+    /// The current state and the counters since the start.
     pub fn stats(&self) -> PoolStats {
         self.inner.state.lock().stats()
     }
 
-    /// The databases and roles that hold or await connections.
-    pub fn keys(&self) -> Vec<Key> {
+    /// The keys that have connections or waiting requests.
+    pub fn keys(&self) -> Vec<PoolKey> {
         let stats = self.stats();
         stats.roles.into_iter().map(|role| role.key).collect()
     }
@@ -177,7 +180,7 @@ impl<K: Connector> fmt::Debug for Pool<K> {
 }
 
 impl<K: Connector> Inner<K> {
-    /// Changes the state and then, without the lock, does what follows from that.
+    /// Changes the state, then carries out the actions without the lock.
     fn change<T>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut State<K>, &mut Vec<Action<K>>) -> T,
@@ -200,27 +203,31 @@ impl<K: Connector> Inner<K> {
                 let closing = self.connector.close(entry.connection);
                 self.runtime.spawn(timeout(self.limits.reset, closing));
             }
-            // If the request has gone, dropping the lease returns the connection to the pool.
-            Action::Lend(reply, entry, changed) => {
-                drop(reply.send(Ok(Lease::new(self.clone(), entry, changed))));
+            // If the request was cancelled, dropping the connection returns it to the pool.
+            Action::CheckOut(reply, entry, changed) => {
+                drop(reply.send(Ok(PooledConnection::new(self.clone(), entry, changed))));
             }
             Action::Refuse(reply, error) => drop(reply.send(Err(error))),
         }
     }
 
-    async fn wait(self: &Arc<Self>, login: &Login, deadline: Instant) -> Result<Lease<K>> {
+    async fn wait(
+        self: &Arc<Self>,
+        login: &Login,
+        deadline: Instant,
+    ) -> Result<PooledConnection<K>> {
         let (reply, answer) = oneshot::channel();
         let now = Instant::now();
         let number = self.change(|state, actions| {
             if let Some((entry, changed)) = state.claim(login, now) {
-                actions.push(Action::Lend(reply, entry, changed));
+                actions.push(Action::CheckOut(reply, entry, changed));
                 return Ok(None);
             }
             state.enqueue(login, reply, now, actions).map(Some)
         })?;
-        let place = Place {
+        let place = QueuedRequest {
             inner: self,
-            key: Key::from(login),
+            key: PoolKey::from(login),
             number,
         };
         let outcome = self.answer(answer, deadline).await;
@@ -228,16 +235,15 @@ impl<K: Connector> Inner<K> {
             self.state.lock().counters.timeouts += 1;
         }
         match outcome {
-            Some(Ok(Ok(lease))) => Ok(lease),
+            Some(Ok(Ok(connection))) => Ok(connection),
             Some(Ok(Err(error))) => Err(error.into()),
             Some(Err(_)) => Err(Error::internal("the pool dropped a request")),
             None => Err(AcquireError::Exhausted.into()),
         }
     }
 
-    /// Waits for the answer, until the deadline. Meanwhile it looks whether the request has waited
-    /// long enough for another connection: after the time of a login, and then with doubling
-    /// pauses.
+    /// Waits for the reply until the deadline. In between, checks whether the request has waited
+    /// long enough for a new connection: after the time of a login, then after doubling delays.
     async fn answer<T>(
         self: &Arc<Self>,
         mut answer: oneshot::Receiver<T>,
@@ -259,27 +265,28 @@ impl<K: Connector> Inner<K> {
     }
 }
 
-/// A request's place in the queue, which it leaves when its future is dropped.
-struct Place<'a, K: Connector> {
+/// A request's position in the queue; dropping it leaves the queue.
+struct QueuedRequest<'a, K: Connector> {
     inner: &'a Arc<Inner<K>>,
-    key: Key,
+    key: PoolKey,
     number: Option<u64>,
 }
 
-impl<K: Connector> Place<'_, K> {
+impl<K: Connector> QueuedRequest<'_, K> {
     fn leave(&self) -> bool {
         let number = self.number;
         number.is_some_and(|number| self.inner.state.lock().dequeue(&self.key, number))
     }
 }
 
-impl<K: Connector> Drop for Place<'_, K> {
+impl<K: Connector> Drop for QueuedRequest<'_, K> {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
-/// Closes what is idle or old, and looks after requests whose pause is over.
+/// Closes connections that are idle for too long or too old, and serves requests whose delay has
+/// passed.
 async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
     loop {
         tokio::time::sleep(SWEEP).await;

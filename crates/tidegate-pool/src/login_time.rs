@@ -1,18 +1,18 @@
-//! How long a login takes.
+//! The measured duration of logins.
 
 use std::time::Duration;
 
-/// What is assumed before the first one. PostgreSQL starts a process, loads its caches and checks
-/// the password: 7 to 9 ms of CPU, where a warm read by key takes 0.04 ms.
+/// The initial assumption. PostgreSQL starts a process, loads its caches and checks the password: 7
+/// to 9 ms of CPU, where a warm read by key takes 0.04 ms.
 const ASSUMED: Duration = Duration::from_millis(8);
-/// A faster one counts as this.
+/// Shorter measurements count as this.
 const SHORTEST: Duration = Duration::from_millis(2);
-/// A slower one counts as this: on a server that is overloaded requests should still get a
-/// connection more after a while.
+/// Longer measurements count as this, so that even on an overloaded server a role eventually gets
+/// another connection.
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// A moving average of the time that logins take. It grows when PostgreSQL is busy, so that the
-/// pool then asks for fewer of them.
+/// A moving average of login times. It grows when PostgreSQL is busy, and the pool then opens fewer
+/// connections.
 pub(super) struct LoginTime(Duration);
 
 impl Default for LoginTime {

@@ -1,4 +1,4 @@
-//! What becomes of a connection that a request gives back.
+//! Handles connections that requests return.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,35 +7,36 @@ use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
 use super::Inner;
-use super::connector::{Condition, Connector};
-use super::entry::Entry;
+use super::connector::{Connector, Recycle};
+use super::entry::PoolEntry;
 use super::role::Phase;
 
-/// How long a reset takes when nothing is in its way.
+/// The usual upper bound of a reset.
 const QUICK_RESET: Duration = Duration::from_millis(20);
-/// The end of a terminated backend is logged when it took longer.
+/// A longer end of a terminated backend is logged.
 const STUBBORN: Duration = Duration::from_secs(2);
 
 impl<K: Connector> Inner<K> {
-    pub(super) fn give_back(
+    pub(super) fn return_connection(
         self: &Arc<Self>,
-        entry: Box<Entry<K::Connection>>,
-        condition: Condition,
+        entry: Box<PoolEntry<K::Connection>>,
+        recycle: Recycle,
     ) {
-        if condition == Condition::ResetDue {
+        if recycle == Recycle::Reset {
             return self.begin_reset(entry);
         }
         let now = Instant::now();
-        if condition == Condition::Ready {
-            return self.change(|state, actions| state.put_back(entry, Phase::Lent, now, actions));
+        if recycle == Recycle::Reuse {
+            return self
+                .change(|state, actions| state.put_back(entry, Phase::CheckedOut, now, actions));
         }
-        self.discard_busy(entry, Phase::Lent);
+        self.discard_busy(entry, Phase::CheckedOut);
     }
 
-    /// Closes a connection that cannot be used again. While PostgreSQL still works for it, it
-    /// counts among those of its role: nothing else would bound how many statements run that
-    /// cannot be interrupted.
-    fn discard_busy(self: &Arc<Self>, entry: Box<Entry<K::Connection>>, phase: Phase) {
+    /// Closes an unusable connection. While PostgreSQL still runs something for it, it counts
+    /// against the limit of its role. Otherwise nothing would limit the number of running
+    /// statements that cannot be interrupted.
+    fn discard_busy(self: &Arc<Self>, entry: Box<PoolEntry<K::Connection>>, phase: Phase) {
         if !self.connector.may_run(&entry.connection) {
             let now = Instant::now();
             return self.change(|state, actions| {
@@ -51,12 +52,12 @@ impl<K: Connector> Inner<K> {
         self.runtime.spawn(self.clone().close_and_wait(entry));
     }
 
-    async fn close_and_wait(self: Arc<Self>, entry: Box<Entry<K::Connection>>) {
-        let Entry {
+    async fn close_and_wait(self: Arc<Self>, entry: Box<PoolEntry<K::Connection>>) {
+        let PoolEntry {
             connection, key, ..
         } = *entry;
         let began = Instant::now();
-        self.connector.see_off(connection).await;
+        self.connector.close_and_wait(connection).await;
         let now = Instant::now();
         if now.duration_since(began) > STUBBORN {
             info!(%key, after = ?now.duration_since(began), "statement that ignored a cancel request has ended");
@@ -68,19 +69,19 @@ impl<K: Connector> Inner<K> {
         });
     }
 
-    fn begin_reset(self: &Arc<Self>, entry: Box<Entry<K::Connection>>) {
+    fn begin_reset(self: &Arc<Self>, entry: Box<PoolEntry<K::Connection>>) {
         {
             let mut state = self.state.lock();
             state.counters.resets += 1;
-            state.shift(&entry.key, Phase::Lent, Phase::Resetting);
+            state.shift(&entry.key, Phase::CheckedOut, Phase::Resetting);
         }
         self.runtime.spawn(self.clone().reset(entry));
     }
 
-    async fn reset(self: Arc<Self>, mut entry: Box<Entry<K::Connection>>) {
+    async fn reset(self: Arc<Self>, mut entry: Box<PoolEntry<K::Connection>>) {
         let (done, phase) = self.reset_in_time(&mut entry).await;
-        let condition = self.connector.condition(&mut entry.connection);
-        let certain = done && condition == Condition::Ready;
+        let recycle = self.connector.recycle(&mut entry.connection);
+        let certain = done && recycle == Recycle::Reuse;
         if certain {
             let now = Instant::now();
             return self.change(|state, actions| state.put_back(entry, phase, now, actions));
@@ -90,19 +91,22 @@ impl<K: Connector> Inner<K> {
         self.discard_busy(entry, phase);
     }
 
-    /// Resets a session. One that takes longer than usual counts as lent from then on, so that
-    /// waiting requests no longer rely on it.
-    async fn reset_in_time(self: &Arc<Self>, entry: &mut Entry<K::Connection>) -> (bool, Phase) {
+    /// Resets a session. If that takes longer than usual, the connection then counts as checked
+    /// out, so that waiting requests no longer rely on it.
+    async fn reset_in_time(
+        self: &Arc<Self>,
+        entry: &mut PoolEntry<K::Connection>,
+    ) -> (bool, Phase) {
         let mut reset = self.connector.reset(&mut entry.connection);
         if let Ok(outcome) = timeout(QUICK_RESET, &mut reset).await {
             return (outcome.is_ok(), Phase::Resetting);
         }
         let now = Instant::now();
         self.change(|state, actions| {
-            state.shift(&entry.key, Phase::Resetting, Phase::Lent);
+            state.shift(&entry.key, Phase::Resetting, Phase::CheckedOut);
             state.balance(now, actions);
         });
         let outcome = timeout(self.limits.reset, reset).await;
-        (matches!(outcome, Ok(Ok(()))), Phase::Lent)
+        (matches!(outcome, Ok(Ok(()))), Phase::CheckedOut)
     }
 }

@@ -8,27 +8,27 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
-use super::connector::{Connector, Key};
-use super::entry::Entry;
-use super::lease::Lease;
+use super::connector::{Connector, PoolKey};
+use super::entry::PoolEntry;
+use super::pooled_connection::PooledConnection;
 
-/// How long after the last anonymous caller a role counts as one user's again.
+/// How long after its last anonymous caller a role still counts as shared.
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
-/// Where the answer for a waiting request goes.
-pub(super) type Reply<K> = oneshot::Sender<Result<Lease<K>, AcquireError>>;
+/// Receives the connection or the error of a waiting request.
+pub(super) type Reply<K> = oneshot::Sender<Result<PooledConnection<K>, AcquireError>>;
 
-/// What a connection that is not idle is doing.
+/// The phase of a connection that is not idle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Opening,
-    Lent,
+    CheckedOut,
     Resetting,
-    /// To be closed, while the server still works for it.
+    /// Unusable, and the server may still run something for it.
     Leaving,
 }
 
-/// A request that waits.
+/// A waiting request.
 pub(super) struct Waiter<K: Connector> {
     pub(super) number: u64,
     pub(super) since: Instant,
@@ -38,19 +38,19 @@ pub(super) struct Waiter<K: Connector> {
 
 /// The connections of a role in a database.
 pub(super) struct Role<K: Connector> {
-    pub(super) key: Key,
-    /// Anonymous callers share it, so its sessions start with pinned settings.
+    pub(super) key: PoolKey,
+    /// Anonymous callers share the role, so its sessions start with pinned settings.
     pub(super) anonymous: bool,
-    /// When an anonymous caller asked for it last.
+    /// When an anonymous caller last asked for it.
     pub(super) anonymous_at: Option<Instant>,
-    /// The least recently used first.
-    pub(super) idle: Vec<Box<Entry<K::Connection>>>,
+    /// Ordered by their last use, the oldest first.
+    pub(super) idle: Vec<Box<PoolEntry<K::Connection>>>,
     pub(super) opening: usize,
-    pub(super) lent: usize,
+    pub(super) checked_out: usize,
     pub(super) resetting: usize,
     pub(super) leaving: usize,
     pub(super) waiters: VecDeque<Waiter<K>>,
-    /// When it got its latest connection.
+    /// When its latest connection was opened.
     pub(super) logged_in: Option<Instant>,
     /// Until when no connection is opened for it.
     pub(super) paused_until: Option<Instant>,
@@ -58,14 +58,14 @@ pub(super) struct Role<K: Connector> {
 }
 
 impl<K: Connector> Role<K> {
-    pub(super) fn new(key: Key) -> Self {
+    pub(super) fn new(key: PoolKey) -> Self {
         Self {
             key,
             anonymous: false,
             anonymous_at: None,
             idle: Vec::new(),
             opening: 0,
-            lent: 0,
+            checked_out: 0,
             resetting: 0,
             leaving: 0,
             waiters: VecDeque::new(),
@@ -84,14 +84,14 @@ impl<K: Connector> Role<K> {
         self.anonymous || self.key.trusted
     }
 
-    /// Connections that come back or fail by themselves.
+    /// Connections that will return or fail without further action.
     pub(super) fn in_use(&self) -> usize {
-        self.opening + self.lent + self.resetting
+        self.opening + self.checked_out + self.resetting
     }
 
-    /// Connections that have logged in and can serve requests, now or later.
+    /// Connections that are logged in and can serve requests, now or later.
     fn warm(&self) -> usize {
-        self.idle.len() + self.lent + self.resetting
+        self.idle.len() + self.checked_out + self.resetting
     }
 
     /// Whether closing an idle connection would leave the role without any.
@@ -104,8 +104,8 @@ impl<K: Connector> Role<K> {
         self.warm() + self.opening == 0
     }
 
-    /// The sum of the times for which its requests have waited since its latest login: what they
-    /// waited for that one says nothing about the next.
+    /// The total time that its requests have waited since its latest login. Earlier waiting is not
+    /// counted, because that login served it.
     fn waited(&self, now: Instant) -> Duration {
         let times = self.waiters.iter().map(|waiter| {
             let since = self
@@ -116,11 +116,11 @@ impl<K: Connector> Role<K> {
         times.sum()
     }
 
-    /// Whether its requests have waited long enough to pay for a login of this `price`, of the
-    /// `limit` connections that the role may have. The first connection is free. Otherwise each
-    /// login under way is paid for first, and counts for one request, as a reset under way does;
-    /// and no more logins run at a time than the role has connections, so that a burst of a few
-    /// requests behind one login does not open one connection for each.
+    /// Whether its requests have waited long enough for another login of this `price`, given the
+    /// `limit` of the role's connections. The first connection is free. Otherwise each login in
+    /// progress must be paid for first and counts as serving one request, like a reset in progress.
+    /// No more logins run at a time than the role has connections, so that a burst of requests does
+    /// not open a connection for each.
     pub(super) fn deserves_another(&self, price: Duration, limit: usize, now: Instant) -> bool {
         if self.held() >= limit || self.paused_until.is_some_and(|until| now < until) {
             return false;
@@ -134,16 +134,17 @@ impl<K: Connector> Role<K> {
             && self.waited(now) >= price.saturating_mul(logins)
     }
 
-    /// Takes an idle connection: the one used last by the same session, else the one used last.
-    pub(super) fn take_idle(&mut self, role_use: RoleUse) -> Option<Box<Entry<K::Connection>>> {
+    /// Takes an idle connection: the one that the same session used last, otherwise the one used
+    /// last.
+    pub(super) fn take_idle(&mut self, role_use: RoleUse) -> Option<Box<PoolEntry<K::Connection>>> {
         let last = self.idle.len().checked_sub(1)?;
         let session = Some(role_use);
         let place = self.idle.iter().rposition(|entry| entry.session == session);
         Some(self.idle.remove(place.unwrap_or(last)))
     }
 
-    /// Whether the role was shared by anonymous callers and no longer is, as far as can be told.
-    /// None of them may wait for it: the next connection will lack their pinned settings.
+    /// Whether anonymous callers shared the role and no longer do. While one waits it is still
+    /// shared, because the next connection would lack the pinned settings.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
         let waits = |waiter: &Waiter<K>| waiter.role_use.is_anonymous();
         self.anonymous
@@ -156,7 +157,7 @@ impl<K: Connector> Role<K> {
     pub(super) fn phase(&mut self, phase: Phase) -> &mut usize {
         match phase {
             Phase::Opening => &mut self.opening,
-            Phase::Lent => &mut self.lent,
+            Phase::CheckedOut => &mut self.checked_out,
             Phase::Resetting => &mut self.resetting,
             Phase::Leaving => &mut self.leaving,
         }

@@ -1,34 +1,34 @@
-//! Which waiting request gets a connection next, and when one more is opened.
+//! Chooses the waiting request that gets the next connection, and decides when to open another.
 //!
-//! The rules are in the documentation of the module above. Each decision is taken in one place:
-//! [`State::enqueue`] when a request comes, [`State::put_back`] when a connection becomes free,
-//! [`State::balance`] when a request may be served or a login may be due.
+//! The README has the rules. Each decision is made in one place: [`State::enqueue`] when a request
+//! arrives, [`State::put_back`] when a connection becomes free, [`State::balance`] when a request
+//! may be served or a login may be due.
 
 use tidegate_sql::{Login, RoleUse};
 use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
-use super::connector::{Connector, Key};
-use super::entry::Entry;
+use super::connector::{Connector, PoolKey};
+use super::entry::PoolEntry;
 use super::role::{Phase, Reply, Role, Waiter};
 use super::server_limit;
-use super::state::{Action, State, Tenant, switch};
+use super::state::{Action, State, TenantConnections, switch};
 
-/// The place of a waiting request: the turn of its database, then its own number.
+/// The rank of a waiting request: the turn of its database, then its own number.
 type Rank = (u64, u64);
 
-/// What can be done for a role whose requests wait.
-enum Step {
-    /// Lend an idle connection.
-    Lend(Key),
-    /// Open another one.
-    Open(Key),
-    /// Open another one in the place of the second role's.
-    Replace(Key, Key),
+/// What can be done for a role with waiting requests.
+enum NextAction {
+    /// Hand out an idle connection.
+    CheckOut(PoolKey),
+    /// Open a connection.
+    Open(PoolKey),
+    /// Open a connection in place of the second role's.
+    Replace(PoolKey, PoolKey),
 }
 
 impl<K: Connector> State<K> {
-    /// Queues a request; its number is needed to leave the queue again.
+    /// Queues a request; returns its number, with which it can leave the queue.
     pub(super) fn enqueue(
         &mut self,
         login: &Login,
@@ -36,17 +36,18 @@ impl<K: Connector> State<K> {
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) -> Result<u64, AcquireError> {
-        let key = Key::from(login);
+        let key = PoolKey::from(login);
         self.refuse_early(&key, now)?;
         self.close_if_sharing_changes(&key, login.role_use, now, actions);
         let number = self.next_event();
-        let tenant = self.place(&key);
+        let tenant = self.tenant_of(&key);
         if tenant.waiting == 0 {
             tenant.turn = number;
         }
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key) {
-            // For as long as the role is in use: what is opened meanwhile may go to either kind.
+            // Applies to all connections opened while the role is in use, since any request may get
+            // them.
             if login.role_use.is_anonymous() {
                 role.anonymous = true;
                 role.anonymous_at = Some(now);
@@ -63,11 +64,11 @@ impl<K: Connector> State<K> {
         Ok(number)
     }
 
-    /// Closes what is open where anonymous callers come to a role that was one user's, whose
-    /// sessions lack the pinned settings, or that user to a role which they no longer share.
+    /// Closes the connections of a role whose sharing changes. If anonymous callers start to share
+    /// it, its sessions lack the pinned settings; if they no longer do, its sessions have them.
     fn close_if_sharing_changes(
         &mut self,
-        key: &Key,
+        key: &PoolKey,
         role_use: RoleUse,
         now: Instant,
         actions: &mut Vec<Action<K>>,
@@ -87,7 +88,7 @@ impl<K: Connector> State<K> {
         }
     }
 
-    fn refuse_early(&mut self, key: &Key, now: Instant) -> Result<(), AcquireError> {
+    fn refuse_early(&mut self, key: &PoolKey, now: Instant) -> Result<(), AcquireError> {
         if let Some(error) = self.refusal(key, now) {
             return Err(error.clone());
         }
@@ -99,8 +100,8 @@ impl<K: Connector> State<K> {
         Ok(())
     }
 
-    /// Takes a request out of the queue; `false` when it was answered already.
-    pub(super) fn dequeue(&mut self, key: &Key, number: u64) -> bool {
+    /// Removes a request from the queue; `false` if it was answered already.
+    pub(super) fn dequeue(&mut self, key: &PoolKey, number: u64) -> bool {
         let Some(role) = self.role_mut(key) else {
             return false;
         };
@@ -113,18 +114,18 @@ impl<K: Connector> State<K> {
         true
     }
 
-    fn count_answered(&mut self, key: &Key) {
+    fn count_answered(&mut self, key: &PoolKey) {
         self.waiting -= 1;
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.waiting -= 1;
         }
     }
 
-    /// Puts a connection that has become free to use: it serves a waiting request, is kept for
-    /// the next one, or is closed.
+    /// Handles a connection that has become free: it serves a waiting request, becomes idle, or is
+    /// closed.
     pub(super) fn put_back(
         &mut self,
-        entry: Box<Entry<K::Connection>>,
+        entry: Box<PoolEntry<K::Connection>>,
         from: Phase,
         now: Instant,
         actions: &mut Vec<Action<K>>,
@@ -145,10 +146,10 @@ impl<K: Connector> State<K> {
         self.balance(now, actions);
     }
 
-    /// Closes a connection whose phase has ended and gives its place away.
+    /// Closes a connection whose phase has ended, and uses its slot for another.
     pub(super) fn discard(
         &mut self,
-        entry: Box<Entry<K::Connection>>,
+        entry: Box<PoolEntry<K::Connection>>,
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) {
@@ -157,8 +158,8 @@ impl<K: Connector> State<K> {
         self.balance(now, actions);
     }
 
-    /// Gives an idle connection to the request of its role that has waited longest, if any.
-    fn check_out(&mut self, key: &Key, now: Instant, actions: &mut Vec<Action<K>>) {
+    /// Hands an idle connection to the longest waiting request of its role, if any.
+    fn check_out(&mut self, key: &PoolKey, now: Instant, actions: &mut Vec<Action<K>>) {
         let event = self.next_event();
         let Some(role) = self.role_mut(key) else {
             return;
@@ -172,7 +173,7 @@ impl<K: Connector> State<K> {
         let Some(waiter) = role.waiters.pop_front() else {
             return;
         };
-        role.lent += 1;
+        role.checked_out += 1;
         self.count_idle_taken(key);
         self.count_answered(key);
         self.counters.waited(now.duration_since(waiter.since));
@@ -180,21 +181,21 @@ impl<K: Connector> State<K> {
             tenant.turn = event;
         }
         let switched = switch(&mut entry, role_use);
-        actions.push(Action::Lend(waiter.reply, entry, switched));
+        actions.push(Action::CheckOut(waiter.reply, entry, switched));
     }
 
-    /// Serves waiting requests and opens connections, as long as that is possible and due.
+    /// Serves waiting requests and opens connections, as far as possible and due.
     pub(super) fn balance(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         while self.waiting > 0
             && let Some(step) = self.next_step(now)
         {
             match step {
-                Step::Lend(key) => self.check_out(&key, now, actions),
-                Step::Open(key) => {
+                NextAction::CheckOut(key) => self.check_out(&key, now, actions),
+                NextAction::Open(key) => {
                     let serial = self.count_opening(&key);
                     actions.push(Action::Open(key, serial, None));
                 }
-                Step::Replace(key, victim) => {
+                NextAction::Replace(key, victim) => {
                     let evicted = self.evict(&victim);
                     let serial = self.count_opening(&key);
                     actions.push(Action::Open(key, serial, evicted));
@@ -204,8 +205,8 @@ impl<K: Connector> State<K> {
         self.refuse_hopeless(now, actions);
     }
 
-    /// The first request, in the order of the queue, for which something can be done now.
-    fn next_step(&self, now: Instant) -> Option<Step> {
+    /// The first request in the queue for which something can be done now.
+    fn next_step(&self, now: Instant) -> Option<NextAction> {
         let share = self.settings.per_tenant();
         let mut queue: Vec<(Rank, &Role<K>)> = self
             .tenants
@@ -217,11 +218,11 @@ impl<K: Connector> State<K> {
         queue.iter().find_map(|(_, role)| self.step_for(role, now))
     }
 
-    /// The roles of a database whose requests wait and for which an idle connection could be lent
-    /// or a login is due.
+    /// The roles of a database with waiting requests that could get an idle connection or a new
+    /// login.
     fn wanting<'s>(
         &'s self,
-        tenant: &'s Tenant<K>,
+        tenant: &'s TenantConnections<K>,
         now: Instant,
     ) -> impl Iterator<Item = (Rank, &'s Role<K>)> {
         let price = self.login_time.get();
@@ -233,34 +234,34 @@ impl<K: Connector> State<K> {
         })
     }
 
-    fn step_for(&self, role: &Role<K>, now: Instant) -> Option<Step> {
+    fn step_for(&self, role: &Role<K>, now: Instant) -> Option<NextAction> {
         let key = || role.key.clone();
         if !role.idle.is_empty() {
-            return Some(Step::Lend(key()));
+            return Some(NextAction::CheckOut(key()));
         }
         if self.circuit_breaker.is_open() {
             return None;
         }
         if self.held < self.capacity(now) {
-            return Some(Step::Open(key()));
+            return Some(NextAction::Open(key()));
         }
-        // The login in place of another connection may cost that role a login too.
+        // The role that loses its connection may have to log in again, which counts too.
         let price = self.login_time.get() * 2;
         let limit = self.settings.for_role(role.is_shared());
         if !role.deserves_another(price, limit, now) {
             return None;
         }
         let victim = self.victim(&role.key, now)?;
-        Some(Step::Replace(key(), victim))
+        Some(NextAction::Replace(key(), victim))
     }
 
-    /// How many connections the pool may hold now.
+    /// The current limit of the pool's connections.
     pub(super) fn capacity(&self, now: Instant) -> usize {
         self.server_limit.bound(self.settings.capacity, now)
     }
 
-    /// Whether a request of another role waits that could be served if this connection came back.
-    pub(super) fn is_wanted_by_another_role(&self, key: &Key, now: Instant) -> bool {
+    /// Whether a waiting request of another role could be served if this connection were returned.
+    pub(super) fn is_wanted_by_another_role(&self, key: &PoolKey, now: Instant) -> bool {
         let share = self.settings.per_tenant();
         self.tenants
             .iter()
@@ -270,8 +271,8 @@ impl<K: Connector> State<K> {
             .any(|(_, role)| role.key != *key)
     }
 
-    /// Answers the requests of roles to which no connection will come back, where none can be
-    /// opened either: PostgreSQL is away, or has no connection for this pool at all.
+    /// Fails the requests of roles to which no connection will return, if none can be opened:
+    /// PostgreSQL is down, or has no connection for this pool at all.
     fn refuse_hopeless(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         if self.waiting == 0 {
             return;
@@ -287,7 +288,7 @@ impl<K: Connector> State<K> {
         let Some(error) = self.circuit_breaker.error(now).or_else(full) else {
             return;
         };
-        let hopeless: Vec<Key> = self
+        let hopeless: Vec<PoolKey> = self
             .tenants
             .values()
             .flat_map(|tenant| tenant.roles.values())
@@ -300,8 +301,13 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Answers all waiting requests of a role.
-    pub(super) fn refuse(&mut self, key: &Key, error: &AcquireError, actions: &mut Vec<Action<K>>) {
+    /// Fails all waiting requests of a role.
+    pub(super) fn refuse(
+        &mut self,
+        key: &PoolKey,
+        error: &AcquireError,
+        actions: &mut Vec<Action<K>>,
+    ) {
         let Some(role) = self.role_mut(key) else {
             return;
         };

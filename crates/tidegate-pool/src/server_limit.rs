@@ -1,4 +1,4 @@
-//! What PostgreSQL was found to have for this pool when other clients use its connections too.
+//! The limit found when PostgreSQL refuses connections because other clients use them.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use tokio::time::Instant;
 
 use super::connector::Cause;
 
-/// How long after PostgreSQL had no connection left (53300) the pool tries for one more.
+/// How long after a refusal (53300) the pool tries one more login.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
-/// How long after the last refusal or retry the bound is forgotten.
+/// How long after the last refusal or retry the limit is forgotten.
 const FORGET: Duration = Duration::from_mins(1);
 
-/// A bound below the configured capacity, from the first refusal until the capacity is reached
+/// A limit below the configured capacity, from the first refusal until the capacity is reached
 /// again.
 ///
-/// Behind a refusal the pool keeps to the connections that it has: requests wait for those, and a
-/// login takes the place of a connection that is closed first. A second later one login more is
-/// tried. If it works, the next may follow at once; if not, a second later again.
+/// After a refusal the pool stays at its size: requests wait for its connections, and a login
+/// replaces a connection that is closed first. A second later one more login is tried. If it
+/// succeeds, the next may follow at once; otherwise a second later.
 #[derive(Default)]
 pub(super) struct ServerLimit {
     found: Option<LimitFound>,
@@ -30,8 +30,8 @@ struct LimitFound {
 }
 
 impl ServerLimit {
-    /// PostgreSQL refused a login; the pool holds this many connections without it. Returns
-    /// whether no limit was known.
+    /// PostgreSQL refused a login while the pool held `held` other connections. Returns whether no
+    /// limit was known.
     pub(super) fn refused(&mut self, held: usize, cause: Cause, now: Instant) -> bool {
         let found = LimitFound {
             connections: held,
@@ -41,7 +41,7 @@ impl ServerLimit {
         self.found.replace(found).is_none()
     }
 
-    /// A login worked; the pool holds this many connections of its `capacity` with it.
+    /// A login succeeded; the pool now holds `held` of its `capacity` connections.
     pub(super) fn granted(&mut self, held: usize, capacity: usize, now: Instant) {
         let Some(found) = &mut self.found else {
             return;
@@ -55,12 +55,12 @@ impl ServerLimit {
         }
     }
 
-    /// Forgets a bound that nothing has confirmed for a while.
+    /// Forgets a limit that was not confirmed for a while.
     pub(super) fn expire(&mut self, now: Instant) {
         self.found.take_if(|found| now >= found.retry_at + FORGET);
     }
 
-    /// How many connections the pool may hold now.
+    /// The current limit of the pool's connections.
     pub(super) fn bound(&self, capacity: usize, now: Instant) -> usize {
         let bound = self.found.as_ref().map_or(capacity, |found| {
             found.connections + usize::from(found.retry_at <= now)
@@ -68,7 +68,7 @@ impl ServerLimit {
         bound.min(capacity)
     }
 
-    /// Why the bound is below the capacity, if it is.
+    /// Why the limit is below the capacity, if it is.
     pub(super) fn cause(&self) -> Option<&Cause> {
         self.found.as_ref().map(|found| &found.cause)
     }

@@ -1,31 +1,31 @@
-//! How many connections a pool may hold, for whom and for how long.
+//! The limits of a pool.
 
 use std::time::Duration;
 
-/// The bounds of a pool.
+/// The limits of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Connections at most, of all roles together, those being opened or reset included.
+    /// The most connections of all roles together, including those being opened or reset.
     pub capacity: usize,
-    /// Connections at most of a role that one user has. A role that anonymous callers share gets a
-    /// quarter of `capacity`, a database half of it.
+    /// The most connections of a role that one user has. A role that anonymous callers share may
+    /// have a quarter of `capacity`, a database half of it.
     pub per_role: usize,
-    /// Requests that may wait at most; of one database half as many.
+    /// The most waiting requests; half as many for one database.
     pub queue: usize,
-    /// How long a request waits at most.
+    /// The longest wait of a request.
     pub wait: Duration,
-    /// How long a connection serves the waiting requests of its role, before it is given up for
-    /// another database that waits: without it an overloaded pool would do nothing but log in.
+    /// How long a connection serves the waiting requests of its role before it is closed for
+    /// another database that waits. Without this an overloaded pool would only log in.
     pub turn: Duration,
-    /// How long a connection may be idle.
+    /// How long a connection may be idle before it is closed.
     pub idle: Duration,
-    /// How long a connection may live.
+    /// The longest lifetime of a connection.
     pub life: Duration,
     /// How long opening a connection may take.
     pub open: Duration,
     /// How long a reset may take.
     pub reset: Duration,
-    /// Whether the quick reads of a session may share a connection while many run at once.
+    /// Whether quick reads may share multiplexed connections while many run at once.
     pub share: bool,
 }
 
@@ -47,11 +47,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The share of one node: 80 % of what PostgreSQL grants to ordinary roles, divided by the
-    /// number of nodes.
+    /// The settings of one node: 80 % of the connections that PostgreSQL grants to ordinary roles,
+    /// divided by the number of nodes.
     ///
     /// `max_connections` and `reserved` (the sum of `superuser_reserved_connections` and, from
-    /// PostgreSQL 16, `reserved_connections`) are the server's settings.
+    /// PostgreSQL 16, `reserved_connections`) are settings of the server.
     pub fn for_server(max_connections: usize, reserved: usize, nodes: usize) -> Self {
         let free = max_connections.saturating_sub(reserved);
         Self {
@@ -60,17 +60,17 @@ impl Settings {
         }
     }
 
-    /// Connections at most of one database.
+    /// The most connections of one database.
     pub(super) fn per_tenant(&self) -> usize {
         (self.capacity / 2).max(1)
     }
 
-    /// Connections at most of a role that one user has, in fact.
+    /// The most connections of a role that one user has: `per_role` within the limit of a database.
     pub fn of_user(&self) -> usize {
         self.per_role.clamp(1, self.per_tenant())
     }
 
-    /// Connections at most of a role; `shared` when several callers use them.
+    /// The most connections of a role; `shared` if several callers use them.
     pub(super) fn for_role(&self, shared: bool) -> usize {
         if shared {
             (self.capacity / 4).max(1)
@@ -79,7 +79,7 @@ impl Settings {
         }
     }
 
-    /// Requests of one database that may wait at most.
+    /// The most waiting requests of one database.
     pub(super) fn tenant_queue(&self) -> usize {
         (self.queue / 2).max(1)
     }

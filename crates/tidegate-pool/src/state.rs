@@ -1,7 +1,6 @@
-//! The bookkeeping of the pool: values in, actions out, no waiting.
+//! The bookkeeping of the pool: values in, actions out. Nothing here waits.
 //!
-//! The caller holds the lock while it changes the state, and carries the actions out after it has
-//! released the lock.
+//! The caller changes the state under the lock and carries out the actions after releasing it.
 
 use std::collections::HashMap;
 
@@ -10,35 +9,36 @@ use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
 use super::circuit_breaker::CircuitBreaker;
-use super::connector::{Connector, Key};
+use super::connector::{Connector, PoolKey};
 use super::counters::Counters;
-use super::entry::Entry;
+use super::entry::PoolEntry;
 use super::login_time::LoginTime;
 use super::role::{Phase, Reply, Role};
 use super::server_limit::ServerLimit;
 use super::settings::Settings;
 
-/// What is to be done once the lock is free.
+/// What to do after the lock is released.
 pub(super) enum Action<K: Connector> {
-    /// Open a connection, once the connection given with it is closed.
-    Open(Key, u64, Option<Box<Entry<K::Connection>>>),
-    Close(Box<Entry<K::Connection>>),
-    Lend(Reply<K>, Box<Entry<K::Connection>>, bool),
+    /// Open a connection, after closing the one given here.
+    Open(PoolKey, u64, Option<Box<PoolEntry<K::Connection>>>),
+    Close(Box<PoolEntry<K::Connection>>),
+    CheckOut(Reply<K>, Box<PoolEntry<K::Connection>>, bool),
     Refuse(Reply<K>, AcquireError),
 }
 
 /// The roles of a database.
-pub(super) struct Tenant<K: Connector> {
-    pub(super) roles: HashMap<Key, Role<K>>,
+pub(super) struct TenantConnections<K: Connector> {
+    pub(super) roles: HashMap<PoolKey, Role<K>>,
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    /// When it began to wait or was served last; the smallest is served next.
+    /// The number of the event when it started to wait or was served last. The database with the
+    /// smallest number is served next.
     pub(super) turn: u64,
     closed_before: u64,
 }
 
-impl<K: Connector> Tenant<K> {
+impl<K: Connector> TenantConnections<K> {
     /// Connections that are not idle.
     pub(super) fn busy(&self) -> usize {
         self.held - self.idle
@@ -48,15 +48,15 @@ impl<K: Connector> Tenant<K> {
 /// All connections and all waiting requests.
 pub(super) struct State<K: Connector> {
     pub(super) settings: Settings,
-    pub(super) tenants: HashMap<DatabaseName, Tenant<K>>,
+    pub(super) tenants: HashMap<DatabaseName, TenantConnections<K>>,
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
     pub(super) circuit_breaker: CircuitBreaker,
     pub(super) server_limit: ServerLimit,
     pub(super) login_time: LoginTime,
-    /// The error of the requests of roles that could not log in, and until when.
-    pub(super) refusals: HashMap<Key, (Instant, AcquireError)>,
+    /// Errors of roles that could not log in, and until when they apply.
+    pub(super) refusals: HashMap<PoolKey, (Instant, AcquireError)>,
     pub(super) counters: Counters,
     events: u64,
 }
@@ -84,19 +84,19 @@ impl<K: Connector> State<K> {
         self.events
     }
 
-    /// Takes an idle connection of the login's role: the one used last by the same session, else
-    /// the one used last. The flag tells that another session used it.
+    /// Takes an idle connection of the login's role: the one that the same session used last,
+    /// otherwise the one used last. The flag is set if another session used it.
     pub(super) fn claim(
         &mut self,
         login: &Login,
         now: Instant,
-    ) -> Option<(Box<Entry<K::Connection>>, bool)> {
+    ) -> Option<(Box<PoolEntry<K::Connection>>, bool)> {
         let tenant = self.tenants.get_mut(&login.database)?;
         if tenant.busy() >= self.settings.per_tenant() {
             return None;
         }
-        let role = tenant.roles.get_mut(&Key::from(login))?;
-        // What is open began with other settings than this one's connections do.
+        let role = tenant.roles.get_mut(&PoolKey::from(login))?;
+        // The open connections started with other settings than this caller's sessions need.
         if login.role_use.is_anonymous() {
             if !role.anonymous {
                 return None;
@@ -106,34 +106,34 @@ impl<K: Connector> State<K> {
             return None;
         }
         let mut entry = role.take_idle(login.role_use)?;
-        role.lent += 1;
+        role.checked_out += 1;
         self.count_idle_taken(&entry.key);
         self.counters.reused += 1;
         let switched = switch(&mut entry, login.role_use);
         Some((entry, switched))
     }
 
-    pub(super) fn role(&self, key: &Key) -> Option<&Role<K>> {
+    pub(super) fn role(&self, key: &PoolKey) -> Option<&Role<K>> {
         self.tenants.get(&key.database)?.roles.get(key)
     }
 
-    pub(super) fn role_mut(&mut self, key: &Key) -> Option<&mut Role<K>> {
+    pub(super) fn role_mut(&mut self, key: &PoolKey) -> Option<&mut Role<K>> {
         self.tenants.get_mut(&key.database)?.roles.get_mut(key)
     }
 
-    /// The tenant and role of the key, made when they are not there.
-    pub(super) fn place(&mut self, key: &Key) -> &mut Tenant<K> {
-        let tenant = self
-            .tenants
-            .entry(key.database.clone())
-            .or_insert_with(|| Tenant {
-                roles: HashMap::new(),
-                held: 0,
-                idle: 0,
-                waiting: 0,
-                turn: 0,
-                closed_before: 0,
-            });
+    /// The tenant of the key, with its role; both are created if missing.
+    pub(super) fn tenant_of(&mut self, key: &PoolKey) -> &mut TenantConnections<K> {
+        let tenant =
+            self.tenants
+                .entry(key.database.clone())
+                .or_insert_with(|| TenantConnections {
+                    roles: HashMap::new(),
+                    held: 0,
+                    idle: 0,
+                    waiting: 0,
+                    turn: 0,
+                    closed_before: 0,
+                });
         tenant
             .roles
             .entry(key.clone())
@@ -141,19 +141,20 @@ impl<K: Connector> State<K> {
         tenant
     }
 
-    /// Moves a counted connection from one phase to another.
-    pub(super) fn shift(&mut self, key: &Key, from: Phase, to: Phase) {
+    /// Moves a counted connection to another phase.
+    pub(super) fn shift(&mut self, key: &PoolKey, from: Phase, to: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(from) -= 1;
             *role.phase(to) += 1;
         }
     }
 
-    /// Counts a connection that will be opened; there must be room.
-    pub(super) fn count_opening(&mut self, key: &Key) -> u64 {
+    /// Counts a connection that is about to be opened; there must be room. Returns the event
+    /// number.
+    pub(super) fn count_opening(&mut self, key: &PoolKey) -> u64 {
         let event = self.next_event();
         self.held += 1;
-        let tenant = self.place(key);
+        let tenant = self.tenant_of(key);
         tenant.held += 1;
         tenant.turn = event;
         if let Some(role) = tenant.roles.get_mut(key) {
@@ -162,15 +163,15 @@ impl<K: Connector> State<K> {
         event
     }
 
-    /// Ends the phase of a connection that stays.
-    pub(super) fn end(&mut self, key: &Key, phase: Phase) {
+    /// Ends the phase of a connection that stays open.
+    pub(super) fn end(&mut self, key: &PoolKey, phase: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(phase) -= 1;
         }
     }
 
     /// Stops counting a connection whose phase has ended.
-    pub(super) fn forget(&mut self, key: &Key) {
+    pub(super) fn forget(&mut self, key: &PoolKey) {
         self.held -= 1;
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.held -= 1;
@@ -179,8 +180,9 @@ impl<K: Connector> State<K> {
         self.remove_if_empty(key);
     }
 
-    /// Removes a role, and its database, that holds nothing and for which nothing waits.
-    pub(super) fn remove_if_empty(&mut self, key: &Key) {
+    /// Removes a role without connections and waiting requests, and its database if that was the
+    /// last role.
+    pub(super) fn remove_if_empty(&mut self, key: &PoolKey) {
         let Some(tenant) = self.tenants.get_mut(&key.database) else {
             return;
         };
@@ -193,8 +195,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Puts a connection to the idle ones.
-    pub(super) fn park(&mut self, mut entry: Box<Entry<K::Connection>>, now: Instant) {
+    /// Adds a connection to the idle ones.
+    pub(super) fn park(&mut self, mut entry: Box<PoolEntry<K::Connection>>, now: Instant) {
         entry.idle_since = now;
         let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
             return;
@@ -206,16 +208,16 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Notes that an idle connection was taken from its role.
-    pub(super) fn count_idle_taken(&mut self, key: &Key) {
+    /// Counts an idle connection that was taken from its role.
+    pub(super) fn count_idle_taken(&mut self, key: &PoolKey) {
         self.idle -= 1;
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.idle -= 1;
         }
     }
 
-    /// Whether a connection is too old, or its database or role was closed meanwhile.
-    pub(super) fn is_retired(&self, entry: &Entry<K::Connection>, now: Instant) -> bool {
+    /// Whether a connection is too old, or its database or role was closed since it was opened.
+    pub(super) fn is_retired(&self, entry: &PoolEntry<K::Connection>, now: Instant) -> bool {
         let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
             let role = tenant.roles.get(&entry.key);
             entry.serial < tenant.closed_before
@@ -224,8 +226,8 @@ impl<K: Connector> State<K> {
         closed || now.duration_since(entry.opened) >= self.settings.life
     }
 
-    /// Closes the idle connections of a database or of one role in it, and marks the others to
-    /// be closed when they come back; returns how many those are.
+    /// Closes the idle connections of a database or of one role in it, and marks the others to be
+    /// closed when they are returned. Returns the number of the others.
     pub(super) fn close(
         &mut self,
         database: &DatabaseName,
@@ -252,8 +254,12 @@ impl<K: Connector> State<K> {
         outstanding
     }
 
-    /// Stops counting connections taken from the idle ones, and has them closed.
-    fn drop_idle(&mut self, entries: Vec<Box<Entry<K::Connection>>>, actions: &mut Vec<Action<K>>) {
+    /// Stops counting connections that were taken from the idle ones, and closes them.
+    fn drop_idle(
+        &mut self,
+        entries: Vec<Box<PoolEntry<K::Connection>>>,
+        actions: &mut Vec<Action<K>>,
+    ) {
         for entry in entries {
             self.count_idle_taken(&entry.key);
             self.forget(&entry.key);
@@ -261,7 +267,7 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Closes what has been idle or has lived too long.
+    /// Closes connections that were idle for too long or are too old.
     pub(super) fn expire(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         let (idle, life) = (self.settings.idle, self.settings.life);
         let mut expired = Vec::new();
@@ -277,8 +283,8 @@ impl<K: Connector> State<K> {
     }
 }
 
-/// Notes which session uses the connection now, and tells whether another one did before.
-pub(super) fn switch<C>(entry: &mut Entry<C>, role_use: RoleUse) -> bool {
+/// Records the session that uses the connection now; returns whether another one used it before.
+pub(super) fn switch<C>(entry: &mut PoolEntry<C>, role_use: RoleUse) -> bool {
     let before = entry.session.replace(role_use);
     before.is_some_and(|before| before != role_use)
 }

@@ -1,23 +1,23 @@
-//! What the pool tells about itself.
+//! Statistics of the pool.
 
-use super::connector::{Connector, Key};
+use super::connector::{Connector, PoolKey};
 use super::counters::Counters;
 use super::state::State;
 
-/// The pool at one moment.
+/// The state of the pool at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Connections at most.
+    /// The most connections.
     pub capacity: usize,
     /// Connections counted now, in every phase.
     pub held: usize,
-    /// Requests that wait.
+    /// Waiting requests.
     pub waiting: usize,
-    /// Whether PostgreSQL could be reached when that was last tried.
+    /// Whether PostgreSQL was reachable at the last attempt.
     pub reachable: bool,
-    /// The roles that hold or await connections, in no order.
+    /// The roles with connections or waiting requests, in no particular order.
     pub roles: Vec<RoleStats>,
-    /// What happened since the start.
+    /// Counters since the start.
     pub counters: Counters,
 }
 
@@ -25,26 +25,26 @@ pub struct PoolStats {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleStats {
     /// The database and the role.
-    pub key: Key,
-    /// Connections that are not in use.
+    pub key: PoolKey,
+    /// Idle connections.
     pub idle: usize,
-    /// Connections that requests use.
-    pub lent: usize,
+    /// Connections that are checked out.
+    pub checked_out: usize,
     /// Connections being opened.
     pub opening: usize,
     /// Connections being reset.
     pub resetting: usize,
-    /// Connections whose statement has not stopped, though its backend is to be terminated.
+    /// Connections whose statement has not stopped, although its backend is to be terminated.
     pub leaving: usize,
-    /// Requests that wait.
+    /// Waiting requests.
     pub waiting: usize,
 }
 
 impl PoolStats {
-    /// Connections that a request or PostgreSQL still uses: checked out, being reset, or to be closed
-    /// while their last statement still runs.
+    /// Connections that a request or PostgreSQL still uses: checked out, being reset, or waiting
+    /// for their last statement to end.
     pub fn busy(&self) -> usize {
-        let of = |role: &RoleStats| role.lent + role.resetting + role.leaving;
+        let of = |role: &RoleStats| role.checked_out + role.resetting + role.leaving;
         self.roles.iter().map(of).sum()
     }
 }
@@ -55,7 +55,7 @@ impl<K: Connector> State<K> {
             tenant.roles.values().map(|role| RoleStats {
                 key: role.key.clone(),
                 idle: role.idle.len(),
-                lent: role.lent,
+                checked_out: role.checked_out,
                 opening: role.opening,
                 resetting: role.resetting,
                 leaving: role.leaving,

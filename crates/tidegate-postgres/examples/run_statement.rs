@@ -6,8 +6,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_pool::{Key, OpenError, Pool, Settings};
-use tidegate_postgres::{Credential, Credentials, RoleConnector, Roles};
+use tidegate_pool::{OpenError, Pool, PoolKey, Settings};
+use tidegate_postgres::{Credential, Credentials, RoleConnector, UserExecutor};
 use tidegate_sql::{
     BoundStatement, BoxFuture, DatabaseName, Flow, Login, QueryOptions, Result, RoleName, RoleUse,
     RowSink, Statement,
@@ -15,24 +15,24 @@ use tidegate_sql::{
 use tidegate_values::codec::ValueWriter;
 use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator};
+use tidegate_wire::{Backend, Config, Secret, StartupParameters, TerminateOutcome, Terminator};
 
-/// The role `reader` has a password that we know; a service derives it by `role_password`.
+/// The role `reader` has a fixed password; a service derives passwords by `role_password`.
 struct OneRole;
 
 impl Credentials for OneRole {
     fn of<'a>(
         &'a self,
-        _key: &'a Key,
+        _key: &'a PoolKey,
         _shared: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new("reader's password");
-        let pins = StartupPins::default();
-        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
+        let startup = StartupParameters::default();
+        Box::pin(std::future::ready(Ok(Credential::new(password, startup))))
     }
 }
 
-/// Nothing is ever terminated here; a service has `control::Control` for it.
+/// Terminates nothing; a service uses `tidegate_service::ServiceConnections`.
 struct Patience;
 
 impl Terminator for Patience {
@@ -83,7 +83,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = Arc::new(Config::from_url(&cluster.socket_url("postgres"))?);
     let connector = RoleConnector::new(config, Arc::new(OneRole), Arc::new(Patience));
     let pool = Pool::new(connector, Settings::default(), Jitter::none());
-    let roles = Roles::new(pool);
+    let roles = UserExecutor::new(pool);
 
     let login = Login {
         database: DatabaseName::new("postgres"),

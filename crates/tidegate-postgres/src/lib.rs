@@ -2,16 +2,17 @@
 
 mod authenticator;
 pub mod connection;
-mod dictionary;
+mod connector;
 pub mod executor;
+mod metadata;
 mod multiplex;
+mod purity;
 mod role_password;
 mod session;
-mod suspects;
+mod statement;
 
 pub use authenticator::{Authenticators, Decision, Objection};
-pub use connection::{Condition, Connection};
-pub use executor::{
-    Admission, Authentication, Credential, Credentials, LOGIN_STATE, Postgres, RoleConnector, Roles,
-};
+pub use connection::{Connection, ConnectionState};
+pub use connector::{Admission, Credential, Credentials, LOGIN_STATE, RoleConnector};
+pub use executor::{Authentication, Postgres, UserExecutor};
 pub use role_password::{role_password, scram_verifier, verifies};

@@ -1,4 +1,4 @@
-//! Passwords of login roles, which nobody types and nobody stores.
+//! Passwords of login roles: derived, never stored.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -9,7 +9,7 @@ type HmacSha256 = Hmac<Sha256>;
 
 /// The password of a login role: base64url of HMAC-SHA256 over its name and generation.
 ///
-/// It can be made again whenever a connection is opened; a higher generation is another password.
+/// It is derived whenever a connection is opened; another generation gives another password.
 pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
     let tag = hmac(
         master,
@@ -23,11 +23,11 @@ pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
     URL_SAFE_NO_PAD.encode(tag)
 }
 
-/// The verifier that PostgreSQL keeps for a password (PostgreSQL, `pg_authid.rolpassword`;
-/// RFC 5802 section 3) with one iteration.
+/// The SCRAM verifier of a password (PostgreSQL, `pg_authid.rolpassword`; RFC 5802 section 3) with
+/// one iteration.
 ///
-/// Iterations make guessing slow; a password of [`role_password`] has 256 bits, so there is
-/// nothing to guess, and a cold connection costs one round instead of 4,096.
+/// Iterations slow down guessing. A password of [`role_password`] has 256 bits and cannot be
+/// guessed, so a login takes one round instead of 4,096.
 pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
     let salted = hmac(password.as_bytes(), &[salt, &1_u32.to_be_bytes()]);
     let client_key = hmac(&salted, &[b"Client Key"]);
@@ -41,7 +41,7 @@ pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
     )
 }
 
-/// Whether a verifier of [`scram_verifier`] is one for a password.
+/// Whether a verifier of [`scram_verifier`] belongs to a password.
 pub fn verifies(verifier: &str, password: &str) -> bool {
     let salt = verifier
         .strip_prefix("SCRAM-SHA-256$1:")

@@ -5,6 +5,8 @@ mod cancellation;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod multiplex;
@@ -16,8 +18,6 @@ mod pool;
 mod session;
 #[cfg(test)]
 mod shared;
-#[cfg(test)]
-mod stage;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use tidegate_service::{CHANNEL, Control, Notice};
+use tidegate_service::{CHANNEL, Notification, ServiceConnections};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 
@@ -20,16 +20,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut config = Config::from_url(&url)?;
     config.control_database = config.admin_database.clone();
-    let control = Control::new(Arc::new(config.clone()), Jitter::none())?;
-    let mut notices = control.notices();
+    let control = ServiceConnections::new(Arc::new(config.clone()), Jitter::none())?;
+    let mut notifications = control.notifications();
     loop {
-        match notices.recv().await? {
-            Notice::Listening => {
+        match notifications.recv().await? {
+            Notification::Listening => {
                 let other = tidegate_service::open(&config, &config.control_database).await?;
                 let notify = format!("NOTIFY {CHANNEL}, 'hello'");
                 other.batch_execute(&notify).await?;
             }
-            Notice::Said(text) => {
+            Notification::Received(text) => {
                 println!("{text}");
                 return Ok(());
             }

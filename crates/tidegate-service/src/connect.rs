@@ -1,4 +1,4 @@
-//! Where the service's own connections go and what their sessions start with.
+//! Opens service connections, with the settings of their sessions.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use tidegate_sql::DatabaseName;
 use tidegate_wire::{Config, ConnectError, Target, TlsMode};
 use tokio_postgres::config::SslMode;
 
-use super::refusal;
+use super::error;
 use super::tls::Tls;
 
-/// What every session of the service starts with. Unqualified names find
-/// nothing, so that no object of a user's is used by mistake; nothing runs for long; a database that is read-only by default is
-/// administered all the same.
+/// The settings of every service session. The empty `search_path` prevents the accidental use of a
+/// user's object; the timeouts limit how long anything runs; a database that is read-only by
+/// default can still be administered.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=off";
 
-/// As [`CONTROL`], but it writes nothing: for the catalog of a tenant's database.
+/// As [`CONTROL`], but read only: for the catalog of a tenant's database.
 pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=on";
 
-/// What a role could otherwise have decided for itself (`ALTER ROLE … SET`) in sessions in which the
-/// service logs in as a user to administer, beyond whether they write: as whom they act, and whether
-/// they come about at all.
+/// Settings for sessions in which the service logs in as a user for administration. Otherwise the
+/// user could choose them (`ALTER ROLE … SET`): the role as which the session acts, and whether it
+/// starts at all.
 const AS_USER: &str = " -c role=none \
     -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
     -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";
 
-/// What a session starts with in which the service acts as a user; `version` is
-/// `server_version_num`, 0 when unknown.
+/// The settings of a session in which the service acts as a user; `version` is
+/// `server_version_num`, 0 if unknown.
 pub(super) fn as_user(version: u32) -> String {
     let mut options = format!("{CONTROL}{AS_USER}");
     for (name, value) in tidegate_wire::version::startup_settings(version) {
@@ -42,7 +42,7 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 
-/// The connection settings of the service's role for one database.
+/// The connection settings of the administrator for one database.
 pub(super) fn settings(
     config: &Config,
     database: &DatabaseName,
@@ -74,7 +74,7 @@ pub(super) fn settings(
     settings
 }
 
-/// A client and what must be polled for it to work.
+/// A client, and the connection that must be polled for it to work.
 pub(super) type Opened = (
     tokio_postgres::Client,
     tokio_postgres::Connection<tokio_postgres::Socket, super::tls::Secured>,
@@ -90,7 +90,7 @@ pub(super) async fn connect(
     let settings = settings(config, database, options);
     let opening = tokio::time::timeout(config.connect_timeout, settings.connect(tls));
     match opening.await {
-        Ok(opened) => opened.map_err(|error| refusal::of_connection(&error)),
+        Ok(opened) => opened.map_err(|error| error::of_connection(&error)),
         Err(_) => Err(ConnectError::TimedOut(config.connect_timeout)),
     }
 }

@@ -1,4 +1,4 @@
-//! What a database tells of its definitions, by an event trigger where we may have one.
+//! Notifications of definitions, by an event trigger if the service may create one.
 
 use std::sync::LazyLock;
 
@@ -10,15 +10,15 @@ use tokio_postgres::{AsyncMessage, Client, SimpleQueryMessage};
 use tracing::debug;
 
 use super::connect::{CONTROL, connect};
-use super::{Control, refusal};
+use super::{ServiceConnections, error};
 
-/// The query that finds code of a database's users which shared connections could reach, as objections
-/// with their remedies. `:source` is the text of our trigger's function ([`source`]), `:owner` the
-/// role of the tenant's owner.
+/// The query that finds code of a database's users that shared connections could reach, as
+/// objections with their remedies. `:source` is the body of the trigger's function
+/// ([`event_trigger_source`]), `:owner` the role of the tenant's owner.
 pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
-/// The function behind the trigger. It asks of a user's session what `decide.sql` asks of a database.
-/// The trigger is there, because it fires; who the tenant's owner is, a definition does not change.
+/// The trigger's function. It checks a user's session with the query of `decide.sql`. There the
+/// trigger exists, because it fires, and a definition cannot change the tenant's owner.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -26,10 +26,10 @@ static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     include_str!("announce_function.sql").replace("/* decide.sql */", &decide)
 });
 
-/// Fires in sessions that act as replicas too.
+/// Makes the trigger fire in sessions with `session_replication_role = replica` too.
 const ALWAYS: &str = "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;\n";
 
-/// Makes the trigger.
+/// The SQL that creates the trigger.
 fn make() -> String {
     [
         include_str!("announce.sql"),
@@ -43,23 +43,24 @@ fn make() -> String {
     .concat()
 }
 
-/// Replaces what an older release made.
+/// The SQL that updates what an older release created.
 fn renew() -> String {
     [include_str!("objections.sql"), &FUNCTION, ALWAYS].concat()
 }
 
-/// Leaves what is ours to us alone.
+/// Restricts the schema to the service.
 const OWN: &str = include_str!("own_schema.sql");
 
-/// The body of the function behind the trigger.
-pub fn source() -> &'static str {
+/// The body of the trigger's function.
+pub fn event_trigger_source() -> &'static str {
     FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
-/// Whether the trigger is there, fires, and everything behind it is ours; whether it is as this
-/// release or a later one makes it (`-- Version` in the function; raise both numbers with every
-/// change of the function or of `decide.sql`); and whether we may make it, which only superusers may. Where transactions are
-/// prepared there should be none: a transaction that has sent NOTIFY cannot be prepared.
+/// Whether the trigger exists, fires, and belongs to the service with everything it uses; whether
+/// this release or a later one made it (`-- Version` in the function; raise both numbers with every
+/// change of the function or of `decide.sql`); and whether the service may create it, which takes a
+/// superuser. With prepared transactions there should be none: a transaction with NOTIFY cannot be
+/// prepared.
 const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
@@ -78,34 +79,34 @@ const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, f
     AND n.nspname OPERATOR(pg_catalog.=) 'tidegate_catalog'
     AND (r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user)) made ON true";
 
-/// What is heard of a database's definitions.
+/// A notification about definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DdlNotification {
-    /// From now on every change is told, but for those of roles and memberships, which are no part
-    /// of a database.
+    /// From now on every change is reported, except those of roles and memberships, which do not
+    /// belong to a database.
     Listening,
-    /// Something has changed.
+    /// A definition has changed.
     Changed,
 }
 
-/// Why nothing is heard any more.
+/// Why listening ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenEnd {
-    /// The database has no event trigger that tells, and we may not make one.
+    /// The database has no event trigger, and the service may not create one.
     NoTrigger,
-    /// As many databases are listened to as [`Limits`](super::Limits) allow.
+    /// The limit of listening connections is reached; see [`Limits`](super::Limits).
     NoRoom,
     /// The connection has ended.
     Ended,
 }
 
-impl Control {
-    /// Listens to what a database tells of its definitions, on a connection of its own, for as long
-    /// as it is polled; makes the event trigger that tells where that is allowed and needed.
+impl ServiceConnections {
+    /// Listens for notifications of a database's definitions, on a connection of its own, while the
+    /// future is polled. Creates the event trigger if it is missing and allowed.
     ///
     /// # Errors
     ///
-    /// When the database cannot be reached.
+    /// If the database cannot be reached.
     pub async fn ddl_notifications(
         &self,
         database: &DatabaseName,
@@ -121,7 +122,7 @@ impl Control {
         loop {
             tokio::select! {
                 tells = &mut begin, if !listening => {
-                    if !tells.map_err(|error| refusal::of_connection(&error))? {
+                    if !tells.map_err(|error| error::of_connection(&error))? {
                         return Ok(ListenEnd::NoTrigger);
                     }
                     listening = true;
@@ -130,7 +131,7 @@ impl Control {
                 message = messages.next() => match message {
                     Some(Ok(AsyncMessage::Notification(_))) => heard(DdlNotification::Changed),
                     Some(Ok(_)) => {}
-                    Some(Err(error)) => return Err(refusal::of_connection(&error)),
+                    Some(Err(error)) => return Err(error::of_connection(&error)),
                     None => return Ok(ListenEnd::Ended),
                 }
             }
@@ -138,44 +139,43 @@ impl Control {
     }
 }
 
-/// What was found of the trigger.
 #[derive(Default)]
 struct TriggerState {
-    /// It is there.
+    /// It exists.
     there: bool,
-    /// As this release makes it.
+    /// This release or a later one made it.
     current: bool,
-    /// We may make it.
+    /// The service may create it.
     may_make: bool,
 }
 
-/// Listens; whether there is anything to hear.
+/// Starts to listen; returns whether there is a trigger.
 async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
-    let there = install(client).await?;
+    let there = install_event_trigger(client).await?;
     if there {
         client.batch_execute("LISTEN tidegate_catalog").await?;
     }
     Ok(there)
 }
 
-/// Makes the event trigger and what belongs to it, or brings it up to date, where that is allowed;
-/// answers whether it is there.
+/// Creates or updates the event trigger with what it uses, if that is allowed. Returns whether the
+/// trigger exists.
 ///
 /// # Errors
 ///
-/// When the connection fails.
-pub async fn install(client: &Client) -> Result<bool, tokio_postgres::Error> {
+/// If the connection fails.
+pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgres::Error> {
     let mut found = inspect(client).await?;
     if !found.there && found.may_make {
         // Another node may be doing the same, or the name is taken.
         if let Err(error) = client.batch_execute(&make()).await {
-            debug!(%error, "no event trigger");
+            debug!(%error, "the event trigger could not be created");
             client.batch_execute("ROLLBACK").await?;
         }
         found = inspect(client).await?;
     }
     if found.there {
-        // Not ours to change where another administrator made it.
+        // Another administrator's trigger is not updated.
         let renew = if found.current {
             String::new()
         } else {
@@ -183,7 +183,7 @@ pub async fn install(client: &Client) -> Result<bool, tokio_postgres::Error> {
         };
         for sql in [&*renew, OWN] {
             if let Err(error) = client.batch_execute(sql).await {
-                debug!(%error, "our schema stays as it is");
+                debug!(%error, "the event trigger could not be updated");
             }
         }
     }
@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn a_changed_function_has_another_version() {
-        let digest = Sha256::digest(source().as_bytes());
-        // Installations are renewed by the version. Raise it in the function and in `INSPECT`
-        // whenever this digest changes.
+        let digest = Sha256::digest(event_trigger_source().as_bytes());
+        // Installed functions are updated when their version is lower. Raise it in the function and
+        // in `INSPECT` whenever this digest changes.
         assert_eq!(digest[..4], [0xf2, 0x66, 0xb6, 0xe3]);
     }
 }

@@ -2,12 +2,12 @@
 
 mod connect;
 mod ddl_notifications;
+mod error;
 mod limits;
-mod link;
 mod lock_table;
-mod notices;
-mod refusal;
+mod notifications;
 mod role_mark;
+mod service_pool;
 mod session;
 mod tls;
 mod transaction;
@@ -30,9 +30,11 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
-pub use ddl_notifications::{DECIDE_SQL, DdlNotification, ListenEnd, install, source};
+pub use ddl_notifications::{
+    DECIDE_SQL, DdlNotification, ListenEnd, event_trigger_source, install_event_trigger,
+};
 pub use limits::Limits;
-pub use notices::{CHANNEL, Notice};
+pub use notifications::{CHANNEL, Notification};
 pub use role_mark::ROLE_MARK;
 
 use tidegate_wire::backoff::Jitter;
@@ -42,85 +44,90 @@ use tidegate_wire::{
 
 use connect::{CATALOG, CONTROL};
 use limits::Permits;
-use link::{Link, Reach};
 use lock_table::LockTable;
+use service_pool::{Reachability, ServicePool};
 use transaction::ServiceTransaction;
 
-/// Connections to the control database.
+/// The most connections to the control database.
 const CONTROL_CONNECTIONS: usize = 6;
-/// Connections to the catalog of one database.
+/// The most connections to the catalog of one database.
 const CATALOG_CONNECTIONS: usize = 2;
 /// How long a connection to a catalog may be idle.
 const CATALOG_IDLE: Duration = Duration::from_secs(30);
-/// How long ending a backend may take.
+/// The time limit of terminating a backend.
 const TERMINATE: Duration = Duration::from_secs(5);
-/// Notices that a slow listener may be behind.
-const NOTICES: usize = 256;
+/// How many notifications a slow receiver may lag behind.
+const NOTIFICATIONS: usize = 256;
 
-/// Runs what the service itself has to do in PostgreSQL: [`Principal::Control`] and
+/// Runs the service's own statements in PostgreSQL: [`Principal::Control`] and
 /// [`Principal::Catalog`].
 ///
-/// Control statements run as the service's role in the control database, catalog statements as
-/// the same role in a tenant's database, read only and with an empty `search_path`. All columns
-/// come in their binary form.
-pub struct Control {
+/// Control statements run as the administrator in the control database. Catalog statements run as
+/// the same role in a tenant's database, read only and with an empty `search_path`. All columns are
+/// in binary format.
+pub struct ServiceConnections {
     config: Arc<Config>,
-    reach: Arc<Reach>,
-    main: Link,
-    /// Apart from `main`, so that ending a backend never waits for other work.
-    rescue: Link,
-    catalogs: Mutex<HashMap<DatabaseName, Link>>,
+    reachability: Arc<Reachability>,
+    main: ServicePool,
+    /// Separate from `main`, so that terminating a backend never waits for other work.
+    rescue: ServicePool,
+    catalogs: Mutex<HashMap<DatabaseName, ServicePool>>,
     permits: Permits,
-    notices: broadcast::Sender<Notice>,
+    notifications: broadcast::Sender<Notification>,
     lock_table: LockTable,
     tasks: [AbortHandle; 2],
 }
 
-impl Control {
-    /// Connects nowhere yet, but starts to listen for notices in the background. Must be called
-    /// on a tokio runtime.
+impl ServiceConnections {
+    /// Starts to listen for notifications in the background; opens other connections when they are
+    /// needed. Must be called on a tokio runtime.
     ///
     /// # Errors
     ///
-    /// [`ConnectError::Tls`] when the certificates cannot be read.
+    /// [`ConnectError::Tls`] if the certificates cannot be read.
     pub fn new(config: Arc<Config>, jitter: Jitter) -> Result<Self, ConnectError> {
-        let reach = Arc::new(Reach::new(jitter.clone()));
+        let reachability = Arc::new(Reachability::new(jitter.clone()));
         let database = &config.control_database;
-        let link = |size| Link::new(&config, database, CONTROL, size, reach.clone());
+        let link = |size| ServicePool::new(&config, database, CONTROL, size, reachability.clone());
         let (main, rescue) = (link(CONTROL_CONNECTIONS)?, link(1)?);
-        let (notices, _) = broadcast::channel(NOTICES);
+        let (notifications, _) = broadcast::channel(NOTIFICATIONS);
         let lock_table = LockTable::new();
         let guarding = lock_table.guard(config.clone(), jitter.clone());
         let guard = tokio::spawn(guarding).abort_handle();
-        let listening = notices::listen(config.clone(), reach.clone(), jitter, notices.clone());
+        let listening = notifications::listen(
+            config.clone(),
+            reachability.clone(),
+            jitter,
+            notifications.clone(),
+        );
         let listener = tokio::spawn(listening).abort_handle();
         Ok(Self {
             config,
-            reach,
+            reachability,
             main,
             rescue,
             catalogs: Mutex::default(),
             permits: Permits::new(Limits::default()),
-            notices,
+            notifications,
             lock_table,
             tasks: [listener, guard],
         })
     }
 
-    /// Limits the connections to the databases of tenants. There is no limit without.
+    /// Limits the connections to the databases of tenants; unlimited otherwise.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.permits = Permits::new(limits);
         self
     }
 
-    /// What is said from now on. A receiver that lags has lost notices and must do as after
-    /// [`Notice::Listening`].
-    pub fn notices(&self) -> broadcast::Receiver<Notice> {
-        self.notices.subscribe()
+    /// The notifications from now on. A receiver that lags has lost some and must act as after
+    /// [`Notification::Listening`].
+    pub fn notifications(&self) -> broadcast::Receiver<Notification> {
+        self.notifications.subscribe()
     }
 
-    /// Whether the control database answers: for `/readyz`.
+    /// Whether the control database responds, for `/readyz`.
     ///
     /// # Errors
     ///
@@ -132,7 +139,7 @@ impl Control {
         Ok(())
     }
 
-    /// Closes the connections to a database's catalog, which is about to be dropped or renamed.
+    /// Closes the connections to a database, which is about to be dropped or renamed.
     pub fn close(&self, database: &DatabaseName) {
         if let Some(link) = self.catalogs.lock().remove(database) {
             link.close();
@@ -143,8 +150,8 @@ impl Control {
         match who {
             Principal::Control => self.main.session().await,
             Principal::Catalog(database) => {
-                // The database's own permit first: requests that wait for one database must not
-                // take the permits of all.
+                // Takes the permit of the database first: requests that wait for one database must
+                // not hold permits that all share.
                 let turn = self.catalog(database)?.turn().await?;
                 let permit = self.permits.lookup().await?;
                 let session = self.catalog(database)?.session().await?;
@@ -156,21 +163,27 @@ impl Control {
         }
     }
 
-    fn catalog(&self, database: &DatabaseName) -> Result<Link> {
+    fn catalog(&self, database: &DatabaseName) -> Result<ServicePool> {
         let mut catalogs = self.catalogs.lock();
         catalogs.retain(|name, link| link.expire(CATALOG_IDLE) || name == database);
         self.permits.make_room(&catalogs, database);
         if let Some(link) = catalogs.get(database) {
             return Ok(link.clone());
         }
-        let reach = self.reach.clone();
-        let link = Link::new(&self.config, database, CATALOG, CATALOG_CONNECTIONS, reach)
-            .map_err(Error::internal)?;
+        let reachability = self.reachability.clone();
+        let link = ServicePool::new(
+            &self.config,
+            database,
+            CATALOG,
+            CATALOG_CONNECTIONS,
+            reachability,
+        )
+        .map_err(Error::internal)?;
         catalogs.insert(database.clone(), link.clone());
         Ok(link)
     }
 
-    /// Runs a statement, again when PostgreSQL's lock table was full and nothing was done.
+    /// Runs a statement. Retries it if PostgreSQL's lock table was full and no row was returned.
     async fn run(
         &self,
         who: &Principal,
@@ -213,7 +226,7 @@ impl Control {
                 session.release();
                 Ok(completion)
             }
-            // Outside a transaction a refused statement leaves nothing behind.
+            // Outside of a transaction a refused statement leaves nothing behind.
             Err(error)
                 if !several
                     && (matches!(error, Error::Rejected(_)) || is_lock_table_full(&error)) =>
@@ -237,7 +250,7 @@ impl Control {
     }
 }
 
-/// Notes whether a sink was given rows, which cannot be taken back.
+/// Records whether the sink received rows, which cannot be taken back.
 struct Watched<'a> {
     sink: &'a mut dyn RowSink,
     columns: bool,
@@ -246,7 +259,7 @@ struct Watched<'a> {
 
 impl RowSink for Watched<'_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        // A statement that is run again announces them again.
+        // A retried statement announces them again.
         if std::mem::replace(&mut self.columns, true) {
             return Ok(());
         }
@@ -263,7 +276,7 @@ impl RowSink for Watched<'_> {
     }
 }
 
-/// Opens a connection of the service's role outside of any pool, for administration.
+/// Opens a connection of the administrator outside of any pool.
 pub async fn open(
     config: &Config,
     database: &DatabaseName,
@@ -273,9 +286,9 @@ pub async fn open(
     Ok(client)
 }
 
-/// Opens a connection outside of any pool with the login of a user, whose own settings
-/// (`ALTER ROLE … SET`) decide nothing in it that administration depends on. `version` is
-/// `server_version_num`, 0 when unknown.
+/// Opens a connection with the login of a user outside of any pool, for administration. The user's
+/// own settings (`ALTER ROLE … SET`) have no effect on what administration depends on. `version` is
+/// `server_version_num`, 0 if unknown.
 pub async fn open_as_user(
     config: &Config,
     database: &DatabaseName,
@@ -287,7 +300,7 @@ pub async fn open_as_user(
     Ok(client)
 }
 
-/// Waits no longer than until the deadline.
+/// Runs a future until the deadline at most.
 async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match deadline {
         Some(deadline) => timeout_at(deadline, work)
@@ -301,7 +314,7 @@ fn deadline(options: &QueryOptions) -> Option<Instant> {
     options.deadline.map(Instant::from_std)
 }
 
-impl Executor for Control {
+impl Executor for ServiceConnections {
     fn query<'a>(
         &'a self,
         who: &'a Principal,
@@ -344,7 +357,7 @@ impl Executor for Control {
     }
 }
 
-impl Terminator for Control {
+impl Terminator for ServiceConnections {
     fn lock_table_is_full(&self) {
         self.lock_table.request();
     }
@@ -367,7 +380,7 @@ impl Terminator for Control {
     }
 }
 
-impl Drop for Control {
+impl Drop for ServiceConnections {
     fn drop(&mut self) {
         for task in &self.tasks {
             task.abort();
@@ -375,9 +388,9 @@ impl Drop for Control {
     }
 }
 
-impl fmt::Debug for Control {
+impl fmt::Debug for ServiceConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Control")
+        f.debug_struct("ServiceConnections")
             .field("target", &self.config.target)
             .finish_non_exhaustive()
     }

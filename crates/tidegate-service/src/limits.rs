@@ -1,4 +1,4 @@
-//! How many connections to the databases of tenants the service itself may hold.
+//! Limits of the service connections to tenants' databases.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use tidegate_sql::{DatabaseName, Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::link::{Link, RETRY_AFTER, WAIT};
+use super::service_pool::{RETRY_AFTER, ServicePool, WAIT};
 
 /// The most connections to the databases of tenants, all databases together. Without a limit, a
-/// hundred databases in use at once would take all that PostgreSQL allows, and leave none to users.
+/// hundred databases in use at once would take all connections of PostgreSQL, and leave none to
+/// users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections that read catalogs. Idle ones are closed to make room for another database.
     pub lookups: usize,
-    /// Connections that listen to what databases tell of their definitions.
+    /// Connections that listen for notifications of definitions.
     pub listeners: usize,
 }
 
@@ -29,8 +30,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of a node whose users may have `connections`: together less than a fifth of that,
-    /// which is what the pool of the users' connections leaves.
+    /// The limits for a node whose users may have `connections`: together less than a fifth of
+    /// those, which is what the users' pool leaves free.
     pub fn for_pool(connections: usize) -> Self {
         Self {
             lookups: (connections / 11).max(4),
@@ -39,7 +40,7 @@ impl Limits {
     }
 }
 
-/// What is left of the limits.
+/// The permits that enforce the limits.
 pub(super) struct Permits {
     limits: Limits,
     lookups: Arc<Semaphore>,
@@ -55,7 +56,7 @@ impl Permits {
         }
     }
 
-    /// A permit to use a connection to a catalog, as soon as there is one.
+    /// Waits for a permit to use a connection to a catalog.
     pub(super) async fn lookup(&self) -> Result<OwnedSemaphorePermit> {
         let permit = timeout(WAIT, self.lookups.clone().acquire_owned()).await;
         let timed_out = Error::PoolTimeout {
@@ -64,16 +65,16 @@ impl Permits {
         permit.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
-    /// A permit to keep a connection that listens, if one is left.
+    /// A permit to keep a listening connection, if one is free.
     pub(super) fn listener(&self) -> Option<OwnedSemaphorePermit> {
         self.listeners.clone().try_acquire_owned().ok()
     }
 
-    /// Closes what has been idle for longest in another database, if the next connection would be
-    /// one too many.
+    /// If the limit is reached, closes the connections of the other database that has been idle
+    /// longest.
     pub(super) fn make_room(
         &self,
-        catalogs: &HashMap<DatabaseName, Link>,
+        catalogs: &HashMap<DatabaseName, ServicePool>,
         database: &DatabaseName,
     ) {
         let mut open = 0;

@@ -1,4 +1,4 @@
-//! What is done when PostgreSQL's lock table is full.
+//! Makes room in PostgreSQL's lock table when it is full.
 //!
 //! The table is shared by all databases of the cluster (PostgreSQL, `max_locks_per_transaction`).
 //! One transaction that creates thousands of tables fills it, and then no transaction can write and
@@ -21,25 +21,26 @@ use tracing::{debug, warn};
 use super::connect::{CONTROL, connect};
 use crate::role_mark::ROLE_MARK;
 
-/// How often a statement is tried that finds the table full.
+/// How often a statement that finds the table full is tried.
 pub(super) const TRIES: u32 = 5;
 /// How long a statement waits for room.
 const WAIT: Duration = Duration::from_secs(2);
-/// How long one look may take.
+/// The time limit of one check.
 const LOOK: Duration = Duration::from_secs(5);
-/// The pause between looks.
+/// The pause between checks.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often the guard tries to take its reserve again.
+/// The interval at which the guard tries to take its reserve back.
 const REFILL: Duration = Duration::from_secs(1);
-/// How long one transaction of the guard stays open. Longer ones alarm those who monitor sessions
-/// that are idle in a transaction.
+/// How long one transaction of the guard stays open. Longer ones would trigger monitoring alarms
+/// for sessions that are idle in a transaction.
 const RENEWED: Duration = Duration::from_mins(1);
-/// The longest pause between attempts to connect again.
+/// The longest delay between attempts to connect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The catalogs that parsing and planning a look reads where the caches of the session are empty. Other
-/// sessions can empty them by many definitions, and catalogs whose lock is not held cannot be read
-/// while the table is full. The planner locks the indexes of what it plans to read too.
+/// The catalogs that parsing and planning a check reads if the session's caches are empty. Other
+/// sessions can invalidate the caches by many definitions, and a catalog without a held lock cannot
+/// be read while the table is full. The planner also locks the indexes of the relations it plans to
+/// read.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -73,22 +74,21 @@ const CATALOGS: [&str; 30] = [
     "pg_type",
 ];
 
-/// Fails if the table is full. Its error alone is no proof: any user can raise it.
+/// Fails if the table is full. The error alone proves nothing, because any user can raise it.
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
 /// Releases the locks of the probe.
 const END_PROBE: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
-/// Takes as many entries as four sessions may on average, 256 by default. Fails if the table lacks
-/// them.
+/// Takes as many entries as four sessions may use on average, 256 by default. Fails if the table
+/// does not have them.
 const RESERVE: &str = "SAVEPOINT reserve; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), 64 + entry)) FROM pg_catalog.generate_series(1, \
         4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
-/// Releases the reserve.
 const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
 
-/// Shares the table's state with the statements that found it full.
+/// The state of the lock table, shared with statements that found it full.
 pub(super) struct LockTable {
     wanted: Arc<Notify>,
     looks: watch::Sender<u64>,
@@ -102,20 +102,20 @@ impl LockTable {
         }
     }
 
-    /// Asks for room without waiting for it.
+    /// Requests a check without waiting for it.
     pub(super) fn request(&self) {
         self.wanted.notify_one();
     }
 
-    /// Asks for room and waits until the lock table was checked.
+    /// Requests a check and waits until it has ended.
     pub(super) async fn relieve(&self) {
         let mut looks = self.looks.subscribe();
         self.request();
-        // Without an answer the statement is tried all the same.
+        // After a timeout the statement is retried anyway.
         let _ = timeout(WAIT, looks.changed()).await;
     }
 
-    /// Keeps a connection ready and makes room whenever it is asked to, for as long as it is polled.
+    /// Keeps a connection ready and checks the lock table on request, while the future is polled.
     pub(super) fn guard(
         &self,
         config: Arc<Config>,
@@ -126,7 +126,7 @@ impl LockTable {
             let mut backoff = Backoff::new(jitter);
             loop {
                 if let Err(error) = stand_by(&config, &wanted, &looks).await {
-                    debug!(%error, "no connection that could make room in the lock table");
+                    debug!(%error, "the guard of the lock table has no connection");
                 }
                 tokio::time::sleep(backoff.fail().min(LONGEST_PAUSE)).await;
             }
@@ -134,17 +134,17 @@ impl LockTable {
     }
 }
 
-/// What the guard remembers between looks.
+/// The guard's state between checks.
 #[derive(Default)]
 struct Guard {
     /// Whether the open transaction holds the reserve.
     has_reserve: bool,
-    /// The process that was terminated last, to log it once.
+    /// The process that was terminated last, so that it is logged once.
     terminated: Option<String>,
 }
 
-/// Keeps a transaction open that has looked once: it holds all locks that another look needs, so
-/// that one works when the table is full. It holds no snapshot between its statements.
+/// Keeps a transaction open in which a check has run. It holds all locks that another check needs,
+/// so that one works while the table is full. It holds no snapshot between its statements.
 async fn stand_by(
     config: &Config,
     wanted: &Notify,
@@ -182,7 +182,7 @@ async fn stand_by(
     }
 }
 
-/// Looks. Returns whether the transaction can be used for the next look.
+/// Runs a check. Returns whether the transaction can be used for the next one.
 async fn look_in_time(client: &Client, guard: &mut Guard) -> bool {
     let looked = timeout(LOOK, look(client, guard)).await;
     let is_ready = matches!(looked, Ok(Ok(())));
@@ -192,7 +192,7 @@ async fn look_in_time(client: &Client, guard: &mut Guard) -> bool {
     is_ready
 }
 
-/// Begins the next transaction and takes the locks of a look.
+/// Starts the next transaction and takes the locks of a check.
 async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
     let read = |catalog| format!("SELECT FROM pg_catalog.{catalog} LIMIT 0; ");
     let text = format!(
@@ -203,7 +203,7 @@ async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
     client.simple_query(&text).await.map(drop)
 }
 
-/// Releases the reserve and terminates the session with the most locks, if the table is full.
+/// If the table is full, releases the reserve and terminates the session with the most locks.
 async fn look(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::Error> {
     if has_room(client, guard).await? {
         return Ok(());
@@ -226,7 +226,7 @@ async fn look(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::
     Ok(())
 }
 
-/// Whether the table has room beside the reserve. The reserve is held afterwards if it has.
+/// Whether the table has room besides the reserve. If so, the reserve is held afterwards.
 async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_postgres::Error> {
     let held = guard.has_reserve;
     let has_room = if held {
@@ -243,9 +243,9 @@ async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_post
     Ok(has_room)
 }
 
-/// The text that selects the session that holds the most locks, if it is a user's and holds more
-/// than its share, and ends `pid`. The planner locks all that it may read, also where no row is
-/// found. It names no view of PostgreSQL, such as `pg_roles`, because to read a view's rule can need
+/// The query that selects the session with the most locks, if it is a user's and holds more than
+/// its share, and terminates `pid`. The planner locks all relations that the query may read, even
+/// if no row is found. It uses no view, such as `pg_roles`, because reading a view's rule can need
 /// the lock of a TOAST table. Superusers count as members of every role.
 fn end(pid: &str) -> String {
     format!(

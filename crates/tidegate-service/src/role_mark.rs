@@ -1,4 +1,5 @@
-//! How roles that Tidegate made are known.
+//! Marks the roles that Tidegate created.
 
-/// The beginning of the comment of such a role. Only who may administer roles can set it.
+/// The beginning of the comment on such a role. Only roles that may administer it can set the
+/// comment.
 pub const ROLE_MARK: &str = "made by Tidegate";

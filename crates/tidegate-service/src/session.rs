@@ -1,4 +1,4 @@
-//! A pooled connection of the service while it is checked out.
+//! A service connection that is checked out.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use tidegate_wire::Backend;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::debug;
 
-use super::refusal;
+use super::error;
 use super::tls::Tls;
-use super::value::{self, Text};
+use super::value::{self, TextParameter};
 
 /// How long a cancel request may take.
 const CANCEL: Duration = Duration::from_secs(5);
 
-/// A connection. Unless it was released, dropping it cancels what runs and closes it: what is
-/// not certain is not lent again.
+/// A service connection. Unless it was released, dropping it cancels what runs and closes it,
+/// because its state is not certain.
 pub(super) struct ServiceSession {
     object: Option<Object>,
     tls: Tls,
-    /// Its part of the connections that there may be.
+    /// The permits that it holds.
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
@@ -36,13 +36,13 @@ impl ServiceSession {
         }
     }
 
-    /// Holds permits for as long as the connection is in use.
+    /// Holds permits while the connection is in use.
     pub(super) fn with_permits(mut self, permits: [OwnedSemaphorePermit; 2]) -> Self {
         self.permits = Some(permits);
         self
     }
 
-    /// Gives the connection back to its pool; nothing may be open on it.
+    /// Returns the connection to its pool. Nothing may be open on it.
     pub(super) fn release(mut self) {
         drop(self.object.take());
     }
@@ -53,14 +53,14 @@ impl ServiceSession {
             .expect("a session has its connection until it is dropped")
     }
 
-    /// Runs a command of our own that takes and returns nothing.
+    /// Runs an internal command without parameters and rows.
     pub(super) async fn command(&self, text: &str) -> Result<()> {
         let done = self.object().batch_execute(text).await;
-        done.map_err(|error| refusal::of_statement(&error, None))
+        done.map_err(|error| error::of_statement(&error, None))
     }
 
-    /// Ends a server process; returns whether there is one. The process id may have been reused, so
-    /// the role must be the same, or dropped meanwhile; it is never our own.
+    /// Terminates a backend; returns whether it exists. The process id may have been reused, so the
+    /// role must be the same, or dropped since. It is never the service's own.
     pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
         const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
             FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
@@ -71,7 +71,7 @@ impl ServiceSession {
             .object()
             .query(TERMINATE, &[&backend.process_id, &backend.role.as_str()])
             .await;
-        let ended = ended.map_err(|error| refusal::of_statement(&error, None))?;
+        let ended = ended.map_err(|error| error::of_statement(&error, None))?;
         Ok(!ended.is_empty())
     }
 
@@ -84,7 +84,7 @@ impl ServiceSession {
         .await
     }
 
-    /// Runs a statement with all its sets where the session stands.
+    /// Runs a statement with all its parameter sets in the current transaction state.
     pub(super) async fn run(
         &self,
         bound: &BoundStatement,
@@ -94,20 +94,20 @@ impl ServiceSession {
         let mut affected = 0;
         let mut buffer = Vec::new();
         for set in 0..bound.sets.len() {
-            let mut values = Text::of(bound, set, statement.params())?;
+            let mut values = TextParameter::of(bound, set, statement.params())?;
             let mut started = self.object().query_raw(&statement, values).await;
             if set == 0 {
-                if started.as_ref().is_err_and(refusal::is_stale) {
+                if started.as_ref().is_err_and(error::is_stale) {
                     self.object().statement_cache.clear();
                     statement = self.prepare(bound).await?;
-                    values = Text::of(bound, set, statement.params())?;
+                    values = TextParameter::of(bound, set, statement.params())?;
                     started = self.object().query_raw(&statement, values).await;
                 }
                 if started.is_ok() {
                     sink.columns(&value::columns(&statement))?;
                 }
             }
-            let rows = started.map_err(|error| refusal::of_statement(&error, Some(bound)))?;
+            let rows = started.map_err(|error| error::of_statement(&error, Some(bound)))?;
             affected += push(rows, bound, &mut buffer, sink).await?;
         }
         let writes = bound.statement.kind() != Kind::Read;
@@ -123,7 +123,7 @@ impl ServiceSession {
             ));
         }
         let prepared = self.object().prepare_cached(bound.statement.text()).await;
-        prepared.map_err(|error| refusal::of_statement(&error, Some(bound)))
+        prepared.map_err(|error| error::of_statement(&error, Some(bound)))
     }
 
     /// Lets PostgreSQL parse and describe a statement.
@@ -136,7 +136,7 @@ impl ServiceSession {
     }
 }
 
-/// Pushes the rows; answers how many the statement wrote.
+/// Pushes the rows; returns how many the statement wrote.
 async fn push(
     rows: tokio_postgres::RowStream,
     bound: &BoundStatement,
@@ -146,7 +146,7 @@ async fn push(
     let mut rows = std::pin::pin!(rows);
     loop {
         let next = rows.try_next().await;
-        let next = next.map_err(|error| refusal::of_statement(&error, Some(bound)))?;
+        let next = next.map_err(|error| error::of_statement(&error, Some(bound)))?;
         let Some(row) = next else {
             return Ok(rows.rows_affected().unwrap_or(0));
         };
@@ -173,10 +173,7 @@ impl Drop for ServiceSession {
         };
         runtime.spawn(async move {
             let cancelled = tokio::time::timeout(CANCEL, token.cancel_query(tls)).await;
-            debug!(
-                ?cancelled,
-                "closed a connection of the service in the middle of its work"
-            );
+            debug!(?cancelled, "closed a service connection that was in use");
             drop((client, permits));
         });
     }

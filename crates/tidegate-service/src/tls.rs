@@ -1,4 +1,4 @@
-//! TLS for tokio-postgres, by the same settings as the connections of users.
+//! TLS for tokio-postgres, with the settings of users' connections.
 
 use std::future::Future;
 use std::io;
@@ -11,12 +11,12 @@ use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-/// Shakes hands as a configuration asks for.
+/// Performs TLS handshakes as configured.
 #[derive(Clone)]
 pub(crate) struct Tls(Option<TlsConnector>);
 
 impl Tls {
-    /// Reads the certificates, unless no TLS is asked for.
+    /// Reads the certificates, unless TLS is disabled.
     pub(crate) fn new(config: &Config) -> Result<Self, ConnectError> {
         match config.tls {
             TlsMode::Disable => Ok(Self(None)),
@@ -38,7 +38,7 @@ impl MakeTlsConnect<Socket> for Tls {
     }
 }
 
-/// A handshake with one host, still to come.
+/// A handshake with one host that has not started.
 pub(crate) struct Handshake {
     connector: Option<TlsConnector>,
     host: String,
@@ -62,7 +62,6 @@ impl TlsConnect<Socket> for Handshake {
     }
 }
 
-/// A stream under TLS.
 pub(crate) struct Secured(tokio_rustls::client::TlsStream<Socket>);
 
 impl TlsStream for Secured {

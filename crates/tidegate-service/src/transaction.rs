@@ -1,4 +1,4 @@
-//! A transaction of the service.
+//! Transactions of the service.
 
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, Description, Error, Result, RowSink, Transaction,
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::session::ServiceSession;
 use super::within;
 
-/// An open transaction; dropping it closes its connection, which rolls back.
+/// An open transaction. Dropping it closes its connection, which rolls back.
 pub(super) struct ServiceTransaction {
     session: ServiceSession,
     deadline: Option<Instant>,
@@ -40,7 +40,7 @@ impl Transaction for ServiceTransaction {
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
             self.check()?;
-            // Until it has succeeded: the future may be dropped in the middle.
+            // Set until the statement has succeeded, because the future may be dropped.
             self.failed = true;
             let outcome = within(self.deadline, self.session.run(statement, sink)).await;
             self.failed = outcome.is_err();

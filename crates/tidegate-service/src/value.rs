@@ -1,4 +1,4 @@
-//! Values on their way to and from tokio-postgres, untouched.
+//! Passes values to and from tokio-postgres unchanged.
 
 use std::error::Error as StdError;
 
@@ -12,9 +12,9 @@ type Refused = Box<dyn StdError + Sync + Send>;
 
 /// The text form of a parameter, or NULL.
 #[derive(Debug)]
-pub(super) struct Text(Option<BytesMut>);
+pub(super) struct TextParameter(Option<BytesMut>);
 
-impl Text {
+impl TextParameter {
     /// The values of one parameter set, for placeholders of these types.
     pub(super) fn of(bound: &BoundStatement, set: usize, types: &[Type]) -> Result<Vec<Self>> {
         let values = bound.sets.get(set).map_or(&[][..], Vec::as_slice);
@@ -52,7 +52,7 @@ impl Text {
     }
 }
 
-impl ToSql for Text {
+impl ToSql for TextParameter {
     fn to_sql(&self, _type: &Type, out: &mut BytesMut) -> Result<IsNull, Refused> {
         let Some(text) = &self.0 else {
             return Ok(IsNull::Yes);
@@ -74,7 +74,7 @@ impl ToSql for Text {
     }
 }
 
-/// The bytes of a value as they came.
+/// The bytes of a value as received.
 struct Raw<'a>(&'a [u8]);
 
 impl<'a> FromSql<'a> for Raw<'a> {
@@ -87,7 +87,7 @@ impl<'a> FromSql<'a> for Raw<'a> {
     }
 }
 
-/// Writes a row as the body of a `DataRow` message behind its column count.
+/// Writes a row as the body of a `DataRow` message, without its column count.
 pub(super) fn write_row(row: &tokio_postgres::Row, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     for place in 0..row.len() {

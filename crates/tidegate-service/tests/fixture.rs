@@ -11,7 +11,7 @@ use tidegate_values::codec::ValueWriter;
 use tidegate_values::{Column, Parameter, RawRow};
 use tokio_postgres::{Client, NoTls};
 
-/// A statement being put together.
+/// A builder of statements.
 #[derive(Clone)]
 pub(crate) struct Sql {
     pub(crate) bound: BoundStatement,
@@ -37,7 +37,7 @@ impl Sql {
         }
     }
 
-    /// One more set of values, each in JSON.
+    /// Adds a set of values, each as JSON.
     pub(crate) fn set<const N: usize>(mut self, values: [&str; N]) -> Self {
         let value = |json: &str| match json {
             "null" => Parameter::Null,
@@ -65,7 +65,7 @@ pub(crate) async fn connect(url: &str) -> Client {
     client
 }
 
-/// What came back, values as JSON.
+/// The rows of a result, values as JSON.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) columns: Vec<Column>,
@@ -73,7 +73,7 @@ pub(crate) struct Rows {
     pub(crate) affected: Option<u64>,
 }
 
-/// Gathers rows.
+/// Collects rows.
 #[derive(Default)]
 pub(crate) struct Gathered {
     columns: Option<Vec<Column>>,

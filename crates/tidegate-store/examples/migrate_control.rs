@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use tidegate_oauth::{Store as _, Timestamp, User, UserKey};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::Executor;
 use tidegate_store::{PgOauthStore, migrate};
 use tidegate_wire::Config;
@@ -22,7 +22,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut config = Config::from_url(&url)?;
     config.control_database = config.admin_database.clone();
-    let control: Arc<dyn Executor> = Arc::new(Control::new(Arc::new(config), Jitter::none())?);
+    let control: Arc<dyn Executor> =
+        Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none())?);
 
     for _ in 0..2 {
         let migrated = migrate(&control).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidegate_methods::MethodStore;
 use tidegate_oauth::Store;
-use tidegate_service::{Control, Notice};
+use tidegate_service::{Notification, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, migrate};
 use tidegate_wire::Config;
@@ -15,7 +15,7 @@ use tokio_postgres::{Client, NoTls};
 
 /// An empty control database.
 pub(crate) struct Fixture {
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Arc<ServiceConnections>,
     /// A second connection to the same database.
     pub(crate) beside: Client,
     name: String,
@@ -58,11 +58,11 @@ impl Fixture {
     }
 }
 
-fn control(database: &str) -> Control {
+fn control(database: &str) -> ServiceConnections {
     let cluster = tidegate_embedded::testing::cluster();
     let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
     config.control_database = DatabaseName::new(database);
-    Control::new(Arc::new(config), Jitter::none()).unwrap()
+    ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap()
 }
 
 async fn connect(url: &str) -> Client {
@@ -81,20 +81,20 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
 
 /// Subscribes to notifications. Sends probes until one arrives, which proves that the subscription
 /// is active; more probes may follow.
-pub(crate) async fn listening(fixture: &Fixture) -> Receiver<Notice> {
-    let mut notices = fixture.control.notices();
+pub(crate) async fn listening(fixture: &Fixture) -> Receiver<Notification> {
+    let mut notifications = fixture.control.notifications();
     let probe = async {
         loop {
             let say = "select pg_notify('tidegate', 'probe')";
             fixture.beside.batch_execute(say).await.unwrap();
             let wait = Duration::from_millis(100);
-            if let Ok(heard) = tokio::time::timeout(wait, notices.recv()).await
-                && heard.unwrap() == Notice::Said("probe".into())
+            if let Ok(heard) = tokio::time::timeout(wait, notifications.recv()).await
+                && heard.unwrap() == Notification::Received("probe".into())
             {
                 return;
             }
         }
     };
     soon(probe).await;
-    notices
+    notifications
 }

@@ -7,7 +7,7 @@ mod methods;
 #[cfg(test)]
 mod migrations;
 #[cfg(test)]
-mod notices;
+mod notifications;
 #[cfg(test)]
 mod speed;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use tidegate_methods::{
     Definition, Limits, MethodName, MethodStore, Record, Signature, Versioned, WriteOutcome,
 };
 use tidegate_oauth::{Timestamp, UserKey};
-use tidegate_service::Notice;
+use tidegate_service::Notification;
 use tidegate_sql::DatabaseName;
 use tidegate_store::{Change, PgMethodStore};
 use tokio::task::JoinSet;
@@ -376,7 +376,7 @@ async fn parallel_renames_in_opposite_directions_both_end(store: Shared) {
 async fn every_change_of_a_method_notifies_the_other_nodes() {
     let fixture = Fixture::migrated("methods_notices").await;
     let store = fixture.methods();
-    let mut notices = listening(&fixture).await;
+    let mut notifications = listening(&fixture).await;
     fill(&store, &["a", "b", "c"]).await;
     let a = get(&store, "a").await;
     for _ in 0..2 {
@@ -402,10 +402,10 @@ async fn every_change_of_a_method_notifies_the_other_nodes() {
     ];
     for expected in expected {
         let heard = loop {
-            match soon(notices.recv()).await.unwrap() {
-                Notice::Said(text) if &*text == "probe" => {}
-                Notice::Said(text) => break Change::parse(&text),
-                Notice::Listening => {}
+            match soon(notifications.recv()).await.unwrap() {
+                Notification::Received(text) if &*text == "probe" => {}
+                Notification::Received(text) => break Change::parse(&text),
+                Notification::Listening => {}
             }
         };
         assert_eq!(heard, Some(expected));

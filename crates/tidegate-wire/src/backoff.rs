@@ -1,4 +1,4 @@
-//! How long to wait between attempts to reach PostgreSQL.
+//! Delays between attempts to reach PostgreSQL.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// A source of numbers from 0 to 1 that spreads the attempts of several nodes.
+/// A source of numbers from 0 to 1 that spreads the attempts of several nodes over time.
 #[derive(Clone)]
 pub struct Jitter(Arc<dyn Fn() -> f64 + Send + Sync>);
 
@@ -17,7 +17,7 @@ impl Jitter {
         Self(Arc::new(source))
     }
 
-    /// No spread: every delay has its full length.
+    /// No jitter: every delay has its full length.
     pub fn none() -> Self {
         Self::new(|| 1.0)
     }
@@ -29,7 +29,7 @@ impl fmt::Debug for Jitter {
     }
 }
 
-/// Delays that double from 100 ms to 30 s; the first success starts them over.
+/// Delays that double from 100 ms to 30 s. A success resets them.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     jitter: Jitter,
@@ -37,7 +37,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A backoff that has seen no failure yet.
+    /// A back-off without failures.
     pub fn new(jitter: Jitter) -> Self {
         Self {
             jitter,
@@ -45,7 +45,7 @@ impl Backoff {
         }
     }
 
-    /// The delay after one more failure: between half of the step and the whole of it.
+    /// The delay after another failure: between half of the step and the full step.
     pub fn fail(&mut self) -> Duration {
         let step = FIRST
             .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX))
@@ -55,7 +55,7 @@ impl Backoff {
         step.mul_f64(0.5 + spread / 2.0)
     }
 
-    /// Forgets the failures.
+    /// Resets the delays.
     pub fn succeed(&mut self) {
         self.failures = 0;
     }

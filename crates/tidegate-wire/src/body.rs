@@ -1,11 +1,11 @@
-//! The bodies of backend messages that are not read field by field on the spot.
+//! Parses the bodies of backend messages.
 
 /// A column as `RowDescription` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct FieldDescription {
     /// The name in the result.
     pub name: String,
-    /// The OID of the table that the column is from; 0 for an expression.
+    /// The OID of the column's table; 0 for an expression.
     pub table: u32,
     /// The number of the column in that table; 0 for an expression.
     pub attribute: i16,
@@ -15,9 +15,9 @@ pub struct Field {
 
 /// Reads big-endian numbers and zero-terminated text from the front of a body.
 #[derive(Clone, Copy)]
-struct Reader<'a>(&'a [u8]);
+struct BodyReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> BodyReader<'a> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, tail) = self.0.split_first_chunk::<N>()?;
         self.0 = tail;
@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// Up to a zero, which it leaves behind.
+    /// Up to a zero byte, which is skipped.
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|byte| *byte == 0)?;
         let (bytes, tail) = self.0.split_at(end);
@@ -38,8 +38,8 @@ impl<'a> Reader<'a> {
 }
 
 /// Reads a `RowDescription`.
-pub fn row_description(body: &[u8]) -> Option<Vec<Field>> {
-    let mut reader = Reader(body);
+pub fn row_description(body: &[u8]) -> Option<Vec<FieldDescription>> {
+    let mut reader = BodyReader(body);
     let count = u16::from_be_bytes(reader.take()?);
     let mut fields = Vec::with_capacity(count.into());
     for _ in 0..count {
@@ -47,9 +47,9 @@ pub fn row_description(body: &[u8]) -> Option<Vec<Field>> {
         let table = u32::from_be_bytes(reader.take()?);
         let attribute = i16::from_be_bytes(reader.take()?);
         let type_oid = u32::from_be_bytes(reader.take()?);
-        // The type's size, its modifier and the format, which is not known yet.
+        // Skips the type's size, its modifier, and the format, which is not known yet.
         reader.take::<8>()?;
-        fields.push(Field {
+        fields.push(FieldDescription {
             name,
             table,
             attribute,
@@ -61,28 +61,28 @@ pub fn row_description(body: &[u8]) -> Option<Vec<Field>> {
 
 /// Reads a `ParameterDescription`: the type of each parameter.
 pub fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
-    let mut reader = Reader(body);
+    let mut reader = BodyReader(body);
     let count = u16::from_be_bytes(reader.take()?);
     (0..count)
         .map(|_| Some(u32::from_be_bytes(reader.take()?)))
         .collect()
 }
 
-/// Whether a `ParameterStatus` tells of a role: before PostgreSQL 14 every switch of the role sends it,
-/// whatever the value.
-pub fn tells_of_role(body: &[u8]) -> bool {
+/// Whether a `ParameterStatus` reports the role. Before PostgreSQL 14 every role switch sends one,
+/// even if the value stays the same.
+pub fn is_role_status(body: &[u8]) -> bool {
     parameter_status(body).is_some_and(|(name, _)| name == "is_superuser")
 }
 
 /// Reads a `ParameterStatus`: the name and the value of a setting.
 pub fn parameter_status(body: &[u8]) -> Option<(&str, &str)> {
-    let mut reader = Reader(body);
+    let mut reader = BodyReader(body);
     Some((reader.text()?, reader.text()?))
 }
 
 /// Whether an `ErrorResponse` or a `NoticeResponse` has this SQLSTATE.
 pub fn has_sqlstate(body: &[u8], sqlstate: &str) -> bool {
-    let mut reader = Reader(body);
+    let mut reader = BodyReader(body);
     while let Some([field]) = reader.take()
         && field != 0
     {
@@ -96,9 +96,9 @@ pub fn has_sqlstate(body: &[u8], sqlstate: &str) -> bool {
     false
 }
 
-/// Reads a `CommandComplete`: the command and, where it counts rows, how many.
+/// Reads a `CommandComplete`: the command, and the number of rows if it has one.
 pub fn command_tag(body: &[u8]) -> (&str, Option<u64>) {
-    let tag = Reader(body).text().unwrap_or_default();
+    let tag = BodyReader(body).text().unwrap_or_default();
     let command = tag.split(' ').next().unwrap_or_default();
     (
         command,
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_row_description_gives_names_and_types() {
         let body = b"\0\x01id\0\0\0\x40\0\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
-        let field = Field {
+        let field = FieldDescription {
             name: "id".to_owned(),
             table: 0x4000,
             attribute: 2,

@@ -11,7 +11,7 @@ use crate::connect_error::ConnectError;
 use crate::stream::Stream;
 use crate::terminator::Backend;
 
-/// What is needed to cancel what a connection runs.
+/// Cancels what a connection runs.
 #[derive(Clone, Debug)]
 pub struct Canceller {
     config: Arc<Config>,
@@ -19,7 +19,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Cancels what `backend` runs, over connections to the server of `config`.
+    /// A canceller for `backend`, with connections to the server of `config`.
     pub fn new(config: &Config, backend: Backend) -> Self {
         Self {
             config: Arc::new(config.clone()),
@@ -32,8 +32,8 @@ impl Canceller {
         &self.backend
     }
 
-    /// Cancels what the backend runs now. When this returns PostgreSQL has sent the signal, so
-    /// that it cannot hit a statement that is sent later.
+    /// Sends a cancel request. When this returns, PostgreSQL has sent the signal, so it cannot hit
+    /// a statement that is sent later.
     pub async fn cancel(&self) -> Result<(), ConnectError> {
         let mut channel = Channel::new(Stream::connect(&self.config).await?);
         let mut request = BytesMut::with_capacity(16);

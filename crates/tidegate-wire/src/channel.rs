@@ -1,4 +1,4 @@
-//! A stream with its two buffers.
+//! A stream with a send buffer and a receive buffer.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -12,33 +12,33 @@ use tokio::time::Instant;
 use super::inbound::Inbound;
 use super::stream::Stream;
 
-/// A send buffer that grew beyond this is given back when it is empty.
+/// An empty send buffer with more capacity than this is freed.
 const KEPT: usize = 256 << 10;
 /// The most bytes that are drained from an abandoned stream; larger than any socket buffer.
 const ENOUGH: usize = 16 << 20;
 
-/// Why nothing came.
+/// Why nothing was read.
 #[derive(Debug)]
-pub enum Halt {
-    /// The stream failed or ended, or a message makes no sense.
+pub enum ReadError {
+    /// The stream failed or ended, or a message is invalid.
     Io(io::Error),
     /// The deadline passed.
     Deadline,
 }
 
-impl From<io::Error> for Halt {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-/// A stream, what is to be sent, and what has come.
+/// A stream with its buffers.
 #[derive(Debug)]
 pub struct Channel {
     stream: Stream,
-    /// What is to be sent. Messages are appended here.
+    /// The send buffer. Messages are appended here.
     pub outbound: BytesMut,
-    /// What has come.
+    /// The receive buffer.
     pub inbound: Inbound,
     unflushed: bool,
 }
@@ -55,16 +55,16 @@ impl Channel {
         }
     }
 
-    /// The stream below.
+    /// The underlying stream.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// The tag of the next message, whose body [`Inbound::body`] then gives.
+    /// Returns the tag of the next message; [`Inbound::body`] then returns its body.
     ///
-    /// Sends the outbound buffer meanwhile: both directions go on at once, so that neither
-    /// side's buffers can block the other.
-    pub async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Halt> {
+    /// Also sends the send buffer. Both directions make progress at the same time, so that full
+    /// buffers on either side cannot cause a deadlock.
+    pub async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, ReadError> {
         loop {
             if let Some(tag) = self.inbound.advance()? {
                 return Ok(tag);
@@ -73,32 +73,32 @@ impl Channel {
         }
     }
 
-    /// Sends and receives until something has come, or everything has been sent.
-    pub async fn exchange(&mut self, deadline: Option<Instant>) -> Result<(), Halt> {
+    /// Sends and receives until data has arrived or everything has been sent.
+    pub async fn exchange(&mut self, deadline: Option<Instant>) -> Result<(), ReadError> {
         let progress = poll_fn(|cx| self.poll_exchange(cx));
         match deadline {
             None => Ok(progress.await?),
             Some(deadline) => match tokio::time::timeout_at(deadline, progress).await {
                 Ok(progress) => Ok(progress?),
-                Err(_) => Err(Halt::Deadline),
+                Err(_) => Err(ReadError::Deadline),
             },
         }
     }
 
-    /// Pauses reading until then; data that arrives meanwhile is read in one go. The future may be
-    /// dropped; after that, call this again or [`Channel::listen`].
+    /// Pauses reading until then; data that arrives in the meantime is read in one go. The future
+    /// may be dropped; after that, call this again or [`Channel::listen`].
     pub async fn pause(&mut self, until: Instant) -> io::Result<()> {
         self.stream.pause_reads()?;
         tokio::time::sleep_until(until).await;
         self.listen()
     }
 
-    /// Ends a rest that was dropped.
+    /// Ends a pause that was dropped.
     pub fn listen(&mut self) -> io::Result<()> {
         self.stream.listen()
     }
 
-    /// Closes the stream and waits until the other side has closed it too.
+    /// Sends the rest, and waits until the peer has closed the stream.
     pub async fn close(mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_send(cx)).await?;
         let mut rest = [0; 64];
@@ -106,8 +106,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Drops what was to be sent, and waits until the other side has closed the stream. What arrives
-    /// is discarded, up to a limit; a server that sends more finds the stream closed.
+    /// Discards the send buffer, and waits until the peer has closed the stream. What arrives is
+    /// discarded, up to a limit; a server that sends more finds the stream closed.
     pub async fn abandon(mut self) -> io::Result<()> {
         self.stream.listen()?;
         self.stream.end()?;
@@ -121,7 +121,7 @@ impl Channel {
         Ok(())
     }
 
-    /// [`Channel::exchange`], polled.
+    /// As [`Channel::exchange`], polled.
     pub fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let sending = self.is_sending();
         let sent = self.poll_send(cx)?.is_ready();
@@ -198,7 +198,7 @@ mod tests {
         TlsAcceptor::from(Arc::new(server))
     }
 
-    /// Sends until the stream is closed, and reads nothing.
+    /// Sends until the stream is closed, without reading.
     async fn talk(mut tcp: TcpStream) -> io::Result<()> {
         let mut request = [0; 8];
         tcp.read_exact(&mut request).await?;
@@ -218,7 +218,7 @@ mod tests {
             .with_tls(TlsMode::Require, None);
         let server = tokio::spawn(async move { talk(listener.accept().await?.0).await });
         let mut channel = Channel::new(Stream::connect(&config).await.unwrap());
-        // More than buffers hold; sent until nothing moves any more.
+        // More than the buffers hold; sent until nothing moves.
         channel.outbound.resize(64 << 20, 0);
         let mut left = 0;
         while left != channel.outbound.len() {

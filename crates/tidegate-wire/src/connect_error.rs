@@ -8,7 +8,7 @@ use tidegate_sql::{DatabaseError, Error};
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nothing answers at the address, or it closed the connection.
+    /// Nothing listens at the address, or the connection was closed.
     #[error("PostgreSQL cannot be reached")]
     Unreachable(#[source] io::Error),
     /// It took longer than the configured time.
@@ -20,49 +20,49 @@ pub enum ConnectError {
     /// The role or its database has used up its own `CONNECTION LIMIT`.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Limited(Box<DatabaseError>),
-    /// The role proved who it is, and PostgreSQL turned it away all the same.
+    /// PostgreSQL authenticated the role, but does not admit it.
     #[error("PostgreSQL turned the role away: {} ({})", .0.message, .0.sqlstate)]
     Barred(Box<DatabaseError>),
-    /// The role proved who it is, and no session can begin with the settings that it asks for or
-    /// has made for itself.
+    /// PostgreSQL authenticated the role, but no session can start with the settings that were
+    /// requested or that the role made for itself.
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
     Spoilt(Box<DatabaseError>),
-    /// PostgreSQL stores the role's password as an MD5 hash: it was not set by Tidegate, which uses
+    /// PostgreSQL stores the role's password as an MD5 hash. Tidegate did not set it, since it uses
     /// SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
-    /// TLS was asked for and could not be had.
+    /// TLS is required and not available.
     #[error("TLS to PostgreSQL: {0}")]
     Tls(String),
-    /// The server asks for something that we do not do.
+    /// The server requires something that is not supported.
     #[error("PostgreSQL asks for {0}, which is not supported")]
     Unsupported(&'static str),
-    /// The server's proof or a message is wrong.
+    /// The server's proof or a message is invalid.
     #[error("PostgreSQL broke the protocol: {0}")]
     Protocol(String),
 }
 
-/// What a refused connection means for the caller.
+/// A connect error by what can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFault {
-    /// The database is not there, or this administrator may not connect to it.
+    /// The database does not exist, or the administrator may not connect to it.
     NoDatabase,
-    /// The role is not there, its password is another one or has expired (28P01), or its settings
-    /// let no session begin.
+    /// The role does not exist, its password differs or has expired (28P01), or no session can
+    /// start with its settings.
     Login,
     /// The role may not log in (`NOLOGIN`), not to this database (`REVOKE CONNECT`), or not from
-    /// here (`pg_hba.conf`).
+    /// this address (`pg_hba.conf`).
     Barred,
     /// No connection slot is free, for the role, the database or the cluster.
     Full,
-    /// PostgreSQL is away, starting or stopping; trying later may help.
+    /// PostgreSQL is down, starting or stopping. A retry may help.
     Away,
-    /// Trying again does not help: a setting is wrong.
+    /// A setting is wrong. A retry does not help.
     Setup,
 }
 
 impl ConnectError {
-    /// Sorts the error by what can be done about it.
+    /// Classifies the error by what can be done about it.
     pub fn fault(&self) -> ConnectFault {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Away,
@@ -81,9 +81,9 @@ impl ConnectError {
         }
     }
 
-    /// The error that PostgreSQL sent. Both kinds of 53300 have the same code; which limit was
-    /// reached is told by the function that checks it (`InitializeSessionUserId` in miscinit.c,
-    /// `CheckMyDatabase` in postinit.c), whose name is not translated.
+    /// Wraps an error that PostgreSQL sent. Two limits share SQLSTATE 53300. The name of the C
+    /// function that raised the error tells them apart and is not translated
+    /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
         if said.sqlstate == "53300" && own {
@@ -92,14 +92,14 @@ impl ConnectError {
         Self::Refused(Box::new(said))
     }
 
-    /// The error as it is to be understood once the role has proved who it is: PostgreSQL looks at
-    /// the attributes of a role, its right to connect and the settings of its session only then.
+    /// Reinterprets an error that came after authentication. Only then does PostgreSQL check the
+    /// attributes of the role, its privilege to connect and the settings of its session.
     pub fn behind_authentication(self) -> Self {
         match self {
             Self::Refused(mut said)
                 if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
             {
-                // It answers an attempt to log in; no session is lost.
+                // The error refuses a login; it does not end a session.
                 said.fatal = false;
                 Self::Barred(said)
             }
@@ -108,7 +108,7 @@ impl ConnectError {
         }
     }
 
-    /// The error as the executor's caller gets it, with the time after which to try again.
+    /// Converts it to the executor's error, with the delay after which to retry.
     pub fn into_sql(self, retry_after: Duration) -> Error {
         match self.fault() {
             ConnectFault::NoDatabase => Error::NoDatabase,
@@ -123,26 +123,27 @@ impl ConnectError {
     }
 }
 
-/// Whether a SQLSTATE tells of a setting: a value or a name that is wrong, or a library to load that
-/// is not there. Not the rest of class 58, and not F0: a disk or a file of the server's that fails
-/// is none of the role's doing.
+/// Whether a SQLSTATE is about a setting: a wrong name or value, or a library that does not exist.
+/// Not the rest of class 58, and not F0: the role is not the cause of a failing disk or file of the
+/// server.
 fn is_of_settings(sqlstate: &str) -> bool {
     sqlstate.starts_with("22") || sqlstate.starts_with("42") || sqlstate == "58P01"
 }
 
-/// Whether a SQLSTATE says that PostgreSQL, not the statement, is the trouble: connection
-/// exceptions, insufficient resources, operator intervention except a cancelled statement.
+/// Whether a SQLSTATE means that PostgreSQL and not the statement is the problem: connection
+/// exceptions, insufficient resources, operator intervention other than a cancelled statement.
 pub fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
 }
 
-/// The same for the error of a statement. `configuration_limit_exceeded` is then a limit that was set
-/// for it, `temp_file_limit`: a retry does not help, and PostgreSQL is not down.
+/// As [`is_outage`], for the error of a statement. There `configuration_limit_exceeded` is a limit
+/// that was set for the statement, `temp_file_limit`: a retry does not help, and PostgreSQL is not
+/// down.
 pub fn is_outage_of_statement(sqlstate: &str) -> bool {
     is_outage(sqlstate) && sqlstate != "53400"
 }
 
-/// Whether an error says that PostgreSQL's lock table is full.
+/// Whether an error means that PostgreSQL's lock table is full.
 pub fn is_lock_table_full(error: &Error) -> bool {
     let Error::Unavailable {
         source: Some(source),
@@ -158,17 +159,17 @@ pub fn is_lock_table_full(error: &Error) -> bool {
     said.is_some_and(says_lock_table_full)
 }
 
-/// The same for what PostgreSQL said: the setting's name is in no other advice, and in every
-/// language.
+/// As [`is_lock_table_full`], for an error of PostgreSQL. Only this error's hint contains the name
+/// of the setting, in every language.
 pub fn says_lock_table_full(said: &DatabaseError) -> bool {
     let hint = said.hint.as_deref().unwrap_or_default();
     said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
 }
 
-/// How soon a caller may try again after an outage.
+/// The delay after which a caller may retry after an outage.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The error of a connection that failed while it was in use.
+/// The error of a connection that failed while in use.
 pub fn outage(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::Unavailable {
         retry_after: RETRY_AFTER,

@@ -1,28 +1,28 @@
-//! Received bytes, cut into messages in place.
+//! Received bytes, split into messages in place.
 
 use std::io;
 
 use bytes::{Buf, BytesMut};
 
-/// The tag and the length of a message.
+/// The length of a message's tag and length field.
 const HEADER: usize = 5;
-/// How much room a read gets at least.
+/// The least room for a read.
 const READ: usize = 32 << 10;
-/// A buffer that grew beyond this for one long row is given back when it is empty.
+/// An empty buffer with more capacity than this, grown for a long row, is freed.
 const KEPT: usize = 256 << 10;
-/// The longest message that is taken: a value beyond it cannot be answered anyhow.
+/// The longest message that is accepted. A longer value could not be returned to a client either.
 pub const LONGEST: usize = 256 << 20;
 
-/// The receive buffer with the message that is looked at now.
+/// The receive buffer with a current message.
 #[derive(Debug, Default)]
 pub struct Inbound {
     buffer: BytesMut,
-    /// The length of the current message, header included; 0 when there is none.
+    /// The length of the current message, header included; 0 if there is none.
     current: usize,
 }
 
 impl Inbound {
-    /// Goes on to the next message, if it is here in whole, and returns its tag.
+    /// Moves to the next message if it has arrived completely, and returns its tag.
     #[inline]
     pub fn advance(&mut self) -> io::Result<Option<u8>> {
         self.buffer.advance(std::mem::take(&mut self.current));
@@ -77,7 +77,7 @@ impl Inbound {
         self.buffer.len() > self.current
     }
 
-    /// Gives a large buffer back. Call between statements.
+    /// Frees a large buffer. Call it between statements.
     pub fn shrink(&mut self) {
         if self.buffer.capacity() > KEPT && !self.has_more() {
             *self = Self::default();

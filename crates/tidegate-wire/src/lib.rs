@@ -24,5 +24,5 @@ pub use connect_error::{
     outage, says_lock_table_full,
 };
 pub use login::log_in;
-pub use startup::StartupPins;
+pub use startup::StartupParameters;
 pub use terminator::{Backend, TerminateOutcome, Terminator};

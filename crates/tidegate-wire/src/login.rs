@@ -5,32 +5,32 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::{DatabaseError, RoleName};
 use tokio::time::timeout;
 
-use crate::channel::{Channel, Halt};
+use crate::channel::{Channel, ReadError};
 use crate::config::Config;
 use crate::connect_error::ConnectError;
 use crate::rejection::ServerError;
-use crate::startup::StartupPins;
+use crate::startup::StartupParameters;
 use crate::stream::Stream;
 use crate::tag;
 use crate::terminator::Backend;
 
-/// The longest packet to start with that PostgreSQL reads (`MAX_STARTUP_PACKET_LENGTH`).
+/// The longest startup packet that PostgreSQL accepts (`MAX_STARTUP_PACKET_LENGTH`).
 const LONGEST_START: usize = 10_000;
 
 /// Connects and logs in, within [`Config::connect_timeout`].
 ///
 /// # Errors
-/// [`ConnectError::fault`] sorts them.
+/// See [`ConnectError::fault`] for the classes.
 pub async fn log_in(
     config: &Config,
     database: &str,
     role: &str,
     password: &str,
-    pins: &StartupPins,
+    startup: &StartupParameters,
 ) -> Result<(Channel, Backend), ConnectError> {
     let log_in = async {
         let mut channel = Channel::new(Stream::connect(config).await?);
-        start(&mut channel, database, role, pins)?;
+        start(&mut channel, database, role, startup)?;
         authenticate(&mut channel, password).await?;
         let ready = wait_until_ready(&mut channel, role).await;
         let backend = ready.map_err(ConnectError::behind_authentication)?;
@@ -45,22 +45,23 @@ fn start(
     channel: &mut Channel,
     database: &str,
     role: &str,
-    pins: &StartupPins,
+    startup: &StartupParameters,
 ) -> Result<(), ConnectError> {
     let login = [("user", role), ("database", database)];
-    let parameters = login.into_iter().chain(pins.settings());
+    let parameters = login.into_iter().chain(startup.settings());
     let before = channel.outbound.len();
     frontend::startup_message(parameters, &mut channel.outbound)
         .map_err(|_| ConnectError::Protocol("a name or a setting holds a zero byte".to_owned()))?;
     if channel.outbound.len() - before > LONGEST_START {
-        return Err(too_long(pins));
+        return Err(too_long(startup));
     }
     Ok(())
 }
 
-/// PostgreSQL hangs up on a longer one without a word, as a server does that is away.
-fn too_long(pins: &StartupPins) -> ConnectError {
-    let settings = pins.settings();
+/// PostgreSQL closes the connection without an error if the packet is longer, which would look like
+/// an outage.
+fn too_long(startup: &StartupParameters) -> ConnectError {
+    let settings = startup.settings();
     let longest = settings.iter().max_by_key(|(_, value)| value.len());
     let name = longest.map_or("a setting", |(name, _)| name);
     ConnectError::Spoilt(Box::new(DatabaseError {
@@ -112,7 +113,8 @@ async fn prove(
             sasl::SCRAM_SHA_256_PLUS,
             ChannelBinding::tls_server_end_point(end_point),
         ),
-        // Says that we could, so that the server notices when its offer was removed on the way.
+        // Tells the server that the client supports channel binding. If an attacker removed the
+        // server's offer, the server notices.
         Some(_) => (sasl::SCRAM_SHA_256, ChannelBinding::unrequested()),
         None => (sasl::SCRAM_SHA_256, ChannelBinding::unsupported()),
     };
@@ -127,7 +129,7 @@ async fn prove(
         .map_err(wrong)?;
     scram.update(step(channel, 11).await?).map_err(wrong)?;
     frontend::sasl_response(scram.message(), &mut channel.outbound).map_err(wrong)?;
-    // The server's proof: without it any server could have answered.
+    // Verifies the server's proof. Without it any server could have answered.
     scram.finish(step(channel, 12).await?).map_err(wrong)
 }
 
@@ -138,7 +140,7 @@ async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
         .ok_or_else(|| ConnectError::Protocol("a step of SCRAM is missing".to_owned()))
 }
 
-/// Reads settings and the backend's key up to the first `ReadyForQuery`.
+/// Reads parameters and the backend key up to the first `ReadyForQuery`.
 async fn wait_until_ready(channel: &mut Channel, role: &str) -> Result<Backend, ConnectError> {
     let mut backend = Backend {
         role: RoleName::new(role),
@@ -170,7 +172,7 @@ async fn expect(channel: &mut Channel, wanted: u8) -> Result<&[u8], ConnectError
     }
 }
 
-/// The tag of the next message; notices are skipped, an error is the answer.
+/// The tag of the next message. Skips notices; turns an `ErrorResponse` into an error.
 async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
     loop {
         match channel.next(None).await {
@@ -180,9 +182,11 @@ async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
                 return Err(ConnectError::refused(error.rejection, &error.routine));
             }
             Ok(tag) => return Ok(tag),
-            Err(Halt::Io(error)) => return Err(ConnectError::Unreachable(error)),
-            // There is no deadline here; the whole of it has one.
-            Err(Halt::Deadline) => return Err(ConnectError::TimedOut(std::time::Duration::ZERO)),
+            Err(ReadError::Io(error)) => return Err(ConnectError::Unreachable(error)),
+            // Not reached: this call has no deadline, only the whole login has.
+            Err(ReadError::Deadline) => {
+                return Err(ConnectError::TimedOut(std::time::Duration::ZERO));
+            }
         }
     }
 }

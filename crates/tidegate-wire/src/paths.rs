@@ -2,8 +2,8 @@
 
 use tidegate_sql::DatabaseError;
 
-/// Leaves of each path that PostgreSQL names the file's name alone. In errors of other kinds the
-/// quotes hold what the caller wrote.
+/// Shortens each path of a file to the file's name. In errors of other kinds, quotes contain the
+/// caller's own text.
 pub(crate) fn hide(rejection: &mut DatabaseError) {
     if !is_about_files(&rejection.sqlstate) {
         return;
@@ -14,16 +14,16 @@ pub(crate) fn hide(rejection: &mut DatabaseError) {
     }
 }
 
-/// The codes that come of a file: of PostgreSQL's own classes for the system, its configuration and
-/// its insides, and those that it makes of a system call's error (`errcode_for_file_access`).
-/// CREATE EXTENSION uses 0A000.
+/// SQLSTATEs of errors about files: PostgreSQL's classes for system, configuration and internal
+/// errors, and those for errors of system calls (`errcode_for_file_access`). CREATE EXTENSION uses
+/// 0A000.
 fn is_about_files(sqlstate: &str) -> bool {
     matches!(sqlstate, "0A000" | "42501" | "42809" | "53100")
         || ["58", "F0", "XX"].contains(&sqlstate.get(..2).unwrap_or_default())
 }
 
 fn shorten(text: &mut String) {
-    // Every second part stands in quotes.
+    // Every second part is quoted.
     let parts = text.split('"').enumerate().map(|(at, part)| {
         let is_path = at % 2 == 1
             && (part.starts_with('/')

@@ -1,4 +1,4 @@
-//! What PostgreSQL says in an `ErrorResponse`.
+//! Parses `ErrorResponse` messages.
 
 use tidegate_sql::DatabaseError;
 
@@ -7,11 +7,11 @@ use super::paths;
 /// An error as PostgreSQL sent it.
 #[derive(Clone, Debug, Default)]
 pub struct ServerError {
-    /// What a caller may see; its position counts in the text that PostgreSQL got.
+    /// The part that a caller may see. Its position refers to the text that PostgreSQL received.
     pub rejection: DatabaseError,
-    /// The function of PostgreSQL that raised it. Unlike the message it is not translated.
+    /// The C function that raised the error. Unlike the message it is not translated.
     pub routine: String,
-    /// The number, from 1, of the parameter whose text was being read when it was raised.
+    /// The number, from 1, of the parameter that PostgreSQL was reading.
     pub parameter: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ impl ServerError {
             let value = String::from_utf8_lossy(value).into_owned();
             match kind {
                 b'C' => rejection.sqlstate = value,
-                // The severity that is not translated: FATAL and PANIC end the session.
+                // The untranslated severity. FATAL and PANIC end the session.
                 b'V' => rejection.fatal = value != "ERROR",
                 b'M' => rejection.message = value,
                 b'D' => rejection.detail = Some(value),
@@ -46,21 +46,21 @@ impl ServerError {
         error
     }
 
-    /// What stands for a description that has changed.
+    /// The error for a description that turned out to be stale.
     pub fn stale() -> Self {
         let mut error = Self::default();
         "26000".clone_into(&mut error.rejection.sqlstate);
         error
     }
 
-    /// Whether a statement may have failed because its description was out of date. A missing
-    /// privilege (42501) is missing whatever the description says.
+    /// Whether a statement may have failed because its description was stale. A missing privilege
+    /// (42501) does not depend on the description.
     pub fn is_bad_guess(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")
     }
 
-    /// Whether a type that was asked for by its number is gone.
+    /// Whether a type with the requested OID does not exist.
     pub fn is_missing_type(&self) -> bool {
         self.is("42704") || self.is("XX000")
     }
@@ -70,16 +70,16 @@ impl ServerError {
         self.rejection.sqlstate == sqlstate
     }
 
-    /// Whether a prepared statement does not fit any more: it is gone, or a definition that it
-    /// uses has changed. Nothing of the statement has run then.
+    /// Whether a prepared statement is stale: it does not exist, or a definition that it uses has
+    /// changed. The statement has not run then.
     pub fn is_stale_statement(&self) -> bool {
         self.is("26000") || (self.is("0A000") && self.routine == "RevalidateCachedQuery")
     }
 }
 
-/// The number in `unnamed portal parameter $1`, which is the outermost context, and so the last
-/// line, of what an input function raises while PostgreSQL binds. The words may be translated;
-/// ` = …` may follow. The list of all parameters of a portal begins behind a colon.
+/// The number in `unnamed portal parameter $1`. If an input function fails during Bind, that is the
+/// outermost context, which is the last line. The words may be translated; ` = …` may follow. A
+/// list of all parameters starts after a colon.
 fn parameter(context: &str) -> Option<usize> {
     let (words, number) = context.lines().next_back()?.split_once(" $")?;
     let number = number

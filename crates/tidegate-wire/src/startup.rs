@@ -1,20 +1,19 @@
-//! Session settings that neither roles nor statements can change for good.
+//! The startup parameters of a session, which neither roles nor statements can change permanently.
 
-/// What the startup packet pins: these values win over `ALTER ROLE … SET` and are what `RESET`
-/// returns to (PostgreSQL, "Parameter Interaction via the Configuration File" and "RESET").
+/// The startup packet's settings. They take precedence over `ALTER ROLE … SET`, and `RESET`
+/// restores them (PostgreSQL, "Parameter Interaction via the Configuration File" and "RESET").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StartupPins {
-    /// The `search_path` configured for the role in the database; PostgreSQL's default when
-    /// absent.
+pub struct StartupParameters {
+    /// The `search_path` configured for the role in the database; `None` for PostgreSQL's default.
     pub search_path: Option<String>,
-    /// Settings that the role must not decide either, where anonymous callers share it. The others
-    /// take precedence.
+    /// Further settings for roles that anonymous callers share, so that the role cannot choose
+    /// them. The fixed settings take precedence.
     pub defaults: Vec<(String, String)>,
-    /// `server_version_num`; 0 when unknown, then settings of newer versions are left out.
+    /// `server_version_num`; 0 if unknown. Then settings of newer versions are left out.
     pub server_version: u32,
 }
 
-impl StartupPins {
+impl StartupParameters {
     /// The `search_path` of the session.
     pub fn search_path(&self) -> &str {
         self.search_path.as_deref().unwrap_or("\"$user\", public")
@@ -25,7 +24,8 @@ impl StartupPins {
         let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
-            // By this the event trigger knows whose definitions it must tell at once.
+            // Tells the event trigger that it must report this session's definitions to the session
+            // at once.
             ("tidegate.session", "on"),
             ("search_path", self.search_path()),
             ("TimeZone", "UTC"),
@@ -33,18 +33,18 @@ impl StartupPins {
             ("IntervalStyle", "postgres"),
             ("extra_float_digits", "1"),
             ("bytea_output", "hex"),
-            // We write arrays with NULL in them.
+            // Arrays are sent with NULL in them.
             ("array_nulls", "on"),
             ("standard_conforming_strings", "on"),
             ("row_security", "on"),
             ("jit", "off"),
-            // A role can set this to a library that does not exist, and so lock itself out.
+            // A role could set this to a library that does not exist, and so lock itself out.
             ("local_preload_libraries", ""),
-            // Whether to write at all and how long to wait for locks are for the operator to say.
+            // Whether to write at all and how long to wait for locks is the operator's decision.
             ("default_transaction_isolation", "read committed"),
             ("default_transaction_deferrable", "off"),
-            // statement_timeout is for the operator to say. Our own timer counts beside it, since a
-            // statement can catch PostgreSQL's and run on.
+            // statement_timeout is the operator's decision. Tidegate's own timer runs besides it,
+            // because a statement can catch PostgreSQL's timeout and continue.
             ("idle_in_transaction_session_timeout", "60s"),
             ("tcp_keepalives_idle", "15"),
             ("tcp_keepalives_interval", "5"),

@@ -16,7 +16,7 @@ use super::tls;
 use crate::config::{Config, Target, TlsMode};
 use crate::connect_error::ConnectError;
 
-/// How a server is missed that has gone without a word.
+/// Detects a server that disappeared without closing the connection.
 const ALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_mins(1))
     .with_interval(Duration::from_secs(15));
@@ -29,18 +29,18 @@ pub enum Stream {
     Unix(UnixStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
-    /// Readiness is not watched; see [`Stream::pause_reads`].
+    /// Not registered for readiness; see [`Stream::pause_reads`].
     Paused(PausedStream),
 }
 
-/// A stream whose readiness is not watched.
+/// A stream that is not registered for readiness.
 #[derive(Debug)]
 pub enum PausedStream {
     /// Plain TCP.
     Tcp(std::net::TcpStream),
     /// A Unix socket.
     Unix(std::os::unix::net::UnixStream),
-    /// It could not be registered again.
+    /// Registering it again has failed.
     Lost,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Connects, with as much TLS as the configuration asks for.
+    /// Connects, with the configured TLS mode.
     pub async fn connect(config: &Config) -> Result<Self, ConnectError> {
         let (host, tcp) = match &config.target {
             Target::Unix { directory, port } => {
@@ -73,7 +73,7 @@ impl Stream {
         }
         match Self::encrypt(config, host, tcp).await {
             Err(ConnectError::Tls(reason)) if config.tls == TlsMode::Prefer => {
-                tracing::debug!(reason, "no TLS to PostgreSQL, going on without");
+                tracing::debug!(reason, "TLS failed; connecting to PostgreSQL without it");
                 let Target::Tcp { host, port } = &config.target else {
                     return Err(ConnectError::Tls(reason));
                 };
@@ -83,7 +83,7 @@ impl Stream {
         }
     }
 
-    /// Asks for TLS (PostgreSQL, "SSL Session Encryption").
+    /// Requests TLS (PostgreSQL, "SSL Session Encryption").
     async fn encrypt(
         config: &Config,
         host: &str,
@@ -94,7 +94,7 @@ impl Stream {
         tcp.write_all(&request)
             .await
             .map_err(ConnectError::Unreachable)?;
-        // Exactly one byte: more bytes would have been sent by an attacker in between.
+        // Reads exactly one byte: any more would come from an attacker in between.
         match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
             b'S' => {}
             _ if config.tls == TlsMode::Prefer => return Ok(Self::Tcp(tcp)),
@@ -109,7 +109,8 @@ impl Stream {
         Ok(Self::Tls(Box::new(stream)))
     }
 
-    /// What SCRAM binds to when the stream is encrypted (RFC 5929, `tls-server-end-point`).
+    /// The channel binding data for SCRAM, if the stream is encrypted (RFC 5929,
+    /// `tls-server-end-point`).
     pub fn end_point(&self) -> Option<Vec<u8>> {
         match self {
             Self::Tls(stream) => {
@@ -120,13 +121,13 @@ impl Stream {
         }
     }
 
-    /// Whether no one on the network can read what is sent.
+    /// Whether the stream cannot be read on the network.
     pub fn is_private(&self) -> bool {
         !matches!(self, Self::Tcp(_) | Self::Paused(PausedStream::Tcp(_)))
     }
 
-    /// Stops watching for readiness: each wake-up costs both processes, the sender too. An encrypted
-    /// stream stays as it is. Reading and writing fail until [`Stream::listen`].
+    /// Deregisters the stream for readiness, because each wake-up costs both processes CPU. Does
+    /// nothing for an encrypted stream. Reads and writes fail until [`Stream::listen`].
     pub fn pause_reads(&mut self) -> io::Result<()> {
         *self = match std::mem::replace(self, Self::Paused(PausedStream::Lost)) {
             Self::Tcp(stream) => Self::Paused(PausedStream::Tcp(stream.into_std()?)),
@@ -136,8 +137,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends the way out below TLS, whose goodbye would wait behind what the other side does not
-    /// take before we read. Never waits.
+    /// Shuts down sending below TLS. A TLS `close_notify` would wait until the peer accepts data,
+    /// which it does not before we read. Never waits.
     pub fn end(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
@@ -147,7 +148,7 @@ impl Stream {
         }
     }
 
-    /// Ends what [`Stream::pause_reads`] began.
+    /// Ends a pause of [`Stream::pause_reads`].
     pub fn listen(&mut self) -> io::Result<()> {
         if !matches!(self, Self::Paused(_)) {
             return Ok(());

@@ -1,21 +1,21 @@
-//! The last resort against a backend that does not stop.
+//! Terminating a backend that does not react to a cancel request.
 
 use tidegate_sql::{BoxFuture, RoleName};
 
-/// Identifies a server process (PostgreSQL, `BackendKeyData`).
+/// Identifies a backend (PostgreSQL, `BackendKeyData`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Backend {
-    /// The role that logged in. After a failover the process id may belong to another backend.
+    /// The role that logged in. After a failover another backend may have the process id.
     pub role: RoleName,
-    /// Its process id, as `pg_terminate_backend` takes it.
+    /// The process id, for `pg_terminate_backend`.
     pub process_id: i32,
-    /// What proves that a cancel request comes from its client.
+    /// The secret that authorises cancel requests.
     pub secret_key: i32,
 }
 
 impl std::fmt::Debug for Backend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key is a credential: who has it can cancel the backend's statements.
+        // The key is a credential: its holder can cancel the backend's statements.
         f.debug_struct("Backend")
             .field("role", &self.role)
             .field("process_id", &self.process_id)
@@ -23,23 +23,22 @@ impl std::fmt::Debug for Backend {
     }
 }
 
-/// What is known of a backend that was to be terminated.
+/// The result of a termination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminateOutcome {
-    /// PostgreSQL has no such process, or not any more.
+    /// The process does not exist, or no longer.
     Gone,
-    /// PostgreSQL signalled the backend, which ends when it next checks for interrupts.
+    /// PostgreSQL signalled the backend, which ends at its next check for interrupts.
     Requested,
-    /// PostgreSQL could not be asked.
+    /// PostgreSQL could not be reached.
     Unknown,
 }
 
-/// Ends server processes from a connection that no tenant can block.
+/// Terminates backends on a connection that no tenant can block.
 pub trait Terminator: Send + Sync {
-    /// Calls `pg_terminate_backend` for a process of that role. A failure is logged where it
-    /// happens.
+    /// Calls `pg_terminate_backend` for a process of that role. Logs its failures itself.
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome>;
 
-    /// Hears that a statement or a login found PostgreSQL's lock table full. Waits for nothing.
+    /// Reports that a statement or a login found PostgreSQL's lock table full. Does not wait.
     fn lock_table_is_full(&self) {}
 }

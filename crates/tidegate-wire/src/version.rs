@@ -1,4 +1,4 @@
-//! What differs between the versions of PostgreSQL, 13 to 18.
+//! Differences between the versions of PostgreSQL, 13 to 18.
 
 /// PostgreSQL 14, as `server_version_num`.
 const V14: u32 = 140_000;
@@ -9,14 +9,13 @@ const V16: u32 = 160_000;
 /// PostgreSQL 17.
 const V17: u32 = 170_000;
 
-/// Settings that the startup packet may name on this version; an unknown one refuses the
-/// connection.
+/// Startup settings of this version. PostgreSQL refuses a connection with an unknown one.
 pub fn startup_settings(
     version: u32,
 ) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
     let since = |introduced, name, value| (version >= introduced).then_some((name, value));
     [
-        // A backend whose client is gone aborts by itself, also when this process was killed.
+        // A backend aborts by itself when its client is gone, even if this process was killed.
         since(V14, "client_connection_check_interval", "2s"),
         since(V14, "idle_session_timeout", "0"),
         since(V17, "transaction_timeout", "0"),
@@ -30,13 +29,13 @@ pub fn has_multiranges(version: u32) -> bool {
     version >= V14
 }
 
-/// The oldest major version that works.
+/// The oldest supported major version.
 pub const OLDEST: u32 = 13;
-/// The newest major version that is tested.
+/// The newest tested major version.
 pub const NEWEST: u32 = 18;
 
-/// The rest of `GRANT role` that lets the administrator act for a role that it made. Since 16 a
-/// membership alone may neither inherit nor own.
+/// The options of `GRANT role` with which the administrator can act for a role that it created.
+/// Since 16 a plain membership may neither inherit nor own.
 pub fn membership(version: u32) -> &'static str {
     if version >= V16 {
         " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"
@@ -45,13 +44,13 @@ pub fn membership(version: u32) -> &'static str {
     }
 }
 
-/// What `pg_has_role` calls the right to become a role.
+/// The name of the privilege to become a role, for `pg_has_role`.
 pub fn may_become(version: u32) -> &'static str {
     if version >= V16 { "SET" } else { "MEMBER" }
 }
 
-/// The rest of `GRANT group TO user`: the user has the group's rights and cannot become it. Before
-/// 16 every member may `SET ROLE`, which changes nothing that outlives a request.
+/// The options of `GRANT group TO user`: the user has the group's privileges and cannot become it.
+/// Before 16 every member may `SET ROLE`, which has no effect beyond a request.
 pub fn group_membership(version: u32) -> &'static str {
     if version >= V16 {
         " WITH INHERIT TRUE, SET FALSE"
@@ -60,8 +59,8 @@ pub fn group_membership(version: u32) -> &'static str {
     }
 }
 
-/// The rest of `GRANT user TO authenticator`: it can become the user and has none of its rights.
-/// Before 16 a role without INHERIT is that.
+/// The options of `GRANT user TO authenticator`: it can become the user and has none of its
+/// privileges. Before 16 that follows from NOINHERIT.
 pub fn switch_membership(version: u32) -> &'static str {
     if version >= V16 {
         " WITH INHERIT FALSE, SET TRUE"
@@ -70,23 +69,23 @@ pub fn switch_membership(version: u32) -> &'static str {
     }
 }
 
-/// Whether CREATEROLE reaches only roles that it has the ADMIN OPTION of.
+/// Whether CREATEROLE covers only roles for which the administrator has the ADMIN OPTION.
 pub fn roles_need_admin_option(version: u32) -> bool {
     version >= V16
 }
 
-/// Whether the schema `public` of a new database belongs to the database's owner.
+/// Whether the schema `public` of a new database belongs to the owner of the database.
 pub fn database_owner_owns_public(version: u32) -> bool {
     version >= V15
 }
 
-/// Whether the right to set a parameter can be granted.
+/// Whether the privilege to set a parameter can be granted.
 pub fn has_parameter_privileges(version: u32) -> bool {
     version >= V15
 }
 
-/// Whether decoding goes on with what a publication was like, behind a transaction that was open
-/// while it changed.
+/// Whether decoding keeps using an old version of a publication after a transaction that was open
+/// while the publication changed.
 pub fn keeps_old_publications(version: u32) -> bool {
     let fixed_in = match version / 10_000 {
         13 => 21,

@@ -19,8 +19,19 @@ await sql("create table if not exists lent (id int primary key, name text)");
 await sql("insert into lent values (1, 'first') on conflict (id) do update set name = 'first'");
 await sql('grant select, update on lent to "demo/alice"');
 
+await sql("create table if not exists shared_row (id int primary key, name text, note text)");
+await sql("insert into shared_row values (1, 'first', 'first'), (2, 'second', 'second') on conflict (id) do update set name = excluded.name, note = excluded.note");
+
 let refuse = false;
+let expired = false;
 const intercept = async (asked, answer) => {
+  // A token that has expired: the next request has a new one.
+  if (expired && asked.url === "/api/v4/sql") {
+    expired = false;
+    answer.writeHead(401, { "Content-Type": "application/json" });
+    answer.end(JSON.stringify({ success: false, message: "the token has expired", code: 401, errorCode: "INVALID_TOKEN" }));
+    return true;
+  }
   // A session that was ended: the token and its renewal are refused.
   if (!refuse) return false;
   const data = ["/api/v4/sql", "/api/v4/oauth"].includes(asked.url);
@@ -126,6 +137,14 @@ await ada.context.setOffline(false);
 await page.getByRole("button", { name: "Run", exact: true }).click();
 await page.getByRole("grid", { name: "Result" }).getByText("while away").waitFor();
 
+// An expired token is renewed, and the statement runs.
+expired = true;
+await page.getByRole("button", { name: "Run", exact: true }).click();
+await page.locator(".outcome").getByText(/^1 row/).waitFor();
+await page.getByRole("grid", { name: "Result" }).getByText("while away").waitFor();
+assert.equal(expired, false, "the request was refused once");
+assert.equal(await page.getByRole("dialog").count(), 0);
+
 // An ended session: sign in again in a window, and go on.
 refuse = true;
 await page.getByRole("button", { name: "Run", exact: true }).click();
@@ -156,7 +175,62 @@ await alice.page.keyboard.press("Enter");
 await alice.page.getByText(/You do not have the right to do this/).first().waitFor();
 assert.equal((await sql("select name from lent where id = 1"))[0].name, "while away");
 await accessible(alice.page, "revoked right");
+
+// What was typed is still there when the right is back.
+await sql('grant select, update on lent to "demo/alice"');
+await alice.page.getByRole("button", { name: "Edit again" }).click();
+assert.equal(await grid.getByLabel("name").inputValue(), "not any more");
+const written = alice.page.waitForResponse((answer) => answer.url().endsWith("/api/v4/sql") && answer.request().postData()?.includes("not any more"));
+await alice.page.keyboard.press("Enter");
+assert.equal((await written).status(), 200);
+assert.equal((await sql("select name from lent where id = 1"))[0].name, "not any more");
 await alice.leave();
+
+// Two people edit one row: of one value the second is asked, of two values both are written.
+const [ann, ben] = [await person(scene), await person(scene)];
+const grids = [];
+for (const one of [ann, ben]) {
+  await signIn(one);
+  grids.push(await openTable(one.page, "shared_row"));
+  await live(one.page);
+}
+const [first, second] = grids;
+await (await cellOf(first, 1, "name")).dblclick();
+await (await cellOf(second, 1, "name")).dblclick();
+await first.getByLabel("name").fill("by ann");
+await ann.page.keyboard.press("Enter");
+await ben.page.locator(".event.update").filter({ hasText: "by ann" }).waitFor();
+await second.getByLabel("name").fill("by ben");
+await ben.page.keyboard.press("Enter");
+const asks = ben.page.getByRole("dialog", { name: /changed by somebody else/ });
+await asks.getByText("by ann", { exact: true }).waitFor();
+await asks.getByText("by ben", { exact: true }).waitFor();
+assert.equal((await sql("select name from shared_row where id = 1"))[0].name, "by ann");
+await asks.getByRole("button", { name: "Keep theirs" }).click();
+await (await cellOf(second, 1, "name")).filter({ hasText: "by ann" }).waitFor();
+
+await (await cellOf(first, 2, "name")).dblclick();
+await (await cellOf(second, 2, "note")).dblclick();
+await first.getByLabel("name").fill("ann's name");
+await second.getByLabel("note").fill("ben's note");
+await ann.page.keyboard.press("Enter");
+await ben.page.locator(".event.update").filter({ hasText: "ann's name" }).waitFor();
+await ben.page.keyboard.press("Enter");
+await ann.page.locator(".event.update").filter({ hasText: "ben's note" }).waitFor();
+assert.deepEqual(await sql("select name, note from shared_row where id = 2"), [{ name: "ann's name", note: "ben's note" }]);
+
+// The row is deleted while it is edited: a sentence with what was typed.
+await (await cellOf(second, 1, "note")).dblclick();
+await sql("delete from shared_row where id = 1");
+await ben.page.locator(".event.delete").waitFor();
+await second.getByLabel("note").fill("too late");
+await ben.page.keyboard.press("Enter");
+const gone = ben.page.getByRole("dialog", { name: "This row was deleted" });
+await gone.getByText("too late", { exact: true }).waitFor();
+await accessible(ben.page, "deleted row");
+await gone.locator("footer").getByRole("button", { name: "Close" }).click();
+await ann.leave();
+await ben.leave();
 
 // Dark, and a phone.
 for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]]) {
@@ -185,6 +259,10 @@ for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { vi
     await accessible(eve.page, `${name}: ${part}`);
     await picture(eve.page, `${name}-${part}`);
   }
+  await eve.page.getByRole("link", { name: "Activity" }).click();
+  await eve.page.locator(".rates canvas").waitFor();
+  await accessible(eve.page, `${name}: activity`);
+  await picture(eve.page, `${name}-activity`);
   const overflow = await eve.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.equal(overflow, 0, `${name}: nothing stands beyond the edge`);
   await eve.leave();

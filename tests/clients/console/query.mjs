@@ -88,6 +88,14 @@ await press("Run");
 await press("Map");
 assert.equal(await page.locator("svg.map circle").count(), 2);
 
+// A table that was created is in the list at once.
+await write("create table made_in_query (id int primary key)");
+await press("Run");
+await page.getByRole("link", { name: "Tables" }).click();
+await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name: "made_in_query" }).waitFor();
+await sql("drop table made_in_query");
+await page.getByRole("link", { name: "Query", exact: true }).click();
+
 // A method: saved, called, changed, deleted.
 await write("select title from albums where artist_id = :artist order by id");
 await press("Save as method");
@@ -133,7 +141,7 @@ await page.getByRole("alert").filter({ hasText: /nothing/ }).waitFor();
 
 // History, and going to a table and back: nothing typed is lost.
 await page.getByRole("link", { name: "Tables" }).click();
-await page.getByRole("link", { name: "Query" }).click();
+await page.getByRole("link", { name: "Query", exact: true }).click();
 await editor("GraphQL document").filter({ hasText: "nothing" }).waitFor();
 await press("History");
 await accessible(page, "history");

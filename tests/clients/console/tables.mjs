@@ -10,6 +10,9 @@ await page.goto(`${scene.url}/?client_id=console`);
 await accessible(page, "sign-in");
 await picture(page, "sign-in");
 await signIn(ada);
+// At first sight: all tables, and where an application reaches them.
+await page.getByRole("region", { name: "All tables" }).getByRole("link", { name: "albums" }).waitFor();
+await page.getByText(`${scene.url}/api/graphql/schema/public`).waitFor();
 await accessible(page, "list of tables");
 
 // A table, and a filter.
@@ -37,6 +40,8 @@ await page.keyboard.press("Enter");
 const update = page.locator(".event.update").filter({ hasText: "Edited in the console" });
 await update.waitFor();
 assert.match(await update.locator(".latency").textContent(), /^\d+ ms after you saved$/);
+await update.locator("del").getByText(before, { exact: true }).waitFor();
+await update.locator("ins").getByText("Edited in the console", { exact: true }).waitFor();
 assert.equal((await sql("select title from albums where id = 1"))[0].title, "Edited in the console");
 await picture(page, "live");
 await accessible(page, "live change");
@@ -44,6 +49,9 @@ await accessible(page, "live change");
 // Somebody else's change shows in the grid.
 await sql("update albums set title = :t where id = 1", { t: before });
 await title.filter({ hasText: before }).waitFor();
+const theirs = page.locator(".event.update").first();
+await theirs.locator("del").getByText("Edited in the console", { exact: true }).waitFor();
+await theirs.locator("ins").getByText(before, { exact: true }).waitFor();
 
 // Two people edit one value: the second is asked.
 await title.dblclick();

@@ -55,10 +55,16 @@ const HOMES: &[(&str, &[&str])] = &[
             "tidegate-postgres",
         ],
     ),
-    ("ring", &["tidegate-oauth", "tidegate-oidc"]),
+    (
+        "ring",
+        &["tidegate-oauth", "tidegate-oidc", "tidegate-issuers"],
+    ),
     ("oauth2", &["tidegate-oidc"]),
     ("lettre", &["tidegate-mail"]),
-    ("reqwest", &["tidegate-oidc", "tidegate-download"]),
+    (
+        "reqwest",
+        &["tidegate-oidc", "tidegate-download", "tidegate-issuers"],
+    ),
     ("argon2", &["tidegate-oauth"]),
     ("data-encoding", &["tidegate-oauth"]),
     ("maud", &["tidegate-pages"]),

@@ -37,7 +37,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     print(report(&findings))?;
     let missing = findings
         .iter()
-        .filter(|finding| finding.verdict == Severity::Missing)
+        .filter(|finding| finding.severity == Severity::Missing)
         .count();
     if missing == 0 {
         return Ok(());
@@ -50,8 +50,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
 
 /// What is in the control database was sealed by the master key that it knows by its fingerprint.
 async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
-    let kept = admin.kept_fingerprint().await?;
-    let (verdict, text) = match kept {
+    let kept = admin.recorded_fingerprint().await?;
+    let (severity, text) = match kept {
         None => (
             Severity::Good,
             "no control database that could be read knows another master key",
@@ -68,7 +68,7 @@ async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     };
     Ok(Finding {
         text: text.to_owned(),
-        verdict,
+        severity,
         sql: None,
     })
 }
@@ -78,7 +78,7 @@ fn no_master_key() -> Finding {
         text: "there is no master key, and `serve` needs one: make it with `tidegate key init \
                FILE` and name the file in master_key_file"
             .to_owned(),
-        verdict: Severity::Missing,
+        severity: Severity::Missing,
         sql: None,
     }
 }
@@ -87,18 +87,18 @@ fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding {
         text: said,
-        verdict,
+        severity,
         sql,
     } in findings
     {
-        let mark = match verdict {
+        let mark = match severity {
             Severity::Good => "ok     ",
             Severity::Note => "note   ",
             Severity::Advice => "advice ",
             Severity::Missing => "MISSING",
         };
         let _ = writeln!(text, "{mark}  {}", super::line(said));
-        if *verdict == Severity::Good {
+        if *severity == Severity::Good {
             continue;
         }
         for line in sql.iter().flat_map(|sql| sql.lines()) {

@@ -96,7 +96,7 @@ async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
-    let kept = admin.kept_tenants().await?;
+    let kept = admin.recorded_tenants().await?;
     let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
     refuse_known(kept, name.as_str(), role)?;
     print(

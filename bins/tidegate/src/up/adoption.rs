@@ -33,7 +33,7 @@ pub(super) struct Planned {
 impl Step {
     /// Looks what is left to do. Changes nothing.
     pub(super) async fn plan(admin: &Admin, name: &TenantName, role: Option<&str>) -> Result<Self> {
-        let tenants = admin.kept_tenants().await?;
+        let tenants = admin.recorded_tenants().await?;
         let known = tenants.iter().find(|kept| kept.name == name.as_str());
         let role = match known {
             Some(known) => known.owner_role.clone(),

@@ -1,15 +1,15 @@
-//! Whether the users of a tenant share connections, and what keeps them from it.
+//! Whether the users of a tenant share connections, and what prevents it.
 
-use super::super::authenticator::{ATTRIBUTES, FOUND, MOST_MEMBERS, UNSEATED, prefix};
+use super::super::authenticator::{ATTRIBUTES, FOUND, MOST_MEMBERS, UNASSIGNED, prefix};
 use super::super::script::{identifier, printable};
 use super::super::session::Session;
 use super::super::{Result, role};
 use super::Finding;
-use super::kept::KeptTenant;
+use super::recorded_tenants::RecordedTenant;
 
-/// Looks into a tenant's database. Where event triggers cannot be made, connections are never
-/// shared, and there is nothing to say.
-pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<Finding>> {
+/// Checks a tenant's database. Without an event trigger connections are never shared, and there is
+/// nothing to report.
+pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<Vec<Finding>> {
     if !session.superuser {
         return Ok(Vec::new());
     }
@@ -33,7 +33,10 @@ pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<
         .replace(":source::", "$2::");
     let rows = session
         .client
-        .query(&decide, &[&kept.owner_role, &tidegate_service::source()])
+        .query(
+            &decide,
+            &[&kept.owner_role, &tidegate_service::event_trigger_source()],
+        )
         .await?;
     let connect = format!("\\connect {}\n", identifier(&kept.name));
     for row in &rows {
@@ -59,14 +62,14 @@ pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<
         );
         findings.push(advice(kept, &text, Some(&sql)));
     }
-    findings.extend(unseated(session, kept, (&prefix, found.len())).await?);
+    findings.extend(unassigned(session, kept, (&prefix, found.len())).await?);
     Ok(findings)
 }
 
-/// Users without an authenticator, or none at all.
-async fn unseated(
+/// Users without an authenticator, or a tenant without any.
+async fn unassigned(
     session: &Session,
-    kept: &KeptTenant,
+    kept: &RecordedTenant,
     (prefix, authenticators): (&str, usize),
 ) -> Result<Option<Finding>> {
     let nobody: Option<&str> = None;
@@ -78,7 +81,7 @@ async fn unseated(
         &kept.owner_role,
         &nobody,
     ];
-    let waiting = session.client.query(UNSEATED, &values).await?.len();
+    let waiting = session.client.query(UNASSIGNED, &values).await?.len();
     if waiting == 0 && authenticators > 0 {
         return Ok(None);
     }
@@ -89,7 +92,7 @@ async fn unseated(
     Ok(Some(advice(kept, &text, None)))
 }
 
-fn advice(kept: &KeptTenant, reason: &str, sql: Option<&str>) -> Finding {
+fn advice(kept: &RecordedTenant, reason: &str, sql: Option<&str>) -> Finding {
     let text = format!(
         "users of the tenant {} do not all share connections, so that each logs in on its own, \
          which is slow with many users: {reason}",

@@ -1,4 +1,4 @@
-//! What the catalog and the server's settings say.
+//! Checks of the catalog and of the server's settings.
 
 use tidegate_wire::{Config, TlsMode, version};
 
@@ -7,7 +7,7 @@ use super::super::session::Session;
 use super::super::{Result, role};
 use super::Finding;
 
-/// The administrator's rights.
+/// The administrator's privileges.
 pub(super) async fn rights(session: &Session) -> Result<Vec<Finding>> {
     let row = session
         .client
@@ -70,8 +70,8 @@ fn version_of(session: &Session) -> Finding {
     }
 }
 
-/// Since PostgreSQL 16 CREATEROLE alone gives no power over a role that somebody else made, such
-/// as one that came with a restored backup.
+/// Since PostgreSQL 16 CREATEROLE alone gives no power over a role that another role created, such
+/// as one from a restored backup.
 async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
     if session.superuser || !version::roles_need_admin_option(session.version) {
         return Ok(None);
@@ -134,7 +134,7 @@ pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Findin
     ])
 }
 
-/// What reading the log needs of the server.
+/// What logical decoding needs of the server.
 pub(super) async fn logical_decoding(session: &Session, nodes: u32) -> Result<[Finding; 2]> {
     let row = session
         .client
@@ -187,7 +187,7 @@ fn prepared_transactions(most: i32) -> Finding {
     )
 }
 
-/// What new databases are made from.
+/// The template of new databases.
 pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     let row = session
         .client
@@ -200,7 +200,7 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
         .await?;
     let (encoding, any): (String, bool) = (row.get(0), row.get(1));
     let mut findings = Vec::new();
-    // Only a locale that goes with every encoding lets a copy have another one.
+    // Only a locale that works with every encoding allows a copy in another encoding.
     if encoding != "UTF8" && !any {
         findings.push(Finding::missing(
             format!("template0 has the encoding {encoding}: new databases must have UTF8"),
@@ -220,7 +220,7 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The way to PostgreSQL.
+/// The encryption of the connection to PostgreSQL.
 pub(super) async fn encryption(session: &Session, config: &Config) -> Result<Finding> {
     let row = session
         .client

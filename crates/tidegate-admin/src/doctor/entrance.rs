@@ -1,4 +1,4 @@
-//! What lets roles into the database of a tenant.
+//! Which privilege lets a role connect to the database of a tenant.
 
 use tidegate_wire::version;
 
@@ -6,7 +6,7 @@ use super::super::role::Existing;
 use super::super::script::Script;
 use super::super::session::Session;
 use super::super::{authenticator, group, tenant, users_role};
-use super::kept::{Entry, KeptTenant, Login, TenantRoles};
+use super::recorded_tenants::{ConnectPrivilege, Login, RecordedTenant, TenantRoles};
 
 impl Login<'_> {
     pub(super) fn there(&self) -> bool {
@@ -14,12 +14,12 @@ impl Login<'_> {
     }
 }
 
-/// The role of all users where it is not there and users would need it. Users of a tenant of an older
-/// release have grants of their own until a node has made the role.
+/// The role of all users, if it is missing and users need it. Users of a tenant of an older release
+/// have grants of their own until a node has created the role.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.there())?;
     let mut logins = roles.logins.iter();
-    let needs = logins.any(|login| !login.there() || login.entry == Entry::Refused);
+    let needs = logins.any(|login| !login.there() || login.entry == ConnectPrivilege::Refused);
     needs.then_some(of_users)
 }
 
@@ -27,8 +27,8 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }
 
-/// Lets a role into the database, as when it was made.
-pub(super) fn connect(home: &Session, kept: &KeptTenant, role: &str, script: &mut Script) {
+/// Grants a role CONNECT, as when it was created.
+pub(super) fn connect(home: &Session, kept: &RecordedTenant, role: &str, script: &mut Script) {
     if role == kept.owner_role {
         return script.append(tenant::owner_rights(&kept.name, role));
     }
@@ -40,15 +40,16 @@ pub(super) fn connect(home: &Session, kept: &KeptTenant, role: &str, script: &mu
     });
 }
 
-/// Whether a role connects as a member of the role of all users: the owner and authenticators have
+/// Whether a role connects as a member of the role of all users. The owner and authenticators have
 /// grants of their own.
-pub(super) fn is_member(kept: &KeptTenant, role: &str) -> bool {
+pub(super) fn is_member(kept: &RecordedTenant, role: &str) -> bool {
     kept.users_role.as_deref().is_some_and(|name| name != role)
         && role != kept.owner_role
         && !role.starts_with(&authenticator::prefix(&kept.name))
 }
 
-/// What the superuser who runs a grant gives, nobody else could take back since PostgreSQL 16.
+/// The administrator as the grantor. Since PostgreSQL 16 only the superuser who runs a grant could
+/// revoke it otherwise.
 pub(super) fn grantor(home: &Session) -> Option<&str> {
     needs_admin_option(home).then_some(home.role.as_str())
 }

@@ -1,27 +1,27 @@
-//! Whether those who must can log in, and those who must not cannot.
+//! Whether logins succeed and fail as they should.
 
 use std::error::Error as _;
 
 use tidegate_changelog::LogError;
-use tidegate_pool::Key;
+use tidegate_pool::PoolKey;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::{Config, ConnectFault, Secret};
 use tokio_postgres::types::ToSql;
 
-use super::super::script::{Part, Script, comment, identifier};
+use super::super::script::{Script, SqlPart, comment, identifier};
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, authenticator, role};
 use super::Finding;
-use super::kept::{self, KeptTenant};
-use super::present::names;
+use super::missing_objects::names;
+use super::recorded_tenants::{self, RecordedTenant};
 
-/// What the names of roles that are made for the length of a check begin with.
+/// The prefix of the names of temporary roles.
 const PROBE: &str = "tidegate_doctor_";
 
-/// Makes a role as users have them and logs in as it: with its password, and with a wrong one to
-/// the databases of tenants too, because a line of `pg_hba.conf` may be for one database.
+/// Creates a role like a user's and logs in as it: with its password, and with a wrong one. Tries
+/// the databases of tenants too, because a line of `pg_hba.conf` may apply to one database.
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
-    // Several nodes may look at once.
+    // Several nodes may run the check at once.
     let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
     let probe = probe.as_str();
     let script = match role::make(session, probe, &admin.passwords).await {
@@ -45,16 +45,16 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     let right = try_login(&admin.config, home, (probe, &password)).await;
     let trusting = trusting(admin, session, probe).await;
     let mut drop = Script::default();
-    drop.push(&[Part::Syntax("DROP ROLE "), Part::Name(probe)]);
+    drop.push(&[SqlPart::Syntax("DROP ROLE "), SqlPart::Name(probe)]);
     drop.run_each(session).await?;
     Ok(vec![admission(right), refusal(&trusting?)])
 }
 
-/// The databases that take a wrong password.
+/// The databases that accept a wrong password.
 async fn trusting(admin: &Admin, session: &Session, probe: &str) -> Result<Vec<String>> {
-    let kept = kept::tenants(admin, session).await?;
+    let kept = recorded_tenants::tenants(admin, session).await?;
     let mut databases = vec![admin.config.admin_database.to_string()];
-    databases.extend(kept::databases(session, &kept).await?);
+    databases.extend(recorded_tenants::databases(session, &kept).await?);
     let mut trusting = Vec::new();
     for database in databases {
         let login = try_login(&admin.config, &database, (probe, "wrong")).await;
@@ -89,8 +89,8 @@ fn refusal(trusting: &[String]) -> Finding {
     )
 }
 
-/// Lines of `pg_hba.conf` that ask for no password, where the administrator may read it: they may
-/// be for addresses that no check comes from, such as the server's own.
+/// Lines of `pg_hba.conf` without a password, if the administrator may read the file. They may
+/// apply to addresses from which no check comes, such as the server's own.
 pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>> {
     let may = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_hba_file_rules()', 'EXECUTE') \
                AND pg_catalog.has_table_privilege('pg_catalog.pg_hba_file_rules', 'SELECT')";
@@ -122,13 +122,12 @@ const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
            OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
     ORDER BY h.line_number";
 
-/// The roles of a tenant whose database and roles are there that PostgreSQL lets not in: those with
-/// another password, where the administrator may read `pg_authid`, and of the others those that are
-/// tried ([`tried`]).
+/// The roles of an existing tenant whose login PostgreSQL refuses: those with another password, if
+/// the administrator may read `pg_authid`; otherwise the ones that are tried ([`tried`]).
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,
-    tenant: &KeptTenant,
+    tenant: &RecordedTenant,
 ) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut wrong = wrong_passwords(admin, home, tenant).await?;
@@ -157,8 +156,8 @@ pub(super) async fn refused(
     Ok(findings)
 }
 
-fn cannot_log_in(tenant: &KeptTenant, role: &str, error: &Error) -> Finding {
-    let key = Key {
+fn cannot_log_in(tenant: &RecordedTenant, role: &str, error: &Error) -> Finding {
+    let key = PoolKey {
         database: DatabaseName::new(&tenant.name),
         role: RoleName::new(role),
         trusted: false,
@@ -178,7 +177,7 @@ fn cannot_log_in(tenant: &KeptTenant, role: &str, error: &Error) -> Finding {
 async fn wrong_passwords(
     admin: &Admin,
     home: &Session,
-    tenant: &KeptTenant,
+    tenant: &RecordedTenant,
 ) -> Result<Vec<String>> {
     if !home.superuser {
         return Ok(Vec::new());
@@ -196,9 +195,9 @@ async fn wrong_passwords(
     Ok(wrong.collect())
 }
 
-/// The roles that the check logs in as: the owner; roles with settings of their own, which may
-/// refuse every session; and the first users, where only a login can check their passwords.
-async fn tried(home: &Session, tenant: &KeptTenant) -> Result<Vec<String>> {
+/// The roles as which the check logs in: the owner; roles with settings of their own, which may
+/// make every session fail; and the first users, if only a login can check their passwords.
+async fn tried(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MOST_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
                  WHERE r.rolname = ANY ($1) AND (r.rolname = $2 OR EXISTS ( \
@@ -210,14 +209,13 @@ async fn tried(home: &Session, tenant: &KeptTenant) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// As how many users of a tenant the check logs in at most, beside those that it has a reason for.
+/// As how many users of a tenant the check logs in at most, besides those with a specific reason.
 const MOST_TRIED: i64 = 100;
 
 /// `invalid_password`.
 const WRONG_PASSWORD: &str = "28P01";
 
-/// Logs in as the role of the check. That the role may not use the database comes after its
-/// password was found right.
+/// Logs in as the temporary role. PostgreSQL checks the password before the privilege to connect.
 async fn try_login(
     config: &Config,
     database: &str,
@@ -231,7 +229,7 @@ async fn try_login(
     }
 }
 
-/// The login that reads changes, tried out as a stream of changes uses it.
+/// Tries the login that reads changes as a stream uses it.
 pub(super) async fn replication(config: &Config) -> Finding {
     let name = &config.admin_role;
     match tidegate_capture::identify(config).await {

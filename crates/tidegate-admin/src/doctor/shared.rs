@@ -1,4 +1,4 @@
-//! What all databases of the cluster share, and what anonymous callers could use up of it.
+//! What all databases of the cluster share, and what anonymous callers could exhaust.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
 use super::{FeedLogin, Finding, Severity};
 
-/// From which part of the `NOTIFY` queue on there is reason to look who does not read it.
+/// The part of the `NOTIFY` queue from which on a session that does not read it should be found.
 const QUEUE: f64 = 0.1;
 
-/// The databases that come with the cluster, which users of tenants have no business in.
+/// The databases that come with the cluster, to which users of tenants should not connect.
 pub(super) async fn maintenance_databases(
     session: &Session,
     feed: FeedLogin<'_>,
@@ -59,7 +59,7 @@ pub(super) async fn maintenance_databases(
     ))
 }
 
-/// How full the queue of `NOTIFY` is. When it is full, no transaction of the cluster that notifies
+/// How full the queue of `NOTIFY` is. If it is full, no transaction of the cluster that notifies
 /// can commit.
 pub(super) async fn notification_queue(session: &Session) -> Result<Finding> {
     let row = session
@@ -98,25 +98,25 @@ pub(super) async fn notification_queue(session: &Session) -> Result<Finding> {
     Ok(Finding::advice(text, end))
 }
 
-/// PostgreSQL has no setting that bounds the memory of a session.
+/// PostgreSQL has no setting that limits the memory of a session.
 pub(super) fn memory() -> Finding {
     Finding {
         text:
             "one statement can take all memory of PostgreSQL's machine: give PostgreSQL a memory \
                cgroup (systemd: MemoryMax), or set vm.overcommit_memory=2"
                 .to_owned(),
-        verdict: Severity::Note,
+        severity: Severity::Note,
         sql: None,
     }
 }
 
-/// Default users whose temporary files nothing bounds.
+/// Default users whose temporary files are not limited.
 pub(super) async fn default_users(admin: &Admin, home: &Session) -> Result<Option<Finding>> {
     let control = admin.config.control_database.as_str();
     if !tenant::database_exists(home, control).await? {
         return Ok(None);
     }
-    // That it cannot be entered or read is told by other checks.
+    // Other checks report that it cannot be opened or read.
     let Ok(session) = admin.open(control).await else {
         return Ok(None);
     };

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use tidegate_admin::{Error, Grantee, Right};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_wire::backoff::Jitter;
 use tokio_postgres::Client;
 
@@ -9,7 +9,7 @@ use super::fixture::{
     admin, connect, database, refusal, role, root, service_admin, superuser, user, value,
 };
 
-/// Every right on everything of a database, in one text.
+/// All privileges on everything in a database, as one text.
 async fn rights(database: &str) -> String {
     let sql = "
         SELECT string_agg(line, E'\\n' ORDER BY line) FROM (
@@ -40,7 +40,7 @@ async fn rights(database: &str) -> String {
     value(&root(database).await, sql).await
 }
 
-/// A database with a life before Tidegate: two owners, two applications, rights of its own.
+/// A database that existed before Tidegate: two owners, two applications, privileges of its own.
 async fn legacy(name: &str) -> Client {
     let root = root("postgres").await;
     let sql = format!(
@@ -135,7 +135,7 @@ async fn an_adopted_database_serves_its_owner_and_its_old_applications() {
 }
 
 #[tokio::test]
-async fn an_owner_keeps_the_rights_that_nobody_ever_wrote_down() {
+async fn an_owner_keeps_its_default_privileges() {
     let root = root("postgres").await;
     let sql = "CREATE ROLE plain_maker LOGIN PASSWORD 'old'";
     root.batch_execute(sql).await.unwrap();
@@ -189,8 +189,8 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
         "what a role had is not ours to take"
     );
 
-    // Serving the database puts an event trigger into it.
-    let control = Control::new(Arc::new(superuser()), Jitter::none()).unwrap();
+    // Serving the database creates the event trigger in it.
+    let control = ServiceConnections::new(Arc::new(superuser()), Jitter::none()).unwrap();
     let (tell, told) = tokio::sync::oneshot::channel();
     let mut tell = Some(tell);
     let heard = move |_| {
@@ -329,7 +329,7 @@ async fn reserved_databases_and_foreign_roles_are_refused() {
 }
 
 #[tokio::test]
-async fn an_administrator_without_the_owners_rights_is_told_what_it_lacks() {
+async fn an_administrator_without_the_owners_privileges_gets_the_missing_grants() {
     let admin = admin(service_admin("svc_lacking").await);
     let _maker = legacy("lacking").await;
     let tenant = database("lacking");
@@ -343,7 +343,7 @@ async fn an_administrator_without_the_owners_rights_is_told_what_it_lacks() {
     assert_eq!(sql, ["GRANT \"lacking_maker\" TO \"svc_lacking\";"]);
 
     let root = root("lacking").await;
-    // What a superuser owns is not asked for without a word.
+    // An object of a superuser is reported, not ignored silently.
     root.batch_execute("CREATE TABLE of_root (id int)")
         .await
         .unwrap();
@@ -385,7 +385,7 @@ async fn what_belongs_to_an_extension_is_left_alone() {
         .await
         .is_err()
     {
-        // The contrib package is not there; plpgsql is, always.
+        // The contrib package is not installed; plpgsql always is.
         inside.batch_execute("SELECT 1").await.unwrap();
     }
     let plan = admin(superuser())
@@ -397,7 +397,7 @@ async fn what_belongs_to_an_extension_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_tenant_whose_records_were_lost_is_adopted_again() {
+async fn a_tenant_without_records_is_adopted_again() {
     let config = service_admin("svc_again").await;
     let tenant = database("again");
     let before = admin(config.clone());

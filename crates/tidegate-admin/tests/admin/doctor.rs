@@ -3,14 +3,14 @@ use std::time::{Duration, Instant};
 use tidegate_admin::doctor::{FeedLogin, Finding, Severity};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::Connection;
-use tidegate_wire::{Config, Secret, StartupPins};
+use tidegate_wire::{Config, Secret, StartupParameters};
 
 use super::fixture::{
-    admin, connect, database, keep, lend_the_template, refusal, role, root, service_admin,
+    admin, connect, database, grant_the_template, keep, refusal, role, root, service_admin,
     superuser, value,
 };
 
-/// From PostgreSQL 16 on this finding names the roles that other tests made in the same cluster.
+/// From PostgreSQL 16 on this finding names roles of other tests on the same cluster.
 fn is_of_other_tests(finding: &Finding) -> bool {
     finding.text == "the administrator has no ADMIN OPTION on some users' roles"
 }
@@ -19,7 +19,7 @@ fn bad(findings: &[Finding]) -> Vec<&Finding> {
     findings
         .iter()
         .filter(|finding| !is_of_other_tests(finding))
-        .filter(|finding| finding.verdict == Severity::Missing)
+        .filter(|finding| finding.severity == Severity::Missing)
         .collect()
 }
 
@@ -47,7 +47,7 @@ async fn a_sufficient_administrator_lacks_nothing() {
     ] {
         assert!(texts.contains(&text), "{text} is not in {texts:?}");
     }
-    // The other tests make such roles too, and drop them.
+    // Other tests create and drop such roles too.
     let left = "SELECT count(*)::text FROM pg_roles WHERE rolname LIKE 'tidegate_doctor%'";
     let deadline = Instant::now() + Duration::from_secs(30);
     while value(&root, left).await != "0" {
@@ -70,9 +70,9 @@ async fn the_printed_sql_sets_right_what_is_missing() {
     assert!(bad(&findings).len() >= 4, "{findings:?}");
     for finding in findings
         .iter()
-        .filter(|finding| finding.verdict != Severity::Good && !is_of_other_tests(finding))
+        .filter(|finding| finding.severity != Severity::Good && !is_of_other_tests(finding))
     {
-        // Other tests' administrators enter `postgres` as everybody may.
+        // Other tests' administrators connect to `postgres` as members of PUBLIC.
         let shared = finding
             .text
             .starts_with("every role may connect to postgres");
@@ -82,9 +82,10 @@ async fn the_printed_sql_sets_right_what_is_missing() {
             .filter(|sql| sql.contains("svc_poor") && !shared)
         {
             for statement in sql.lines() {
-                // Before 15: all tests share the template, so it is lent instead.
+                // Before 15: all tests share the template, so it is granted to a common role
+                // instead.
                 if statement == "\\connect template1" {
-                    lend_the_template("svc_poor").await;
+                    grant_the_template("svc_poor").await;
                     break;
                 }
                 root.batch_execute(statement).await.unwrap();
@@ -96,8 +97,8 @@ async fn the_printed_sql_sets_right_what_is_missing() {
 }
 
 #[tokio::test]
-async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administered() {
-    // A cluster of its own: the finding names every role of users in it.
+async fn roles_of_others_that_cannot_be_administered_are_named() {
+    // A cluster of its own, because the finding names every user's role in it.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let maker = Config::from_url(&cluster.admin_url()).unwrap();
     let connect_to = async |user: &str, password: &str| {
@@ -112,7 +113,7 @@ async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administer
     let service = "CREATE ROLE \"a \"\"service\" LOGIN CREATEROLE CREATEDB PASSWORD 'service'; \
                    GRANT pg_signal_backend, pg_read_all_stats TO \"a \"\"service\"";
     root.batch_execute(service).await.unwrap();
-    // As a backup that a superuser restores brings them: roles without their administrator.
+    // As after a superuser restored a backup: roles without the administrator as a member.
     let superuser = admin(maker.clone());
     superuser.create_tenant(&database("came")).await.unwrap();
     let came = (database("came"), role("came/ann"));
@@ -135,7 +136,7 @@ async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administer
         return;
     }
     let missing = found().await.unwrap();
-    assert_eq!(missing.verdict, Severity::Missing, "{missing:?}");
+    assert_eq!(missing.severity, Severity::Missing, "{missing:?}");
     let sql = missing.sql.unwrap();
     assert_eq!(
         sql,
@@ -148,7 +149,7 @@ async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administer
     let acting = connect_to("a \"service", "service").await;
     assert_eq!(refusal(&acting, set).await, "42501");
     root.batch_execute(&sql).await.unwrap();
-    assert_eq!(found().await.unwrap().verdict, Severity::Good);
+    assert_eq!(found().await.unwrap().severity, Severity::Good);
     acting.batch_execute(set).await.unwrap();
 }
 
@@ -169,16 +170,16 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
         of_it.next().unwrap()
     };
     let closed = of_shut().await;
-    assert_eq!(closed.verdict, Severity::Advice, "{closed:?}");
+    assert_eq!(closed.severity, Severity::Advice, "{closed:?}");
     assert!(closed.text.contains("cannot be looked into"), "{closed:?}");
     let root = root("postgres").await;
     root.batch_execute(&closed.sql.unwrap()).await.unwrap();
-    assert_eq!(of_shut().await.verdict, Severity::Good);
+    assert_eq!(of_shut().await.severity, Severity::Good);
 }
 
 #[tokio::test]
 async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
-    // A cluster of its own, whose senders are all taken.
+    // A cluster of its own whose WAL senders are all in use.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let config = Config::from_url(&cluster.admin_url()).unwrap();
     let admin = admin(config.clone());
@@ -189,13 +190,13 @@ async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
             .unwrap(),
         None
     );
-    let pins = StartupPins {
+    let startup = StartupParameters {
         defaults: vec![("replication".to_owned(), "true".to_owned())],
-        ..StartupPins::default()
+        ..StartupParameters::default()
     };
     let (role, password) = (cluster.admin_user(), cluster.admin_password());
     let mut senders = Vec::new();
-    while let Ok(sender) = Connection::open(&config, "", role, password, &pins).await {
+    while let Ok(sender) = Connection::open(&config, "", role, password, &startup).await {
         senders.push(sender);
         assert!(senders.len() < 100, "the cluster has no end of senders");
     }
@@ -271,7 +272,7 @@ async fn rights_inside_the_control_database_are_checked() {
     );
 }
 
-/// What the doctor says of the control database.
+/// The findings about the control database.
 async fn of_control(config: &Config) -> Vec<Finding> {
     let feed = FeedLogin::Outbox;
     let findings = admin(config.clone()).examine(feed).await.unwrap();
@@ -296,7 +297,7 @@ async fn a_control_database_of_others_is_left_as_it_is() {
         let [only] = &findings[..] else {
             panic!("{name}: {findings:?}");
         };
-        assert_eq!(only.verdict, Severity::Missing, "{only:?}");
+        assert_eq!(only.severity, Severity::Missing, "{only:?}");
         assert!(only.text.contains("cannot be the control"), "{only:?}");
         assert_eq!(only.sql, None);
     }
@@ -312,7 +313,7 @@ async fn users_are_kept_out_of_the_control_database_by_what_it_names() {
     config.control_database = database("named_control");
     let prepared = admin(config.clone()).prepare_control_database().await;
     prepared.unwrap();
-    // What tells that it is the service's own.
+    // The marks of the service's own database.
     let inside = root("named_control").await;
     let schema = "CREATE SCHEMA tidegate AUTHORIZATION svc_named";
     inside.batch_execute(schema).await.unwrap();
@@ -328,11 +329,11 @@ async fn users_are_kept_out_of_the_control_database_by_what_it_names() {
     assert!(named.text.contains("the users named/ann may"), "{named:?}");
     let sql = named.sql.as_ref().unwrap();
     inside.batch_execute(sql).await.unwrap();
-    // Whom an own role of the operator's lets in is told, and is not missing for ever.
+    // A role that gets in through an operator's role is reported once, as advice.
     let findings = of_control(&config).await;
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
     let told = |finding: &Finding| {
-        finding.verdict == Severity::Advice && finding.text.contains("named/ann may connect")
+        finding.severity == Severity::Advice && finding.text.contains("named/ann may connect")
     };
     assert!(findings.iter().any(told), "{findings:?}");
     inside
@@ -414,19 +415,19 @@ async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
         found.into_iter().find(about).unwrap()
     };
     let unbounded = found().await;
-    assert_eq!(unbounded.verdict, Severity::Advice, "{unbounded:?}");
+    assert_eq!(unbounded.severity, Severity::Advice, "{unbounded:?}");
     let sql = "ALTER ROLE \"unbounded/guest\" SET temp_file_limit = '1GB';";
     assert_eq!(unbounded.sql.as_deref(), Some(sql));
     root("postgres").await.batch_execute(sql).await.unwrap();
-    assert_eq!(found().await.verdict, Severity::Good);
-    // What an operator has set stays; what the service has set goes.
-    for (shared, verdict) in [
+    assert_eq!(found().await.severity, Severity::Good);
+    // A setting of the operator stays; the service's own is removed.
+    for (shared, severity) in [
         (false, Severity::Advice),
         (true, Severity::Good),
         (false, Severity::Advice),
     ] {
         admin.limit_shared(&guest, shared).await.unwrap();
-        assert_eq!(found().await.verdict, verdict, "{shared}");
+        assert_eq!(found().await.severity, severity, "{shared}");
     }
     let own = "ALTER ROLE \"unbounded/guest\" SET temp_file_limit = '7MB'";
     root("postgres").await.batch_execute(own).await.unwrap();

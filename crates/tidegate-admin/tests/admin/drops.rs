@@ -1,4 +1,4 @@
-//! Dropping users and tenants while their users are not idle.
+//! Dropping users and tenants while their users are active.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ async fn until_it_waits(watcher: &tokio_postgres::Client, administrator: &str) {
 }
 
 #[tokio::test]
-async fn what_a_user_makes_while_it_is_dropped_is_not_lost() {
+async fn objects_created_while_the_user_is_dropped_are_kept() {
     let admin = admin(service_admin("svc_late").await);
     let (tenant, ann) = (database("late"), role("late/ann"));
     admin.create_tenant(&tenant).await.unwrap();
@@ -29,7 +29,7 @@ async fn what_a_user_makes_while_it_is_dropped_is_not_lost() {
     let rights = "GRANT CREATE ON SCHEMA public TO \"late/ann\"; CREATE TABLE t (a int); \
                   GRANT SELECT ON t TO \"late/ann\"";
     owner.batch_execute(rights).await.unwrap();
-    // Both change the rights on t, so the drop waits when it has looked already.
+    // Both change the privileges on t, so the drop waits after its first check.
     let held = owner.transaction().await.unwrap();
     let grant = "GRANT INSERT ON t TO \"late/ann\"";
     held.batch_execute(grant).await.unwrap();
@@ -52,7 +52,8 @@ async fn what_a_user_makes_while_it_is_dropped_is_not_lost() {
     assert_eq!(value(&anns, kept).await, "5");
 }
 
-/// What a role may set for itself, so that its sessions do not come about, or not as ours must be.
+/// Settings that a role can make for itself, with which its sessions fail or are not as the service
+/// needs them.
 const OWN_SETTINGS: &[&str] = &[
     "default_transaction_read_only = on",
     "default_transaction_isolation = 'serializable'",
@@ -77,7 +78,7 @@ async fn a_tenant_whose_locks_delay_its_users_delays_those_of_no_other() {
     }
     let gone = role("slow_one/gone");
     admin.create_user(&slow, &gone).await.unwrap();
-    // What a dropped user was granted on the same schema is taken back.
+    // What a dropped user was granted on the same schema is revoked.
     let root = root("slow_one").await;
     let usage = "GRANT USAGE ON SCHEMA public TO \"slow_one/gone\"";
     root.batch_execute(usage).await.unwrap();
@@ -122,7 +123,7 @@ async fn who_set_something_for_itself_is_dropped_all_the_same() {
             .set_groups(&tenant, &ann, std::slice::from_ref(&group))
             .await
             .unwrap();
-        // Before 16 every member may become its group, since then only who was granted that.
+        // Before 16 every member may become its group; since then it takes a grant.
         if testing::cluster().version().major >= 16 {
             let as_group = "GRANT \"selfish/group/all\" TO \"selfish/ann\" WITH SET TRUE";
             root.batch_execute(as_group).await.unwrap();
@@ -138,7 +139,7 @@ async fn who_set_something_for_itself_is_dropped_all_the_same() {
         let dropped = admin.drop_user(&tenant, &ann, &heir, false).await;
         dropped.unwrap_or_else(|error| panic!("{own}: {error}"));
     }
-    // The other way round: the grantor stays, and takes its grant back.
+    // The other way round: the grantor stays, and its grant is revoked.
     admin.create_user(&tenant, &ann).await.unwrap();
     let grant = "GRANT SELECT ON t TO \"selfish/bob\" WITH GRANT OPTION";
     owner.batch_execute(grant).await.unwrap();
@@ -166,8 +167,8 @@ async fn rights_that_change_while_they_are_taken_back_are_taken_all_the_same() {
     let anns = user("stuck", "stuck/ann").await.unwrap();
     let on = "GRANT SELECT ON t TO \"stuck/bob\"";
     anns.batch_execute(on).await.unwrap();
-    // Both change the rights on t: the statement of the administrator, who stands for ann, fails with
-    // "tuple concurrently updated", and all is done anew.
+    // Both change the privileges on t: the statement of the administrator, who acts as ann, fails
+    // with "tuple concurrently updated", and everything is retried.
     let held = owner.transaction().await.unwrap();
     held.batch_execute("GRANT INSERT ON t TO \"stuck/ann\"")
         .await

@@ -1,4 +1,4 @@
-//! What the tests of administration share.
+//! The fixture of the administration tests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,7 +9,7 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::{Config, Secret};
 use tokio_postgres::{Client, NoTls};
 
-/// The master secret of all tests: they share a cluster, and so the roles' names are distinct.
+/// The master secret of all tests. They share a cluster, so role names must be distinct.
 pub(super) const SECRET: [u8; 32] = [7; 32];
 
 /// The configuration of the cluster's superuser.
@@ -17,9 +17,9 @@ pub(super) fn superuser() -> Config {
     Config::from_url(&testing::cluster().admin_url()).unwrap()
 }
 
-/// An administrator with a configuration.
+/// An administrator with this configuration.
 pub(super) fn admin(config: Config) -> Admin {
-    // One counter for all, so that no two checks of the doctor make the same role.
+    // One counter for all, so that no two checks of the doctor create the same role.
     static SALT: AtomicU32 = AtomicU32::new(1);
     let passwords = RolePasswords::new(SECRET, || {
         let mut bytes = [0; 16];
@@ -29,7 +29,7 @@ pub(super) fn admin(config: Config) -> Admin {
     Admin::new(config, passwords)
 }
 
-/// An administrator that is no superuser, with the rights that OPERATIONS names.
+/// An administrator without superuser, with the privileges that OPERATIONS lists.
 pub(super) async fn service_admin(name: &str) -> Config {
     let root = root("postgres").await;
     let sql = format!(
@@ -39,14 +39,15 @@ pub(super) async fn service_admin(name: &str) -> Config {
     root.batch_execute(&sql).await.unwrap();
     let major = testing::cluster().version().major;
     if major < 15 {
-        lend_the_template(name).await;
+        grant_the_template(name).await;
     }
     superuser().with_login(name, Secret::new("service"))
 }
 
-/// Before 15 the schema `public` of a new database is the superuser's, and OPERATIONS says to give
-/// that of `template1` to the administrator: here to a role that all of them are members of.
-pub(super) async fn lend_the_template(name: &str) {
+/// Before 15 the schema `public` of a new database belongs to a superuser, and OPERATIONS says to
+/// give that of `template1` to the administrator. Here it goes to a role of which all
+/// administrators are members.
+pub(super) async fn grant_the_template(name: &str) {
     let template = root("template1").await;
     let sql = format!(
         "BEGIN; SELECT pg_advisory_xact_lock(7);
@@ -67,7 +68,7 @@ pub(super) async fn root(database: &str) -> Client {
         .unwrap()
 }
 
-/// Makes a control database that names a tenant and one user's role with its group.
+/// Creates a control database that records a tenant and one user's role with its group.
 pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>) {
     let home = root("postgres").await;
     let create = format!("CREATE DATABASE {control}");
@@ -88,7 +89,7 @@ pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>
     }
 }
 
-/// A connection as a user of a tenant.
+/// A connection of a user of a tenant.
 pub(super) async fn user(database: &str, role: &str) -> Result<Client, tokio_postgres::Error> {
     connect(database, role, &role_password(&SECRET, role, 1)).await
 }

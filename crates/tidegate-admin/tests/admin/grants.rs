@@ -1,4 +1,4 @@
-//! Dropping roles that grants hang on, in databases whose tables are somebody else's.
+//! Dropping roles with grants that depend on them, in databases whose tables have other owners.
 
 use tidegate_admin::{Admin, Adoption, Error};
 use tidegate_embedded::testing;
@@ -10,13 +10,13 @@ use super::fixture::{admin, connect, database, role, root, service_admin, superu
 
 const ACL: &str = "SELECT relacl::text FROM pg_class WHERE relname = 'album'";
 
-/// An adopted database with a table of another role, the users eve, who is in the group `sales`,
-/// and kim.
+/// An adopted database with a table of another role, and the users eve, who is in the group
+/// `sales`, and kim.
 struct Adopted {
     name: &'static str,
     admin: Admin,
     plan: Adoption,
-    /// The table's rights before.
+    /// The table's privileges before.
     before: String,
     root: Client,
 }
@@ -112,9 +112,9 @@ impl Adopted {
             .await
     }
 
-    /// The rights on the table and its columns, and who is a member of what; since 16 the
-    /// administrator is one of each role that it has made. Authenticators and the role of all users
-    /// have rights on neither.
+    /// The privileges on the table and its columns, and all memberships. Since 16 the administrator
+    /// is a member of each role that it creates. Authenticators and the role of all users have no
+    /// privileges on either.
     async fn rights(&self) -> String {
         let sql = format!(
             "SELECT concat_ws(' ', relacl, (SELECT string_agg(attacl::text, ' ') FROM pg_attribute \
@@ -188,7 +188,7 @@ async fn what_a_grantor_may_grant_no_more_is_taken_back_and_the_grantor_keeps_wh
         ("lost_svc", service_admin("svc_lost").await),
     ] {
         let adopted = Adopted::new(name, config).await;
-        // PostgreSQL leaves eve's grant alone while the group may grant.
+        // PostgreSQL keeps eve's grant while the group holds the GRANT OPTION.
         let lost = "REVOKE ALL ON s.album FROM @/eve CASCADE; \
                     REVOKE ALL ON s.album FROM @/group/sales CASCADE; \
                     REVOKE USAGE ON SCHEMA s FROM @/eve; GRANT SELECT ON s.album TO @/eve";
@@ -225,7 +225,7 @@ async fn what_others_would_lose_with_a_loan_refuses_the_drop() {
         "{dropped:?}"
     );
     assert_eq!(adopted.rights().await, before);
-    // With both of them nobody loses anything.
+    // With both of them no remaining role loses anything.
     let roles = ["/eve", "/kim", "/zoe", ""].map(|user| format!("harmed{user}"));
     let changes = &adopted.plan.changes;
     let released = adopted.admin.release_tenant(&tenant, &roles, changes).await;
@@ -279,7 +279,7 @@ async fn a_drop_that_is_refused_takes_nothing() {
     adopted.release().await.unwrap_err();
     assert_eq!(adopted.rights().await, before);
 
-    // Who may become anybody takes it back.
+    // A superuser can revoke it as any role.
     let config = superuser();
     let adopted = Adopted {
         admin: admin(config),
@@ -297,7 +297,7 @@ async fn a_drop_that_is_refused_takes_nothing() {
 #[tokio::test]
 async fn what_a_member_of_the_owners_role_granted_on_goes_with_the_tenant() {
     let mut administrators = vec![("chained_root", superuser())];
-    // Since 16 only a superuser ends what a superuser made.
+    // Since 16 only a superuser can end what a superuser granted.
     if testing::cluster().version().major < 16 {
         administrators.push(("chained_svc", service_admin("svc_chained").await));
     }

@@ -1,4 +1,4 @@
-//! Groups of users, and memberships that the administrator did not make.
+//! Groups of users, and memberships that the administrator did not grant.
 
 use tidegate_admin::Error;
 use tidegate_admin::doctor::FeedLogin;
@@ -11,7 +11,7 @@ const MEMBER: &str = "SELECT string_agg(DISTINCT g.rolname, ',' ORDER BY g.rolna
     JOIN pg_roles u ON u.oid = m.member WHERE g.rolname !~ '[$]users$' AND u.rolname = ";
 
 #[tokio::test]
-async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it_out() {
+async fn a_membership_granted_by_others_is_reported_with_its_remedy() {
     let admin = admin(service_admin("svc_stays").await);
     let (tenant, ann) = (database("stays"), role("stays/ann"));
     admin.create_tenant(&tenant).await.unwrap();
@@ -42,7 +42,7 @@ async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it
                 "REVOKE \"stays/group/old\" FROM \"stays/ann\" GRANTED BY \"{grantor}\";"
             )]
         );
-        // Neither half of it was done.
+        // Neither half was done.
         assert_eq!(value(&root, &groups).await, "stays/group/old");
         root.batch_execute(&sql[0]).await.unwrap();
         admin
@@ -56,7 +56,7 @@ async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it
 }
 
 #[tokio::test]
-async fn a_superuser_ends_memberships_whoever_made_them() {
+async fn a_superuser_ends_memberships_of_any_grantor() {
     let maker = admin(service_admin("svc_ended").await);
     let (tenant, ann) = (database("ended"), role("ended/ann"));
     maker.create_tenant(&tenant).await.unwrap();
@@ -85,7 +85,7 @@ async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
     let groups = format!("{MEMBER}'regroup/ann'");
     let come_back = "CREATE ROLE \"regroup/group/old\"; \
                      COMMENT ON ROLE \"regroup/group/old\" IS 'made by Tidegate'";
-    // Once the group is gone, once it came back from a backup as the superuser's.
+    // Once the group was dropped, once a superuser restored it from a backup.
     for group_is_there in [false, true] {
         if group_is_there {
             root.batch_execute(come_back).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a dropped user owned gives nobody the rights of the new owner.
+//! Objects of a dropped user do not let others act with the privileges of the new owner.
 
 use tidegate_admin::{Admin, Error};
 use tidegate_embedded::testing;
@@ -7,8 +7,8 @@ use tokio_postgres::Client;
 
 use super::fixture::{admin, database, role, root, service_admin, superuser, user, value};
 
-/// A tenant with a user `bob` who may make things, and a user `eve`.
-struct Stage {
+/// A tenant with a user `bob` who may create objects, and a user `eve`.
+struct HandoverFixture {
     admin: Admin,
     tenant: DatabaseName,
     bob: RoleName,
@@ -17,7 +17,7 @@ struct Stage {
     eves: Client,
 }
 
-impl Stage {
+impl HandoverFixture {
     async fn of(admin: Admin, name: &str) -> Self {
         let tenant = database(name);
         admin.create_tenant(&tenant).await.unwrap();
@@ -41,7 +41,7 @@ impl Stage {
         }
     }
 
-    /// What the refusal to give bob's things to the owner names.
+    /// The objects named in the error when bob's objects are to go to the owner.
     async fn refused(&self) -> Vec<String> {
         let heir = role(self.tenant.as_str());
         let names = (&self.bob, &heir);
@@ -65,57 +65,58 @@ impl Stage {
 
 #[tokio::test]
 async fn a_function_does_not_become_the_owners() {
-    let stage = Stage::of(admin(service_admin("svc_handed").await), "handed").await;
+    let fixture = HandoverFixture::of(admin(service_admin("svc_handed").await), "handed").await;
     let function = "CREATE FUNCTION pwn(q text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS \
                     $$ DECLARE r text; BEGIN EXECUTE q INTO r; RETURN r; END $$; \
                     CREATE TABLE kept (id int)";
-    stage.bobs.batch_execute(function).await.unwrap();
+    fixture.bobs.batch_execute(function).await.unwrap();
     let attack = "SELECT public.pwn('SELECT current_user::text')";
-    assert_eq!(value(&stage.eves, attack).await, "handed/bob");
+    assert_eq!(value(&fixture.eves, attack).await, "handed/bob");
     assert_eq!(
-        stage.refused().await,
+        fixture.refused().await,
         ["function public.pwn(text) is SECURITY DEFINER"]
     );
-    assert_eq!(value(&stage.eves, attack).await, "handed/bob");
-    // The refused attempt has ended bob's session.
+    assert_eq!(value(&fixture.eves, attack).await, "handed/bob");
+    // The refused attempt has terminated bob's session.
     let bobs = user("handed", "handed/bob").await.unwrap();
-    // Nor does one that runs as its caller: others reach code in more ways than can be listed.
+    // A function that runs as its caller is refused too: others can reach code in more ways than
+    // can be listed.
     let invoker = "ALTER FUNCTION public.pwn(text) SECURITY INVOKER";
     bobs.batch_execute(invoker).await.unwrap();
     assert_eq!(
-        stage.refused().await,
+        fixture.refused().await,
         ["function public.pwn(text) is code of the former owner"]
     );
     let drop = "DROP FUNCTION public.pwn(text)";
-    stage.owner.batch_execute(drop).await.unwrap();
-    stage.drop_bob().await;
+    fixture.owner.batch_execute(drop).await.unwrap();
+    fixture.drop_bob().await;
     let owner = "SELECT relowner::regrole::text FROM pg_class WHERE relname = 'kept'";
-    assert_eq!(value(&stage.owner, owner).await, "handed");
+    assert_eq!(value(&fixture.owner, owner).await, "handed");
 }
 
 #[tokio::test]
 async fn a_view_does_not_show_others_what_only_the_owner_may_read() {
-    let stage = Stage::of(admin(superuser()), "shown").await;
+    let fixture = HandoverFixture::of(admin(superuser()), "shown").await;
     let views = "CREATE VIEW own AS SELECT 1 AS one; \
                  CREATE VIEW peep AS SELECT * FROM public.secrets; \
                  GRANT SELECT ON peep TO PUBLIC; \
                  CREATE MATERIALIZED VIEW stale AS SELECT 1 AS one; \
                  GRANT SELECT (one) ON stale TO \"shown/eve\"";
-    stage.bobs.batch_execute(views).await.unwrap();
+    fixture.bobs.batch_execute(views).await.unwrap();
     assert_eq!(
-        stage.refused().await,
+        fixture.refused().await,
         [
             "materialized view public.stale shows others what its owner may read",
             "view public.peep shows others what its owner may read"
         ]
     );
-    // The owner of the schema may drop what it may not change.
-    stage
+    // The owner of the schema may drop objects that it may not alter.
+    fixture
         .owner
         .batch_execute("DROP MATERIALIZED VIEW stale; DROP VIEW peep")
         .await
         .unwrap();
-    stage.drop_bob().await;
+    fixture.drop_bob().await;
 }
 
 /// Functions whose code is bob's.
@@ -124,7 +125,8 @@ const TRAP: &str = "CREATE FUNCTION run_as(a int) RETURNS int LANGUAGE plpgsql I
     CREATE FUNCTION on_write() RETURNS trigger LANGUAGE plpgsql AS \
         $$ BEGIN RETURN NULL; END $$;";
 
-/// Tables that call bob's functions, the function that is named, and what calls it.
+/// Tables that call bob's functions, the function named in the error, and the statement that calls
+/// it.
 const TRAPS: [(&str, &str, &str); 7] = [
     (
         "CREATE TABLE t (a int); CREATE INDEX ON t (run_as(a))",
@@ -173,12 +175,12 @@ const TRAPS: [(&str, &str, &str); 7] = [
 
 #[tokio::test]
 async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
-    let stage = Stage::of(admin(superuser()), "trapped").await;
+    let fixture = HandoverFixture::of(admin(superuser()), "trapped").await;
     for (trap, object, cause) in TRAPS {
         let bobs = user("trapped", "trapped/bob").await.unwrap();
         bobs.batch_execute(&format!("{TRAP}{trap}")).await.unwrap();
         let said = format!("{object} is called by {cause} as the owner of a table");
-        let refused = stage.refused().await;
+        let refused = fixture.refused().await;
         assert!(refused.contains(&said), "{trap}: {refused:?}");
         let again = "DROP OWNED BY \"trapped/bob\"; \
                      GRANT CONNECT ON DATABASE trapped TO \"trapped/bob\"; \
@@ -190,12 +192,12 @@ async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
                 CREATE RULE r AS ON INSERT TO t DO ALSO INSERT INTO u VALUES (1)";
     bobs.batch_execute(rule).await.unwrap();
     assert_eq!(
-        stage.refused().await,
+        fixture.refused().await,
         ["rule r on table public.t acts with the rights of its owner"]
     );
 }
 
-/// Tables that run a text as their owner by functions of the server, and what is said of them.
+/// Tables that run text as their owner through built-in functions, and the error about them.
 const TEXTS: [(&str, &str); 4] = [
     (
         "CREATE TABLE p (a int PRIMARY KEY); CREATE TABLE t (a int DEFAULT \
@@ -224,14 +226,14 @@ const TEXTS: [(&str, &str); 4] = [
 
 #[tokio::test]
 async fn functions_that_run_a_text_are_not_called_as_the_heir() {
-    let stage = Stage::of(admin(superuser()), "texts").await;
-    // Statistics of expressions came with 14.
+    let fixture = HandoverFixture::of(admin(superuser()), "texts").await;
+    // Statistics of expressions exist from 14 on.
     let has_statistics = testing::cluster().version().major >= 14;
     let is_known = |text: &str| has_statistics || !text.contains("CREATE STATISTICS");
     for (texts, said) in TEXTS.iter().filter(|(texts, _)| is_known(texts)) {
         let bobs = user("texts", "texts/bob").await.unwrap();
         bobs.batch_execute(texts).await.unwrap();
-        let refused = stage.refused().await;
+        let refused = fixture.refused().await;
         assert!(
             refused.iter().any(|one| one == said),
             "{texts}: {refused:?}"
@@ -245,7 +247,7 @@ async fn functions_that_run_a_text_are_not_called_as_the_heir() {
 
 #[tokio::test]
 async fn plain_tables_go_to_the_owner() {
-    let stage = Stage::of(admin(superuser()), "plainly").await;
+    let fixture = HandoverFixture::of(admin(superuser()), "plainly").await;
     let made = "CREATE TABLE p (a int PRIMARY KEY, b text DEFAULT upper('x') CHECK (length(b) < 9)); \
                 CREATE TABLE t (a int REFERENCES p ON DELETE CASCADE, e int); \
                 CREATE INDEX ON p (lower(b)); CREATE INDEX ON t (e) WHERE e > 0; \
@@ -253,30 +255,36 @@ async fn plain_tables_go_to_the_owner() {
                 ALTER TABLE log ENABLE ROW LEVEL SECURITY; \
                 CREATE POLICY all_of_it ON log USING (true); \
                 CREATE TYPE mood AS ENUM ('glad'); CREATE VIEW own AS SELECT 1 AS one";
-    stage.bobs.batch_execute(made).await.unwrap();
+    fixture.bobs.batch_execute(made).await.unwrap();
     let defaults = "CREATE TABLE u (id serial, key uuid DEFAULT gen_random_uuid(), \
                         day date DEFAULT to_date('2026', 'YYYY'), a int DEFAULT random() * 3 \
                         REFERENCES p ON DELETE SET DEFAULT)";
-    stage.bobs.batch_execute(defaults).await.unwrap();
-    stage.drop_bob().await;
+    fixture.bobs.batch_execute(defaults).await.unwrap();
+    fixture.drop_bob().await;
     let left = "SELECT count(*)::text FROM pg_roles WHERE rolname = 'plainly/bob'";
     assert_eq!(value(&root("postgres").await, left).await, "0");
 }
 
 #[tokio::test]
 async fn dropping_a_tenant_gives_no_rights_of_the_databases_owner() {
-    let stage = Stage::of(admin(superuser()), "released").await;
+    let fixture = HandoverFixture::of(admin(superuser()), "released").await;
     let function = "CREATE FUNCTION pwn() RETURNS text LANGUAGE sql SECURITY DEFINER \
                     AS 'SELECT current_user::text'";
-    stage.owner.batch_execute(function).await.unwrap();
+    fixture.owner.batch_execute(function).await.unwrap();
     let roles = ["released", "released/bob", "released/eve"].map(str::to_owned);
-    let released = stage.admin.release_tenant(&stage.tenant, &roles, &[]).await;
+    let released = fixture
+        .admin
+        .release_tenant(&fixture.tenant, &roles, &[])
+        .await;
     let Err(Error::CarriesRights { objects, .. }) = released else {
         panic!("not refused: {released:?}");
     };
     assert_eq!(objects, ["function public.pwn() is SECURITY DEFINER"]);
     let drop = "DROP FUNCTION public.pwn()";
     root("released").await.batch_execute(drop).await.unwrap();
-    let released = stage.admin.release_tenant(&stage.tenant, &roles, &[]).await;
+    let released = fixture
+        .admin
+        .release_tenant(&fixture.tenant, &roles, &[])
+        .await;
     released.unwrap();
 }

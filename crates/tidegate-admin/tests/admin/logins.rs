@@ -1,5 +1,5 @@
-//! Roles whose login PostgreSQL refuses, their repair, and what the sessions of a shared role begin
-//! with.
+//! Roles whose login PostgreSQL refuses, their repair, and the settings with which sessions of a
+//! shared role start.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use tidegate_admin::{Admin, RoleCredentials, RolePasswords};
 use tidegate_embedded::Cluster;
-use tidegate_pool::{Connector as _, Key, OpenError, Pool, Settings};
+use tidegate_pool::{Connector as _, OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{Connection, Credential, Credentials as _, RoleConnector};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{Error, Executor, Login, LoginRefused, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Config, ConnectError, ConnectFault};
@@ -20,16 +20,16 @@ use super::fixture::{
     SECRET, admin as administrator, database, role, root, service_admin, superuser, user, value,
 };
 
-/// A cluster of its own with a tenant, whose owner's role strangers share.
-struct Place {
+/// A cluster of its own with a tenant, whose owner's role anonymous callers share.
+struct LoginFixture {
     cluster: Cluster,
     admin: Admin,
     config: Arc<Config>,
-    control: Arc<Control>,
+    control: Arc<ServiceConnections>,
     credentials: Arc<RoleCredentials>,
 }
 
-impl Place {
+impl LoginFixture {
     async fn new() -> Self {
         let settings = tidegate_embedded::testing::settings();
         let settings = settings.with("shared_preload_libraries", "plpgsql");
@@ -40,7 +40,7 @@ impl Place {
         admin.prepare_control_database().await.unwrap();
         admin.create_tenant(&database("shop")).await.unwrap();
         let config = Arc::new(config);
-        let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+        let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
         let version = admin.server().await.unwrap().version;
         let service: Arc<dyn Executor> = control.clone();
         let credentials = RoleCredentials::new(service, passwords, version).unwrap();
@@ -53,8 +53,8 @@ impl Place {
         }
     }
 
-    fn key() -> Key {
-        Key {
+    fn key() -> PoolKey {
+        PoolKey {
             database: database("shop"),
             role: role("shop"),
             trusted: false,
@@ -69,9 +69,10 @@ impl Place {
     }
 
     async fn open(&self) -> Result<Connection, ConnectError> {
-        let Credential { password, pins, .. } =
-            self.credentials.of(&Self::key(), true).await.unwrap();
-        Connection::open(&self.config, "shop", "shop", password.reveal(), &pins).await
+        let Credential {
+            password, startup, ..
+        } = self.credentials.of(&Self::key(), true).await.unwrap();
+        Connection::open(&self.config, "shop", "shop", password.reveal(), &startup).await
     }
 
     fn connector(&self) -> RoleConnector {
@@ -85,7 +86,7 @@ impl Place {
         self.admin.repair_login(&connector, &key, true).await
     }
 
-    /// Opens a connection as the service does for anonymous callers.
+    /// Opens a connection as for anonymous callers.
     async fn acquire(&self) -> tidegate_sql::Result<()> {
         self.acquire_for(RoleUse::Anonymous).await
     }
@@ -100,7 +101,7 @@ impl Place {
         pool.acquire(&login).await.map(drop)
     }
 
-    /// Lets roles log in by the MD5 hashes of their passwords, where they have one.
+    /// Lets roles log in with MD5 hashes of their passwords.
     async fn allow_md5(&self) {
         let root = self.root().await;
         let path = PathBuf::from(value(&root, "SHOW hba_file").await);
@@ -113,11 +114,11 @@ impl Place {
     }
 }
 
-/// PostgreSQL refuses a login with a value that a library, loaded with the server, finds wrong.
+/// PostgreSQL refuses a login with a value that is invalid for a library loaded by the server.
 #[tokio::test]
 async fn settings_of_a_library_that_a_shared_role_made_let_it_in() {
-    let place = Place::new().await;
-    let root = place.root().await;
+    let fixture = LoginFixture::new().await;
+    let root = fixture.root().await;
     // The first as the role itself, the others as an operator.
     let as_role = "SET SESSION AUTHORIZATION shop; \
         ALTER ROLE shop SET plpgsql.print_strict_params = on; RESET SESSION AUTHORIZATION";
@@ -127,14 +128,19 @@ async fn settings_of_a_library_that_a_shared_role_made_let_it_in() {
         ALTER ROLE shop SET plpgsql.extra_warnings = 'all'";
     root.batch_execute(as_role).await.unwrap();
     root.batch_execute(as_operator).await.unwrap();
-    // What a library had once and has no more.
+    // A setting of a library that no longer has it.
     let stale = "UPDATE pg_db_role_setting SET setconfig = setconfig || '{plpgsql.gone=1}' \
         WHERE setrole = 'shop'::regrole";
     root.batch_execute(stale).await.unwrap();
-    let credential = place.credentials.of(&Place::key(), true).await.unwrap();
+    let credential = fixture
+        .credentials
+        .of(&LoginFixture::key(), true)
+        .await
+        .unwrap();
     let pinned = |name: &str| {
-        let mut pins = credential.pins.defaults.iter();
-        pins.find(|(known, _)| known == name)
+        let mut startup = credential.startup.defaults.iter();
+        startup
+            .find(|(known, _)| known == name)
             .map(|(_, value)| value.as_str())
     };
     assert_eq!(pinned("plpgsql.print_strict_params"), Some("off"));
@@ -142,77 +148,84 @@ async fn settings_of_a_library_that_a_shared_role_made_let_it_in() {
     assert_eq!(pinned("unknown.setting"), Some(""));
     assert_eq!(pinned("plpgsql.variable_conflict"), None);
     assert_eq!(pinned("plpgsql.gone"), None);
-    place.open().await.unwrap();
+    fixture.open().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_repair_resets_the_settings_that_postgresql_refuses() {
-    let place = Place::new().await;
-    let root = place.root().await;
+    let fixture = LoginFixture::new().await;
+    let root = fixture.root().await;
     let library = "ALTER ROLE shop SET session_preload_libraries = 'no_such_library'";
     root.batch_execute(library).await.unwrap();
     let more = "ALTER ROLE shop SET temp_file_limit = '1GB'; \
         ALTER ROLE shop IN DATABASE shop SET log_statement = 'all'; \
         ALTER ROLE shop IN DATABASE shop SET session_preload_libraries = 'plpgsql, not_there'";
     root.batch_execute(more).await.unwrap();
-    let refused = place.open().await.unwrap_err();
+    let refused = fixture.open().await.unwrap_err();
     assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
-    let told = place.acquire().await.unwrap_err();
+    let told = fixture.acquire().await.unwrap_err();
     assert!(matches!(told, Error::Unavailable { .. }), "{told}");
     // PostgreSQL names one of the two at a time.
     let reset = "ALTER ROLE \"shop\" RESET \"session_preload_libraries\";";
     let reset_here =
         "ALTER ROLE \"shop\" IN DATABASE \"shop\" RESET \"session_preload_libraries\";";
-    assert_eq!(place.repair().await.unwrap(), [reset_here, reset]);
-    place.acquire().await.unwrap();
+    assert_eq!(fixture.repair().await.unwrap(), [reset_here, reset]);
+    fixture.acquire().await.unwrap();
     assert_eq!(
         settings(&root).await,
         "log_statement=all temp_file_limit=1GB"
     );
 
     let Credential {
-        password, mut pins, ..
-    } = place.credentials.of(&Place::key(), true).await.unwrap();
+        password,
+        mut startup,
+        ..
+    } = fixture
+        .credentials
+        .of(&LoginFixture::key(), true)
+        .await
+        .unwrap();
     for (name, value) in [("work_mem", "much"), ("no_such_setting", "1")] {
-        pins.defaults = vec![(name.to_owned(), value.to_owned())];
+        startup.defaults = vec![(name.to_owned(), value.to_owned())];
         let opened =
-            Connection::open(&place.config, "shop", "shop", password.reveal(), &pins).await;
+            Connection::open(&fixture.config, "shop", "shop", password.reveal(), &startup).await;
         let refused = opened.unwrap_err();
         assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
         assert_eq!(refused.fault(), ConnectFault::Login);
     }
-    // Which only an operator may set: that is no fault of the role's.
-    pins.defaults = vec![("log_statement".to_owned(), "all".to_owned())];
-    let opened = Connection::open(&place.config, "shop", "shop", password.reveal(), &pins).await;
+    // Only an operator may set it, so the role is not the cause.
+    startup.defaults = vec![("log_statement".to_owned(), "all".to_owned())];
+    let opened =
+        Connection::open(&fixture.config, "shop", "shop", password.reveal(), &startup).await;
     assert_eq!(opened.unwrap_err().fault(), ConnectFault::Barred);
 }
 
 #[tokio::test]
-async fn a_setting_that_is_too_long_to_begin_with_keeps_nobody_else_out() {
-    let place = Place::new().await;
-    let root = place.root().await;
+async fn a_setting_too_long_for_a_startup_packet_affects_only_its_role() {
+    let fixture = LoginFixture::new().await;
+    let root = fixture.root().await;
     let long = format!(
         "ALTER ROLE shop SET search_path = {}; ALTER ROLE shop SET log_statement = 'all'",
         "a".repeat(60) + &", b".repeat(4000)
     );
     root.batch_execute(&long).await.unwrap();
-    // PostgreSQL would close the connection without an error, as if it were away for everybody.
-    let told = place.acquire_for(RoleUse::User(1)).await.unwrap_err();
+    // PostgreSQL would close the connection without an error, as if it were down.
+    let told = fixture.acquire_for(RoleUse::User(1)).await.unwrap_err();
     let Error::Unavailable { source, .. } = told else {
         panic!("{told}");
     };
     assert!(source.unwrap().is::<LoginRefused>());
-    let (key, connector) = (Place::key(), place.connector());
-    let repaired = place.admin.repair_login(&connector, &key, false).await;
+    let (key, connector) = (LoginFixture::key(), fixture.connector());
+    let repaired = fixture.admin.repair_login(&connector, &key, false).await;
     assert_eq!(
         repaired.unwrap(),
         ["ALTER ROLE \"shop\" RESET \"search_path\";"]
     );
     assert_eq!(settings(&root).await, "log_statement=all");
-    place.acquire_for(RoleUse::User(1)).await.unwrap();
+    fixture.acquire_for(RoleUse::User(1)).await.unwrap();
 }
 
-/// The role's own settings, for whatever database.
+/// The role's own settings in any database.
 async fn settings(root: &Client) -> String {
     let sql = "SELECT string_agg(c, ' ' ORDER BY c) FROM pg_db_role_setting, unnest(setconfig) c \
         WHERE setrole = 'shop'::regrole";
@@ -221,17 +234,17 @@ async fn settings(root: &Client) -> String {
 
 #[tokio::test]
 async fn a_repair_takes_nothing_from_a_role_that_the_database_keeps_out() {
-    let place = Place::new().await;
-    let root = place.root().await;
+    let fixture = LoginFixture::new().await;
+    let root = fixture.root().await;
     let spoil = "ALTER ROLE shop SET temp_file_limit = '1GB'; \
         ALTER ROLE shop IN DATABASE shop SET log_statement = 'all'; \
         ALTER DATABASE shop SET session_preload_libraries = 'no_such_library'";
     root.batch_execute(spoil).await.unwrap();
-    let refused = place.open().await.unwrap_err();
+    let refused = fixture.open().await.unwrap_err();
     assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
-    let told = place.acquire().await.unwrap_err();
+    let told = fixture.acquire().await.unwrap_err();
     assert!(matches!(told, Error::Unavailable { .. }), "{told}");
-    let told = place.repair().await.unwrap_err();
+    let told = fixture.repair().await.unwrap_err();
     assert!(
         told.reason().contains("no_such_library"),
         "{}",
@@ -243,36 +256,36 @@ async fn a_repair_takes_nothing_from_a_role_that_the_database_keeps_out() {
     );
     let mend = "ALTER DATABASE shop RESET session_preload_libraries";
     root.batch_execute(mend).await.unwrap();
-    place.acquire().await.unwrap();
+    fixture.acquire().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_role_that_gave_itself_an_md5_password_can_be_repaired() {
-    let place = Place::new().await;
-    place.allow_md5().await;
-    let root = place.root().await;
+    let fixture = LoginFixture::new().await;
+    fixture.allow_md5().await;
+    let root = fixture.root().await;
     let spoil = "ALTER ROLE shop PASSWORD 'md5d41d8cd98f00b204e9800998ecf8427e'";
     root.batch_execute(spoil).await.unwrap();
     let began = Instant::now();
     loop {
-        match place.open().await.unwrap_err() {
+        match fixture.open().await.unwrap_err() {
             ConnectError::Md5 => break,
-            // PostgreSQL has not read the file again.
+            // PostgreSQL has not reloaded the file yet.
             ConnectError::Refused(said) if said.sqlstate == "28P01" => {}
             other => panic!("{other}"),
         }
         assert!(began.elapsed() < Duration::from_secs(30));
         tokio::task::yield_now().await;
     }
-    assert!(place.acquire().await.is_err());
-    assert!(place.repair().await.unwrap().is_empty());
-    place.acquire().await.unwrap();
+    assert!(fixture.acquire().await.is_err());
+    assert!(fixture.repair().await.unwrap().is_empty());
+    fixture.acquire().await.unwrap();
 }
 
-/// A connector of the tests' cluster.
+/// A connector for the tests' cluster.
 async fn connector(config: Config) -> RoleConnector {
     let config = Arc::new(config);
-    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let control = Arc::new(ServiceConnections::new(config.clone(), Jitter::none()).unwrap());
     let passwords = RolePasswords::new(SECRET, || [5; 16]);
     let version = administrator((*config).clone())
         .server()
@@ -284,8 +297,8 @@ async fn connector(config: Config) -> RoleConnector {
     RoleConnector::new(config, Arc::new(credentials), control)
 }
 
-fn key(database_name: &str, role_name: &str) -> Key {
-    Key {
+fn key(database_name: &str, role_name: &str) -> PoolKey {
+    PoolKey {
         database: database(database_name),
         role: role(role_name),
         trusted: false,
@@ -293,7 +306,7 @@ fn key(database_name: &str, role_name: &str) -> Key {
 }
 
 #[tokio::test]
-async fn a_repair_sets_the_password_and_keeps_settings_that_keep_nobody_out() {
+async fn a_repair_sets_the_password_and_keeps_other_settings() {
     let config = service_admin("svc_repair").await;
     let admin = administrator(config);
     admin.create_tenant(&database("spoilt")).await.unwrap();
@@ -315,9 +328,9 @@ async fn a_repair_sets_the_password_and_keeps_settings_that_keep_nobody_out() {
     assert_eq!(value(&owner, sql).await, "nowhere 64kB");
 }
 
-/// PostgreSQL says of both that the password is wrong.
+/// PostgreSQL reports a wrong password for both.
 #[tokio::test]
-async fn a_role_that_may_not_log_in_is_told_apart_from_one_with_another_password() {
+async fn nologin_is_distinguished_from_a_wrong_password() {
     let admin = administrator(superuser());
     let tenant = database("kept_out");
     admin.create_tenant(&tenant).await.unwrap();

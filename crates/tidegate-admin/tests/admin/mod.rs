@@ -1,4 +1,4 @@
-//! Administration against a real PostgreSQL, mostly as an administrator that is no superuser.
+//! Administration with a real PostgreSQL, mostly by an administrator without superuser.
 
 mod adoption;
 mod doctor;

@@ -41,11 +41,11 @@ async fn nodes_take_turns_to_change_groups() {
     let config = service_admin("svc_turns").await;
     let nodes = [admin(config.clone()), admin(config)];
     let tenant = database("turns");
-    let turn = nodes[0].turn_for_groups(&tenant).await.unwrap();
-    let other = nodes[1].turn_for_groups(&database("turns_2")).await;
+    let turn = nodes[0].lock_groups(&tenant).await.unwrap();
+    let other = nodes[1].lock_groups(&database("turns_2")).await;
     drop(other.expect("another tenant's groups are not waited for"));
     let second = nodes[1].clone();
-    let waiting = tokio::spawn(async move { second.turn_for_groups(&tenant).await });
+    let waiting = tokio::spawn(async move { second.lock_groups(&tenant).await });
     let root = root("postgres").await;
     let waits = "SELECT count(*)::text FROM pg_stat_activity \
                  WHERE wait_event_type = 'Lock' AND wait_event = 'advisory' AND usename = 'svc_turns'";
@@ -78,7 +78,8 @@ async fn a_group_gives_its_members_what_it_has() {
         .unwrap();
     let session = user("grouped", "grouped/alice").await.unwrap();
     assert_eq!(value(&session, "SELECT id::text FROM t").await, "1");
-    // Into another group, out of all, into both, and into one again: the group's rights have stayed.
+    // Into another group, out of all, into both, and into one again: the group has kept its
+    // privileges.
     let both = [staff.clone(), press.clone()];
     for (groups, may) in [
         (&both[1..], false),
@@ -146,9 +147,9 @@ async fn a_user_may_connect_and_look_and_nothing_else() {
         .unwrap();
     assert_eq!(value(&alice, "SELECT id::text FROM public.t").await, "1");
 
-    // The user is a member of the role of all users, and nothing else is a member of anything
-    // because of us. From PostgreSQL 16 on a role's creator is a member that neither inherits nor
-    // becomes it; before, there are no such options.
+    // The user is a member of the role of all users, and the service grants no other membership.
+    // From PostgreSQL 16 on the creator of a role is a member that neither inherits nor becomes it;
+    // before, those options do not exist.
     let members = "SELECT string_agg(concat(r.rolname, ' ', m.member::regrole), ', ') \
                    FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid \
                    WHERE r.rolname LIKE 'users_of%' \
@@ -185,7 +186,7 @@ async fn names_that_are_taken_are_refused_and_nothing_is_left_behind() {
 }
 
 #[tokio::test]
-async fn of_several_who_make_the_same_one_makes_it_and_nobody_takes_it_back() {
+async fn of_concurrent_creations_one_succeeds_and_none_is_undone() {
     let config = service_admin("svc_race").await;
     let nodes: Vec<_> = (0..4).map(|_| admin(config.clone())).collect();
     for name in ["raced_one", "raced_two"] {
@@ -212,7 +213,8 @@ async fn the_control_database_is_made_once_by_nodes_that_start_together() {
     for made in futures_util::future::join_all(made).await {
         made.unwrap();
     }
-    // Now it is theirs; what is somebody else's, or the cluster's own, is never taken.
+    // The database now belongs to the service; databases of others or of the cluster are never
+    // taken.
     nodes[0].prepare_control_database().await.unwrap();
     let root = root("raced_control").await;
     root.batch_execute("CREATE TABLE public.bills (id int)")
@@ -257,7 +259,7 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
         .await
         .unwrap();
 
-    // What a refused role was granted by somebody who may grant stays too.
+    // What another role granted to a refused role stays too.
     owner
         .batch_execute(
             "CREATE TABLE lent (id int); GRANT SELECT ON lent TO \"heirs/ann\" WITH GRANT OPTION",
@@ -278,7 +280,7 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
     );
     assert_eq!(value(&bobs, "SELECT id::text FROM kept").await, "5");
 
-    // As the doctor advises: the administrator ends sessions from its own database.
+    // As the doctor recommends: the administrator terminates sessions from its own database.
     let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
     root("heirs").await.batch_execute(close).await.unwrap();
     admin
@@ -334,13 +336,14 @@ async fn who_is_used_in_another_database_keeps_everything_until_that_is_taken_th
 
     let drop_owned = "DROP OWNED BY \"used/ann\"";
     elsewhere.batch_execute(drop_owned).await.unwrap();
-    // A right on the database itself is none in it.
+    // A privilege on the database itself is not one inside of it.
     let connect = "GRANT CONNECT ON DATABASE used_too TO \"used/ann\"";
     elsewhere.batch_execute(connect).await.unwrap();
     refused(admin.drop_tenant(&tenant, &roles).await);
     elsewhere.batch_execute(drop_owned).await.unwrap();
 
-    // What only a superuser can take back keeps the role, and is named.
+    // If only a superuser can revoke a privilege, the role is kept, and the error names the
+    // privilege.
     let inside = root("used").await;
     let table = "CREATE TABLE roots (a int); GRANT SELECT ON roots TO \"used/ann\"";
     inside.batch_execute(table).await.unwrap();
@@ -349,7 +352,7 @@ async fn who_is_used_in_another_database_keeps_everything_until_that_is_taken_th
         Err(Error::StillUsed { reason, .. }) => assert!(reason.contains("table roots"), "{reason}"),
         other => panic!("{other:?}"),
     }
-    // The administrator may not end a superuser's session.
+    // The administrator may not terminate a superuser's session.
     drop(inside);
     let there = "SELECT count(*)::text FROM pg_stat_activity \
                  WHERE datname = 'used' AND usename NOT LIKE 'used%' AND usename <> 'svc_elsewhere'";
@@ -375,7 +378,7 @@ async fn a_user_goes_whatever_it_was_granted() {
         GRANT EXECUTE ON FUNCTION f() TO \"granted/ann\";
         GRANT SELECT ON t TO \"granted/ann\" WITH GRANT OPTION";
     owner.batch_execute(rights).await.unwrap();
-    // What is granted on goes too, whoever has it.
+    // Privileges that the user granted to others are revoked too.
     let anns = user("granted", "granted/ann").await.unwrap();
     let on = "GRANT SELECT (a) ON t TO \"granted/bob\", PUBLIC";
     anns.batch_execute(on).await.unwrap();
@@ -462,7 +465,7 @@ async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
     let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
     let inside = crate::admin::fixture::root("goes").await;
     inside.batch_execute(close).await.unwrap();
-    // The administrator may not end a superuser's session.
+    // The administrator may not terminate a superuser's session.
     drop(inside);
     let inside = "SELECT count(*)::text FROM pg_stat_activity a JOIN pg_roles r ON r.oid = usesysid \
                   WHERE datname = 'goes' AND rolsuper";

@@ -5,7 +5,7 @@ use tidegate_embedded::testing;
 
 use super::fixture::{admin, database, refusal, role, root, service_admin, superuser, user, value};
 
-/// Who is named in the rights on the database and on the schema `public`.
+/// The grantees of privileges on the database and on the schema `public`.
 const NAMED: &str = "SELECT string_agg(DISTINCT a.grantee::regrole::text, ' ') FROM ( \
     SELECT datacl AS acl FROM pg_database WHERE datname = current_database() UNION ALL \
     SELECT nspacl FROM pg_namespace WHERE nspname = 'public') o, aclexplode(o.acl) a \
@@ -37,7 +37,7 @@ async fn a_new_user_is_a_member_and_changes_no_rights() {
                  rolreplication, rolbypassrls) FROM pg_roles WHERE rolname = 'members/$users'";
     assert_eq!(value(&root, facts).await, "f f f f f f");
     user("members", "members/ann").await.unwrap();
-    // A role that an attempt left behind gets what it lacks.
+    // A role that an earlier attempt left behind is completed.
     let left = "REVOKE \"members/$users\", \"members/group/press\" FROM \"members/ann\"; \
                 ALTER ROLE \"members/ann\" PASSWORD 'of another key'";
     root.batch_execute(left).await.unwrap();
@@ -69,7 +69,7 @@ async fn users_are_made_in_one_session_that_is_kept() {
         assert_eq!(now.split(' ').count(), 1, "{now}");
         assert_eq!(before.get_or_insert(now.clone()), &now);
     }
-    // One that PostgreSQL has ended is replaced.
+    // A session that PostgreSQL terminated is replaced.
     let end = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
                WHERE usename = 'svc_session' AND datname = 'postgres'";
     assert_eq!(value(&root, end).await, "true");
@@ -138,7 +138,7 @@ async fn users_of_an_older_release_become_members_without_more_rights() {
         let enters = user("older", &format!("older/{name}")).await.is_ok();
         assert_eq!(enters, name != "barred", "{name}");
     }
-    // What the owner takes from the role stays taken.
+    // A privilege that the owner revokes from the role stays revoked.
     let take = "REVOKE USAGE ON SCHEMA public FROM \"older/$users\"";
     root.batch_execute(take).await.unwrap();
     provide().await.unwrap();
@@ -158,7 +158,7 @@ async fn a_user_is_made_before_a_node_has_made_the_role() {
     admin.create_user(&tenant, &ann).await.unwrap();
     user("first_one", "first_one/ann").await.unwrap();
     assert_eq!(value(&inside, NAMED).await, "\"first_one/$users\"");
-    // A role of that name that is not ours is left alone.
+    // A role of that name that Tidegate did not create is not changed.
     inside
         .batch_execute("COMMENT ON ROLE \"first_one/$users\" IS NULL")
         .await
@@ -239,7 +239,7 @@ async fn neither_users_nor_the_owner_change_the_role() {
         };
         let client = user(database, who).await.unwrap();
         for attempt in ATTEMPTS {
-            // The owner of the schema may take from the role what it has there.
+            // The owner of the schema may revoke the role's privilege on it.
             if who == "misused" && attempt.contains("SET LOCAL") {
                 continue;
             }
@@ -254,7 +254,7 @@ async fn neither_users_nor_the_owner_change_the_role() {
             );
         }
     }
-    // It owns nothing, and may make nothing.
+    // It owns nothing, and may create nothing.
     let anns = user("misused", "misused/ann").await.unwrap();
     if testing::cluster().version().major < 16 {
         anns.batch_execute("SET ROLE \"misused/$users\"")

@@ -1,6 +1,6 @@
 //! Attacks on shared connections.
 
-use super::fixture::{Tenant, node};
+use super::fixture::{TenantFixture, node};
 
 pub(super) const EVIL: &str = "CREATE TRIGGER evil BEFORE INSERT ON own FOR EACH STATEMENT \
     WHEN (set_config('role', 'shared_attack/bob', true) IS NULL) \
@@ -8,44 +8,44 @@ pub(super) const EVIL: &str = "CREATE TRIGGER evil BEFORE INSERT ON own FOR EACH
 
 #[tokio::test]
 async fn a_grant_counts_for_every_node_from_its_commit() {
-    let tenant = Tenant::new("shared_window").await;
+    let tenant = TenantFixture::new("shared_window").await;
     let other = node(tenant.name);
     let (database, alice) = (tenant.database(), tenant.role("alice"));
     let shared = tenant.shared().await;
     for round in 0..20 {
         tenant.settles("alice", true).await;
-        other.distrust(&database);
+        other.invalidate(&database);
         assert!(other.of(&database, &alice).await.is_some(), "{round}");
         // As with psql, no node is notified.
         tenant.run("GRANT TRIGGER ON own TO \"@mallory\"").await;
-        // Both nodes still say yes, and the switch of the role says no.
+        // Both nodes still have an authenticator for alice, but the role switch is refused.
         assert!(other.of(&database, &alice).await.is_some());
         let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
         assert_eq!(refused.unwrap_err(), "22023", "{round}");
-        other.distrust(&database);
-        tenant.node.distrust(&database);
-        // Both evaluate at once.
+        other.invalidate(&database);
+        tenant.node.invalidate(&database);
+        // Both decide at once.
         let (first, second) = tokio::join!(other.of(&database, &alice), tenant.of("alice"));
         assert_eq!((first, second), (None, None), "{round}");
         let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
         assert_eq!(refused.unwrap_err(), "22023", "{round}");
         tenant.run("REVOKE TRIGGER ON own FROM \"@mallory\"").await;
-        tenant.node.distrust(&database);
+        tenant.node.invalidate(&database);
     }
 }
 
 #[tokio::test]
 async fn a_decision_does_not_overtake_a_definition_that_is_not_committed() {
-    let tenant = Tenant::new("shared_race").await;
+    let tenant = TenantFixture::new("shared_race").await;
     assert!(tenant.of("alice").await.is_some());
     let other = super::fixture::root(tenant.name).await;
     other
         .batch_execute("BEGIN; GRANT TRIGGER ON own TO \"shared_race/mallory\"")
         .await
         .unwrap();
-    // Either node may decide meanwhile; neither waits for the grant to commit.
+    // Either node may decide in the meantime; neither waits for the grant to commit.
     tenant.run("COMMENT ON TABLE own IS 'x'").await;
-    tenant.node.distrust(&tenant.database());
+    tenant.node.invalidate(&tenant.database());
     assert!(tenant.of("alice").await.is_some());
     let shared = tenant.shared().await;
     assert_eq!(
@@ -62,7 +62,7 @@ async fn a_decision_does_not_overtake_a_definition_that_is_not_committed() {
 
 #[tokio::test]
 async fn a_trigger_made_right_after_the_grant_never_runs_on_a_shared_connection() {
-    let tenant = Tenant::new("shared_attack").await;
+    let tenant = TenantFixture::new("shared_attack").await;
     assert!(tenant.of("alice").await.is_some());
     let shared = tenant.shared().await;
     let mallory = tenant.login("shared_attack/mallory").await;
@@ -71,13 +71,13 @@ async fn a_trigger_made_right_after_the_grant_never_runs_on_a_shared_connection(
     let insert = "INSERT INTO own VALUES (current_user, 'x') RETURNING current_user::text";
     let refused = tenant.as_user(&shared, "alice", insert).await;
     assert_eq!(refused.unwrap_err(), "22023");
-    tenant.node.distrust(&tenant.database());
+    tenant.node.invalidate(&tenant.database());
     assert_eq!(tenant.of("alice").await, None);
 }
 
 #[tokio::test]
 async fn an_authenticator_has_no_rights_of_its_own() {
-    let tenant = Tenant::new("shared_rights").await;
+    let tenant = TenantFixture::new("shared_rights").await;
     assert!(tenant.of("alice").await.is_some());
     let shared = tenant.shared().await;
     for sql in [
@@ -106,7 +106,7 @@ async fn an_authenticator_has_no_rights_of_its_own() {
     let facts = "SELECT concat_ws(' ', rolcanlogin, rolinherit, rolsuper, rolcreatedb, rolcreaterole, \
                  rolreplication, rolbypassrls) FROM pg_roles WHERE rolname = '@$authenticator1'";
     assert_eq!(tenant.value(facts).await, "t f f f f f f");
-    // Users may not read what decides, and less write it.
+    // Users can neither read nor write the stored decision.
     let mallory = tenant.login("shared_rights/mallory").await;
     for sql in [
         "SELECT * FROM tidegate_catalog.objections",
@@ -119,7 +119,7 @@ async fn an_authenticator_has_no_rights_of_its_own() {
 
 #[tokio::test]
 async fn a_grant_to_an_authenticator_that_leads_to_the_owner_ends_sharing() {
-    let tenant = Tenant::new("shared_path").await;
+    let tenant = TenantFixture::new("shared_path").await;
     for grant in [
         "GRANT shared_path TO \"@$authenticator1\"",
         "CREATE ROLE shared_path_via; GRANT shared_path TO shared_path_via; GRANT shared_path_via TO \"@$authenticator1\"",
@@ -138,7 +138,7 @@ async fn a_grant_to_an_authenticator_that_leads_to_the_owner_ends_sharing() {
 
 #[tokio::test]
 async fn a_session_that_pretends_to_provision_is_not_believed() {
-    let tenant = Tenant::new("shared_pretence").await;
+    let tenant = TenantFixture::new("shared_pretence").await;
     assert!(tenant.of("alice").await.is_some());
     let owner = tenant.login("shared_pretence").await;
     owner

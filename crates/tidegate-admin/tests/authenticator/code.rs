@@ -1,15 +1,16 @@
-//! Code of a user's own, of every kind that the statements of others can reach.
+//! Code of a user, of every kind that other users' statements can reach.
 
-use super::fixture::{Tenant, node};
+use super::fixture::{TenantFixture, node};
 
-/// How code becomes another user.
+/// How the code becomes another user.
 const JUMPS: [&str; 3] = [
     "PERFORM set_config('role', 'code_kinds/bob', true)",
     "EXECUTE 'SET LOCAL ROLE \"code_kinds/bob\"'",
     "EXECUTE 'RESET ROLE'; EXECUTE 'SET LOCAL ROLE \"code_kinds/bob\"'",
 ];
 
-/// What mallory makes, and a statement that reaches it. `jump(text)` is hers and becomes bob.
+/// What mallory creates, and a statement that runs it. `jump(text)` is mallory's function that
+/// becomes bob.
 const KINDS: [(&str, &str, &str); 8] = [
     (
         "trigger",
@@ -61,11 +62,12 @@ const KINDS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Made with psql within the same second as the grant that allows it, and known to no node: no
-/// switch succeeds from its commit on. Revoking the right does not bring the switch back.
+/// The code is made with psql within a second of the grant that allows it, and no node is notified.
+/// From its commit on every role switch fails. Revoking the privilege does not allow switches
+/// again.
 #[tokio::test]
 async fn no_code_of_a_users_own_runs_on_a_shared_connection() {
-    let tenant = Tenant::new("code_kinds").await;
+    let tenant = TenantFixture::new("code_kinds").await;
     let other = node(tenant.name);
     let (database, alice) = (tenant.database(), tenant.role("alice"));
     let shared = tenant.shared().await;
@@ -86,14 +88,14 @@ async fn no_code_of_a_users_own_runs_on_a_shared_connection() {
         mallory.batch_execute(code).await.unwrap();
         let refused = tenant.as_user(&shared, "alice", reach).await;
         assert_eq!(refused.unwrap_err(), "22023", "{kind}");
-        // On a login of its own it becomes nobody.
+        // On a login connection the code cannot become another user.
         let own = victim.query_one(*reach, &[]).await.unwrap_err();
         assert_eq!(own.code().unwrap().code(), "42501", "{kind}: {own}");
         let revoke = "REVOKE CREATE ON SCHEMA public FROM \"@mallory\"; \
                       REVOKE TRIGGER ON own FROM \"@mallory\"";
         tenant.run(revoke).await;
         for node in [&tenant.node, &other] {
-            node.distrust(&database);
+            node.invalidate(&database);
             assert_eq!(node.of(&database, &alice).await, None, "{kind}");
         }
         let refused = tenant.as_user(&shared, "alice", reach).await;
@@ -101,6 +103,6 @@ async fn no_code_of_a_users_own_runs_on_a_shared_connection() {
         tenant.run("DROP OWNED BY \"@mallory\" CASCADE").await;
         let rights = "GRANT CONNECT ON DATABASE code_kinds TO \"@mallory\"";
         tenant.run(rights).await;
-        other.distrust(&database);
+        other.invalidate(&database);
     }
 }

@@ -1,12 +1,12 @@
-//! What the doctor says of shared connections.
+//! The doctor's findings about shared connections.
 
 use tidegate_admin::doctor::{FeedLogin, Finding};
 use tidegate_admin::is_unprintable;
 
-use super::fixture::Tenant;
+use super::fixture::TenantFixture;
 
-/// What the doctor says of a tenant's shared connections.
-async fn said(tenant: &Tenant) -> Vec<Finding> {
+/// The findings about a tenant's shared connections.
+async fn said(tenant: &TenantFixture) -> Vec<Finding> {
     let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
     let about = format!("users of the tenant {} do not all share", tenant.name);
     let findings = findings.unwrap().into_iter();
@@ -15,7 +15,7 @@ async fn said(tenant: &Tenant) -> Vec<Finding> {
         .collect()
 }
 
-/// What keeps users from sharing connections, and a part of what the doctor says.
+/// What prevents users from sharing connections, and a part of the finding.
 const HARMS: [(&str, &str); 10] = [
     ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
     (
@@ -47,7 +47,7 @@ const HARMS: [(&str, &str); 10] = [
 
 #[tokio::test]
 async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
-    let tenant = Tenant::new("shared_doctor").await;
+    let tenant = TenantFixture::new("shared_doctor").await;
     assert_eq!(said(&tenant).await, []);
     for (harm, part) in HARMS {
         tenant.run(harm).await;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tidegate_admin::{Admin, RolePasswords};
 use tidegate_embedded::testing;
 use tidegate_postgres::{Authenticators, role_password};
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -15,9 +15,9 @@ use tokio_postgres::{Client, NoTls};
 
 const SECRET: [u8; 32] = [9; 32];
 
-/// A tenant on the cluster that the tests share; its name is the test's own. Its users are alice,
-/// bob and mallory.
-pub(super) struct Tenant {
+/// A tenant on the cluster that the tests share; its name must be unique. Its users are alice, bob
+/// and mallory.
+pub(super) struct TenantFixture {
     pub(super) name: &'static str,
     pub(super) admin: Admin,
     /// The superuser, in the tenant's database.
@@ -25,7 +25,7 @@ pub(super) struct Tenant {
     pub(super) node: Authenticators,
 }
 
-impl Tenant {
+impl TenantFixture {
     pub(super) async fn new(name: &'static str) -> Self {
         let config = config(name);
         let admin = Admin::new(config.clone(), passwords());
@@ -73,7 +73,7 @@ impl Tenant {
         RoleName::new(format!("{}/{user}", self.name))
     }
 
-    /// Makes a user.
+    /// Creates a user.
     pub(super) async fn user(&self, user: &str) {
         let made = self
             .admin
@@ -82,13 +82,13 @@ impl Tenant {
         made.unwrap();
     }
 
-    /// Runs SQL of the superuser's, in which `@` stands for the beginning of users' names.
+    /// Runs SQL as the superuser; `@` stands for the prefix of users' roles.
     pub(super) async fn run(&self, sql: &str) {
         let sql = sql.replace('@', &format!("{}/", self.name));
         self.root.batch_execute(&sql).await.unwrap();
     }
 
-    /// One value of a query of the superuser's.
+    /// One value of a query of the superuser.
     pub(super) async fn value(&self, sql: &str) -> String {
         let sql = sql.replace('@', &format!("{}/", self.name));
         let row = self.root.query_one(&sql, &[]).await.unwrap();
@@ -117,18 +117,19 @@ impl Tenant {
         self.login(&format!("{}/$authenticator1", self.name)).await
     }
 
-    /// A user's authenticator, as this node knows it.
+    /// A user's authenticator according to this node.
     pub(super) async fn of(&self, user: &str) -> Option<RoleName> {
         self.node.of(&self.database(), &self.role(user)).await
     }
 
-    /// Waits until the node knows that a user shares connections, or does not.
+    /// Waits until a user shares connections, or does not.
     pub(super) async fn settles(&self, user: &str, shares: bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             self.node.refresh().await.unwrap();
-            // As the executor does when a switch is refused, and the watch when the database tells.
-            self.node.distrust(&self.database());
+            // As the executor does when a role switch is refused, and the watch after a
+            // notification.
+            self.node.invalidate(&self.database());
             if self.of(user).await.is_some() == shares {
                 return;
             }
@@ -136,7 +137,7 @@ impl Tenant {
         }
     }
 
-    /// Why users do not share connections, and what sets it right.
+    /// Why users do not share connections, and the remedy.
     pub(super) async fn objection(&self) -> Option<(String, String)> {
         self.of("alice").await;
         let decisions = self.node.decisions();
@@ -144,7 +145,8 @@ impl Tenant {
         Some((first.reason.clone(), first.remedy.clone()))
     }
 
-    /// Switches the role as the executor does, and reads what the user sees; else the SQLSTATE.
+    /// Switches the role as the executor does, and reads what the user sees; returns the SQLSTATE
+    /// of an error.
     pub(super) async fn as_user(
         &self,
         shared: &Client,
@@ -175,11 +177,11 @@ fn config(name: &str) -> Config {
 
 /// Another node.
 pub(super) fn node(name: &str) -> Authenticators {
-    let control = Control::new(Arc::new(config(name)), Jitter::none()).unwrap();
+    let control = ServiceConnections::new(Arc::new(config(name)), Jitter::none()).unwrap();
     Authenticators::new(Arc::new(control))
 }
 
-/// A connection of the superuser's.
+/// A connection of the superuser.
 pub(super) async fn root(database: &str) -> Client {
     let cluster = testing::cluster();
     let (client, connection) = tokio_postgres::connect(&cluster.url(database), NoTls)

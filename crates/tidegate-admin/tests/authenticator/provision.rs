@@ -1,8 +1,8 @@
-//! How authenticators come and go.
+//! Creating and dropping authenticators.
 
 use tidegate_sql::RoleName;
 
-use super::fixture::{Tenant, node};
+use super::fixture::{TenantFixture, node};
 
 const MEMBERS: &str = "SELECT string_agg(n::text, ' ' ORDER BY n DESC) FROM ( \
     SELECT count(*) AS n FROM pg_auth_members m WHERE m.member::regrole::text LIKE '\"@$authenticator%' \
@@ -11,7 +11,7 @@ const AUTHENTICATORS: &str = "SELECT count(*)::text FROM pg_roles WHERE rolname 
 
 #[tokio::test]
 async fn a_user_has_an_authenticator_from_its_first_day_to_its_last() {
-    let tenant = Tenant::new("seats").await;
+    let tenant = TenantFixture::new("seats").await;
     assert_eq!(tenant.value(MEMBERS).await, "3");
     assert!(tenant.of("alice").await.is_some());
     // A sign-up writes no objection.
@@ -38,19 +38,19 @@ async fn a_user_has_an_authenticator_from_its_first_day_to_its_last() {
 
 #[tokio::test]
 async fn a_lock_in_the_tenants_database_does_not_delay_its_users() {
-    let tenant = Tenant::new("seats_locked").await;
+    let tenant = TenantFixture::new("seats_locked").await;
     let owner = tenant.login(tenant.name).await;
     let hold = "SELECT pg_advisory_lock(hashtextextended( \
                 'tidegate authenticators of seats_locked', 0))";
     owner.batch_execute(hold).await.unwrap();
-    // Had it waited in vain, the user would be there without an authenticator.
+    // If it had waited until the timeout, the user would have no authenticator.
     tenant.user("carol").await;
     assert_eq!(tenant.value(MEMBERS).await, "4");
 }
 
 #[tokio::test]
 async fn a_role_that_becomes_shared_leaves_its_authenticator() {
-    let tenant = Tenant::new("seats_guest").await;
+    let tenant = TenantFixture::new("seats_guest").await;
     tenant
         .admin
         .limit_shared(&tenant.role("bob"), true)
@@ -70,7 +70,7 @@ async fn a_role_that_becomes_shared_leaves_its_authenticator() {
 
 #[tokio::test]
 async fn existing_tenants_get_authenticators_from_several_nodes_at_once() {
-    let tenant = Tenant::new("seats_many").await;
+    let tenant = TenantFixture::new("seats_many").await;
     // As an older release leaves it.
     tenant
         .run(
@@ -89,7 +89,7 @@ async fn existing_tenants_get_authenticators_from_several_nodes_at_once() {
         done.unwrap();
     }
     assert_eq!(tenant.value(MEMBERS).await, "500 500 1");
-    // The next one finds room.
+    // The next one has room.
     tenant.user("dave").await;
     assert_eq!(tenant.value(MEMBERS).await, "500 500 2");
     let node = node(tenant.name);
@@ -99,13 +99,13 @@ async fn existing_tenants_get_authenticators_from_several_nodes_at_once() {
             "{user}"
         );
     }
-    // It has no right to connect.
+    // It may not connect.
     assert_eq!(node.of(&database, &tenant.role("u8")).await, None);
 }
 
 #[tokio::test]
 async fn users_who_can_become_more_than_users_get_no_authenticator() {
-    let tenant = Tenant::new("seats_strong").await;
+    let tenant = TenantFixture::new("seats_strong").await;
     let (database, owner) = (tenant.database(), RoleName::new(tenant.name));
     tenant
         .run(
@@ -126,7 +126,7 @@ async fn users_who_can_become_more_than_users_get_no_authenticator() {
 
 #[tokio::test]
 async fn a_tenant_takes_its_authenticators_along() {
-    let tenant = Tenant::new("seats_drop").await;
+    let tenant = TenantFixture::new("seats_drop").await;
     assert_eq!(tenant.value(AUTHENTICATORS).await, "1");
     let roles = ["", "/alice", "/bob", "/mallory"].map(|user| format!("seats_drop{user}"));
     let home = super::fixture::root("postgres").await;
@@ -141,7 +141,7 @@ async fn a_tenant_takes_its_authenticators_along() {
 
 #[tokio::test]
 async fn a_tenant_that_is_released_keeps_nothing_of_them() {
-    let tenant = Tenant::new("seats_free").await;
+    let tenant = TenantFixture::new("seats_free").await;
     let roles = ["", "/alice", "/bob", "/mallory"].map(|user| format!("seats_free{user}"));
     tenant
         .admin

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_admin::Admin;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::Authenticators;
-use tidegate_service::Control;
+use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -18,7 +18,7 @@ const RECORDS: &str = "CREATE SCHEMA tidegate; \
     CREATE TABLE tidegate.users (database text, role text, user_group text, default_user bool); \
     INSERT INTO tidegate.tenants VALUES ('large', 'large', false)";
 
-/// As sign-ups leave it, which takes minutes; the last users are an older release's.
+/// The result of sign-ups, which would take minutes; the last users are those of an older release.
 const SIGN_UPS: &str = "DO $$ DECLARE users text; BEGIN \
     FOR i IN 1..6000 LOOP \
         EXECUTE format('CREATE ROLE \"large/u%s\" LOGIN; \
@@ -38,7 +38,7 @@ async fn connect(cluster: &Cluster, database: &str) -> Client {
     client
 }
 
-/// Answers that compare each user with each do not come within a statement's time.
+/// A query that compares each user with each would exceed the statement timeout.
 #[tokio::test]
 async fn thousands_of_users_share_connections() {
     let cluster = Cluster::start(testing::settings()).await.unwrap();
@@ -57,7 +57,7 @@ async fn thousands_of_users_share_connections() {
     let provided = admin.provide_roles(&database, &owner, &[]);
     provided.await.unwrap();
 
-    let control = Control::new(Arc::new(config), Jitter::none()).unwrap();
+    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
     let node = Authenticators::new(Arc::new(control));
     for user in ["large/u1", "large/u6000"] {
         let authenticator = node.of(&database, &RoleName::new(user)).await;
@@ -82,18 +82,18 @@ async fn small() -> (Cluster, Client, Authenticators) {
         let made = admin.create_user(&database, &RoleName::new(user)).await;
         made.unwrap();
     }
-    let node = Control::new(Arc::new(config), Jitter::none()).unwrap();
+    let node = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
     (cluster, control, Authenticators::new(Arc::new(node)))
 }
 
-/// Whether a user shares connections, according to the node's last check of the roles.
+/// Whether a user shares connections after the node has refreshed.
 async fn shares(node: &Authenticators, user: &str) -> bool {
     node.refresh().await.unwrap();
     let role = RoleName::new(format!("small/{user}"));
     node.of(&DatabaseName::new("small"), &role).await.is_some()
 }
 
-/// A new user, as a sign-up makes it.
+/// A new user, as a sign-up creates it.
 const SIGN_UP: &str = "CREATE ROLE \"small/carol\" LOGIN; \
     GRANT \"small/$users\" TO \"small/carol\"; GRANT \"small/carol\" TO \"small/$authenticator1\"";
 
@@ -102,7 +102,7 @@ async fn a_new_user_is_added_without_another_decision() {
     let (cluster, control, node) = small().await;
     assert!(shares(&node, "alice").await);
     assert!(!shares(&node, "carol").await);
-    // Without it no decision succeeds.
+    // Without it every decision fails.
     let hide = "ALTER TABLE tidegate.tenants RENAME TO hidden";
     control.batch_execute(hide).await.unwrap();
     control
@@ -115,7 +115,7 @@ async fn a_new_user_is_added_without_another_decision() {
         .unwrap();
     assert!(shares(&node, "carol").await);
     assert!(shares(&node, "alice").await);
-    // To this one PostgreSQL would refuse a login.
+    // PostgreSQL would refuse this user's login.
     assert!(!shares(&node, "dave").await);
     // Each of these needs a decision, which cannot be made.
     control
@@ -138,7 +138,7 @@ async fn what_is_no_plain_new_user_is_decided() {
         .unwrap();
     for (number, (change, end)) in [
         ("ALTER ROLE \"small/new\" CREATEROLE", ""),
-        // What the others are no members of may own anything.
+        // Roles that no other user is a member of may own anything.
         ("GRANT team TO \"small/new\"", ""),
         ("GRANT \"small/new\" TO \"small/bob\"", ""),
         (
@@ -182,7 +182,7 @@ async fn a_user_that_is_gone_or_was_undone_shares_nothing() {
     assert!(shares(&node, "alice").await);
     control.batch_execute(SIGN_UP).await.unwrap();
     assert!(shares(&node, "carol").await);
-    // A transaction that stays open has the same rows read again and again.
+    // While a transaction stays open, the same rows are read every time.
     let open = connect(&cluster, "control").await;
     open.batch_execute("BEGIN; SELECT pg_current_xact_id()")
         .await
@@ -192,7 +192,7 @@ async fn a_user_that_is_gone_or_was_undone_shares_nothing() {
         control.batch_execute(&sign_up).await.unwrap();
         assert!(shares(&node, user).await, "{user}");
     }
-    // One goes while another comes.
+    // One is dropped while another is created.
     let sign_up = SIGN_UP.replace("carol", "grace");
     let changed =
         format!("BEGIN; REVOKE \"small/erin\" FROM \"small/$authenticator1\"; {sign_up}; COMMIT");

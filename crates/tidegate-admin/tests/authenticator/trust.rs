@@ -1,10 +1,10 @@
 //! When users may share connections.
 
-use super::fixture::{Tenant, node};
+use super::fixture::{TenantFixture, node};
 
 #[tokio::test]
 async fn users_share_the_connections_of_an_authenticator() {
-    let tenant = Tenant::new("shared_by_all").await;
+    let tenant = TenantFixture::new("shared_by_all").await;
     let authenticator = Some("shared_by_all/$authenticator1".to_owned());
     for user in ["alice", "bob", "mallory"] {
         assert_eq!(
@@ -25,8 +25,8 @@ async fn users_share_the_connections_of_an_authenticator() {
 }
 
 #[tokio::test]
-async fn the_owner_and_strangers_have_no_authenticator() {
-    let tenant = Tenant::new("shared_not_by_all").await;
+async fn the_owner_and_anonymous_callers_have_no_authenticator() {
+    let tenant = TenantFixture::new("shared_not_by_all").await;
     assert!(tenant.of("alice").await.is_some());
     let database = tenant.database();
     for role in [
@@ -40,7 +40,7 @@ async fn the_owner_and_strangers_have_no_authenticator() {
     }
 }
 
-/// Each of these lets a user put code where the statements of others reach it.
+/// Each of these lets a user place code that other users' statements reach.
 const GRANTS: [(&str, &str); 17] = [
     ("CREATE SCHEMA s AUTHORIZATION \"@mallory\"", "owns"),
     (
@@ -91,8 +91,8 @@ const GRANTS: [(&str, &str); 17] = [
 ];
 
 #[tokio::test]
-async fn whoever_could_make_code_ends_sharing_and_the_remedy_brings_it_back() {
-    let tenant = Tenant::new("shared_trust").await;
+async fn a_user_who_could_place_code_ends_sharing_and_the_remedy_restores_it() {
+    let tenant = TenantFixture::new("shared_trust").await;
     let shared = tenant.shared().await;
     for (grant, reason) in GRANTS {
         tenant.settles("alice", true).await;
@@ -119,7 +119,7 @@ async fn whoever_could_make_code_ends_sharing_and_the_remedy_brings_it_back() {
 
 #[tokio::test]
 async fn roles_that_no_caller_reaches_may_own_code() {
-    let tenant = Tenant::new("shared_app").await;
+    let tenant = TenantFixture::new("shared_app").await;
     tenant
         .run(
             "CREATE ROLE shared_app_owner; CREATE SCHEMA app AUTHORIZATION shared_app_owner; \
@@ -132,7 +132,7 @@ async fn roles_that_no_caller_reaches_may_own_code() {
 
 #[tokio::test]
 async fn temporary_tables_of_users_change_nothing() {
-    let tenant = Tenant::new("shared_temp").await;
+    let tenant = TenantFixture::new("shared_temp").await;
     tenant
         .run("GRANT TEMPORARY ON DATABASE shared_temp TO \"@mallory\"")
         .await;
@@ -156,7 +156,7 @@ async fn temporary_tables_of_users_change_nothing() {
 
 #[tokio::test]
 async fn without_its_event_trigger_a_database_is_not_trusted() {
-    let tenant = Tenant::new("shared_deaf").await;
+    let tenant = TenantFixture::new("shared_deaf").await;
     for (harm, mend) in [
         (
             "ALTER EVENT TRIGGER tidegate_catalog DISABLE",
@@ -173,7 +173,7 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
     ] {
         tenant.settles("alice", true).await;
         tenant.run(harm).await;
-        // A node that starts evaluates it; a running node does not notice.
+        // A node that starts decides again; a running node does not notice.
         let other = node(tenant.name);
         assert_eq!(
             other.of(&tenant.database(), &tenant.role("alice")).await,
@@ -181,7 +181,7 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
             "{harm}"
         );
         tenant.run(mend).await;
-        tenant.node.distrust(&tenant.database());
+        tenant.node.invalidate(&tenant.database());
     }
     tenant
         .run(
@@ -203,7 +203,7 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
 
 #[tokio::test]
 async fn users_whom_postgresql_treats_apart_log_in_themselves() {
-    let tenant = Tenant::new("shared_apart").await;
+    let tenant = TenantFixture::new("shared_apart").await;
     for (apart, back) in [
         ("ALTER ROLE \"@bob\" NOLOGIN", "ALTER ROLE \"@bob\" LOGIN"),
         (
@@ -256,7 +256,7 @@ async fn users_whom_postgresql_treats_apart_log_in_themselves() {
 
 #[tokio::test]
 async fn a_login_that_ends_soon_ends_without_a_question() {
-    let tenant = Tenant::new("shared_until").await;
+    let tenant = TenantFixture::new("shared_until").await;
     tenant.run("DO $$ BEGIN EXECUTE format('ALTER ROLE \"@bob\" VALID UNTIL %L', now() + interval '1.5 s'); END $$").await;
     assert!(tenant.of("bob").await.is_some());
     let ended = async {
@@ -270,10 +270,10 @@ async fn a_login_that_ends_soon_ends_without_a_question() {
     assert!(tenant.of("alice").await.is_some());
 }
 
-/// PostgreSQL checks USAGE on a schema when it parses, and statements stay prepared for all users.
+/// PostgreSQL checks USAGE on a schema during parsing, and statements stay prepared for all users.
 #[tokio::test]
 async fn users_who_may_not_use_the_schema_of_a_table_log_in_themselves() {
-    let tenant = Tenant::new("shared_usage").await;
+    let tenant = TenantFixture::new("shared_usage").await;
     tenant
         .run(
             "CREATE SCHEMA s; CREATE TABLE s.t (id int, a int); CREATE ROLE shared_usage_group; \
@@ -312,10 +312,11 @@ async fn users_who_may_not_use_the_schema_of_a_table_log_in_themselves() {
     tenant.settles("bob", true).await;
 }
 
-/// A user's own grants and revocations are no objection, but they decide who logs in itself.
+/// A user's own grants and revocations are no objection, but they decide who needs a login
+/// connection.
 #[tokio::test]
-async fn what_a_user_passes_on_counts_for_who_logs_in_itself() {
-    let tenant = Tenant::new("shared_passed").await;
+async fn grants_of_a_user_decide_who_needs_a_login_connection() {
+    let tenant = TenantFixture::new("shared_passed").await;
     tenant
         .run(
             "CREATE SCHEMA s; CREATE TABLE s.t (id int); \

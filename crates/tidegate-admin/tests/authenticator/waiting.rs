@@ -1,11 +1,11 @@
-//! Definitions of a user beside transactions that have switched, and beside decisions.
+//! Definitions of a user that run at the same time as role switches and decisions.
 
 use std::time::Duration;
 
 use tokio_postgres::Client;
 
 use super::attack::EVIL;
-use super::fixture::Tenant;
+use super::fixture::TenantFixture;
 
 const INSERT: &str = "INSERT INTO own VALUES (current_user, 'x') RETURNING current_user::text";
 
@@ -21,7 +21,7 @@ async fn refusal(client: &Client, sql: &str) -> String {
 }
 
 /// Waits until a statement with this text waits for a lock.
-async fn waits(tenant: &Tenant, text: &str) {
+async fn waits(tenant: &TenantFixture, text: &str) {
     let query = format!(
         "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() \
          AND wait_event_type = 'Lock' AND query LIKE '{text}%'"
@@ -34,7 +34,7 @@ async fn waits(tenant: &Tenant, text: &str) {
 
 #[tokio::test]
 async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() {
-    let tenant = Tenant::new("waiting_lock").await;
+    let tenant = TenantFixture::new("waiting_lock").await;
     let evil = EVIL.replace("shared_attack", tenant.name);
     assert!(tenant.of("alice").await.is_some());
     let mallory = tenant.login("waiting_lock/mallory").await;
@@ -46,7 +46,7 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
     let insert = tenant.as_user(&shared, "alice", INSERT);
     let attack = async {
         waits(&tenant, "INSERT INTO own").await;
-        // From 18 on a GRANT locks the table, so that the attack ends here.
+        // From 18 on a GRANT locks the table, so the attack ends here.
         let grant = "GRANT TRIGGER ON own TO \"waiting_lock/mallory\"";
         let granted = format!("SET lock_timeout = '1s'; {grant}");
         let granted = tenant.root.batch_execute(&granted).await;
@@ -58,7 +58,7 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
         tenant.run(&format!("RESET lock_timeout; {grant}")).await;
         defined
     };
-    // One of both fails, and PostgreSQL chooses which when they wait for each other.
+    // If they wait for each other, PostgreSQL chooses which of them fails.
     match tokio::join!(insert, attack) {
         (Ok(role), Err(refused)) => {
             assert!(matches!(&*code(&refused), "55P03" | "40P01"), "{refused}");
@@ -66,16 +66,16 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
         }
         (inserted, _) => assert_eq!(inserted.unwrap_err(), "40P01"),
     }
-    // Nobody is on a shared connection any more.
+    // No user is on a shared connection any more.
     mallory.batch_execute(&evil).await.unwrap();
     let refused = tenant.as_user(&shared, "alice", INSERT).await;
     assert_eq!(refused.unwrap_err(), "22023");
 }
 
-/// A right that comes with a membership is written down nowhere in the database.
+/// A privilege through a membership is stored nowhere in the database.
 #[tokio::test]
-async fn code_made_by_a_right_that_nobody_has_noticed_keeps_others_from_switching() {
-    let tenant = Tenant::new("waiting_group").await;
+async fn code_made_by_an_unnoticed_privilege_prevents_role_switches() {
+    let tenant = TenantFixture::new("waiting_group").await;
     tenant
         .run(
             "CREATE ROLE waiting_group_app; CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql \
@@ -90,7 +90,7 @@ async fn code_made_by_a_right_that_nobody_has_noticed_keeps_others_from_switchin
     tenant.run("GRANT waiting_group_app TO \"@mallory\"").await;
     let replace = "CREATE OR REPLACE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS \
         'BEGIN PERFORM set_config(''role'', ''waiting_group/bob'', true); RETURN NEW; END'";
-    // Somebody has switched: the definition fails.
+    // A user has switched: the definition fails.
     let role = tenant.role("alice");
     shared.batch_execute("BEGIN").await.unwrap();
     let switch = tidegate_postgres::Authenticators::SWITCH;
@@ -99,7 +99,7 @@ async fn code_made_by_a_right_that_nobody_has_noticed_keeps_others_from_switchin
     let row = shared.query_one(INSERT, &[]).await.unwrap();
     assert_eq!(row.get::<_, &str>(0), role.as_str());
     shared.batch_execute("COMMIT").await.unwrap();
-    // Nobody has: a switch waits until the definition is committed, and is refused.
+    // No user has switched: a role switch waits until the definition is committed, and is refused.
     let sql = format!("BEGIN; {replace}");
     mallory.batch_execute(&sql).await.unwrap();
     let commit = async {
@@ -113,7 +113,7 @@ async fn code_made_by_a_right_that_nobody_has_noticed_keeps_others_from_switchin
 
 #[tokio::test]
 async fn sharing_does_not_begin_beside_code_of_a_user_that_is_not_committed() {
-    let tenant = Tenant::new("waiting_code").await;
+    let tenant = TenantFixture::new("waiting_code").await;
     let code = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'";
     let mallory = tenant.login("waiting_code/mallory").await;
     let shared = tenant.shared().await;
@@ -128,7 +128,7 @@ async fn sharing_does_not_begin_beside_code_of_a_user_that_is_not_committed() {
             .unwrap();
         let revoke = "REVOKE CREATE ON SCHEMA public FROM \"@mallory\"";
         tenant.run(revoke).await;
-        tenant.node.distrust(&tenant.database());
+        tenant.node.invalidate(&tenant.database());
         let (reason, _) = tenant.objection().await.unwrap();
         assert!(reason.contains("not committed"), "{reason}");
         let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
@@ -136,14 +136,14 @@ async fn sharing_does_not_begin_beside_code_of_a_user_that_is_not_committed() {
         mallory.batch_execute(end).await.unwrap();
     }
     tenant.settles("alice", false).await;
-    tenant.node.distrust(&tenant.database());
+    tenant.node.invalidate(&tenant.database());
     let (reason, _) = tenant.objection().await.unwrap();
     assert!(reason.contains("owns"), "{reason}");
 }
 
 #[tokio::test]
-async fn a_users_grants_that_change_nothing_disturb_nobody() {
-    let tenant = Tenant::new("waiting_noop").await;
+async fn a_users_grants_without_effect_affect_no_other_user() {
+    let tenant = TenantFixture::new("waiting_noop").await;
     let shared = tenant.shared().await;
     let mallory = tenant.login("waiting_noop/mallory").await;
     tenant
@@ -161,13 +161,13 @@ async fn a_users_grants_that_change_nothing_disturb_nobody() {
         "SELECT lo_create(0)",
         "DROP OWNED BY CURRENT_USER",
     ] {
-        // Neither while it is open nor afterwards, nor for a decision that comes meanwhile.
+        // Neither while it is open nor afterwards, nor in a decision in the meantime.
         mallory
             .batch_execute(&format!("BEGIN; {sql}"))
             .await
             .unwrap();
         tenant.run("COMMENT ON TABLE own IS 'x'").await;
-        tenant.node.distrust(&tenant.database());
+        tenant.node.invalidate(&tenant.database());
         assert!(tenant.of("alice").await.is_some(), "{sql}");
         for end in ["SELECT", "COMMIT"] {
             mallory.batch_execute(end).await.unwrap();
@@ -175,14 +175,14 @@ async fn a_users_grants_that_change_nothing_disturb_nobody() {
             assert_eq!(inside.unwrap(), "in", "{sql}");
         }
     }
-    // What a transaction sees that began earlier proves nothing.
+    // The snapshot of a transaction that started earlier proves nothing.
     let sql = "BEGIN ISOLATION LEVEL REPEATABLE READ; GRANT INSERT ON own TO PUBLIC";
     assert_eq!(refusal(&mallory, sql).await, "0A000");
 }
 
 #[tokio::test]
 async fn a_right_that_a_function_of_the_owners_gives_ends_sharing() {
-    let tenant = Tenant::new("waiting_gift").await;
+    let tenant = TenantFixture::new("waiting_gift").await;
     let owner = tenant.login(tenant.name).await;
     owner
         .batch_execute(
@@ -202,7 +202,7 @@ async fn a_right_that_a_function_of_the_owners_gives_ends_sharing() {
 
 #[tokio::test]
 async fn a_session_that_acts_as_a_replica_is_noticed() {
-    let tenant = Tenant::new("waiting_replica").await;
+    let tenant = TenantFixture::new("waiting_replica").await;
     assert!(tenant.of("alice").await.is_some());
     let shared = tenant.shared().await;
     tenant

@@ -1,14 +1,14 @@
-//! Putting triggers on a table, and making sure that nothing of it can be missed.
+//! Creates triggers on a table, and makes sure that no change is missed.
 
 use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
 
-use super::retry::Work;
+use super::locked_work::LockedWork;
 use super::{Shared, position, schema, unreadable};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
+use crate::open_transactions;
 use crate::table_kind::check_kind;
-use crate::writers;
 
 /// See [`tidegate_changelog::ChangeLog::capture`].
 pub(super) async fn capture(
@@ -18,13 +18,13 @@ pub(super) async fn capture(
 ) -> LogResult<Captured> {
     let deadline = Instant::now() + demand.patience;
     let admin = schema::ensure(shared, database).await?;
-    let table = Table::look(&admin, demand, deadline).await?;
+    let table = Table::inspect(&admin, demand, deadline).await?;
     if let (true, Some(since)) = (table.has_triggers, table.since) {
         return Ok(settled(since));
     }
     if !table.has_triggers {
         if table.since.is_some() {
-            // Whoever dropped or disabled them has made a gap for every node.
+            // If a user dropped or disabled triggers, this records a gap for every node.
             admin.rows(INSPECT, &[]).await?;
         }
         let attached = attach(shared, database, &admin, (demand, &table), deadline).await;
@@ -36,14 +36,15 @@ pub(super) async fn capture(
             error => error,
         })?;
     }
-    // Who had found the lease run out, or no trigger, has not filled the outbox.
+    // Writers that found the lease expired, or no trigger, have not filled the outbox. Wait until
+    // they have ended.
     if !admin.rows(HAD_STOPPED, &[]).await?.is_empty() {
         let rest = deadline.saturating_duration_since(Instant::now());
-        writers::wait_for_their_end(&admin.client, rest).await?;
+        open_transactions::wait_for_their_end(&admin.client, rest).await?;
     }
     let seen = admin.partitions(demand.relation).await?;
     let partitions = seen.map(|seen| seen.partitions.to_text());
-    let work = Work::Rows(MARK, &[&demand.relation, &partitions]);
+    let work = LockedWork::Rows(MARK, &[&demand.relation, &partitions]);
     let rows = admin.insist(deadline, work).await?;
     let row = rows.first().ok_or_else(|| unreadable("a position"))?;
     Ok(settled(position(row.get(0))))
@@ -56,22 +57,26 @@ fn settled(since: LogPosition) -> Captured {
     }
 }
 
-/// A table and its place in the capture.
+/// A table and its capture.
 struct Table {
-    /// Qualified and quoted.
+    /// Schema-qualified and quoted.
     name: String,
     owner: String,
     has_triggers: bool,
     since: Option<LogPosition>,
-    /// Triggers of ours that are there, whatever they are like.
+    /// Existing triggers of the service, in any version.
     old_triggers: Vec<String>,
-    /// Qualified and quoted.
+    /// Schema-qualified and quoted.
     partitions: Vec<String>,
 }
 
 impl Table {
-    async fn look(admin: &Actor, demand: &Demand, deadline: Instant) -> LogResult<Self> {
-        let work = Work::Rows(TABLE, &[&demand.relation, &demand.changes]);
+    async fn inspect(
+        admin: &CaptureSession,
+        demand: &Demand,
+        deadline: Instant,
+    ) -> LogResult<Self> {
+        let work = LockedWork::Rows(TABLE, &[&demand.relation, &demand.changes]);
         let rows = admin.insist(deadline, work).await?;
         let row = rows.first().ok_or(LogError::NoTable)?;
         check_kind(row.get(0), row.get(1), row.get(2))?;
@@ -86,19 +91,19 @@ impl Table {
     }
 }
 
-/// Puts the triggers on a table, as the owner of the database or, where that may not, as the
+/// Creates the triggers on a table, as the owner of the database or, if that is not allowed, as the
 /// administrator.
 async fn attach(
     shared: &Shared,
     database: &DatabaseName,
-    admin: &Actor,
+    admin: &CaptureSession,
     (demand, table): (&Demand, &Table),
     deadline: Instant,
 ) -> LogResult<()> {
     let commands = table.triggers(demand);
     if let Some(owner) = owner(shared, database, admin, table, deadline).await? {
-        match owner.insist(deadline, Work::Run(&commands)).await {
-            // A partition may be somebody else's.
+        match owner.insist(deadline, LockedWork::Run(&commands)).await {
+            // A partition may have another owner.
             Err(LogError::NotAllowed { .. }) => {}
             outcome => return outcome.map(drop),
         }
@@ -111,19 +116,20 @@ async fn attach(
             remedy: format!("run GRANT \"{owner}\" TO \"{role}\""),
         });
     }
-    admin.insist(deadline, Work::Run(&commands)).await?;
+    admin.insist(deadline, LockedWork::Run(&commands)).await?;
     Ok(())
 }
 
-/// The owner of the database, if it may put triggers on a table; it is let use their functions.
+/// A session of the database's owner, if it may create triggers on the table. Grants it the use of
+/// the trigger functions.
 async fn owner(
     shared: &Shared,
     database: &DatabaseName,
-    admin: &Actor,
+    admin: &CaptureSession,
     table: &Table,
     deadline: Instant,
-) -> LogResult<Option<Actor>> {
-    let Some(owner) = Actor::owner(&shared.logins, database).await? else {
+) -> LogResult<Option<CaptureSession>> {
+    let Some(owner) = CaptureSession::owner(&shared.logins, database).await? else {
         return Ok(None);
     };
     let rows = owner.rows(MAY_CHANGE, &[&table.owner]).await?;
@@ -137,14 +143,14 @@ async fn owner(
              GRANT EXECUTE ON FUNCTION tidegate_outbox.note(), \
              tidegate_outbox.note_truncate() TO {role}"
         );
-        admin.insist(deadline, Work::Run(&grant)).await?;
+        admin.insist(deadline, LockedWork::Run(&grant)).await?;
     }
     Ok(Some(owner))
 }
 
 impl Table {
-    /// The commands that put the triggers on it. PostgreSQL waits until everybody has ended who
-    /// writes to it; who writes later sees the triggers.
+    /// The commands that create the triggers. PostgreSQL waits until all transactions have ended
+    /// that write to the table; later ones see the triggers.
     fn triggers(&self, demand: &Demand) -> String {
         let (name, oid) = (&self.name, demand.relation);
         let operations = if demand.changes {
@@ -156,9 +162,8 @@ impl Table {
         let mut commands: Vec<String> = old
             .map(|trigger| format!("DROP TRIGGER \"{trigger}\" ON {name}"))
             .collect();
-        // The name comes first in the alphabet, so that what other triggers of a row do comes
-        // behind the row's own change. ALWAYS fires for what a subscription of PostgreSQL's own
-        // applies, too.
+        // The name sorts first, so that what other triggers of a row do is recorded after the row's
+        // own change. ALWAYS also fires for changes that a PostgreSQL subscription applies.
         commands.push(format!(
             "CREATE TRIGGER \"!tidegate_outbox\" AFTER {operations} ON {name} \
              FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('{oid}'); \
@@ -167,7 +172,7 @@ impl Table {
              ALTER TABLE {name} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\", \
              ENABLE ALWAYS TRIGGER \"!tidegate_outbox_truncate\""
         ));
-        // Before version 15 PostgreSQL does not do it by itself.
+        // Before version 15 PostgreSQL does not do this for partitions.
         commands.extend(self.partitions.iter().map(|partition| {
             format!("ALTER TABLE {partition} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\"")
         }));
@@ -208,8 +213,8 @@ const TABLE: &str = "\
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.oid = $1";
 
-/// Whether this session may change what belongs to a role, who it is, and whether it may use the
-/// trigger functions.
+/// Whether this session may change what belongs to a role, the name of this session's role, and
+/// whether it may use the trigger functions.
 const MAY_CHANGE: &str = "\
     SELECT pg_catalog.pg_has_role($1::text::name, 'USAGE'), pg_catalog.quote_ident(current_user), \
            pg_catalog.has_schema_privilege('tidegate_outbox', 'USAGE') \

@@ -1,16 +1,16 @@
-//! What the rows of a table look like.
+//! The column layouts of tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use tidegate_changelog::LogResult;
 
-use super::session::Reader;
+use super::session::ReaderSession;
 
 /// The columns of a table at the time of a change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// The table that is subscribed to: this one, or that of which it is a partition.
+    /// The root table, to which clients subscribe.
     pub(super) root: u32,
     pub(super) schema: String,
     pub(super) name: String,
@@ -21,24 +21,24 @@ pub(super) struct Layout {
 pub(super) struct LayoutColumn {
     pub(super) name: String,
     pub(super) r#type: u32,
-    /// Computed by PostgreSQL; the log does not tell these either.
+    /// Generated columns, which PostgreSQL's log omits too.
     pub(super) generated: bool,
 }
 
 impl Layout {
-    /// The columns that are told.
-    pub(super) fn told(&self) -> impl Iterator<Item = &LayoutColumn> {
+    /// The columns that a stream contains.
+    pub(super) fn columns_in_log(&self) -> impl Iterator<Item = &LayoutColumn> {
         self.columns.iter().filter(|column| !column.generated)
     }
 
-    /// For each column that `described` tells, where its value stands in a row of this layout;
-    /// nothing where the two tell different columns.
+    /// For each column of `described`, the index of its value in a row of this layout; `None` if
+    /// the columns differ.
     fn order(&self, described: &Self) -> Option<Arc<[usize]>> {
-        if self.told().count() != described.told().count() {
+        if self.columns_in_log().count() != described.columns_in_log().count() {
             return None;
         }
         let at = |wanted: &LayoutColumn| self.columns.iter().position(|column| column == wanted);
-        described.told().map(at).collect()
+        described.columns_in_log().map(at).collect()
     }
 
     fn read(row: &tokio_postgres::Row) -> Self {
@@ -60,26 +60,25 @@ impl Layout {
     }
 }
 
-/// What a stream knows of tables.
+/// The layouts that a stream has read.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
     /// By table and the number of its layout.
-    known: HashMap<(u32, i64), Known>,
-    /// As which the stream has described each table.
+    known: HashMap<(u32, i64), KnownLayout>,
+    /// The layout with which the stream has described each table.
     described: HashMap<u32, Arc<Layout>>,
 }
 
-/// A layout.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownLayout {
     pub(super) layout: Arc<Layout>,
-    /// Where the values stand that are told, in the order in which the stream has described the
-    /// table; nothing when this layout has other columns.
+    /// The indexes of the values, in the order in which the stream described the table; `None` if
+    /// this layout has other columns.
     pub(super) order: Option<Arc<[usize]>>,
 }
 
 impl Layouts {
-    pub(super) fn known(&self, table: u32, number: i64) -> Option<Known> {
+    pub(super) fn known(&self, table: u32, number: i64) -> Option<KnownLayout> {
         self.known.get(&(table, number)).cloned()
     }
 
@@ -88,7 +87,7 @@ impl Layouts {
         self.described.contains_key(&root)
     }
 
-    /// A table is described like this from here on. Returns where its values stand.
+    /// Records the description of a table. Returns the indexes of its values.
     pub(super) fn describe(&mut self, layout: &Arc<Layout>) -> Arc<[usize]> {
         for known in self.known.values_mut() {
             if known.layout.root == layout.root {
@@ -99,33 +98,33 @@ impl Layouts {
         layout.order(layout).unwrap_or_default()
     }
 
-    /// Every table is looked up and described again, with its next change.
+    /// Describes every table again before its next change.
     pub(super) fn describe_again(&mut self) {
         self.described.clear();
         self.known.clear();
     }
 
-    /// Looks up what a writer has written down.
-    pub(super) async fn learn(
+    /// Reads a layout that a writer stored.
+    pub(super) async fn load(
         &mut self,
-        reader: &Reader,
+        reader: &ReaderSession,
         table: u32,
         number: i64,
-    ) -> LogResult<Known> {
+    ) -> LogResult<KnownLayout> {
         let rows = reader.rows(LAYOUT, &[&table, &number]).await?;
         let row = rows.first();
         let row = row.ok_or_else(|| super::unreadable("a change without a layout"))?;
         let layout = Arc::new(Layout::read(row));
         let described = self.described.get(&layout.root);
         let order = described.and_then(|described| layout.order(described));
-        let known = Known { layout, order };
+        let known = KnownLayout { layout, order };
         self.known.insert((table, number), known.clone());
         Ok(known)
     }
 }
 
-/// What a table is like now; nothing when it is gone.
-pub(super) async fn current(reader: &Reader, table: u32) -> LogResult<Option<Layout>> {
+/// The present layout of a table; `None` if it was dropped.
+pub(super) async fn current(reader: &ReaderSession, table: u32) -> LogResult<Option<Layout>> {
     let rows = reader.rows(CURRENT, &[&table]).await?;
     Ok(rows.first().map(Layout::read))
 }
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_with_its_columns_elsewhere_is_told_as_its_root() {
+    fn a_partition_with_other_column_positions_is_described_as_its_root() {
         let root = layout(&[("a", false), ("b", true), ("c", false)]);
         let leaf = layout(&[("c", false), ("a", false), ("b", true)]);
         assert_eq!(leaf.order(&root), Some([1, 0].into()));

@@ -1,24 +1,24 @@
-//! The changes of servers whose log cannot be read: [`ChangeLog`] by triggers that write each
-//! change into a table, the outbox, from where it is read in an order in which it is safe.
+//! [`ChangeLog`] for servers whose WAL cannot be decoded: triggers write each change into a table,
+//! the outbox, and streams read that in a safe order.
 //!
-//! It costs the writers of captured tables more than reading the log does, and needs nothing of
-//! the server but the right to make a schema and triggers (docs/adr/0009-outbox.md).
+//! It costs writers of captured tables more than logical decoding, and needs only the privilege to
+//! create a schema and triggers (docs/adr/0009-outbox.md).
 
 mod capture;
-mod image;
+mod health;
 mod layout;
-mod message;
+mod locked_work;
 mod open;
-mod parted;
+mod partitions;
+mod pgoutput;
 mod reader;
 mod readers;
+mod record_text;
 mod release;
 mod removal;
 mod retain;
-mod retry;
 mod schema;
 mod session;
-mod standing;
 mod status;
 mod stream;
 
@@ -36,23 +36,22 @@ use tidegate_postgres::Credentials;
 use tidegate_sql::{BoxFuture, DatabaseName};
 use tidegate_wire::Config;
 
-use crate::actor::{Actor, Logins};
+use crate::capture_session::{CaptureSession, Logins};
 
 pub use removal::OutboxRemoval;
 pub use status::{OutboxReader, OutboxStatus};
 
-/// How the outbox is filled, read and kept.
+/// The settings of the outbox.
 #[derive(Clone, Debug)]
 pub struct OutboxSettings {
-    /// How many bytes of changes are kept for those that come back.
+    /// How many bytes of changes are kept for subscribers that resume.
     pub retention: u64,
-    /// For how long writers go on to fill the outbox when no node runs any more. A node that
-    /// comes back later tells its subscribers of a gap.
+    /// How long triggers keep writing after the last node stopped. A node that starts later reports
+    /// a gap to its subscribers.
     pub lease: Duration,
-    /// How soon it is looked again whether there is something new: after something came, and
-    /// after nothing has come for long.
+    /// The poll interval: after something was read, and after nothing was read for long.
     pub pace: (Duration, Duration),
-    /// How long a lock on a table may be waited for at a time: meanwhile its writers wait too.
+    /// The longest wait for a lock on a table, during which its writers wait too.
     pub lock_patience: Duration,
 }
 
@@ -67,7 +66,7 @@ impl Default for OutboxSettings {
     }
 }
 
-/// Reads the outboxes of a cluster's databases.
+/// The outboxes of a cluster's databases.
 #[derive(Clone)]
 pub struct Outbox {
     shared: Arc<Shared>,
@@ -76,12 +75,12 @@ pub struct Outbox {
 struct Shared {
     logins: Logins,
     settings: OutboxSettings,
-    /// How far the streams of this node are: what they have not read is not thrown away.
+    /// The positions of this node's streams: what they have not read is not deleted.
     streams: Mutex<HashMap<DatabaseName, Vec<Weak<AtomicU64>>>>,
 }
 
 impl Shared {
-    /// Knows of a stream as long as it lives.
+    /// Registers a stream until the result is dropped.
     fn register(&self, database: &DatabaseName, start: LogPosition) -> Arc<AtomicU64> {
         let confirmed = Arc::new(AtomicU64::new(start.0));
         let mut streams = self.streams.lock();
@@ -91,7 +90,7 @@ impl Shared {
         confirmed
     }
 
-    /// What no stream of this node needs any more is before this.
+    /// The position before which no stream of this node needs changes.
     fn confirmed(&self, database: &DatabaseName) -> Option<LogPosition> {
         let streams = self.streams.lock();
         let live = streams.get(database)?.iter().filter_map(Weak::upgrade);
@@ -101,8 +100,8 @@ impl Shared {
 }
 
 impl Outbox {
-    /// `admin` is the administrator's login, to whom outboxes belong; `owners` knows the logins of
-    /// the databases' owners, who own most tables.
+    /// `admin` is the login of the administrator, who owns the outboxes. `owners` provides the
+    /// credentials of the databases' owners, who own most tables.
     pub fn new(
         admin: Config,
         owners: Option<Arc<dyn Credentials>>,
@@ -155,16 +154,16 @@ impl ChangeLog for Outbox {
         &'a self,
         database: &'a DatabaseName,
         relation: u32,
-        told: &'a [u32],
+        reported: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
         Box::pin(async move {
-            let admin = Actor::admin(&self.shared.logins, database).await?;
-            admin.look(&parted::Table, relation, told).await
+            let admin = CaptureSession::admin(&self.shared.logins, database).await?;
+            admin.check(&partitions::Table, relation, reported).await
         })
     }
 
     fn health_query(&self) -> &'static str {
-        standing::STANDING
+        health::HEALTH_QUERY
     }
 
     fn release<'a>(
@@ -188,17 +187,17 @@ impl ChangeLog for Outbox {
     }
 }
 
-/// A position as the tables have it. None of them is negative.
+/// A position from its number in the tables, which is never negative.
 fn position(number: i64) -> LogPosition {
     LogPosition(number.unsigned_abs())
 }
 
-/// A position for the tables.
+/// The number of a position in the tables.
 fn number(position: LogPosition) -> i64 {
     i64::try_from(position.0).unwrap_or(i64::MAX)
 }
 
-/// The error of an answer of our own that cannot be read.
+/// The error of an internal query whose result is unexpected.
 fn unreadable(what: &'static str) -> LogError {
     LogError::Internal(what.into())
 }

@@ -4,8 +4,8 @@ use sha2::{Digest as _, Sha256};
 use tidegate_changelog::{LogError, LogIdentity, LogResult, LogStart};
 use tidegate_sql::DatabaseName;
 
-use super::reader::Course;
-use super::session::Reader;
+use super::reader::OutboxTailer;
+use super::session::ReaderSession;
 use super::stream::{Pace, Stream};
 use super::{Shared, position, readers, schema, unreadable};
 
@@ -17,10 +17,10 @@ pub(super) async fn open(
 ) -> LogResult<Stream> {
     let admin = schema::ensure(shared, database).await?;
     schema::settle(&admin).await?;
-    let reader = Reader {
+    let reader = ReaderSession {
         client: admin.client,
     };
-    // As long as the session lasts, other nodes know that the outbox is read.
+    // While the session is open, other nodes know that the outbox is read.
     reader.rows(readers::MARK, &[]).await?;
     let (now, renewed) = reader.advance().await?;
     let rows = reader.rows(STATE, &[]).await?;
@@ -36,16 +36,16 @@ pub(super) async fn open(
     };
     let confirmed = shared.register(database, start);
     let (busy, idle) = shared.settings.pace;
-    let course = Course::new(reader, start, renewed);
+    let tailer = OutboxTailer::new(reader, start, renewed);
     Ok(Stream::new(
-        course,
+        tailer,
         identity(log),
         confirmed,
         Pace(busy, idle),
     ))
 }
 
-/// The log's own number in a shorter one.
+/// A hash of the log's UUID.
 fn identity(log: &str) -> LogIdentity {
     let digest: [u8; 32] = Sha256::digest(log.as_bytes()).into();
     let [a, b, c, d, ..] = digest;

@@ -1,4 +1,4 @@
-//! Reads the outbox from a position on, page by page, and has it told in the words of pgoutput.
+//! Reads the outbox from a position on, page by page, as pgoutput messages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,25 +8,24 @@ use tidegate_changelog::{LogError, LogMessage, LogPosition, LogResult};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
-use super::layout::{self, Known, Layouts};
-use super::session::Reader;
-use super::{image, message, number, position, unreadable};
+use super::layout::{self, KnownLayout, Layouts};
+use super::session::ReaderSession;
+use super::{number, pgoutput, position, record_text, unreadable};
 
-/// How many changes are read at once at most.
+/// The most changes of a page.
 const PAGE: i64 = 1024;
-/// How many bytes of changes are read at once; one that is longer comes alone.
+/// The most bytes of a page; a longer change is read alone.
 const PAGE_BYTES: i64 = 4 << 20;
 
-/// A transaction that was told.
 #[derive(Debug)]
-struct Told {
+struct CommittedTransaction {
     commit: LogPosition,
     xid: String,
     changes: i64,
     bytes: i64,
 }
 
-impl Told {
+impl CommittedTransaction {
     fn end(&self) -> LogPosition {
         LogPosition(self.commit.0 + self.bytes.unsigned_abs())
     }
@@ -36,23 +35,24 @@ impl Told {
     }
 }
 
-/// The way through the outbox.
-pub(super) struct Course {
-    reader: Reader,
+/// Reads the outbox in the order of commits.
+pub(super) struct OutboxTailer {
+    reader: ReaderSession,
     layouts: Layouts,
-    /// Another text after the definition or the policies of a table have changed.
+    /// Changes with every definition of a table and every policy.
     definitions: String,
     /// Since which transaction writers have not stopped; when it changes, there is a gap.
     renewed: String,
-    /// Everything before this was given.
+    /// Everything before this was returned.
     at: LogPosition,
-    waiting: VecDeque<Told>,
-    /// How much was given of the first of those that wait: how many changes, and the last one.
+    waiting: VecDeque<CommittedTransaction>,
+    /// How much of the first waiting transaction was returned: the number of changes, and the last
+    /// one.
     given: (i64, i64),
 }
 
-impl Course {
-    pub(super) fn new(reader: Reader, start: LogPosition, renewed: String) -> Self {
+impl OutboxTailer {
+    pub(super) fn new(reader: ReaderSession, start: LogPosition, renewed: String) -> Self {
         Self {
             reader,
             renewed,
@@ -64,8 +64,8 @@ impl Course {
         }
     }
 
-    /// What comes next; nothing when there is nothing new. Gives the position that was reached
-    /// whenever all of it was given.
+    /// The next messages; empty if there are none. Once everything is returned, they end with the
+    /// position reached.
     pub(super) async fn read(&mut self, asked: bool) -> LogResult<Vec<LogMessage>> {
         if self.waiting.is_empty() {
             let (end, renewed) = self.reader.advance().await?;
@@ -73,7 +73,7 @@ impl Course {
                 return Err(LogError::Gone);
             }
             if end > self.at {
-                self.look().await?;
+                self.read_transactions().await?;
             }
             if self.waiting.is_empty() {
                 let risen = end > self.at;
@@ -86,7 +86,11 @@ impl Course {
             }
         }
         let mut batch = Vec::new();
-        if self.waiting.front().is_some_and(Told::fits_a_page) {
+        if self
+            .waiting
+            .front()
+            .is_some_and(CommittedTransaction::fits_a_page)
+        {
             self.several(&mut batch).await?;
         } else {
             self.page(&mut batch).await?;
@@ -94,10 +98,10 @@ impl Course {
         Ok(batch)
     }
 
-    /// Looks what was told since.
-    async fn look(&mut self) -> LogResult<()> {
+    /// Reads the transactions committed since.
+    async fn read_transactions(&mut self) -> LogResult<()> {
         let from = number(self.at);
-        let rows = self.reader.rows(TOLD, &[&from, &PAGE]).await?;
+        let rows = self.reader.rows(TRANSACTIONS, &[&from, &PAGE]).await?;
         for row in &rows {
             if row.get(4) {
                 return Err(LogError::Gone);
@@ -105,11 +109,11 @@ impl Course {
             let definitions: &str = row.get(5);
             if definitions != self.definitions {
                 definitions.clone_into(&mut self.definitions);
-                // As PostgreSQL's own log does.
+                // As PostgreSQL's log does.
                 self.layouts.describe_again();
             }
             if let Some(commit) = row.get::<_, Option<i64>>(0) {
-                self.waiting.push_back(Told {
+                self.waiting.push_back(CommittedTransaction {
                     commit: position(commit),
                     xid: row.get(1),
                     changes: row.get(2),
@@ -120,76 +124,84 @@ impl Course {
         Ok(())
     }
 
-    /// Reads as many whole transactions as fit a page.
+    /// Reads as many whole transactions as fit on a page.
     async fn several(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let (mut changes, mut bytes) = (0, 0);
-        let fits = |told: &&Told| {
-            changes += told.changes;
-            bytes += told.bytes;
+        let fits = |transaction: &&CommittedTransaction| {
+            changes += transaction.changes;
+            bytes += transaction.bytes;
             changes <= PAGE && bytes <= PAGE_BYTES
         };
         let xids: Vec<String> = self
             .waiting
             .iter()
             .take_while(fits)
-            .map(|told| told.xid.clone())
+            .map(|transaction| transaction.xid.clone())
             .collect();
         let rows = self.reader.rows(SEVERAL, &[&xids]).await?;
         let mut rows = rows.iter().peekable();
         for _ in &xids {
-            let Some(told) = self.waiting.pop_front() else {
+            let Some(transaction) = self.waiting.pop_front() else {
                 break;
             };
-            batch.push(LogMessage::Change(begin(&told)?));
+            batch.push(LogMessage::Change(begin(&transaction)?));
             let mut count = 0;
-            while let Some(row) = rows.next_if(|row| row.get::<_, &str>(0) == told.xid) {
+            while let Some(row) = rows.next_if(|row| row.get::<_, &str>(0) == transaction.xid) {
                 self.change(row, batch).await?;
                 count += 1;
             }
-            self.close(&told, count, batch)?;
+            self.close(&transaction, count, batch)?;
         }
         Ok(())
     }
 
     /// Reads a page of a transaction that is longer than one.
     async fn page(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
-        let Some(told) = self.waiting.pop_front() else {
+        let Some(transaction) = self.waiting.pop_front() else {
             return Ok(());
         };
         let (before, last) = self.given;
         if before == 0 {
-            batch.push(LogMessage::Change(begin(&told)?));
+            batch.push(LogMessage::Change(begin(&transaction)?));
         }
-        let values: [&(dyn ToSql + Sync); 4] = [&told.xid, &last, &PAGE, &PAGE_BYTES];
+        let values: [&(dyn ToSql + Sync); 4] = [&transaction.xid, &last, &PAGE, &PAGE_BYTES];
         let rows = self.reader.rows(ONE, &values).await?;
         for row in &rows {
             self.change(row, batch).await?;
         }
         let Some(row) = rows.last() else {
-            return self.close(&told, before, batch);
+            return self.close(&transaction, before, batch);
         };
         let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
         self.given = (before + count, row.get(1));
-        if self.given.0 >= told.changes {
-            return self.close(&told, self.given.0, batch);
+        if self.given.0 >= transaction.changes {
+            return self.close(&transaction, self.given.0, batch);
         }
-        self.waiting.push_front(told);
+        self.waiting.push_front(transaction);
         Ok(())
     }
 
-    /// Ends a transaction, unless some of it was thrown away while it was read.
-    fn close(&mut self, told: &Told, count: i64, batch: &mut Vec<LogMessage>) -> LogResult<()> {
-        if count != told.changes {
+    /// Ends a transaction, unless part of it was deleted while it was read.
+    fn close(
+        &mut self,
+        transaction: &CommittedTransaction,
+        count: i64,
+        batch: &mut Vec<LogMessage>,
+    ) -> LogResult<()> {
+        if count != transaction.changes {
             return Err(LogError::Gone);
         }
-        let end = told.end();
-        batch.push(LogMessage::Change(message::commit(told.commit, end)));
+        let end = transaction.end();
+        batch.push(LogMessage::Change(pgoutput::commit(
+            transaction.commit,
+            end,
+        )));
         self.at = end;
         self.given = (0, 0);
         Ok(())
     }
 
-    /// Tells a change, and before it what its table is like, where that is not known.
+    /// Adds a change, preceded by the description of its table if that is new.
     async fn change(&mut self, row: &Row, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let (layout, table): (i64, u32) = (row.get(2), row.get(3));
         let operation = row.get::<_, i8>(4).unsigned_abs();
@@ -199,46 +211,46 @@ impl Course {
         }
         let known = match self.layouts.known(table, layout) {
             Some(known) => known,
-            None => self.layouts.learn(&self.reader, table, layout).await?,
+            None => self.layouts.load(&self.reader, table, layout).await?,
         };
-        let Known { layout, order } = known;
+        let KnownLayout { layout, order } = known;
         let text: RawText<'_> = row.get(5);
-        // A row that does not look as its table did was written while that changed.
-        let Some(values) = image::values(text.0, layout.columns.len()) else {
+        // A row that does not match its layout was written while the table changed.
+        let Some(values) = record_text::values(text.0, layout.columns.len()) else {
             return self.gap(layout.root, batch).await;
         };
         let order = order.unwrap_or_else(|| {
-            batch.push(LogMessage::Change(message::relation(&layout)));
+            batch.push(LogMessage::Change(pgoutput::relation(&layout)));
             self.layouts.describe(&layout)
         });
-        let told: Vec<_> = order.iter().filter_map(|at| values.get(*at)).collect();
-        let message = message::row(operation, layout.root, &told);
+        let values: Vec<_> = order.iter().filter_map(|at| values.get(*at)).collect();
+        let message = pgoutput::row(operation, layout.root, &values);
         batch.push(LogMessage::Change(message));
         Ok(())
     }
 
-    /// Tells that changes of a table are not told.
+    /// Reports a gap in the changes of a table.
     async fn gap(&mut self, root: u32, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         if !self.layouts.is_described(root) {
-            // Of a table that is gone nobody needs to know.
+            // Nothing to report for a table that was dropped.
             let Some(layout) = layout::current(&self.reader, root).await? else {
                 return Ok(());
             };
-            batch.push(LogMessage::Change(message::relation(&layout)));
+            batch.push(LogMessage::Change(pgoutput::relation(&layout)));
             self.layouts.describe(&Arc::new(layout));
         }
-        batch.push(LogMessage::Change(message::truncate(root)));
+        batch.push(LogMessage::Change(pgoutput::truncate(root)));
         Ok(())
     }
 }
 
-fn begin(told: &Told) -> LogResult<Bytes> {
-    let number = told.xid.parse();
+fn begin(transaction: &CommittedTransaction) -> LogResult<Bytes> {
+    let number = transaction.xid.parse();
     let number = number.map_err(|_| unreadable("a transaction's number"))?;
-    Ok(message::begin(told.commit, number))
+    Ok(pgoutput::begin(transaction.commit, number))
 }
 
-/// The bytes of a text, whatever its encoding.
+/// The bytes of a text in any encoding.
 struct RawText<'a>(&'a [u8]);
 
 impl<'a> FromSql<'a> for RawText<'a> {
@@ -251,9 +263,10 @@ impl<'a> FromSql<'a> for RawText<'a> {
     }
 }
 
-/// The transactions from a position on, whether that is not kept any more, and what changes with
-/// every definition of a table, of its indexes and every policy: who wrote them, and how many there are.
-const TOLD: &str = "\
+/// The transactions from a position on, and whether that position is still kept; also a text that
+/// changes with every definition of a table, its indexes and policies (the last transaction that
+/// wrote one, and their number).
+const TRANSACTIONS: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \
                (SELECT pg_catalog.sum(t.xmin::text::bigint) FROM pg_catalog.pg_class t \
@@ -268,7 +281,7 @@ const TOLD: &str = "\
         SELECT * FROM tidegate_outbox.commit c WHERE c.position >= $1 \
         ORDER BY c.position LIMIT $2) c ON true ORDER BY c.position";
 
-/// The changes of some transactions.
+/// The changes of several transactions.
 const SEVERAL: &str = "\
     SELECT h.xid::text, h.id, h.layout, h.relation, h.operation, coalesce(h.image, '') \
     FROM pg_catalog.unnest($1::text[]::xid8[]) WITH ORDINALITY AS t(xid, place) \

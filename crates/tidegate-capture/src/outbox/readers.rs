@@ -1,7 +1,7 @@
-//! Who reads an outbox: sessions that say so in their `application_name`. A user can choose that name
-//! as well, so it counts only in sessions of roles that have the rights of the schema's owner.
+//! The readers of an outbox: sessions with a certain `application_name`. A user can choose that
+//! name too, so it only counts in sessions of roles with the privileges of the schema's owner.
 
-/// Marks the session as one that reads.
+/// Marks the session as a reader.
 pub(super) const MARK: &str =
     "SELECT pg_catalog.set_config('application_name', 'tidegate outbox reader', false)";
 
@@ -17,5 +17,5 @@ macro_rules! readers {
 }
 pub(super) use readers;
 
-/// How many of them there are.
+/// The number of readers.
 pub(super) const COUNT: &str = concat!("SELECT pg_catalog.count(*) FROM (", readers!(), ") r");

@@ -1,4 +1,4 @@
-//! Taking triggers off tables, and giving the outbox up.
+//! Removes triggers from tables, and abandons the outbox.
 
 use std::time::Duration;
 
@@ -6,55 +6,57 @@ use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
 
+use super::locked_work::LockedWork;
 use super::readers::readers;
-use super::retry::Work;
 use super::{Shared, schema};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
-/// How long locks may be tried for.
+/// How long to try for locks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream is read: its
-/// subscribers may need what this one does not.
+/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream is open, whose
+/// subscribers may need other tables.
 pub(super) async fn release(
     shared: &Shared,
     database: &DatabaseName,
     kept: &[u32],
 ) -> LogResult<()> {
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     if !schema::exists(&admin).await? {
         return Ok(());
     }
-    // From now on nobody believes that these are captured.
+    // From now on no node treats these tables as captured.
     let deadline = Instant::now() + PATIENCE;
-    admin.insist(deadline, Work::Rows(FORGET, &[&kept])).await?;
-    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
+    admin
+        .insist(deadline, LockedWork::Rows(FORGET, &[&kept]))
+        .await?;
+    if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         detach(&owner, kept).await?;
     }
     detach(&admin, kept).await
 }
 
 /// Drops the triggers that this session may drop.
-async fn detach(actor: &Actor, kept: &[u32]) -> LogResult<()> {
+async fn detach(session: &CaptureSession, kept: &[u32]) -> LogResult<()> {
     let deadline = Instant::now() + PATIENCE;
-    for row in actor.rows(TRIGGERS, &[&kept]).await? {
+    for row in session.rows(TRIGGERS, &[&kept]).await? {
         let command: &str = row.get(0);
-        actor
-            .insist(deadline, Work::RunUnlessRead(1, command))
+        session
+            .insist(deadline, LockedWork::RunUnlessRead(1, command))
             .await?;
     }
     Ok(())
 }
 
-/// Gives up what is kept, and has writers stop, unless somebody reads.
+/// Deletes what is kept and stops writers, unless a stream is open.
 pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResult<()> {
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     if !schema::exists(&admin).await? {
         return Ok(());
     }
     let deadline = Instant::now() + PATIENCE;
     admin
-        .insist(deadline, Work::RunUnlessRead(0, EMPTY))
+        .insist(deadline, LockedWork::RunUnlessRead(0, EMPTY))
         .await?;
     Ok(())
 }

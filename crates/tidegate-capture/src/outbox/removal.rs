@@ -1,4 +1,4 @@
-//! Taking the outbox out of a database, for an operator who wants it gone.
+//! Removes the outbox from a database, at the request of an operator.
 
 use std::time::Duration;
 
@@ -7,30 +7,31 @@ use tidegate_sql::DatabaseName;
 use tokio::time::{Instant, sleep};
 
 use super::Outbox;
-use super::retry::Work;
+use super::locked_work::LockedWork;
 use super::status::{OutboxReader, OutboxStatus};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
-/// How long processes that were told to end, and locks, may take.
+/// The time limit for terminated processes and for locks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What became of a removal.
+/// The result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutboxRemoval {
-    /// There is none any more; this is what was there.
+    /// It is removed; this is what existed.
     Done(Option<OutboxStatus>),
-    /// Servers read it; nothing was changed.
+    /// Nodes read it; nothing was changed.
     Streaming(Vec<OutboxReader>),
-    /// A server came back while it was removed, and has made it anew.
+    /// A node returned during the removal and has created it again.
     CameBack,
 }
 
 impl Outbox {
-    /// Takes the outbox and its triggers out of a database. `end_streams` ends the sessions of
-    /// servers that read it before; a server that runs comes back as soon as it can.
+    /// Removes the outbox and its triggers from a database. `end_streams` ends the sessions of
+    /// running nodes before; such a node returns as soon as it can.
     ///
     /// # Errors
-    /// The database is not there, or a login or a statement failed.
+    ///
+    /// The database does not exist, or a login or a statement failed.
     pub async fn remove(
         &self,
         database: &DatabaseName,
@@ -39,7 +40,7 @@ impl Outbox {
         let Some(status) = self.status(database).await? else {
             return Ok(OutboxRemoval::Done(None));
         };
-        let admin = Actor::admin(&self.shared.logins, database).await?;
+        let admin = CaptureSession::admin(&self.shared.logins, database).await?;
         if !status.readers.is_empty() {
             if !end_streams {
                 return Ok(OutboxRemoval::Streaming(status.readers));
@@ -47,19 +48,19 @@ impl Outbox {
             self.end(database, &admin, &status.readers).await?;
         }
         let deadline = Instant::now() + PATIENCE;
-        // The triggers go with their functions, whosoever their tables are.
-        admin.insist(deadline, Work::Run(DROP)).await?;
+        // The triggers are dropped with their functions, even on tables of other owners.
+        admin.insist(deadline, LockedWork::Run(DROP)).await?;
         if self.status(database).await?.is_some() {
             return Ok(OutboxRemoval::CameBack);
         }
         Ok(OutboxRemoval::Done(Some(status)))
     }
 
-    /// Ends sessions that read, and waits until they have ended.
+    /// Ends the sessions of readers, and waits until they have ended.
     async fn end(
         &self,
         database: &DatabaseName,
-        admin: &Actor,
+        admin: &CaptureSession,
         readers: &[OutboxReader],
     ) -> LogResult<()> {
         let processes: Vec<i32> = readers.iter().map(|reader| reader.process).collect();

@@ -1,20 +1,21 @@
-//! Looking after the outbox: it is filled as long as somebody does, and emptied behind the window.
+//! Maintains the outbox: renews the lease of the triggers, and deletes what is older than the
+//! retention window.
 
 use tidegate_changelog::{LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
 use tracing::warn;
 
 use super::{Shared, number, position, schema, unreadable};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
-/// See [`tidegate_changelog::ChangeLog::retain`]. What a stream of this node has not read yet stays
-/// in any case.
+/// See [`tidegate_changelog::ChangeLog::retain`]. What a stream of this node has not read yet is
+/// kept in any case.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,
     keep: LogPosition,
 ) -> LogResult<LogPosition> {
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     if !schema::exists(&admin).await? {
         return Ok(LogPosition::default());
     }
@@ -32,10 +33,11 @@ pub(super) async fn retain(
     Ok(now)
 }
 
-/// Throws away what is before a position. When several nodes do it at once, they share the work.
-async fn purge(admin: &Actor, keep: LogPosition) -> LogResult<()> {
+/// Deletes what is before a position. Nodes that do it at the same time share the work.
+async fn purge(admin: &CaptureSession, keep: LogPosition) -> LogResult<()> {
     let keep = number(keep);
-    // Whoever wants to begin earlier is told before anything is missing.
+    // Recorded first, so that a stream that wants to start earlier is refused before anything is
+    // deleted.
     if admin.rows(BEGIN_LATER, &[&keep]).await?.is_empty() {
         return Ok(());
     }
@@ -50,7 +52,7 @@ const NOW: &str = "SELECT tidegate_outbox.advance()";
 const BEGIN_LATER: &str = "\
     UPDATE tidegate_outbox.state SET earliest = $1 WHERE earliest < $1 RETURNING earliest";
 
-/// Some transactions at a time.
+/// Deletes a limited number of transactions.
 const THROW_AWAY: &str = "\
     WITH old AS (DELETE FROM tidegate_outbox.commit WHERE position IN (\
             SELECT position FROM tidegate_outbox.commit WHERE position < $1 \

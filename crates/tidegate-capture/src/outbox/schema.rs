@@ -1,5 +1,5 @@
-//! The schema of the outbox in a database: made where it is missing, begun anew where the database
-//! is another than it was.
+//! The schema of the outbox in a database: created if it is missing, and started again if the
+//! database is another one than before.
 
 use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
@@ -7,16 +7,17 @@ use tracing::info;
 
 use super::session::STATEMENT;
 use super::{Shared, unreadable};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// Sees to it that there is an outbox, and that writers fill it.
+/// Makes sure that the outbox exists and that writers fill it.
 ///
 /// # Errors
-/// [`LogError::NotAllowed`] where the administrator may not make one.
-pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResult<Actor> {
-    let admin = Actor::admin(&shared.logins, database).await?;
+///
+/// [`LogError::NotAllowed`] if the administrator may not create it.
+pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResult<CaptureSession> {
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     if !is_current(&admin).await? {
         admin.begin().await?;
         let made = make(shared, database, &admin).await;
@@ -26,8 +27,8 @@ pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResul
     Ok(admin)
 }
 
-/// Has writers fill the outbox for some time more. Says whether they may have stopped.
-pub(super) async fn renew(shared: &Shared, admin: &Actor) -> LogResult<bool> {
+/// Renews the lease. Returns whether writers may have stopped.
+pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<bool> {
     let seconds = i64::try_from(shared.settings.lease.as_secs()).unwrap_or(i64::MAX);
     let rows = admin
         .rows("SELECT tidegate_outbox.renew($1)", &[&seconds])
@@ -40,10 +41,10 @@ pub(super) async fn renew(shared: &Shared, admin: &Actor) -> LogResult<bool> {
     Ok(had_stopped)
 }
 
-/// Prepares a session that reads or tells transactions: its statements may take long, and what it
-/// has told a position has committed for good, with everything that it saw, also where writers do
-/// not wait for that (`synchronous_commit = off`): nobody is told what a crash takes back.
-pub(super) async fn settle(admin: &Actor) -> LogResult<()> {
+/// Prepares a session that reads or numbers transactions. Its statements may take long. Whatever it
+/// numbers must be durable with everything that it read, even if writers do not wait for that
+/// (`synchronous_commit = off`): otherwise a subscriber could get a change that a crash undoes.
+pub(super) async fn settle(admin: &CaptureSession) -> LogResult<()> {
     let patience = STATEMENT.as_millis();
     admin
         .run(&format!(
@@ -54,23 +55,23 @@ pub(super) async fn settle(admin: &Actor) -> LogResult<()> {
         .await
 }
 
-/// Whether there is an outbox that was made here. Once it is known to be there.
-async fn is_current(admin: &Actor) -> LogResult<bool> {
+/// Whether the outbox was created in this database. Call it only if one exists.
+async fn is_current(admin: &CaptureSession) -> LogResult<bool> {
     Ok(exists(admin).await? && is_whole(admin).await? && is_here(admin).await?)
 }
 
-async fn is_here(admin: &Actor) -> LogResult<bool> {
+async fn is_here(admin: &CaptureSession) -> LogResult<bool> {
     let rows = admin.rows(HERE, &[]).await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// Whether it has what this release made it with.
-async fn is_whole(admin: &Actor) -> LogResult<bool> {
+/// Whether it has everything that this release creates.
+async fn is_whole(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(WHOLE, &[]).await?.is_empty())
 }
 
-/// Makes the outbox or begins it anew; another node may have done it meanwhile.
-async fn make(shared: &Shared, database: &DatabaseName, admin: &Actor) -> LogResult<()> {
+/// Creates the outbox or starts it again, unless another node has done so.
+async fn make(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) -> LogResult<()> {
     if exists(admin).await? {
         admin.run(COMPLETE).await?;
         if !is_here(admin).await? {
@@ -93,8 +94,9 @@ async fn make(shared: &Shared, database: &DatabaseName, admin: &Actor) -> LogRes
 /// Whether there is an outbox.
 ///
 /// # Errors
-/// [`LogError::NotAllowed`] where somebody else's schema has its name.
-pub(super) async fn exists(admin: &Actor) -> LogResult<bool> {
+///
+/// [`LogError::NotAllowed`] if another owner's schema has its name.
+pub(super) async fn exists(admin: &CaptureSession) -> LogResult<bool> {
     let rows = admin.rows(EXISTS, &[]).await?;
     let Some(row) = rows.first() else {
         return Ok(false);
@@ -121,7 +123,7 @@ const WHOLE: &str = "\
     SELECT FROM pg_catalog.pg_attribute \
     WHERE attrelid = 'tidegate_outbox.captured'::pg_catalog.regclass AND attname = 'partitions'";
 
-/// What an earlier release has made did not look at partitions.
+/// Adds the columns for partitions, which an earlier release did not create.
 const COMPLETE: &str = "\
     ALTER TABLE tidegate_outbox.captured ADD COLUMN IF NOT EXISTS changed bigint, \
         ADD COLUMN IF NOT EXISTS partitions text";

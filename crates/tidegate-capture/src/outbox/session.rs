@@ -7,28 +7,28 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use super::{position, unreadable};
-use crate::refusal;
+use crate::error;
 
-/// How long a statement may take that looks at all changes of a large transaction.
+/// The time limit of a statement that reads all changes of a large transaction.
 pub(super) const STATEMENT: Duration = Duration::from_mins(10);
 
-/// A session that reads.
-pub(super) struct Reader {
+/// A session that reads the outbox.
+pub(super) struct ReaderSession {
     pub(super) client: Client,
 }
 
-impl Reader {
+impl ReaderSession {
     pub(super) async fn rows(
         &self,
         query: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> LogResult<Vec<Row>> {
         let rows = self.client.query(query, values).await;
-        rows.map_err(|error| refusal::of_statement(&error, STATEMENT))
+        rows.map_err(|error| error::of_statement(&error, STATEMENT))
     }
 
-    /// Has every transaction that has committed get its place; returns where the next will be,
-    /// and since which transaction writers have not stopped.
+    /// Numbers the transactions that have committed. Returns the position of the next one, and
+    /// since which transaction writers have not stopped.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

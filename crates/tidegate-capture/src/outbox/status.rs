@@ -1,11 +1,11 @@
-//! What of the outbox stands in a database, for an operator who looks.
+//! The outbox of a database, for operators.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
 
 use super::readers::readers;
 use super::{Outbox, schema};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
 /// The outbox of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,33 +14,34 @@ pub struct OutboxStatus {
     pub tables: Vec<String>,
     /// How many transactions are kept.
     pub transactions: i64,
-    /// How many bytes of changes these have.
+    /// The bytes of their changes.
     pub bytes: i64,
-    /// How much of the disk it takes.
+    /// The bytes that it takes on disk.
     pub disk: i64,
-    /// For how many seconds more writers fill it when nobody looks after it.
+    /// For how many more seconds writers fill it if no node renews the lease.
     pub lease: i64,
-    /// Who reads it.
+    /// The sessions that read it.
     pub readers: Vec<OutboxReader>,
 }
 
 /// A session that reads an outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutboxReader {
-    /// The process of PostgreSQL that serves it.
+    /// The backend process that serves it.
     pub process: i32,
-    /// From where it is connected; nothing over a Unix socket or where that may not be seen.
+    /// The client's address; `None` for a Unix socket, or if it may not be seen.
     pub address: Option<String>,
 }
 
 impl Outbox {
-    /// The outbox of a database; nothing where there is none.
+    /// Returns the outbox of a database; `None` if there is none.
     ///
     /// # Errors
-    /// The database is not there, the administrator cannot log in, or the schema is somebody
-    /// else's.
+    ///
+    /// The database does not exist, the administrator cannot log in, or the schema belongs to
+    /// another owner.
     pub async fn status(&self, database: &DatabaseName) -> LogResult<Option<OutboxStatus>> {
-        let admin = Actor::admin(&self.shared.logins, database).await?;
+        let admin = CaptureSession::admin(&self.shared.logins, database).await?;
         if !schema::exists(&admin).await? {
             return Ok(None);
         }

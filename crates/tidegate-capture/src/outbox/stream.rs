@@ -1,4 +1,4 @@
-//! A running stream: a task that reads the outbox, and what it has read.
+//! A running stream: a task reads the outbox and sends pages to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::reader::Course;
+use super::reader::OutboxTailer;
 
-/// How many pages may wait to be taken.
+/// How many pages the task reads ahead.
 const PAGES: usize = 2;
 
-/// A stream of pgoutput messages. Reading goes on while nobody waits for it, so that dropping a
+/// A stream of pgoutput messages. The task keeps reading while no caller waits, so that dropping a
 /// wait interrupts no statement.
 pub(super) struct Stream {
     identity: LogIdentity,
@@ -26,15 +26,14 @@ pub(super) struct Stream {
     task: JoinHandle<()>,
 }
 
-/// How often it is looked whether there is something new: after something came, and after nothing
-/// has come for long.
+/// The poll interval: after something was read, and after nothing was read for long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace(pub(super) Duration, pub(super) Duration);
 
 impl Stream {
-    /// Starts to read. `confirmed` is where the stream says how far it is.
+    /// Starts to read. `confirmed` is the position that the stream has confirmed.
     pub(super) fn new(
-        course: Course,
+        tailer: OutboxTailer,
         identity: LogIdentity,
         confirmed: Arc<AtomicU64>,
         pace: Pace,
@@ -42,7 +41,7 @@ impl Stream {
         let start = LogPosition(confirmed.load(Ordering::Acquire));
         let (sender, pages) = mpsc::channel(PAGES);
         let asked = Arc::new(Notify::new());
-        let task = tokio::spawn(run(course, sender, asked.clone(), pace));
+        let task = tokio::spawn(run(tailer, sender, asked.clone(), pace));
         Self {
             identity,
             start,
@@ -55,7 +54,7 @@ impl Stream {
 }
 
 async fn run(
-    mut course: Course,
+    mut tailer: OutboxTailer,
     pages: mpsc::Sender<LogResult<Vec<LogMessage>>>,
     asked: Arc<Notify>,
     pace: Pace,
@@ -63,9 +62,9 @@ async fn run(
     let (mut pause, mut is_asked) = (pace.0, false);
     loop {
         let begun = Instant::now();
-        match course.read(is_asked).await {
+        match tailer.read(is_asked).await {
             Ok(batch) if batch.is_empty() => {
-                // Looking takes no more than a tenth of the time.
+                // Polling takes at most a tenth of the time.
                 let rest = pause.max(begun.elapsed() * 9);
                 pause = (pause * 2).min(pace.1);
                 is_asked = timeout(rest, asked.notified()).await.is_ok();

@@ -1,4 +1,4 @@
-//! Adding a table to the capture, and waiting until nothing of it can be missed.
+//! Adds a table to the capture, and waits until no change of it can be missed.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
 use tokio::time::Instant;
 
-use super::ledger::{Entry, Identity};
-use super::survey::{Leaf, Survey};
-use super::{EVERYTHING, INSERTS, Shared, rest, spare, tables, unreadable};
-use crate::actor::Actor;
-use crate::writers;
+use super::metadata::{ReplicaIdentity, TableMetadata};
+use super::table_info::{Leaf, TableInfo};
+use super::{EVERYTHING, INSERTS, Shared, lock_backoff, replica_identity, tables, unreadable};
+use crate::capture_session::CaptureSession;
+use crate::open_transactions;
 
 /// See [`tidegate_changelog::ChangeLog::capture`].
 pub(super) async fn capture(
@@ -23,7 +23,7 @@ pub(super) async fn capture(
     if let Err(LogError::Unsupported(_) | LogError::NotAllowed { .. } | LogError::TimedOut { .. }) =
         &captured
     {
-        spare::writers(shared, database, demand.relation).await?;
+        replica_identity::writers(shared, database, demand.relation).await?;
     }
     captured
 }
@@ -34,7 +34,7 @@ async fn capture_or_fail(
     demand: &Demand,
 ) -> LogResult<Captured> {
     let deadline = Instant::now() + demand.patience;
-    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
+    if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         let added = owner
             .insist_on(shared, (database, demand), deadline)
             .await?;
@@ -42,47 +42,50 @@ async fn capture_or_fail(
             return owner.finish(added, demand, deadline).await;
         }
     }
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     let added = admin
         .insist_on(shared, (database, demand), deadline)
         .await?;
     admin.finish(added, demand, deadline).await
 }
 
-/// What became of adding a table.
+/// The result of adding a table.
 enum Added {
     /// It was captured before, from this position on.
     Captured(LogPosition),
-    /// It is captured now; transactions may be open that do not know of it.
+    /// It is captured now, but open transactions may not know.
     Published,
-    /// It was captured before, from this position on, with other old rows; transactions may be
-    /// open that write those.
+    /// It was captured before, from this position on. The old rows are different now, and open
+    /// transactions may still write the previous ones.
     Raised(LogPosition),
-    /// Somebody else has to do it.
+    /// This session may not do it.
     NotAllowed(LogError),
 }
 
-impl Actor {
-    /// Tries for the locks until a deadline; only once where writers are refused meanwhile.
+impl CaptureSession {
+    /// Retries until the locks are granted or the deadline passes. Tries only once if writers are
+    /// refused in the meantime.
     async fn insist_on(
         &self,
         shared: &Shared,
         (database, demand): (&DatabaseName, &Demand),
         deadline: Instant,
     ) -> LogResult<Added> {
-        let (rests, table) = (&shared.rests, demand.relation);
+        let (lock_backoff, table) = (&shared.lock_backoff, demand.relation);
         let in_vain = || LogError::TimedOut {
             what: "locking the table, which others read or write,".to_owned(),
             limit: demand.patience,
         };
-        let mut patience = rest::ATTEMPT.0;
-        while rests.is_over(database, table, deadline).await {
+        let mut patience = lock_backoff::ATTEMPT.0;
+        while lock_backoff.wait_until(database, table, deadline).await {
             let begin = Instant::now();
             match self.add(demand, patience).await {
-                Err(LogError::TimedOut { .. }) => rests.begin(database, table, begin.elapsed()),
+                Err(LogError::TimedOut { .. }) => {
+                    lock_backoff.record_failure(database, table, begin.elapsed());
+                }
                 added => return added,
             }
-            patience = (patience * 2).min(rest::ATTEMPT.1);
+            patience = (patience * 2).min(lock_backoff::ATTEMPT.1);
             if self.refuses_writers(table).await? {
                 break;
             }
@@ -97,33 +100,35 @@ impl Actor {
     }
 
     async fn add_within(&self, demand: &Demand, patience: Duration) -> LogResult<Added> {
-        let mut survey = Survey::of(self, demand.relation).await?;
-        let raised: Vec<_> = survey.to_raise(demand)?;
-        let published = survey.is_published(demand);
-        let since = survey.ledger.0.get(&demand.relation);
-        let since = since.and_then(Entry::complete).filter(|_| published);
-        if let (true, true, Some(since)) = (raised.is_empty(), survey.tells_generated, since) {
+        let mut table = TableInfo::of(self, demand.relation).await?;
+        let raised: Vec<_> = table.to_raise(demand)?;
+        let published = table.is_published(demand);
+        let since = table.metadata.0.get(&demand.relation);
+        let since = since
+            .and_then(TableMetadata::complete)
+            .filter(|_| published);
+        if let (true, true, Some(since)) = (raised.is_empty(), table.tells_generated, since) {
             return Ok(Added::Captured(since));
         }
-        if !survey.may_change {
-            return Ok(Added::NotAllowed(not_allowed(&survey)));
+        if !table.may_change {
+            return Ok(Added::NotAllowed(not_allowed(&table)));
         }
-        let mut commands = publications(&survey);
+        let mut commands = publications(&table);
         if !published {
-            commands.push_str(&publish(&survey, demand));
+            commands.push_str(&publish(&table, demand));
         }
         let (raise, identities) = raise(&raised, patience);
         for (oid, before) in identities {
-            survey.ledger.0.entry(oid).or_default().before = before;
+            table.metadata.0.entry(oid).or_default().before = before;
         }
-        if !survey.unchanged {
-            // No table was told as it should be.
-            let entries = survey.ledger.0.values_mut();
+        if !table.unchanged {
+            // The publications were changed, so no table was captured correctly.
+            let entries = table.metadata.0.values_mut();
             entries.for_each(|entry| entry.since = None);
         }
-        survey.ledger.0.entry(demand.relation).or_default().since = None;
-        // The locks for which others wait come last.
-        commands.push_str(&survey.comment());
+        table.metadata.0.entry(demand.relation).or_default().since = None;
+        // The locks that delay others come last.
+        commands.push_str(&table.comment());
         commands.push_str(&raise);
         self.run(&commands).await?;
         Ok(since.map_or(Added::Published, Added::Raised))
@@ -148,7 +153,7 @@ impl Actor {
             Added::Raised(since) => Some(since),
         };
         let rest = deadline.saturating_duration_since(Instant::now());
-        let ended = writers::wait_for_their_end(&self.client, rest).await;
+        let ended = open_transactions::wait_for_their_end(&self.client, rest).await;
         ended.map_err(|error| match error {
             LogError::TimedOut { what, .. } => LogError::TimedOut {
                 what,
@@ -162,7 +167,7 @@ impl Actor {
         self.mark(demand.relation, before).await
     }
 
-    /// Where the log ends: whatever is seen by now was committed before.
+    /// The end of the log. Everything visible now was committed before it.
     pub(super) async fn now(&self) -> LogResult<LogPosition> {
         let rows = self
             .rows("SELECT pg_catalog.pg_current_wal_insert_lsn()::text", &[])
@@ -171,22 +176,22 @@ impl Actor {
         text.parse().map_err(|()| unreadable("a position"))
     }
 
-    /// Writes down from where on the table is captured without a gap: `before`, where it was
-    /// before what has just ended, or from now on.
+    /// Stores the position from which the table is captured without a gap: `before` if it was
+    /// captured already, otherwise the present end of the log.
     async fn mark(&self, relation: u32, before: Option<LogPosition>) -> LogResult<Captured> {
         self.begin().await?;
         let marked = async {
-            let mut survey = Survey::of(self, relation).await?;
+            let mut table = TableInfo::of(self, relation).await?;
             let seen = self.partitions(relation).await?;
             let barrier = self.now().await?;
             let since = before.unwrap_or(barrier);
-            let entry = survey.ledger.0.entry(relation).or_default();
+            let entry = table.metadata.0.entry(relation).or_default();
             entry.since = Some(since);
-            // What others may have yet to be told of is left as it is.
+            // A stored state is kept: other nodes may still have to report its changes.
             if entry.partitions.is_none() {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }
-            self.run(&survey.comment()).await?;
+            self.run(&table.comment()).await?;
             Ok(Captured { since, barrier })
         };
         let marked = marked.await;
@@ -194,9 +199,9 @@ impl Actor {
     }
 }
 
-/// The commands that raise the identities of tables, each of which may wait so long for its lock,
-/// and what these were before.
-fn raise(leaves: &[&Leaf], patience: Duration) -> (String, Vec<(u32, Option<Identity>)>) {
+/// The commands that raise the replica identities of tables, each with this lock timeout, and the
+/// previous identities.
+fn raise(leaves: &[&Leaf], patience: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {
         let patience = patience.as_millis();
@@ -212,11 +217,11 @@ fn raise(leaves: &[&Leaf], patience: Duration) -> (String, Vec<(u32, Option<Iden
     (commands, before.collect())
 }
 
-/// The commands that make the publications again as they should be.
-fn publications(survey: &Survey) -> String {
+/// The commands that recreate the publications.
+fn publications(table: &TableInfo) -> String {
     let mut commands = String::new();
     for publication in [EVERYTHING, INSERTS] {
-        if !survey.unchanged {
+        if !table.unchanged {
             let options = tables::options(publication);
             write!(
                 commands,
@@ -224,7 +229,7 @@ fn publications(survey: &Survey) -> String {
             )
             .expect("a String takes everything");
         }
-        if !survey.tells_generated {
+        if !table.tells_generated {
             write!(
                 commands,
                 "ALTER PUBLICATION \"{publication}\" SET (publish_generated_columns = stored); "
@@ -236,13 +241,13 @@ fn publications(survey: &Survey) -> String {
 }
 
 /// The commands that publish a table as demanded, with all of its rows and columns.
-fn publish(survey: &Survey, demand: &Demand) -> String {
+fn publish(table: &TableInfo, demand: &Demand) -> String {
     let (publication, listed) = if demand.changes {
-        (EVERYTHING, survey.listed.0)
+        (EVERYTHING, table.listed.0)
     } else {
-        (INSERTS, survey.listed.1)
+        (INSERTS, table.listed.1)
     };
-    let name = &survey.name;
+    let name = &table.name;
     let add = format!("ALTER PUBLICATION \"{publication}\" ADD TABLE ONLY {name}; ");
     if listed {
         return format!("ALTER PUBLICATION \"{publication}\" DROP TABLE ONLY {name}; {add}");
@@ -250,12 +255,12 @@ fn publish(survey: &Survey, demand: &Demand) -> String {
     add
 }
 
-fn not_allowed(survey: &Survey) -> LogError {
+fn not_allowed(table: &TableInfo) -> LogError {
     LogError::NotAllowed {
         reason: format!(
             "the publications belong to {}, the table {} to {}",
-            survey.publisher, survey.name, survey.owner
+            table.publisher, table.name, table.owner
         ),
-        remedy: format!("run GRANT \"{}\" TO \"{}\"", survey.owner, survey.publisher),
+        remedy: format!("run GRANT \"{}\" TO \"{}\"", table.owner, table.publisher),
     }
 }

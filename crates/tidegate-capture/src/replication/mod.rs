@@ -1,25 +1,26 @@
-//! The log of committed changes: [`ChangeLog`] by logical decoding (PostgreSQL, "Logical
-//! Replication" and "Streaming Replication Protocol").
+//! [`ChangeLog`] by logical decoding (PostgreSQL, "Logical Replication" and "Streaming Replication
+//! Protocol").
 //!
 //! A database with subscribers has two publications, one for tables of which every operation is
-//! needed and one for tables of which INSERT is enough, a permanent slot that is nothing but the
-//! retention window (the *anchor*), and for each stream a temporary slot that is copied from the
-//! anchor. Copying does not wait for open transactions, and a node that dies leaves nothing.
+//! needed and one for tables of which INSERT is enough. A permanent replication slot is the
+//! retention window (the *retention slot*). Each stream has a temporary slot, copied from the
+//! retention slot. Copying does not wait for open transactions, and a node that crashes leaves
+//! nothing behind.
 
 mod capture;
-mod ledger;
-mod parted;
+mod health;
+mod invalidation_workaround;
+mod lock_backoff;
+mod metadata;
+mod partitions;
 mod release;
 mod removal;
-mod republish;
-mod rest;
+mod replica_identity;
 mod session;
 mod slot;
-mod spare;
-mod standing;
 mod status;
 mod stream;
-mod survey;
+mod table_info;
 mod tables;
 
 use std::fmt;
@@ -33,25 +34,25 @@ use tidegate_postgres::Credentials;
 use tidegate_sql::{BoxFuture, DatabaseName};
 use tidegate_wire::Config;
 
-use crate::actor::Logins;
+use crate::capture_session::Logins;
 
 pub use removal::{Removal, StreamingServer};
 pub use status::{ClusterCapture, DatabaseCapture, PublicationStatus, RaisedIdentity, SlotStatus};
 
-/// The publication of tables whose every operation is needed.
+/// The publication of tables of which every operation is needed.
 const EVERYTHING: &str = "tidegate";
 /// The publication of tables of which INSERT is enough.
 const INSERTS: &str = "tidegate_inserts";
 
-/// How the log is read and kept.
+/// The settings of the log.
 #[derive(Clone, Debug)]
 pub struct ReplicationSettings {
-    /// How many bytes of log the anchor may keep for those that come back; `None` keeps nothing,
-    /// and a broken stream cannot be resumed.
+    /// How many bytes of log the retention slot may keep for subscribers that resume. `None` keeps
+    /// nothing, and a broken stream cannot be resumed.
     pub retention: Option<u64>,
-    /// How long making a slot may take. It waits for open transactions of the whole cluster.
+    /// The time limit of creating a slot, which waits for open transactions of the whole cluster.
     pub slot_patience: Duration,
-    /// How long a lock may be waited for behind which nobody waits who reads or writes a table.
+    /// The longest wait for a lock that does not block readers and writers of a table.
     pub lock_patience: Duration,
 }
 
@@ -65,23 +66,23 @@ impl Default for ReplicationSettings {
     }
 }
 
-/// Reads the logs of a cluster's databases.
+/// The change logs of a cluster's databases.
 #[derive(Clone)]
 pub struct Replication {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// The cluster with the login that may replicate.
+    /// The cluster, with the login that may replicate.
     reader: Config,
     logins: Logins,
     settings: ReplicationSettings,
-    rests: rest::Rests,
+    lock_backoff: lock_backoff::LockBackoff,
 }
 
 impl Replication {
-    /// `reader` is the login that replicates, `admin` the administrator's, `owners` knows the
-    /// logins of the databases' owners, who own publications and most tables.
+    /// `reader` is the login for replication, `admin` that of the administrator. `owners` provides
+    /// the credentials of the databases' owners, who own the publications and most tables.
     pub fn new(
         reader: Config,
         admin: Config,
@@ -97,17 +98,18 @@ impl Replication {
                     lock_patience: settings.lock_patience,
                 },
                 settings,
-                rests: rest::Rests::default(),
+                lock_backoff: lock_backoff::LockBackoff::default(),
             }),
         }
     }
 }
 
-/// Opens a connection in replication mode as a stream does, asks the server who it is
-/// (PostgreSQL, "Streaming Replication Protocol", `IDENTIFY_SYSTEM`), and closes it.
+/// Opens a connection in replication mode, identifies the server (PostgreSQL, "Streaming
+/// Replication Protocol", `IDENTIFY_SYSTEM`), and closes the connection.
 ///
 /// # Errors
-/// Why the login may not replicate, or why the server does not answer.
+///
+/// Why the login may not replicate, or why the server does not respond.
 pub async fn identify(config: &Config) -> LogResult<()> {
     let mut session = session::ReplicationSession::open(config, &config.admin_database).await?;
     let answer = session
@@ -152,13 +154,17 @@ impl ChangeLog for Replication {
         &'a self,
         database: &'a DatabaseName,
         relation: u32,
-        told: &'a [u32],
+        reported: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
-        Box::pin(parted::look(&self.shared, (database, relation), told))
+        Box::pin(partitions::check(
+            &self.shared,
+            (database, relation),
+            reported,
+        ))
     }
 
     fn health_query(&self) -> &'static str {
-        standing::STANDING
+        health::HEALTH_QUERY
     }
 
     fn release<'a>(
@@ -182,7 +188,7 @@ impl ChangeLog for Replication {
     }
 }
 
-/// The error of an answer of our own that cannot be read.
+/// The error of an internal query whose result is unexpected.
 fn unreadable(what: &'static str) -> LogError {
     LogError::Internal(what.into())
 }

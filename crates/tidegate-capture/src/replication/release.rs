@@ -1,4 +1,4 @@
-//! Taking tables out of the capture.
+//! Removes tables from the capture.
 
 use std::fmt::Write as _;
 
@@ -6,30 +6,30 @@ use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
 use tokio::time::sleep;
 
-use super::ledger::{Entry, Identity, Ledger};
-use super::{EVERYTHING, INSERTS, Shared, rest};
-use crate::actor::Actor;
+use super::metadata::{CaptureMetadata, ReplicaIdentity, TableMetadata};
+use super::{EVERYTHING, INSERTS, Shared, lock_backoff};
+use crate::capture_session::CaptureSession;
 
-/// How often the locks of tables are tried for.
+/// How often to try for the locks of tables.
 const ATTEMPTS: usize = 10;
 
-/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node reads: its
-/// subscribers may need what this one does not.
+/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node reads, whose
+/// subscribers may need other tables.
 pub(super) async fn release(
     shared: &Shared,
     database: &DatabaseName,
     kept: &[u32],
 ) -> LogResult<()> {
-    // Tables of which the owner may not dispose are the administrator's.
-    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
+    // The administrator releases tables that the owner may not change.
+    if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         owner.release(kept).await?;
     }
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     admin.release(kept).await
 }
 
-impl Actor {
-    /// Tries some times for the locks of tables that others read or write.
+impl CaptureSession {
+    /// Retries if the tables are locked.
     async fn release(&self, kept: &[u32]) -> LogResult<()> {
         let mut attempts = 1..ATTEMPTS;
         loop {
@@ -40,7 +40,7 @@ impl Actor {
             if !again || attempts.next().is_none() {
                 return released;
             }
-            sleep(rest::ATTEMPT.0 * rest::REST).await;
+            sleep(lock_backoff::ATTEMPT.0 * lock_backoff::PAUSE_FACTOR).await;
         }
     }
 
@@ -50,9 +50,9 @@ impl Actor {
             return Ok(());
         };
         let comment: Option<&str> = first.get(4);
-        let mut ledger = Ledger::parse(comment.unwrap_or_default());
+        let mut metadata = CaptureMetadata::parse(comment.unwrap_or_default());
         let mut commands = String::new();
-        let patience = rest::ATTEMPT.0.as_millis();
+        let patience = lock_backoff::ATTEMPT.0.as_millis();
         let mut identities = format!("; SET LOCAL lock_timeout = {patience}; ");
         for row in &rows {
             let (oid, name): (u32, &str) = (row.get(0), row.get(1));
@@ -65,10 +65,10 @@ impl Actor {
                     .expect("a String takes everything");
                 }
             }
-            let entry = ledger.0.remove(&oid).unwrap_or_default();
+            let entry = metadata.0.remove(&oid).unwrap_or_default();
             self.put_back(&entry, name, &mut identities).await?;
         }
-        let comment = ledger.to_comment();
+        let comment = metadata.to_comment();
         write!(
             commands,
             "COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'"
@@ -78,18 +78,18 @@ impl Actor {
         self.run(&commands).await
     }
 
-    /// Adds the command that gives a table its identity back.
+    /// Adds the command that restores a table's replica identity.
     pub(super) async fn put_back(
         &self,
-        entry: &Entry,
+        entry: &TableMetadata,
         name: &str,
         commands: &mut String,
     ) -> LogResult<()> {
         let identity = match entry.before {
             None => return Ok(()),
-            Some(Identity::Default) => "DEFAULT".to_owned(),
-            Some(Identity::Nothing) => "NOTHING".to_owned(),
-            Some(Identity::Index(index)) => {
+            Some(ReplicaIdentity::Default) => "DEFAULT".to_owned(),
+            Some(ReplicaIdentity::Nothing) => "NOTHING".to_owned(),
+            Some(ReplicaIdentity::Index(index)) => {
                 let rows = self.rows(INDEX, &[&index]).await?;
                 match rows.first() {
                     Some(row) => format!("USING INDEX {}", row.get::<_, &str>(0)),
@@ -109,8 +109,8 @@ impl Actor {
 const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c \
                      WHERE c.oid = $1 AND c.relkind = 'i'";
 
-/// The tables that the service captures or has changed and that nobody keeps, with what this
-/// session may change; nothing while more than one stream is open.
+/// The tables that the service captures or has changed, except those to keep, with what this
+/// session may change. Empty while more than one stream is open.
 const CAPTURED: &str = "\
     WITH publication AS ( \
         SELECT e.oid AS everything, i.oid AS inserts, \

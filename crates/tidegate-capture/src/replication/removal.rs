@@ -1,4 +1,4 @@
-//! Taking everything of the feed out of a database, for an operator who wants it gone.
+//! Removes everything of the feed from a database, at the request of an operator.
 
 use std::time::Duration;
 
@@ -8,49 +8,50 @@ use tokio::time::{Instant, sleep};
 
 use super::status::{DatabaseCapture, captured};
 use super::{Replication, Shared, release, slot};
-use crate::actor::Actor;
-use crate::refusal;
+use crate::capture_session::CaptureSession;
+use crate::error;
 
-/// How long processes that were told to end may take.
+/// The time limit for terminated processes to end.
 const END: Duration = Duration::from_secs(10);
 
-/// What became of a removal.
+/// The result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// Nothing of the feed is there any more.
+    /// Everything is removed.
     Done {
-        /// What was there.
+        /// What existed.
         removed: DatabaseCapture,
         /// The slots that were dropped.
         slots: Vec<String>,
     },
-    /// Servers read the log; nothing was changed.
+    /// Nodes read the log; nothing was changed.
     Streaming(Vec<StreamingServer>),
-    /// A server came back while everything was removed, and has made some of it anew.
+    /// A node returned during the removal and has created some of it again.
     CameBack,
-    /// Neither the administrator nor the database's owner may change something, and no server
-    /// reads the log; what is left needs a superuser.
+    /// Neither the administrator nor the database's owner may change something, although no node
+    /// reads the log. A superuser has to remove the rest.
     Left(DatabaseCapture),
 }
 
-/// Somebody who reads the log of a database.
+/// A node that reads the log of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamingServer {
-    /// The slot that it reads.
+    /// Its slot.
     pub slot: String,
-    /// The process of PostgreSQL that serves it.
+    /// The backend process that serves it.
     pub process: i32,
-    /// From where it is connected; nothing over a Unix socket or where that may not be seen.
+    /// The client's address; `None` for a Unix socket, or if it may not be seen.
     pub address: Option<String>,
 }
 
 impl Replication {
-    /// Takes the feed out of a database: gives tables back the replica identities that were
-    /// raised, drops the publications and the slot. `end_streams` ends the streams of servers
-    /// before; a server that runs opens a new one as soon as it can.
+    /// Removes the feed from a database: restores raised replica identities, drops the publications
+    /// and the slot. `end_streams` ends the streams of running nodes before; such a node opens a
+    /// new one as soon as it can.
     ///
     /// # Errors
-    /// The database is not there, or a login or a statement failed.
+    ///
+    /// The database does not exist, or a login or a statement failed.
     pub async fn remove(&self, database: &DatabaseName, end_streams: bool) -> LogResult<Removal> {
         let streaming = self.streaming(database).await?;
         if !streaming.is_empty() {
@@ -63,7 +64,7 @@ impl Replication {
         let slots = self.cluster().await?.slots;
         release::release(&self.shared, database, &[]).await?;
         let left = captured(&self.shared, database).await?;
-        // The comment of the publication knows what identities were: it goes last.
+        // The comment of the publication contains the previous identities, so it goes last.
         if !left.raised.is_empty() {
             return self.why_left(database).await;
         }
@@ -74,7 +75,8 @@ impl Replication {
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
-            // Who has come back meanwhile reads what is not captured any more, and has to notice.
+            // Nodes that returned in the meantime read a log without captures. Ending their streams
+            // lets them notice.
             let again = self.streaming(database).await?;
             self.end(database, &again).await?;
         }
@@ -83,7 +85,8 @@ impl Replication {
         self.confirm(database, there, slots).await
     }
 
-    /// What those who read the log may have made anew, or keep, is nobody's lack of rights.
+    /// If a node reads the log, it may have created or kept the objects. Otherwise a privilege is
+    /// missing.
     async fn why_left(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
             return Ok(Removal::CameBack);
@@ -91,7 +94,7 @@ impl Replication {
         Ok(Removal::Left(captured(&self.shared, database).await?))
     }
 
-    /// Whether everything is gone.
+    /// Whether everything is removed.
     async fn confirm(
         &self,
         database: &DatabaseName,
@@ -107,9 +110,9 @@ impl Replication {
         Ok(Removal::Done { removed, slots })
     }
 
-    /// Who reads the log of a database.
+    /// The nodes that read the log of a database.
     async fn streaming(&self, database: &DatabaseName) -> LogResult<Vec<StreamingServer>> {
-        let admin = Actor::admin(&self.shared.logins, database).await?;
+        let admin = CaptureSession::admin(&self.shared.logins, database).await?;
         let rows = admin.rows(STREAMING, &[]).await?;
         let server = |row: &tokio_postgres::Row| StreamingServer {
             slot: row.get(0),
@@ -122,11 +125,11 @@ impl Replication {
     /// Ends streams, as the login that opened them, and waits until they have ended.
     async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
         let reader = &self.shared.reader;
-        // In a tenant's database the function is nobody's.
+        // In a tenant's database no user may call the function.
         let opened = tidegate_service::open(reader, &reader.admin_database).await;
-        let client = opened.map_err(|e| refusal::of_connection(e, &reader.admin_role))?;
+        let client = opened.map_err(|e| error::of_connection(e, &reader.admin_role))?;
         let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();
-        let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, END);
+        let failed = |error: tokio_postgres::Error| error::of_statement(&error, END);
         client.query(TERMINATE, &[&slots]).await.map_err(failed)?;
         let deadline = Instant::now() + END;
         loop {
@@ -144,26 +147,26 @@ impl Replication {
     }
 }
 
-/// What became of the publications.
+/// The result of dropping the publications.
 enum Dropped {
     All,
-    /// One is there again that we may drop, and so have dropped: a server was faster.
+    /// A publication that was dropped exists again: a node created it.
     MadeAnew,
-    /// One is left that neither the administrator nor the owner may drop.
+    /// Neither the administrator nor the owner may drop one of them.
     NotOurs,
 }
 
-/// Drops the publications as whoever may.
+/// Drops the publications, as the owner or as the administrator.
 async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResult<Dropped> {
-    let owner = Actor::owner(&shared.logins, database).await?;
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let owner = CaptureSession::owner(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     let actors: Vec<_> = owner.into_iter().chain([admin]).collect();
-    for actor in &actors {
-        actor.drop_publications().await?;
+    for session in &actors {
+        session.drop_publications().await?;
     }
     let mut dropped = Dropped::All;
-    for actor in &actors {
-        for row in actor.rows(PUBLICATIONS, &[]).await? {
+    for session in &actors {
+        for row in session.rows(PUBLICATIONS, &[]).await? {
             if row.get(1) {
                 return Ok(Dropped::MadeAnew);
             }
@@ -173,7 +176,7 @@ async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResul
     Ok(dropped)
 }
 
-impl Actor {
+impl CaptureSession {
     async fn drop_publications(&self) -> LogResult<()> {
         for row in self.rows(PUBLICATIONS, &[]).await? {
             let (name, may_drop): (&str, bool) = (row.get(0), row.get(1));

@@ -1,4 +1,4 @@
-//! A connection in replication mode: commands by the simple protocol, then a stream.
+//! A replication connection: commands by the simple query protocol, then a stream.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use postgres_protocol::message::frontend;
 use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
 use tidegate_values::RawRow;
-use tidegate_wire::channel::{Channel, Halt};
+use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::rejection::ServerError;
-use tidegate_wire::{Canceller, Config, StartupPins, log_in, tag};
+use tidegate_wire::{Canceller, Config, StartupParameters, log_in, tag};
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::refusal;
+use crate::error;
 
-/// A row of an answer, in text form.
+/// A row of a result, in text form.
 pub(super) type TextRow = Vec<Option<String>>;
 
 /// A walsender's session.
@@ -24,27 +24,27 @@ pub(super) struct ReplicationSession {
 }
 
 impl ReplicationSession {
-    /// Logs in for the changes of a database.
+    /// Logs in to a database in replication mode.
     pub(super) async fn open(config: &Config, database: &DatabaseName) -> LogResult<Self> {
-        let pins = StartupPins {
+        let startup = StartupParameters {
             search_path: Some(String::new()),
             defaults: vec![("replication".to_owned(), "database".to_owned())],
-            ..StartupPins::default()
+            ..StartupParameters::default()
         };
         let (role, password) = (&config.admin_role, config.admin_password.reveal());
-        let opened = log_in(config, database.as_str(), role, password, &pins).await;
-        let (channel, backend) = opened.map_err(|error| refusal::of_connection(error, role))?;
+        let opened = log_in(config, database.as_str(), role, password, &startup).await;
+        let (channel, backend) = opened.map_err(|error| error::of_connection(error, role))?;
         let canceller = Canceller::new(config, backend);
         Ok(Self { channel, canceller })
     }
 
-    /// The number of the server process, which no other has at the same time.
+    /// The id of the backend process.
     pub(super) fn process(&self) -> i32 {
         self.canceller.backend().process_id
     }
 
-    /// Runs a command. When it takes longer than `limit` it is cancelled, so that no process
-    /// waits on for nobody, and the session is of no use any more.
+    /// Runs a command. After `limit` it is cancelled, so that no process keeps waiting, and the
+    /// session cannot be used any more.
     pub(super) async fn run(&mut self, text: &str, limit: Duration) -> LogResult<Vec<TextRow>> {
         self.send(text)?;
         let deadline = Instant::now() + limit;
@@ -57,23 +57,23 @@ impl ReplicationSession {
                 }
                 Ok(tag::READY_FOR_QUERY) => break,
                 Ok(_) => {}
-                Err(Halt::Deadline) => {
+                Err(ReadError::Deadline) => {
                     if let Err(error) = self.canceller.cancel().await {
                         warn!(%error, "cancel request failed");
                     }
                     let what = format!("`{}`", text.split('(').next().unwrap_or_default());
                     return Err(LogError::TimedOut { what, limit });
                 }
-                Err(Halt::Io(error)) => return Err(LogError::Unavailable(Box::new(error))),
+                Err(ReadError::Io(error)) => return Err(LogError::Unavailable(Box::new(error))),
             }
         }
         match refused {
-            Some(error) => Err(refusal::of_command(error.rejection, limit)),
+            Some(error) => Err(error::of_command(error.rejection, limit)),
             None => Ok(rows),
         }
     }
 
-    /// Runs a command that starts a stream, and returns its connection.
+    /// Runs a command that starts a stream, and returns the connection.
     pub(super) async fn start(mut self, text: &str, limit: Duration) -> LogResult<Channel> {
         self.send(text)?;
         let deadline = Instant::now() + limit;
@@ -82,14 +82,14 @@ impl ReplicationSession {
                 Ok(tag::COPY_BOTH_RESPONSE) => return Ok(self.channel),
                 Ok(tag::ERROR_RESPONSE) => {
                     let error = ServerError::read(self.channel.inbound.body());
-                    return Err(refusal::of_command(error.rejection, limit));
+                    return Err(error::of_command(error.rejection, limit));
                 }
                 Ok(_) => {}
-                Err(Halt::Deadline) => {
+                Err(ReadError::Deadline) => {
                     let what = "START_REPLICATION".to_owned();
                     return Err(LogError::TimedOut { what, limit });
                 }
-                Err(Halt::Io(error)) => return Err(LogError::Unavailable(Box::new(error))),
+                Err(ReadError::Io(error)) => return Err(LogError::Unavailable(Box::new(error))),
             }
         }
     }
@@ -99,7 +99,7 @@ impl ReplicationSession {
             .map_err(|error| LogError::Internal(Box::new(error)))
     }
 
-    async fn receive(&mut self, deadline: Option<Instant>) -> Result<u8, Halt> {
+    async fn receive(&mut self, deadline: Option<Instant>) -> Result<u8, ReadError> {
         self.channel.next(deadline).await
     }
 

@@ -1,4 +1,4 @@
-//! Slots: the anchor, which is the retention window, and the copy that a stream reads.
+//! Replication slots: the retention slot, and a copy of it for each stream.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use tracing::{info, warn};
 use super::session::ReplicationSession;
 use super::stream::Stream;
 use super::{EVERYTHING, INSERTS, Shared, tables, unreadable};
-use crate::refusal;
+use crate::error;
 
-/// How long a command may take that waits for nobody.
+/// The time limit of a command that waits for nothing.
 const QUICK: Duration = Duration::from_secs(15);
-/// How long moving the anchor may take: PostgreSQL reads the log that it gives up.
+/// The time limit of advancing the retention slot: PostgreSQL reads the log that it releases.
 const ADVANCE: Duration = Duration::from_mins(2);
 
-/// What is known of a database and its anchor.
-struct Place {
+/// The log and the retention slot of a database.
+struct LogState {
     identity: LogIdentity,
     anchor_name: String,
     anchor: Option<Anchor>,
@@ -39,7 +39,7 @@ pub(super) async fn open(
 ) -> LogResult<Stream> {
     let fresh = tables::prepare(shared, database).await?;
     let mut session = ReplicationSession::open(&shared.reader, database).await?;
-    let mut place = survey(&mut session).await?;
+    let mut place = table(&mut session).await?;
     let Some(anchored) = anchor(shared, &mut session, &mut place, fresh).await? else {
         return open_unanchored(shared, session, &place, start).await;
     };
@@ -58,11 +58,12 @@ pub(super) async fn open(
     stream(session, &slot, place.identity, start).await
 }
 
-/// Without a retention window a stream begins where its slot was made, and cannot be resumed.
+/// Opens a stream without a retention window. It starts where its slot is created and cannot be
+/// resumed.
 async fn open_unanchored(
     shared: &Shared,
     mut session: ReplicationSession,
-    place: &Place,
+    place: &LogState,
     start: LogStart,
 ) -> LogResult<Stream> {
     if matches!(start, LogStart::At(_)) {
@@ -79,7 +80,7 @@ async fn stream(
     identity: LogIdentity,
     start: LogPosition,
 ) -> LogResult<Stream> {
-    // The text form: the codec reads every type in it, and a stream has one form for all of them.
+    // In text form, which the codec supports for every type, and a stream has one form for all.
     let command = format!(
         "START_REPLICATION SLOT \"{slot}\" LOGICAL {start} (proto_version '1', \
          publication_names '\"{EVERYTHING}\",\"{INSERTS}\"')"
@@ -88,12 +89,12 @@ async fn stream(
     Ok(Stream::new(connection, identity, start))
 }
 
-fn slot_name(place: &Place, session: &ReplicationSession) -> String {
+fn slot_name(place: &LogState, session: &ReplicationSession) -> String {
     format!("{}_{}", place.anchor_name, session.process())
 }
 
-async fn survey(session: &mut ReplicationSession) -> LogResult<Place> {
-    let wrong = || unreadable("the survey of the slots");
+async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
+    let wrong = || unreadable("the table of the slots");
     let system = session.run("IDENTIFY_SYSTEM", QUICK).await?;
     let rows = session
         .run(
@@ -118,7 +119,7 @@ async fn survey(session: &mut ReplicationSession) -> LogResult<Place> {
         confirmed: confirmed.parse().unwrap_or_default(),
         lost: status.as_deref() == Some("lost"),
     });
-    Ok(Place {
+    Ok(LogState {
         identity: identity(system, oid),
         anchor_name: format!("tidegate_{oid}"),
         anchor,
@@ -126,7 +127,7 @@ async fn survey(session: &mut ReplicationSession) -> LogResult<Place> {
     })
 }
 
-/// Said once per process: it is a setting of the cluster.
+/// Logged once per process, because it is a setting of the cluster.
 fn warn_of_unlimited_log() {
     static SAID: std::sync::Once = std::sync::Once::new();
     SAID.call_once(|| {
@@ -138,7 +139,7 @@ fn warn_of_unlimited_log() {
     });
 }
 
-/// The cluster, its timeline and the database in a number.
+/// A hash of the cluster, its timeline and the database.
 fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
     let mut hash = Sha256::new();
     for part in system.iter().take(2).flatten() {
@@ -151,11 +152,12 @@ fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
     LogIdentity(u32::from_be_bytes([a, b, c, d]))
 }
 
-/// From where the anchor keeps the log, when there is to be one; made where it is missing.
+/// The position from which the retention slot keeps the log, if there is to be a slot. Creates the
+/// slot if it is missing.
 async fn anchor(
     shared: &Shared,
     session: &mut ReplicationSession,
-    place: &mut Place,
+    place: &mut LogState,
     fresh: bool,
 ) -> LogResult<Option<LogPosition>> {
     if shared.settings.retention.is_none() {
@@ -217,16 +219,16 @@ async fn drop_slot(session: &mut ReplicationSession, name: &str) -> LogResult<()
     Ok(())
 }
 
-/// Moves the anchor on to `keep`, or further when it keeps more than it may. PostgreSQL lets one
-/// node at a time do that.
+/// Advances the retention slot to `keep`, or further if it keeps too much. Only one node at a time
+/// can do that.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,
     keep: LogPosition,
 ) -> LogResult<LogPosition> {
     let opened = tidegate_service::open(&shared.reader, database).await;
-    let client = opened.map_err(|e| refusal::of_connection(e, &shared.reader.admin_role))?;
-    let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, ADVANCE);
+    let client = opened.map_err(|e| error::of_connection(e, &shared.reader.admin_role))?;
+    let failed = |error: tokio_postgres::Error| error::of_statement(&error, ADVANCE);
     let patience = ADVANCE.as_millis().to_string();
     let row = client
         .query_one(ANCHOR, &[&patience])
@@ -243,7 +245,7 @@ pub(super) async fn retain(
             .execute(ADVANCE_ANCHOR, &[&slot, &keep.to_string()])
             .await;
         match advanced {
-            // Another node is moving it, or has moved it further.
+            // Another node is advancing it, or has advanced it further.
             Err(error) if error.code().is_some_and(is_raced) => {}
             advanced => drop(advanced.map_err(failed)?),
         }
@@ -251,7 +253,7 @@ pub(super) async fn retain(
     Ok(now)
 }
 
-/// Whether somebody else has the slot at this moment, or it is beyond the position by now.
+/// Whether another session uses the slot, or it is beyond the position already.
 fn is_raced(code: &SqlState) -> bool {
     [
         SqlState::OBJECT_IN_USE,
@@ -263,8 +265,8 @@ fn is_raced(code: &SqlState) -> bool {
 const ADVANCE_ANCHOR: &str =
     "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn)";
 
-/// The end of the log, and the anchor where there is one that nobody uses. The statement behind it
-/// may take as long as the parameter says.
+/// The end of the log, and the retention slot if it exists and is not in use. The parameter is the
+/// timeout of the statement after it.
 const ANCHOR: &str = "\
     SELECT pg_catalog.pg_current_wal_flush_lsn()::text, s.slot_name::text, \
            s.confirmed_flush_lsn::text, \
@@ -278,10 +280,10 @@ fn position(text: &str) -> LogResult<LogPosition> {
         .map_err(|()| unreadable("a position of the log"))
 }
 
-/// Drops the anchor, unless another node still reads.
+/// Drops the retention slot, unless another node still reads.
 pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResult<()> {
     let opened = tidegate_service::open(&shared.reader, database).await;
-    let client = opened.map_err(|e| refusal::of_connection(e, &shared.reader.admin_role))?;
+    let client = opened.map_err(|e| error::of_connection(e, &shared.reader.admin_role))?;
     client
         .batch_execute(
             "SELECT pg_catalog.pg_drop_replication_slot(s.slot_name) \
@@ -292,5 +294,5 @@ pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResu
                              WHERE pg_catalog.starts_with(o.slot_name::text, s.slot_name || '_'))",
         )
         .await
-        .map_err(|error| refusal::of_statement(&error, QUICK))
+        .map_err(|error| error::of_statement(&error, QUICK))
 }

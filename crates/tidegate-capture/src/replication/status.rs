@@ -1,13 +1,13 @@
-//! What of the feed stands in a cluster and in its databases, for an operator who looks.
+//! What the feed has created in a cluster and its databases, for operators.
 
 use tidegate_changelog::{LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
 
-use super::ledger::Ledger;
+use super::metadata::CaptureMetadata;
 use super::{Replication, Shared};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
-/// The settings of the cluster that decide whether and for how long the log is kept.
+/// The settings of the cluster that affect the log.
 const SETTINGS: [&str; 5] = [
     "wal_level",
     "max_replication_slots",
@@ -17,14 +17,14 @@ const SETTINGS: [&str; 5] = [
     "idle_replication_slot_timeout",
 ];
 
-/// What a cluster has for the feed.
+/// The feed's objects in a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterCapture {
-    /// The settings that matter, with their values as PostgreSQL shows them.
+    /// The relevant settings, as PostgreSQL shows them.
     pub settings: Vec<(String, String)>,
-    /// How many slots there are, of whomever.
+    /// The number of slots, including those of others.
     pub slots_used: i64,
-    /// How many walsenders run, of whomever.
+    /// The number of WAL senders, including those of others.
     pub senders_used: i64,
     /// The slots of this service.
     pub slots: Vec<SlotStatus>,
@@ -33,30 +33,30 @@ pub struct ClusterCapture {
 /// A replication slot (PostgreSQL, "`pg_replication_slots`").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotStatus {
-    /// The database whose changes it gives.
+    /// Its database.
     pub database: DatabaseName,
-    /// Its name: `tidegate_<oid>` is the retention window, with `_<pid>` behind it a stream.
+    /// Its name: `tidegate_<oid>` for the retention slot, followed by `_<pid>` for a stream.
     pub name: String,
-    /// The process that uses it now.
+    /// The process that uses it.
     pub active: Option<i32>,
-    /// From where on the log is kept for it.
+    /// From where the log is kept for it.
     pub restart: Option<LogPosition>,
-    /// Up to where its reader has dealt with everything.
+    /// Up to where its reader has confirmed the log.
     pub confirmed: Option<LogPosition>,
-    /// How many bytes of log are kept for it.
+    /// The bytes of log that are kept for it.
     pub retained: Option<i64>,
     /// `reserved`, `extended`, `unreserved` or `lost`.
     pub wal_status: Option<String>,
-    /// How many bytes may be written until it is in danger of being lost; nothing without a limit.
+    /// How many bytes may be written until it is in danger of being lost; `None` without a limit.
     pub safe_size: Option<i64>,
 }
 
-/// What a database has of the feed.
+/// The feed's objects in a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatabaseCapture {
     /// The publications of this service.
     pub publications: Vec<PublicationStatus>,
-    /// The tables whose replica identity this service has raised to FULL.
+    /// The tables whose replica identity this service raised to FULL.
     pub raised: Vec<RaisedIdentity>,
 }
 
@@ -71,22 +71,23 @@ pub struct PublicationStatus {
     pub tables: Vec<String>,
 }
 
-/// A table whose replica identity is FULL because of this service.
+/// A table whose replica identity this service raised to FULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaisedIdentity {
     /// The table, qualified and quoted.
     pub table: String,
-    /// What puts its identity back.
+    /// The SQL that restores its identity.
     pub sql: String,
 }
 
 impl Replication {
-    /// What the cluster has for the feed.
+    /// Returns the feed's objects in the cluster.
     ///
     /// # Errors
+    ///
     /// The administrator cannot log in or read the catalog.
     pub async fn cluster(&self) -> LogResult<ClusterCapture> {
-        let admin = Actor::admin(
+        let admin = CaptureSession::admin(
             &self.shared.logins,
             &self.shared.logins.admin.admin_database,
         )
@@ -106,10 +107,11 @@ impl Replication {
         })
     }
 
-    /// What a database has of the feed.
+    /// Returns the feed's objects in a database.
     ///
     /// # Errors
-    /// The database is not there, or the administrator cannot log in or read the catalog.
+    ///
+    /// The database does not exist, or the administrator cannot log in or read the catalog.
     pub async fn captured(&self, database: &DatabaseName) -> LogResult<DatabaseCapture> {
         captured(&self.shared, database).await
     }
@@ -120,12 +122,12 @@ pub(super) async fn captured(
     shared: &Shared,
     database: &DatabaseName,
 ) -> LogResult<DatabaseCapture> {
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     let mut capture = DatabaseCapture::default();
-    let mut ledger = Ledger::default();
+    let mut metadata = CaptureMetadata::default();
     for row in admin.rows(PUBLICATIONS, &[]).await? {
         if let Some(comment) = row.get::<_, Option<&str>>(3) {
-            ledger = Ledger::parse(comment);
+            metadata = CaptureMetadata::parse(comment);
         }
         capture.publications.push(PublicationStatus {
             name: row.get(0),
@@ -133,14 +135,14 @@ pub(super) async fn captured(
             tables: row.get(2),
         });
     }
-    let raised: Vec<u32> = ledger
+    let raised: Vec<u32> = metadata
         .0
         .iter()
         .filter_map(|(table, entry)| entry.before.map(|_| *table))
         .collect();
     for row in admin.rows(RAISED, &[&raised]).await? {
         let (table, name): (u32, &str) = (row.get(0), row.get(1));
-        let entry = ledger.0.get(&table).cloned().unwrap_or_default();
+        let entry = metadata.0.get(&table).cloned().unwrap_or_default();
         let mut sql = String::new();
         admin.put_back(&entry, name, &mut sql).await?;
         capture.raised.push(RaisedIdentity {
@@ -169,7 +171,7 @@ fn slot(row: &tokio_postgres::Row) -> SlotStatus {
 }
 
 impl RaisedIdentity {
-    /// What the identity was before, in the words of `ALTER TABLE`.
+    /// The previous identity, as in `ALTER TABLE`.
     pub fn before(&self) -> &str {
         let (_, before) = self
             .sql
@@ -209,7 +211,7 @@ const PUBLICATIONS: &str = "\
     FROM pg_catalog.pg_publication p \
     WHERE p.pubname IN ('tidegate', 'tidegate_inserts') ORDER BY 1";
 
-/// Those of the tables whose identity is raised still.
+/// The tables of these whose identity is still raised.
 const RAISED: &str = "\
     SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -6,24 +6,23 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes};
 use tidegate_changelog::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
 use tidegate_sql::BoxFuture;
-use tidegate_wire::channel::{Channel, Halt};
+use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 use tokio::time::Instant;
 
-use crate::refusal;
+use crate::error;
 
-/// How often the position is reported without being asked; a sixth of PostgreSQL's default
-/// `wal_sender_timeout`.
+/// The interval of position reports, a sixth of PostgreSQL's default `wal_sender_timeout`.
 const REPORT: Duration = Duration::from_secs(10);
-/// While transactions come one upon the other, the stream is read this often at most. PostgreSQL
-/// sends each message apart, and each would wake us: with several thousand transactions a second
+/// While transactions are dense, the stream is read at most this often. PostgreSQL sends each
+/// message separately, and each would wake the task. With several thousand transactions a second
 /// that costs more than the changes themselves.
 const GATHER: Duration = Duration::from_millis(1);
-/// Transactions come one upon the other when they come this soon after those before, or so many of
-/// them at once.
+/// Transactions are dense if they arrive within this time of the previous ones, or if this many
+/// arrive at once.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
-/// How many messages are given at once at most.
+/// The most messages that are returned at once.
 const BATCH: usize = 1024;
 /// The body of a status update.
 const STATUS: u8 = 34;
@@ -35,17 +34,17 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
-    /// When something came last.
+    /// When the last data arrived.
     came_at: Instant,
-    /// Until when nothing is read, because transactions come one upon the other.
+    /// Until when nothing is read, because transactions are dense.
     rest_until: Option<Instant>,
-    /// PostgreSQL waits for a report. It is given when whoever reads has dealt with what came:
-    /// a server that shuts down waits until its very end is confirmed.
+    /// PostgreSQL waits for a report. It is sent when the messages were processed: a server that
+    /// shuts down waits until everything is confirmed.
     owes_report: bool,
 }
 
 impl Stream {
-    /// Takes over a connection on which `START_REPLICATION` was answered.
+    /// Takes over a connection on which `START_REPLICATION` has succeeded.
     pub(super) fn new(channel: Channel, identity: LogIdentity, start: LogPosition) -> Self {
         Self {
             channel,
@@ -59,7 +58,7 @@ impl Stream {
         }
     }
 
-    /// Takes what has come in whole. Returns whether the batch is full.
+    /// Takes the messages that have arrived completely. Returns whether the batch is full.
     fn drain(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<bool> {
         while batch.len() < BATCH {
             let advanced = self.channel.inbound.advance();
@@ -75,7 +74,7 @@ impl Stream {
         let body = self.channel.inbound.body();
         match (tag, body.split_first()) {
             (tag::COPY_DATA, Some((b'w', message))) => {
-                // The start, the end and the clock; pgoutput's own messages tell more.
+                // Skips the start, the end and the clock; the messages of pgoutput have more.
                 let change = message.get(24..).ok_or_else(truncated)?;
                 batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
             }
@@ -87,7 +86,7 @@ impl Stream {
             }
             (tag::ERROR_RESPONSE, _) => {
                 let error = ServerError::read(body);
-                return Err(refusal::of_command(error.rejection, Duration::ZERO));
+                return Err(error::of_command(error.rejection, Duration::ZERO));
             }
             (tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS, _) => {}
             _ => return Err(LogError::Unavailable("the stream of changes ended".into())),
@@ -104,7 +103,7 @@ impl Stream {
         for _ in ["written", "flushed", "applied"] {
             out.put_u64(self.confirmed.0);
         }
-        // Our clock, which PostgreSQL only shows.
+        // The client's clock, which PostgreSQL only displays.
         out.put_u64(0);
         out.put_u8(reply.into());
         self.report_at = Instant::now() + REPORT;
@@ -134,8 +133,8 @@ impl Stream {
             }
             self.rest_until = None;
             match self.channel.exchange(Some(self.report_at)).await {
-                Ok(()) | Err(Halt::Deadline) => {}
-                Err(Halt::Io(error)) => return Err(outage(error)),
+                Ok(()) | Err(ReadError::Deadline) => {}
+                Err(ReadError::Io(error)) => return Err(outage(error)),
             }
         }
     }
@@ -163,8 +162,8 @@ impl LogStream for Stream {
     }
 }
 
-/// Whether the next transactions will be here soon, so that it is worth while to wait for some.
-/// Not in the midst of one: PostgreSQL may wait for us.
+/// Whether to wait for more transactions, because the next ones will arrive soon. Not inside a
+/// transaction, because PostgreSQL may wait for this client.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
     let is_end = |message: &LogMessage| match message {
         LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_in_the_midst_of_a_transaction_or_for_nothing() {
+    fn no_pause_inside_a_transaction_or_without_dense_ones() {
         let (_, many) = DENSE;
         let mut open = transactions(many);
         open.extend([change(b'B'), change(b'I')]);

@@ -1,14 +1,14 @@
-//! The publications.
+//! The publications of a database.
 
 use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
 
 use super::{EVERYTHING, INSERTS, Shared};
-use crate::actor::Actor;
+use crate::capture_session::CaptureSession;
 
-/// Makes the publications where they are missing; says whether it did.
+/// Creates the publications if they are missing; returns whether it did.
 pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResult<bool> {
-    let admin = Actor::admin(&shared.logins, database).await?;
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
     let state = State::read(&admin).await?;
     if state.wal_level != "logical" {
         return Err(LogError::NotAllowed {
@@ -19,7 +19,7 @@ pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResu
     if state.missing.is_empty() {
         return Ok(false);
     }
-    if let Some(owner) = Actor::owner(&shared.logins, database).await?
+    if let Some(owner) = CaptureSession::owner(&shared.logins, database).await?
         && State::read(&owner).await?.may_create
     {
         return owner.publish().await;
@@ -39,7 +39,6 @@ pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResu
     })
 }
 
-/// What a publication publishes, and how.
 pub(super) fn options(publication: &str) -> String {
     let operations = match publication {
         INSERTS => "insert, truncate",
@@ -48,7 +47,7 @@ pub(super) fn options(publication: &str) -> String {
     format!("publish = '{operations}', publish_via_partition_root = true")
 }
 
-impl Actor {
+impl CaptureSession {
     async fn publish(&self) -> LogResult<bool> {
         self.begin().await?;
         let done = async {
@@ -67,7 +66,7 @@ impl Actor {
     }
 }
 
-/// Whether the database can be captured.
+/// What decides whether the database can be captured.
 struct State {
     wal_level: String,
     may_create: bool,
@@ -75,8 +74,8 @@ struct State {
 }
 
 impl State {
-    async fn read(actor: &Actor) -> LogResult<Self> {
-        let rows = actor
+    async fn read(session: &CaptureSession) -> LogResult<Self> {
+        let rows = session
             .rows(
                 "SELECT pg_catalog.current_setting('wal_level'), \
                         pg_catalog.has_database_privilege(\

@@ -1,4 +1,4 @@
-//! The outbox, on a server whose log tells nothing of rows.
+//! The outbox, on a server whose WAL does not contain rows.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tidegate_sql::DatabaseName;
 use tidegate_wire::{Config, Secret};
 use tokio_postgres::Client;
 
-use crate::replication::scene::{Reader, connect};
+use crate::replication::fixture::{StreamReader, connect};
 
 fn cluster() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
@@ -22,13 +22,13 @@ fn cluster() -> &'static Cluster {
     })
 }
 
-struct Scene {
+struct Fixture {
     database: DatabaseName,
     outbox: Outbox,
     sql: Client,
 }
 
-impl Scene {
+impl Fixture {
     async fn new(name: &str) -> Self {
         let root = connect(&cluster().url("postgres")).await;
         let make = format!("CREATE DATABASE {name}");
@@ -52,9 +52,9 @@ impl Scene {
         self.sql.query_one(query, &[]).await.unwrap().get(0)
     }
 
-    async fn open(&self, start: LogStart) -> LogResult<Reader> {
+    async fn open(&self, start: LogStart) -> LogResult<StreamReader> {
         let stream = self.outbox.open(&self.database, start).await;
-        stream.map(Reader::new)
+        stream.map(StreamReader::new)
     }
 
     async fn capture(&self, table: &str) -> LogResult<Captured> {
@@ -78,11 +78,11 @@ fn superuser() -> Config {
 
 #[tokio::test]
 async fn transactions_of_any_size_come_whole_and_in_order() {
-    let scene = Scene::new("box_size").await;
-    scene.run("CREATE TABLE t (id int, pad text)").await;
-    let mut reader = scene.open(LogStart::Now).await.unwrap();
-    scene.capture("t").await.unwrap();
-    scene
+    let fixture = Fixture::new("box_size").await;
+    fixture.run("CREATE TABLE t (id int, pad text)").await;
+    let mut reader = fixture.open(LogStart::Now).await.unwrap();
+    fixture.capture("t").await.unwrap();
+    fixture
         .run(
             "INSERT INTO t SELECT i FROM generate_series(1, 5000) i; \
              INSERT INTO t VALUES (5001, repeat('x', 6000000)); \
@@ -90,7 +90,7 @@ async fn transactions_of_any_size_come_whole_and_in_order() {
         )
         .await;
     for id in 5011..=5050 {
-        scene.run(&format!("INSERT INTO t VALUES ({id})")).await;
+        fixture.run(&format!("INSERT INTO t VALUES ({id})")).await;
     }
     // A simple query is one transaction.
     reader.read(41).await;
@@ -107,46 +107,54 @@ async fn transactions_of_any_size_come_whole_and_in_order() {
 
 #[tokio::test]
 async fn a_stream_resumes_within_the_window_and_nowhere_else() {
-    let scene = Scene::new("box_window").await;
-    scene.run("CREATE TABLE t (id int)").await;
-    let mut reader = scene.open(LogStart::Now).await.unwrap();
-    let since = scene.capture("t").await.unwrap().since;
+    let fixture = Fixture::new("box_window").await;
+    fixture.run("CREATE TABLE t (id int)").await;
+    let mut reader = fixture.open(LogStart::Now).await.unwrap();
+    let since = fixture.capture("t").await.unwrap().since;
     for id in 1..=5 {
-        scene.run(&format!("INSERT INTO t VALUES ({id})")).await;
+        fixture.run(&format!("INSERT INTO t VALUES ({id})")).await;
     }
     reader.read(5).await;
     let seen = reader.commits.clone();
-    let mut again = scene.open(LogStart::At(seen[2])).await.unwrap();
+    let mut again = fixture.open(LogStart::At(seen[2])).await.unwrap();
     again.read(2).await;
     assert_eq!(again.commits, seen[3..]);
     assert_eq!(again.stream.identity(), reader.stream.identity());
-    // What nobody has confirmed stays, whatever is asked for.
-    let now = scene.outbox.retain(&scene.database, seen[4]).await.unwrap();
+    // What was not confirmed is kept, whatever the call asks for.
+    let now = fixture
+        .outbox
+        .retain(&fixture.database, seen[4])
+        .await
+        .unwrap();
     assert_eq!(now, seen[4]);
-    assert!(scene.open(LogStart::At(since)).await.is_ok());
+    assert!(fixture.open(LogStart::At(since)).await.is_ok());
     reader.stream.confirm(seen[3]);
     drop(again);
     let kept = "SELECT count(*) FROM tidegate_outbox.change";
-    scene.outbox.retain(&scene.database, seen[4]).await.unwrap();
-    assert_eq!(scene.number(kept).await, 1);
-    let gone = scene.open(LogStart::At(since)).await;
+    fixture
+        .outbox
+        .retain(&fixture.database, seen[4])
+        .await
+        .unwrap();
+    assert_eq!(fixture.number(kept).await, 1);
+    let gone = fixture.open(LogStart::At(since)).await;
     assert!(matches!(gone.err(), Some(LogError::Gone)));
-    let later = scene.open(LogStart::At(LogPosition(now.0 + 1))).await;
+    let later = fixture.open(LogStart::At(LogPosition(now.0 + 1))).await;
     assert!(matches!(later.err(), Some(LogError::Gone)));
-    assert!(scene.open(LogStart::Earliest).await.is_ok());
+    assert!(fixture.open(LogStart::Earliest).await.is_ok());
 }
 
 #[tokio::test]
 async fn what_is_missing_to_an_administrator_is_named() {
-    let scene = Scene::new("box_rights").await;
-    scene
+    let fixture = Fixture::new("box_rights").await;
+    fixture
         .run(
             "CREATE ROLE box_admin LOGIN PASSWORD 'service'; CREATE ROLE box_owner; \
              CREATE TABLE t (id int); ALTER TABLE t OWNER TO box_owner",
         )
         .await;
     let admin = superuser().with_login("box_admin", Secret::new("service"));
-    let poor = Scene::of("box_rights", admin, OutboxSettings::default()).await;
+    let poor = Fixture::of("box_rights", admin, OutboxSettings::default()).await;
     for lacks in ["GRANT CREATE ON DATABASE", "GRANT \"box_owner\" TO"] {
         let refused = match poor.open(LogStart::Now).await {
             Ok(_) => poor.capture("t").await.map(drop),
@@ -157,14 +165,14 @@ async fn what_is_missing_to_an_administrator_is_named() {
         };
         let sql = remedy.strip_prefix("run ").unwrap();
         assert!(sql.starts_with(lacks), "{remedy}");
-        scene.run(sql).await;
+        fixture.run(sql).await;
     }
     let mut reader = poor.open(LogStart::Now).await.unwrap();
     poor.capture("t").await.unwrap();
-    scene.run("INSERT INTO t VALUES (1)").await;
+    fixture.run("INSERT INTO t VALUES (1)").await;
     reader.read(1).await;
-    // A writer needs no right to the outbox and has none.
-    scene
+    // A writer needs no privilege on the outbox and has none.
+    fixture
         .run(
             "CREATE ROLE box_writer; GRANT INSERT, SELECT, UPDATE ON t TO box_writer; \
              SET ROLE box_writer; INSERT INTO t VALUES (2); UPDATE t SET id = 3 WHERE id = 2",
@@ -176,7 +184,7 @@ async fn what_is_missing_to_an_administrator_is_named() {
         "CREATE TEMP TABLE x (); CREATE TRIGGER x AFTER INSERT ON x \
          FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('1')",
     ] {
-        let error = scene.sql.batch_execute(denied).await.unwrap_err();
+        let error = fixture.sql.batch_execute(denied).await.unwrap_err();
         assert_eq!(error.code().unwrap().code(), "42501", "{denied}");
     }
     reader.read(2).await;
@@ -185,20 +193,20 @@ async fn what_is_missing_to_an_administrator_is_named() {
 
 #[tokio::test]
 async fn a_copy_of_a_database_is_another_log() {
-    let scene = Scene::new("box_first").await;
-    scene.run("CREATE TABLE t (id int)").await;
-    let reader = scene.open(LogStart::Now).await.unwrap();
-    scene.capture("t").await.unwrap();
-    scene.run("INSERT INTO t VALUES (1)").await;
+    let fixture = Fixture::new("box_first").await;
+    fixture.run("CREATE TABLE t (id int)").await;
+    let reader = fixture.open(LogStart::Now).await.unwrap();
+    fixture.capture("t").await.unwrap();
+    fixture.run("INSERT INTO t VALUES (1)").await;
     let identity = reader.stream.identity();
-    drop((reader, scene));
+    drop((reader, fixture));
     let root = connect(&cluster().url("postgres")).await;
     let copy = "CREATE DATABASE box_second TEMPLATE box_first";
-    // The sessions of the first one end soon.
+    // The sessions of the first test database end soon.
     while root.batch_execute(copy).await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let second = Scene::of("box_second", superuser(), OutboxSettings::default()).await;
+    let second = Fixture::of("box_second", superuser(), OutboxSettings::default()).await;
     let mut reader = second.open(LogStart::Earliest).await.unwrap();
     assert_ne!(reader.stream.identity(), identity);
     let since = second.capture("t").await.unwrap().since;
@@ -211,36 +219,53 @@ async fn a_copy_of_a_database_is_another_log() {
 
 #[tokio::test]
 async fn nothing_stays_of_what_is_removed() {
-    let scene = Scene::new("box_removal").await;
-    let nothing = scene.outbox.remove(&scene.database, false).await.unwrap();
+    let fixture = Fixture::new("box_removal").await;
+    let nothing = fixture
+        .outbox
+        .remove(&fixture.database, false)
+        .await
+        .unwrap();
     assert_eq!(nothing, OutboxRemoval::Done(None));
-    scene.run("CREATE TABLE t (id int)").await;
-    let mut reader = scene.open(LogStart::Now).await.unwrap();
-    scene.capture("t").await.unwrap();
-    let status = scene.outbox.status(&scene.database).await.unwrap().unwrap();
+    fixture.run("CREATE TABLE t (id int)").await;
+    let mut reader = fixture.open(LogStart::Now).await.unwrap();
+    fixture.capture("t").await.unwrap();
+    let status = fixture
+        .outbox
+        .status(&fixture.database)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(status.tables, ["public.t"]);
     assert_eq!(status.readers.len(), 1);
-    let refused = scene.outbox.remove(&scene.database, false).await.unwrap();
+    let refused = fixture
+        .outbox
+        .remove(&fixture.database, false)
+        .await
+        .unwrap();
     assert_eq!(refused, OutboxRemoval::Streaming(status.readers));
-    let removed = scene.outbox.remove(&scene.database, true).await.unwrap();
+    let removed = fixture
+        .outbox
+        .remove(&fixture.database, true)
+        .await
+        .unwrap();
     assert!(
         matches!(removed, OutboxRemoval::Done(Some(_))),
         "{removed:?}"
     );
     while reader.step().await.is_ok() {}
     let left = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal";
-    assert_eq!(scene.number(left).await, 0);
-    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(fixture.number(left).await, 0);
+    fixture.run("INSERT INTO t VALUES (1)").await;
 }
 
 #[tokio::test]
 async fn who_only_calls_itself_a_reader_does_not_count() {
-    let scene = Scene::new("box_readers").await;
-    scene
+    let fixture = Fixture::new("box_readers").await;
+    fixture
         .run("CREATE TABLE t (id int); CREATE ROLE box_forger LOGIN PASSWORD 'x'")
         .await;
-    let reader = scene.open(LogStart::Now).await.unwrap();
-    scene.capture("t").await.unwrap();
+    let reader = fixture.open(LogStart::Now).await.unwrap();
+    fixture.capture("t").await.unwrap();
     let url: tokio_postgres::Config = cluster().url("box_readers").parse().unwrap();
     let mut forger = url;
     forger
@@ -254,7 +279,7 @@ async fn who_only_calls_itself_a_reader_does_not_count() {
         .await
         .unwrap();
     let readers = async || {
-        let status = scene.outbox.status(&scene.database).await.unwrap();
+        let status = fixture.outbox.status(&fixture.database).await.unwrap();
         status.unwrap().readers.len()
     };
     assert_eq!(readers().await, 1);
@@ -264,9 +289,9 @@ async fn who_only_calls_itself_a_reader_does_not_count() {
         assert!(std::time::Instant::now() < deadline, "the reader stays");
         tokio::task::yield_now().await;
     }
-    // Nobody reads: what is kept is given up, whatever others call themselves.
-    scene.run("INSERT INTO t VALUES (1)").await;
-    scene.outbox.abandon(&scene.database).await.unwrap();
+    // No stream is open: everything is deleted, whatever `application_name` other sessions have.
+    fixture.run("INSERT INTO t VALUES (1)").await;
+    fixture.outbox.abandon(&fixture.database).await.unwrap();
     let kept = "SELECT count(*) FROM tidegate_outbox.change";
-    assert_eq!(scene.number(kept).await, 0);
+    assert_eq!(fixture.number(kept).await, 0);
 }

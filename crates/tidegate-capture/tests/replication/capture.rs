@@ -1,4 +1,4 @@
-//! Tables on their way into the capture and out of it.
+//! Tables that are added to and removed from the capture.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_changelog::{ChangeLog as _, Demand, LogError, LogStart};
 use tidegate_wire::Secret;
 
-use super::scene::{Reader, Scene, config};
+use super::fixture::{Fixture, StreamReader, config};
 
 #[tokio::test]
 async fn an_open_writer_is_waited_for() {
-    let scene = Scene::new("log_writer").await;
-    scene.run("CREATE TABLE t (id int PRIMARY KEY)").await;
-    let mut reader = Reader::new(scene.open(None).await.unwrap());
-    let writer = scene.session().await;
+    let fixture = Fixture::new("log_writer").await;
+    fixture.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    let writer = fixture.session().await;
     writer
         .batch_execute("BEGIN; INSERT INTO t VALUES (1)")
         .await
         .unwrap();
     let demand = Demand {
-        relation: scene.oid("t").await,
+        relation: fixture.oid("t").await,
         changes: true,
         old_rows: false,
         patience: Duration::from_millis(300),
     };
-    let refused = scene.log.capture(&scene.database, &demand).await;
+    let refused = fixture.log.capture(&fixture.database, &demand).await;
     assert!(
         matches!(refused, Err(LogError::TimedOut { .. })),
         "{refused:?}"
     );
-    let capture = scene.capture("t", true, false);
+    let capture = fixture.capture("t", true, false);
     let commit = async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         writer
@@ -41,26 +41,26 @@ async fn an_open_writer_is_waited_for() {
     let captured = captured.unwrap();
     reader.reach(captured.barrier).await;
     let before = reader.rows.len();
-    scene.run("INSERT INTO t VALUES (3)").await;
+    fixture.run("INSERT INTO t VALUES (3)").await;
     while reader.rows.len() == before {
         reader.step().await.unwrap();
     }
     assert!(reader.rows[before].ends_with('3'));
-    // Once it is known that nothing is missed, nobody waits again.
+    // Once the table is captured without a gap, no caller waits again.
     writer
         .batch_execute("BEGIN; INSERT INTO t VALUES (4)")
         .await
         .unwrap();
     assert_eq!(
-        scene.capture("t", true, false).await.unwrap().since,
+        fixture.capture("t", true, false).await.unwrap().since,
         captured.since
     );
 }
 
 #[tokio::test]
 async fn a_table_without_a_key_stays_writable_and_gets_its_identity_back() {
-    let scene = Scene::new("log_keyless").await;
-    scene
+    let fixture = Fixture::new("log_keyless").await;
+    fixture
         .run(
             "CREATE TABLE t (a text); INSERT INTO t VALUES ('old');
              CREATE TABLE n (a text); ALTER TABLE n REPLICA IDENTITY NOTHING;
@@ -68,20 +68,20 @@ async fn a_table_without_a_key_stays_writable_and_gets_its_identity_back() {
              ALTER TABLE i REPLICA IDENTITY USING INDEX \"I x\"",
         )
         .await;
-    let mut reader = Reader::new(scene.open(None).await.unwrap());
-    // INSERT alone needs nothing of the table.
-    scene.capture("t", false, false).await.unwrap();
-    assert_eq!(scene.identity("t").await, "d");
-    scene.run("UPDATE t SET a = 'free'").await;
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    // INSERT alone does not change the table.
+    fixture.capture("t", false, false).await.unwrap();
+    assert_eq!(fixture.identity("t").await, "d");
+    fixture.run("UPDATE t SET a = 'free'").await;
     for table in ["t", "n"] {
-        scene.capture(table, true, false).await.unwrap();
-        assert_eq!(scene.identity(table).await, "f");
+        fixture.capture(table, true, false).await.unwrap();
+        assert_eq!(fixture.identity(table).await, "f");
     }
-    scene.capture("i", true, false).await.unwrap();
-    assert_eq!(scene.identity("i").await, "i");
-    scene.capture("i", true, true).await.unwrap();
-    assert_eq!(scene.identity("i").await, "f");
-    scene.run("UPDATE t SET a = 'new'; DELETE FROM t").await;
+    fixture.capture("i", true, false).await.unwrap();
+    assert_eq!(fixture.identity("i").await, "i");
+    fixture.capture("i", true, true).await.unwrap();
+    assert_eq!(fixture.identity("i").await, "f");
+    fixture.run("UPDATE t SET a = 'new'; DELETE FROM t").await;
     while !reader.rows.iter().any(|row| row.starts_with('D')) {
         reader.step().await.unwrap();
     }
@@ -91,39 +91,39 @@ async fn a_table_without_a_key_stays_writable_and_gets_its_identity_back() {
         "{update:?}"
     );
 
-    let kept = [scene.oid("n").await];
-    scene.log.release(&scene.database, &kept).await.unwrap();
-    assert_eq!(scene.identity("t").await, "d");
-    assert_eq!(scene.identity("n").await, "f");
-    assert_eq!(scene.identity("i").await, "i");
+    let kept = [fixture.oid("n").await];
+    fixture.log.release(&fixture.database, &kept).await.unwrap();
+    assert_eq!(fixture.identity("t").await, "d");
+    assert_eq!(fixture.identity("n").await, "f");
+    assert_eq!(fixture.identity("i").await, "i");
     let published = "SELECT string_agg(tablename, ',') FROM pg_publication_tables";
-    assert_eq!(scene.value(published).await, "n");
+    assert_eq!(fixture.value(published).await, "n");
 }
 
 #[tokio::test]
 async fn nothing_is_released_while_another_node_reads() {
-    let scene = Scene::new("log_nodes").await;
-    scene.run("CREATE TABLE t (a text)").await;
-    let mine = scene.open(None).await.unwrap();
-    let theirs = scene.open(None).await.unwrap();
-    scene.capture("t", true, true).await.unwrap();
-    scene.log.release(&scene.database, &[]).await.unwrap();
-    assert_eq!(scene.identity("t").await, "f");
+    let fixture = Fixture::new("log_nodes").await;
+    fixture.run("CREATE TABLE t (a text)").await;
+    let mine = fixture.open(None).await.unwrap();
+    let theirs = fixture.open(None).await.unwrap();
+    fixture.capture("t", true, true).await.unwrap();
+    fixture.log.release(&fixture.database, &[]).await.unwrap();
+    assert_eq!(fixture.identity("t").await, "f");
     drop(theirs);
-    while scene
+    while fixture
         .value("SELECT count(*)::text FROM pg_replication_slots WHERE database = 'log_nodes'")
         .await
         != "2"
     {}
-    scene.log.release(&scene.database, &[]).await.unwrap();
-    assert_eq!(scene.identity("t").await, "d");
+    fixture.log.release(&fixture.database, &[]).await.unwrap();
+    assert_eq!(fixture.identity("t").await, "d");
     drop(mine);
 }
 
 #[tokio::test]
 async fn what_gives_no_changes_is_refused() {
-    let scene = Scene::new("log_kinds").await;
-    scene
+    let fixture = Fixture::new("log_kinds").await;
+    fixture
         .run(
             "CREATE VIEW v AS SELECT 1 AS a; CREATE UNLOGGED TABLE u (a int);
              CREATE TABLE p (a int) PARTITION BY LIST (a);
@@ -132,22 +132,22 @@ async fn what_gives_no_changes_is_refused() {
              CREATE TABLE k1 PARTITION OF k FOR VALUES IN (1)",
         )
         .await;
-    let _stream = scene.open(None).await.unwrap();
+    let _stream = fixture.open(None).await.unwrap();
     for (table, words) in [
         ("v", "a view"),
         ("u", "unlogged"),
         ("p1", "a partition"),
         ("p", "without a primary key"),
     ] {
-        match scene.capture(table, true, false).await {
+        match fixture.capture(table, true, false).await {
             Err(LogError::Unsupported(reason)) => assert!(reason.contains(words), "{reason}"),
             other => panic!("{table}: {other:?}"),
         }
     }
-    // A partition that is made later must not refuse its writers.
-    scene.capture("p", false, false).await.unwrap();
-    scene.capture("k", true, true).await.unwrap();
-    scene
+    // Writes to a partition that is created later must not fail.
+    fixture.capture("p", false, false).await.unwrap();
+    fixture.capture("k", true, true).await.unwrap();
+    fixture
         .run(
             "CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2);
              CREATE TABLE k2 PARTITION OF k FOR VALUES IN (2);
@@ -155,43 +155,43 @@ async fn what_gives_no_changes_is_refused() {
              INSERT INTO k VALUES (1), (2); UPDATE k SET a = a; DELETE FROM k",
         )
         .await;
-    assert_eq!(scene.identity("k1").await, "f");
+    assert_eq!(fixture.identity("k1").await, "f");
     let demand = Demand {
         relation: 1,
         changes: true,
         old_rows: false,
         patience: Duration::from_secs(1),
     };
-    let nobody = scene.log.capture(&scene.database, &demand).await;
+    let nobody = fixture.log.capture(&fixture.database, &demand).await;
     assert!(matches!(nobody, Err(LogError::NoTable)), "{nobody:?}");
 }
 
 #[tokio::test]
 async fn a_missing_right_is_named() {
-    let scene = Scene::new("log_rights").await;
-    scene
+    let fixture = Fixture::new("log_rights").await;
+    fixture
         .run(
             "CREATE ROLE log_admin LOGIN REPLICATION PASSWORD 'x'; CREATE ROLE log_owner;
              GRANT CREATE ON DATABASE log_rights TO log_admin;
              CREATE TABLE t (a int PRIMARY KEY); ALTER TABLE t OWNER TO log_owner",
         )
         .await;
-    let config = config(scene.cluster);
+    let config = config(fixture.cluster);
     let config = config.with_login("log_admin", Secret::new("x"));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
-    let _stream = log.open(&scene.database, LogStart::Now).await.unwrap();
+    let _stream = log.open(&fixture.database, LogStart::Now).await.unwrap();
     let demand = Demand {
-        relation: scene.oid("t").await,
+        relation: fixture.oid("t").await,
         changes: true,
         old_rows: false,
         patience: Duration::from_secs(5),
     };
-    match log.capture(&scene.database, &demand).await {
+    match log.capture(&fixture.database, &demand).await {
         Err(LogError::NotAllowed { remedy, .. }) => {
             assert_eq!(remedy, "run GRANT \"log_owner\" TO \"log_admin\"");
         }
         other => panic!("{other:?}"),
     }
-    scene.run("GRANT log_owner TO log_admin").await;
-    log.capture(&scene.database, &demand).await.unwrap();
+    fixture.run("GRANT log_owner TO log_admin").await;
+    log.capture(&fixture.database, &demand).await.unwrap();
 }

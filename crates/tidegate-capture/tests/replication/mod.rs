@@ -1,6 +1,6 @@
-//! The log of changes.
+//! The change log by logical decoding.
 
 mod capture;
+pub(crate) mod fixture;
 mod removal;
-pub(crate) mod scene;
 mod stream;

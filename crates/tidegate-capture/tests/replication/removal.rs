@@ -1,4 +1,4 @@
-//! What an operator sees of the feed, and takes out of a database.
+//! What an operator sees of the feed in a database, and its removal.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use tidegate_changelog::{ChangeLog as _, LogError, LogStart};
 use tidegate_embedded::testing;
 use tidegate_wire::Secret;
 
-use super::scene::{Reader, Scene, config};
+use super::fixture::{Fixture, StreamReader, config};
 
-/// Tables of every kind of identity, captured with theirs raised.
-async fn captured(scene: &Scene) {
-    scene
+/// Tables with each kind of replica identity, captured and raised.
+async fn captured(fixture: &Fixture) {
+    fixture
         .run(
             "CREATE TABLE keyless (a text); CREATE TABLE \"In serts\" (a int);
              CREATE TABLE n (a text); ALTER TABLE n REPLICA IDENTITY NOTHING;
@@ -21,18 +21,18 @@ async fn captured(scene: &Scene) {
         )
         .await;
     for table in ["keyless", "n", "own"] {
-        scene.capture(table, true, false).await.unwrap();
+        fixture.capture(table, true, false).await.unwrap();
     }
-    scene.capture("i", true, true).await.unwrap();
-    scene.capture("\"In serts\"", false, false).await.unwrap();
+    fixture.capture("i", true, true).await.unwrap();
+    fixture.capture("\"In serts\"", false, false).await.unwrap();
 }
 
 #[tokio::test]
 async fn what_the_feed_keeps_is_shown_and_taken_back() {
-    let scene = Scene::new("log_removal").await;
-    let mut reader = Reader::new(scene.open(None).await.unwrap());
-    captured(&scene).await;
-    let capture = scene.log.captured(&scene.database).await.unwrap();
+    let fixture = Fixture::new("log_removal").await;
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    captured(&fixture).await;
+    let capture = fixture.log.captured(&fixture.database).await.unwrap();
     let [everything, inserts] = &capture.publications[..] else {
         panic!("{capture:?}");
     };
@@ -48,7 +48,7 @@ async fn what_the_feed_keeps_is_shown_and_taken_back() {
         .iter()
         .map(|raised| (raised.table.as_str(), raised.before()))
         .collect();
-    // `own` was FULL before: it is nothing that the service would have to put back.
+    // `own` was FULL before, so the service has nothing to restore.
     assert_eq!(
         raised,
         [
@@ -58,20 +58,20 @@ async fn what_the_feed_keeps_is_shown_and_taken_back() {
         ]
     );
 
-    let streaming = scene.log.remove(&scene.database, false).await.unwrap();
+    let streaming = fixture.log.remove(&fixture.database, false).await.unwrap();
     match streaming {
         Removal::Streaming(servers) => assert_eq!(servers.len(), 1, "{servers:?}"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(scene.identity("keyless").await, "f", "nothing was changed");
-    scene.run("INSERT INTO own VALUES ('still read')").await;
+    assert_eq!(fixture.identity("keyless").await, "f", "unchanged");
+    fixture.run("INSERT INTO own VALUES ('still read')").await;
     while !reader.rows.iter().any(|row| row.ends_with("still read")) {
         reader.step().await.unwrap();
     }
     drop(reader);
     let deadline = Instant::now() + Duration::from_secs(20);
     let (removed, slots) = loop {
-        match scene.log.remove(&scene.database, false).await.unwrap() {
+        match fixture.log.remove(&fixture.database, false).await.unwrap() {
             Removal::Done { removed, slots } => break (removed, slots),
             Removal::Streaming(_) if Instant::now() < deadline => {}
             other => panic!("{other:?}"),
@@ -79,10 +79,10 @@ async fn what_the_feed_keeps_is_shown_and_taken_back() {
     };
     assert_eq!((removed, slots.len()), (capture, 1));
     for (table, identity) in [("keyless", "d"), ("n", "n"), ("i", "i"), ("own", "f")] {
-        assert_eq!(scene.identity(table).await, identity, "{table}");
+        assert_eq!(fixture.identity(table).await, identity, "{table}");
     }
-    nothing_is_left(&scene).await;
-    let again = scene.log.remove(&scene.database, false).await.unwrap();
+    nothing_is_left(&fixture).await;
+    let again = fixture.log.remove(&fixture.database, false).await.unwrap();
     let nothing = Removal::Done {
         removed: DatabaseCapture::default(),
         slots: Vec::new(),
@@ -90,54 +90,54 @@ async fn what_the_feed_keeps_is_shown_and_taken_back() {
     assert_eq!(again, nothing);
 }
 
-async fn nothing_is_left(scene: &Scene) {
+async fn nothing_is_left(fixture: &Fixture) {
     let slots = format!(
         "SELECT count(*)::text FROM pg_replication_slots WHERE database = '{}'",
-        scene.database
+        fixture.database
     );
-    assert_eq!(scene.value(&slots).await, "0");
+    assert_eq!(fixture.value(&slots).await, "0");
     let publications = "SELECT count(*)::text FROM pg_publication";
-    assert_eq!(scene.value(publications).await, "0");
+    assert_eq!(fixture.value(publications).await, "0");
 }
 
 #[tokio::test]
 async fn a_stream_that_is_open_is_ended_when_that_is_asked_for() {
-    let scene = Scene::new("log_ended").await;
-    let mut reader = Reader::new(scene.open(None).await.unwrap());
-    captured(&scene).await;
-    let removed = scene.log.remove(&scene.database, true).await.unwrap();
+    let fixture = Fixture::new("log_ended").await;
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    captured(&fixture).await;
+    let removed = fixture.log.remove(&fixture.database, true).await.unwrap();
     assert!(matches!(removed, Removal::Done { .. }), "{removed:?}");
     while reader.step().await.is_ok() {}
-    assert_eq!(scene.identity("keyless").await, "d");
-    nothing_is_left(&scene).await;
+    assert_eq!(fixture.identity("keyless").await, "d");
+    nothing_is_left(&fixture).await;
 }
 
 #[tokio::test]
 async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
-    let scene = Scene::new("log_back").await;
+    let fixture = Fixture::new("log_back").await;
     let server = async || loop {
-        if let Ok(stream) = scene.log.open(&scene.database, LogStart::Now).await {
-            let mut reader = Reader::new(stream);
+        if let Ok(stream) = fixture.log.open(&fixture.database, LogStart::Now).await {
+            let mut reader = StreamReader::new(stream);
             while reader.step().await.is_ok() {}
         }
     };
     let removals = async {
         let mut came_back = 0;
         while came_back < 3 {
-            scene.run("CREATE TABLE t (a text)").await;
-            // Whoever opens a stream makes the publications.
-            while let Err(error) = scene.capture("t", true, false).await {
+            fixture.run("CREATE TABLE t (a text)").await;
+            // A node that opens a stream creates the publications.
+            while let Err(error) = fixture.capture("t", true, false).await {
                 assert!(matches!(error, LogError::Gone), "{error:?}");
             }
-            match scene.log.remove(&scene.database, true).await.unwrap() {
+            match fixture.log.remove(&fixture.database, true).await.unwrap() {
                 Removal::CameBack => came_back += 1,
                 Removal::Done { .. } => {}
                 other => panic!("{other:?}"),
             }
-            scene.run("DROP TABLE t").await;
+            fixture.run("DROP TABLE t").await;
         }
     };
-    // While two read, nobody takes anything out of the capture.
+    // While two nodes read, no table is removed from the capture.
     tokio::select! {
         () = removals => {}
         () = server() => {}
@@ -146,40 +146,40 @@ async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
 }
 
 #[tokio::test]
-async fn a_reader_of_its_own_ends_its_stream_where_users_may_end_nobody() {
-    let scene = Scene::new("log_ended_by_reader").await;
-    // The second argument, a time to wait, came with 14.
+async fn a_replication_login_ends_its_own_stream() {
+    let fixture = Fixture::new("log_ended_by_reader").await;
+    // The second argument, a timeout, exists from 14 on.
     let arguments = match testing::cluster().version().major {
         13 => "int",
         _ => "int, bigint",
     };
-    scene
+    fixture
         .run(&format!(
             "CREATE ROLE log_reader LOGIN REPLICATION PASSWORD 'x'; CREATE TABLE t (a text);
              REVOKE EXECUTE ON FUNCTION pg_terminate_backend({arguments}) FROM PUBLIC"
         ))
         .await;
-    let admin = config(scene.cluster);
+    let admin = config(fixture.cluster);
     let reader = admin.clone().with_login("log_reader", Secret::new("x"));
     let log = Replication::new(reader, admin, None, ReplicationSettings::default());
-    let stream = log.open(&scene.database, LogStart::Now).await.unwrap();
-    let mut stream = Reader::new(stream);
-    let demand = scene.demand("t", true, false).await;
-    log.capture(&scene.database, &demand).await.unwrap();
-    let removed = log.remove(&scene.database, true).await.unwrap();
+    let stream = log.open(&fixture.database, LogStart::Now).await.unwrap();
+    let mut stream = StreamReader::new(stream);
+    let demand = fixture.demand("t", true, false).await;
+    log.capture(&fixture.database, &demand).await.unwrap();
+    let removed = log.remove(&fixture.database, true).await.unwrap();
     assert!(matches!(removed, Removal::Done { .. }), "{removed:?}");
     while stream.step().await.is_ok() {}
-    nothing_is_left(&scene).await;
+    nothing_is_left(&fixture).await;
 }
 
 #[tokio::test]
 async fn slots_are_shown_with_what_they_keep() {
-    let scene = Scene::new("log_slots").await;
-    let _reader = scene.open(None).await.unwrap();
-    scene
+    let fixture = Fixture::new("log_slots").await;
+    let _reader = fixture.open(None).await.unwrap();
+    fixture
         .run("CREATE TABLE t AS SELECT repeat('x', 100) FROM generate_series(1, 5000)")
         .await;
-    let cluster = scene.log.cluster().await.unwrap();
+    let cluster = fixture.log.cluster().await.unwrap();
     let setting = |name: &str| {
         let found = cluster.settings.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -188,13 +188,13 @@ async fn slots_are_shown_with_what_they_keep() {
     assert_eq!(setting("max_replication_slots"), Some("100"));
     assert_eq!(setting("max_wal_senders"), Some("100"));
     assert!(setting("max_slot_wal_keep_size").is_some());
-    let oid: String = scene
+    let oid: String = fixture
         .value("SELECT oid::text FROM pg_database WHERE datname = current_database()")
         .await;
     let mine: Vec<_> = cluster
         .slots
         .iter()
-        .filter(|slot| slot.database == scene.database)
+        .filter(|slot| slot.database == fixture.database)
         .collect();
     let [anchor, stream] = mine[..] else {
         panic!("{mine:?}");
@@ -210,32 +210,32 @@ async fn slots_are_shown_with_what_they_keep() {
 }
 
 #[tokio::test]
-async fn what_nobody_may_change_is_left_and_named() {
-    let scene = Scene::new("log_left").await;
-    scene
+async fn objects_that_cannot_be_changed_are_left_and_named() {
+    let fixture = Fixture::new("log_left").await;
+    fixture
         .run(
             "CREATE ROLE left_admin LOGIN REPLICATION PASSWORD 'x'; CREATE ROLE left_owner;
              GRANT CREATE ON DATABASE log_left TO left_admin; GRANT left_owner TO left_admin;
              CREATE TABLE t (a int); ALTER TABLE t OWNER TO left_owner",
         )
         .await;
-    let config = config(scene.cluster);
+    let config = config(fixture.cluster);
     let config = config.with_login("left_admin", Secret::new("x"));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
-    let stream = log.open(&scene.database, LogStart::Now).await.unwrap();
-    let demand = scene.demand("t", true, true).await;
-    log.capture(&scene.database, &demand).await.unwrap();
+    let stream = log.open(&fixture.database, LogStart::Now).await.unwrap();
+    let demand = fixture.demand("t", true, true).await;
+    log.capture(&fixture.database, &demand).await.unwrap();
     drop(stream);
-    scene.run("REVOKE left_owner FROM left_admin").await;
-    match log.remove(&scene.database, true).await.unwrap() {
+    fixture.run("REVOKE left_owner FROM left_admin").await;
+    match log.remove(&fixture.database, true).await.unwrap() {
         Removal::Left(left) => {
             let sql = "ALTER TABLE ONLY public.t REPLICA IDENTITY DEFAULT;";
             assert_eq!(left.raised[0].sql, sql);
-            scene.run(sql).await;
+            fixture.run(sql).await;
         }
         other => panic!("{other:?}"),
     }
-    let removed = log.remove(&scene.database, true).await.unwrap();
+    let removed = log.remove(&fixture.database, true).await.unwrap();
     assert!(matches!(removed, Removal::Done { .. }), "{removed:?}");
-    nothing_is_left(&scene).await;
+    nothing_is_left(&fixture).await;
 }

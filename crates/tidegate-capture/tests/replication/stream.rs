@@ -6,10 +6,10 @@ use tidegate_capture::{Replication, ReplicationSettings};
 use tidegate_changelog::{ChangeLog as _, LogError, LogPosition, LogStart};
 use tidegate_embedded::{Cluster, Shutdown, testing};
 
-use super::scene::connect;
-use super::scene::{Reader, Scene, config};
+use super::fixture::connect;
+use super::fixture::{Fixture, StreamReader, config};
 
-/// A cluster of the test's own, for as long as the process lives.
+/// A cluster of its own for a test, until the process ends.
 fn own_cluster() -> &'static Cluster {
     Box::leak(Box::new(
         Cluster::start_blocking(&testing::settings()).unwrap(),
@@ -18,14 +18,14 @@ fn own_cluster() -> &'static Cluster {
 
 #[tokio::test]
 async fn transactions_come_in_the_order_of_their_commits_and_only_they() {
-    let scene = Scene::new("log_order").await;
-    scene
+    let fixture = Fixture::new("log_order").await;
+    fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a text)")
         .await;
-    let mut reader = Reader::new(scene.open(None).await.unwrap());
-    let captured = scene.capture("t", true, false).await.unwrap();
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    let captured = fixture.capture("t", true, false).await.unwrap();
     reader.reach(captured.barrier).await;
-    let (first, second) = (scene.session().await, scene.session().await);
+    let (first, second) = (fixture.session().await, fixture.session().await);
     first
         .batch_execute("BEGIN; INSERT INTO t VALUES (1, 'early')")
         .await
@@ -55,19 +55,19 @@ async fn transactions_come_in_the_order_of_their_commits_and_only_they() {
 
 #[tokio::test]
 async fn a_stream_resumes_exactly_behind_a_position() {
-    let scene = Scene::new("log_resume").await;
-    scene.run("CREATE TABLE t (id int PRIMARY KEY)").await;
-    let mut reader = Reader::new(scene.open(None).await.unwrap());
-    scene.capture("t", true, false).await.unwrap();
+    let fixture = Fixture::new("log_resume").await;
+    fixture.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+    let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+    fixture.capture("t", true, false).await.unwrap();
     for id in 1..=5 {
-        scene.run(&format!("INSERT INTO t VALUES ({id})")).await;
+        fixture.run(&format!("INSERT INTO t VALUES ({id})")).await;
     }
     reader.read(5).await;
     let seen = reader.commits.clone();
     let identity = reader.stream.identity();
     drop(reader);
-    scene.run("INSERT INTO t VALUES (6)").await;
-    let mut reader = Reader::new(scene.open(Some(seen[2])).await.unwrap());
+    fixture.run("INSERT INTO t VALUES (6)").await;
+    let mut reader = StreamReader::new(fixture.open(Some(seen[2])).await.unwrap());
     reader.read(3).await;
     assert_eq!(
         reader.commits[..2],
@@ -80,32 +80,38 @@ async fn a_stream_resumes_exactly_behind_a_position() {
 
 #[tokio::test]
 async fn a_position_before_the_window_or_from_the_future_is_gone() {
-    let scene = Scene::new("log_gone").await;
-    scene.run("CREATE TABLE t (id int PRIMARY KEY)").await;
-    let reader = Reader::new(scene.open(None).await.unwrap());
+    let fixture = Fixture::new("log_gone").await;
+    fixture.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+    let reader = StreamReader::new(fixture.open(None).await.unwrap());
     let early = LogPosition(1);
-    assert!(matches!(scene.open(Some(early)).await, Err(LogError::Gone)));
+    assert!(matches!(
+        fixture.open(Some(early)).await,
+        Err(LogError::Gone)
+    ));
     let future = LogPosition(u64::MAX / 2);
     assert!(matches!(
-        scene.open(Some(future)).await,
+        fixture.open(Some(future)).await,
         Err(LogError::Gone)
     ));
     let start = reader.stream.start();
-    scene
+    fixture
         .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
         .await;
-    // A lock that any user may take keeps the window from nothing.
-    let stranger = scene.session().await;
+    // A lock that any user can take does not block the retention window.
+    let stranger = fixture.session().await;
     stranger
         .batch_execute("SELECT pg_advisory_lock(7133, 2)")
         .await
         .unwrap();
     // Moves the window beyond the start.
-    let now = scene.log.retain(&scene.database, start).await.unwrap();
-    scene.log.retain(&scene.database, now).await.unwrap();
+    let now = fixture.log.retain(&fixture.database, start).await.unwrap();
+    fixture.log.retain(&fixture.database, now).await.unwrap();
     assert!(now > start);
-    assert!(matches!(scene.open(Some(start)).await, Err(LogError::Gone)));
-    assert!(scene.open(Some(now)).await.is_ok());
+    assert!(matches!(
+        fixture.open(Some(start)).await,
+        Err(LogError::Gone)
+    ));
+    assert!(fixture.open(Some(now)).await.is_ok());
 }
 
 #[tokio::test]
@@ -114,11 +120,11 @@ async fn the_window_never_grows_beyond_its_size() {
         retention: Some(100_000),
         ..ReplicationSettings::default()
     };
-    let scene = Scene::on(testing::cluster(), "log_size", settings).await;
-    let start = scene.open(None).await.unwrap().start();
-    scene.run("SET synchronous_commit = on; CREATE TABLE t AS SELECT repeat('x', 100) FROM generate_series(1, 5000)").await;
-    let now = scene.log.retain(&scene.database, start).await.unwrap();
-    let kept: LogPosition = scene
+    let fixture = Fixture::on(testing::cluster(), "log_size", settings).await;
+    let start = fixture.open(None).await.unwrap().start();
+    fixture.run("SET synchronous_commit = on; CREATE TABLE t AS SELECT repeat('x', 100) FROM generate_series(1, 5000)").await;
+    let now = fixture.log.retain(&fixture.database, start).await.unwrap();
+    let kept: LogPosition = fixture
         .value(
             "SELECT confirmed_flush_lsn::text FROM pg_replication_slots \
              WHERE database = 'log_size' AND NOT temporary",
@@ -138,12 +144,12 @@ async fn without_a_window_nothing_is_kept_and_nothing_resumes() {
         retention: None,
         ..ReplicationSettings::default()
     };
-    let scene = Scene::on(own_cluster(), "log_none", settings).await;
-    let stream = scene.open(None).await.unwrap();
+    let fixture = Fixture::on(own_cluster(), "log_none", settings).await;
+    let stream = fixture.open(None).await.unwrap();
     let slots = "SELECT count(*)::text FROM pg_replication_slots WHERE NOT temporary";
-    assert_eq!(scene.value(slots).await, "0");
+    assert_eq!(fixture.value(slots).await, "0");
     let after = Some(stream.start());
-    assert!(matches!(scene.open(after).await, Err(LogError::Gone)));
+    assert!(matches!(fixture.open(after).await, Err(LogError::Gone)));
 }
 
 #[tokio::test]
@@ -152,16 +158,16 @@ async fn a_slot_is_not_waited_for_without_end() {
         slot_patience: Duration::from_millis(700),
         ..ReplicationSettings::default()
     };
-    let scene = Scene::on(own_cluster(), "log_slot", settings).await;
-    scene.run("CREATE TABLE t (id int)").await;
-    // An open transaction of another database is in the way.
-    let other = connect(&scene.cluster.url("postgres")).await;
+    let fixture = Fixture::on(own_cluster(), "log_slot", settings).await;
+    fixture.run("CREATE TABLE t (id int)").await;
+    // An open transaction of another database blocks the creation of a slot.
+    let other = connect(&fixture.cluster.url("postgres")).await;
     other
         .batch_execute("CREATE TABLE o (id int); BEGIN; INSERT INTO o VALUES (1)")
         .await
         .unwrap();
     let started = Instant::now();
-    let refused = scene.open(None).await.err();
+    let refused = fixture.open(None).await.err();
     assert!(
         matches!(refused, Some(LogError::TimedOut { .. })),
         "{refused:?}"
@@ -169,43 +175,44 @@ async fn a_slot_is_not_waited_for_without_end() {
     assert!(started.elapsed() < Duration::from_secs(10));
     let waiting = "SELECT count(*)::text FROM pg_stat_activity WHERE backend_type = 'walsender'";
     let deadline = Instant::now() + Duration::from_secs(10);
-    while scene.value(waiting).await != "0" {
+    while fixture.value(waiting).await != "0" {
         assert!(Instant::now() < deadline, "a walsender waits for nobody");
     }
     assert_eq!(
-        scene
+        fixture
             .value("SELECT count(*)::text FROM pg_replication_slots")
             .await,
         "0"
     );
     other.batch_execute("COMMIT").await.unwrap();
-    let config = config(scene.cluster);
+    let config = config(fixture.cluster);
     let patient = Replication::new(config.clone(), config, None, ReplicationSettings::default());
-    let opened = patient.open(&scene.database, LogStart::Now).await;
+    let opened = patient.open(&fixture.database, LogStart::Now).await;
     drop(opened.unwrap());
-    // With the anchor in place, open transactions do not matter any more.
+    // With the retention slot, open transactions no longer matter.
     other
         .batch_execute("BEGIN; INSERT INTO o VALUES (1)")
         .await
         .unwrap();
-    scene.open(None).await.unwrap();
+    fixture.open(None).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_restart_of_postgresql_loses_nothing() {
     for mode in [Shutdown::Fast, Shutdown::Immediate] {
-        let scene = Scene::on(own_cluster(), "log_restart", ReplicationSettings::default()).await;
-        scene.run("CREATE TABLE t (id int PRIMARY KEY)").await;
-        let mut reader = Reader::new(scene.open(None).await.unwrap());
-        scene.capture("t", true, false).await.unwrap();
-        scene
+        let fixture =
+            Fixture::on(own_cluster(), "log_restart", ReplicationSettings::default()).await;
+        fixture.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+        let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
+        fixture.capture("t", true, false).await.unwrap();
+        fixture
             .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
             .await;
         reader.read(1).await;
         let last = reader.commits[0];
-        scene.run("INSERT INTO t VALUES (2)").await;
-        // PostgreSQL stops only when its readers have confirmed its end.
-        let (restarted, failed) = tokio::join!(scene.cluster.restart(mode), async {
+        fixture.run("INSERT INTO t VALUES (2)").await;
+        // PostgreSQL stops only when its readers have confirmed the end of the log.
+        let (restarted, failed) = tokio::join!(fixture.cluster.restart(mode), async {
             loop {
                 if let Err(error) = reader.step().await {
                     break error;
@@ -214,7 +221,7 @@ async fn a_restart_of_postgresql_loses_nothing() {
         });
         restarted.unwrap();
         assert!(matches!(failed, LogError::Unavailable(_)), "{failed:?}");
-        let mut reader = Reader::new(scene.open(Some(last)).await.unwrap());
+        let mut reader = StreamReader::new(fixture.open(Some(last)).await.unwrap());
         reader.read(1).await;
         assert_eq!(reader.rows.len(), 1);
         assert!(reader.rows[0].ends_with('2'), "{:?}", reader.rows);

@@ -343,7 +343,7 @@ fn tell_renamed(database: &DatabaseName, schema: &Schema) {
 
 impl fmt::Debug for CatalogCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Catalogs")
+        f.debug_struct("CatalogCache")
             .field("databases", &self.tenants.read().len())
             .finish_non_exhaustive()
     }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::access::privileges::Privileges;
 use crate::access::rls_policy::RlsPolicy;
 use crate::catalog_query::{QueryOutcome, query_snapshot, text};
-use crate::decode::change::{Change, ChangeKind};
+use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
@@ -101,7 +101,7 @@ impl RlsEvaluator {
     /// PostgreSQL did not answer, or the policies failed.
     pub(crate) async fn visible(
         &self,
-        changes: &[Arc<Change>],
+        changes: &[Arc<RowChange>],
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
         // Held during the query: a second subscription of the role finds the results in the cache.
         let mut state = self.state.lock().await;
@@ -133,7 +133,7 @@ impl RlsEvaluator {
                 cache.insert(key(change), visible);
             }
         }
-        let is_visible = |change: &Arc<Change>| cache.get(&key(change)).copied() == Some(true);
+        let is_visible = |change: &Arc<RowChange>| cache.get(&key(change)).copied() == Some(true);
         let visible = changes.iter().map(is_visible).collect();
         if cache.len() > MAX_CACHED {
             let newest = changes
@@ -148,7 +148,7 @@ impl RlsEvaluator {
     async fn query_visible(
         &self,
         policy: &RlsPolicy,
-        changes: &[&Arc<Change>],
+        changes: &[&Arc<RowChange>],
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
         let images = images_json(changes);
         let principal = Principal::Role(self.login.clone());
@@ -175,7 +175,7 @@ impl RlsEvaluator {
 }
 
 /// The row images as a JSON array: every value in its text form, JSON values as they are.
-fn images_json(changes: &[&Arc<Change>]) -> String {
+fn images_json(changes: &[&Arc<RowChange>]) -> String {
     let mut out = BytesMut::from(&b"["[..]);
     for (number, change) in changes.iter().enumerate() {
         if number > 0 {
@@ -215,6 +215,6 @@ fn is_json(r#type: &Type) -> bool {
     }
 }
 
-fn key(change: &Change) -> (u64, EventPosition) {
+fn key(change: &RowChange) -> (u64, EventPosition) {
     (change.schema.generation, change.position)
 }

@@ -9,7 +9,7 @@ use crate::event::operation::Operation;
 
 /// A change of a row or of a table.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct RowChange {
     pub(crate) position: EventPosition,
     /// The lower 32 bits of the transaction id.
     pub(crate) transaction_id: u32,
@@ -26,7 +26,7 @@ pub(crate) enum ChangeKind {
     Truncated,
 }
 
-impl Change {
+impl RowChange {
     /// Roughly how many bytes of memory it takes.
     pub(crate) fn size(&self) -> usize {
         let row = match &self.kind {

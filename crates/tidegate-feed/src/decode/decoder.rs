@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tidegate_changelog::LogPosition;
 use tidegate_values::Type;
 
-use crate::decode::change::{Change, ChangeKind};
+use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::pgoutput::{self, DecodeError, Message, OldRow, Relation, Tuple};
 use crate::decode::schema::{RelationSchema, unknown_types};
 use crate::event::cursor::EventPosition;
@@ -35,9 +35,9 @@ pub(crate) enum Decoded {
     /// A table has this schema from here on.
     Described(Arc<RelationSchema>),
     /// A row was changed.
-    Changed(Change),
+    Changed(RowChange),
     /// Tables were truncated.
-    Truncated(Vec<Change>),
+    Truncated(Vec<RowChange>),
     /// A transaction ended; the log continues at this position.
     Committed(LogPosition),
 }
@@ -199,12 +199,12 @@ impl ChangeDecoder {
         &mut self,
         schema: Arc<RelationSchema>,
         kind: ChangeKind,
-    ) -> Result<Change, DecoderError> {
+    ) -> Result<RowChange, DecoderError> {
         let position = self.open.as_mut();
         let position = position.ok_or(DecoderError::Order("a change outside of a transaction"))?;
         position.index = position.index.saturating_add(1);
         let position = *position;
-        Ok(Change {
+        Ok(RowChange {
             position,
             transaction_id: self.transaction_id,
             schema,

@@ -8,7 +8,7 @@ use tidegate_changelog::LogError;
 use tidegate_values::{Type, TypeKind};
 
 use crate::catalog_query::{CatalogReader, oid_array, text};
-use crate::decode::change::{Change, ChangeKind};
+use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::decoder::ChangeDecoder;
 use crate::decode::type_cache::{EnumLabel, TypeCache};
 
@@ -21,7 +21,7 @@ const LABELS: &str = "\
     WHERE e.enumtypid = ANY (:types::oid[]) ORDER BY e.enumtypid, e.enumsortorder";
 
 /// The labels in a change that its enums do not have, except those that were just looked up.
-pub(crate) fn unknown(types: &TypeCache, change: &Change) -> Vec<EnumLabel> {
+pub(crate) fn unknown(types: &TypeCache, change: &RowChange) -> Vec<EnumLabel> {
     let ChangeKind::Row(_, tuple) = &change.kind else {
         return Vec::new();
     };
@@ -43,7 +43,7 @@ pub(crate) async fn refresh(
     types: &TypeCache,
     decoder: &mut ChangeDecoder,
     unknown: Vec<EnumLabel>,
-    change: &mut Change,
+    change: &mut RowChange,
 ) -> Result<(), LogError> {
     let enums: Vec<u32> = unknown.iter().map(|(r#type, _)| *r#type).collect();
     let labels = look_up(catalog, &enums)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::dispatch::connection::{ConnectionSubscriber, DeliveryMode, PendingGap};
 use crate::dispatch::hub::{Hub, LaggingConnection};
 use crate::dispatch::subscriber::Subscriber;
@@ -13,7 +13,7 @@ use crate::event::cursor::EventPosition;
 /// What a replay finds.
 pub(crate) enum ReplayRead {
     /// Some changes, and the position up to which these are all.
-    Changes(Vec<Arc<Change>>, EventPosition),
+    Changes(Vec<Arc<RowChange>>, EventPosition),
     /// The ring does not reach back that far.
     Lost,
     /// The subscription has caught up and joined the others of its connection. A connection that
@@ -24,7 +24,11 @@ pub(crate) enum ReplayRead {
 /// What a lagging connection finds.
 pub(crate) enum BacklogRead {
     /// Some changes for its lagging subscriptions, and the position up to which these are all.
-    Changes(Vec<ConnectionSubscriber>, Vec<Arc<Change>>, EventPosition),
+    Changes(
+        Vec<ConnectionSubscriber>,
+        Vec<Arc<RowChange>>,
+        EventPosition,
+    ),
     /// A gap to report to a subscription; the connection has read up to the position.
     Gap(Arc<Subscriber>, PendingGap, EventPosition),
     /// Nothing yet.

@@ -8,7 +8,7 @@ use tidegate_changelog::{LogIdentity, LogPosition};
 use tidegate_sql::RoleName;
 use tokio::sync::Notify;
 
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::dispatch::connection::{
     ConnectionState, ConnectionSubscriber, DeliveryMode, LaggingState, PendingGap,
 };
@@ -181,7 +181,7 @@ impl Hub {
 
     /// Pushes a change to the live subscriptions of its table. Returns the connections that lag
     /// from now on because their queues are full.
-    pub(crate) fn dispatch(&mut self, change: Change) -> Vec<LaggingConnection> {
+    pub(crate) fn dispatch(&mut self, change: RowChange) -> Vec<LaggingConnection> {
         let change = Arc::new(change);
         let before = self.ring.head();
         self.ring.push(change.clone());
@@ -203,7 +203,7 @@ impl Hub {
         &mut self,
         connection_id: usize,
         position: EventPosition,
-        change: Option<&Change>,
+        change: Option<&RowChange>,
     ) -> Option<LaggingConnection> {
         let connection = self.connections.get_mut(&connection_id)?;
         if connection.lagging.is_some() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::event::cursor::EventPosition;
 
 /// How many changes one read looks at.
@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 2 << 20;
 /// Changes in order; the oldest are dropped when the limit is reached.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    changes: VecDeque<Arc<Change>>,
+    changes: VecDeque<Arc<RowChange>>,
     bytes: usize,
     limit: usize,
     /// Everything after this position is here.
@@ -46,7 +46,7 @@ impl Ring {
     }
 
     /// Adds the next change.
-    pub(crate) fn push(&mut self, change: Arc<Change>) {
+    pub(crate) fn push(&mut self, change: Arc<RowChange>) {
         self.head = change.position;
         self.bytes += change.size();
         self.changes.push_back(change);
@@ -95,7 +95,7 @@ impl Ring {
         &self,
         after: EventPosition,
         wants: impl Fn(u32) -> bool,
-    ) -> (Vec<Arc<Change>>, EventPosition) {
+    ) -> (Vec<Arc<RowChange>>, EventPosition) {
         let mut found = Vec::new();
         let (mut last, mut bytes) = (after, 0);
         for (scanned, change) in self.changes.range(self.index_after(after)..).enumerate() {

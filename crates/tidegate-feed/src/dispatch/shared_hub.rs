@@ -7,7 +7,7 @@ use tidegate_changelog::{LogIdentity, LogPosition};
 use tidegate_sql::RoleName;
 use tokio::sync::Notify;
 
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::decode::schema::RelationSchema;
 use crate::dispatch::backlog::{self, BacklogRead, ReplayRead};
 use crate::dispatch::hub::{Hub, LaggingConnection};
@@ -33,7 +33,7 @@ impl SharedHub {
 
     /// See [`Hub::dispatch`].
     #[must_use = "these connections must be read for from now on"]
-    pub(crate) fn dispatch(&self, change: Change) -> Vec<LaggingConnection> {
+    pub(crate) fn dispatch(&self, change: RowChange) -> Vec<LaggingConnection> {
         self.0.lock().dispatch(change)
     }
 

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
-use crate::decode::change::{Change, ChangeKind, Row};
+use crate::decode::change::{ChangeKind, Row, RowChange};
 use crate::decode::schema::RelationSchema;
 use crate::dispatch::encoder::{EncodeError, EncodedRow, RowEncoder};
 use crate::dispatch::predicate::{BoundPredicate, Equality, Predicate};
@@ -217,7 +217,7 @@ impl ChangeOutcome {
 
 impl SchemaBinding {
     /// What a change means to the subscription.
-    pub(crate) fn evaluate(&self, operations: Operations, change: &Change) -> ChangeOutcome {
+    pub(crate) fn evaluate(&self, operations: Operations, change: &RowChange) -> ChangeOutcome {
         let (operation, tuple) = match &change.kind {
             ChangeKind::Truncated => return ChangeOutcome::Gap(Resync::Truncated),
             ChangeKind::Row(operation, _) if !operations.has(*operation) => {

@@ -8,7 +8,7 @@ use tidegate_changelog::LogIdentity;
 use tidegate_sql::RoleName;
 use tokio::sync::Notify;
 
-use crate::decode::change::{Change, ChangeKind, Row};
+use crate::decode::change::{ChangeKind, Row, RowChange};
 use crate::decode::schema::RelationSchema;
 use crate::dispatch::encoder::{EncodeError, EncodedRow, RowEncoder};
 use crate::dispatch::index::{Index, IndexedSubscriber};
@@ -188,7 +188,11 @@ impl TableSubscribers {
 
     /// Pushes a change to the live subscriptions that it matters to. Returns those whose queues are
     /// full: their connections lag from this change on.
-    pub(crate) fn dispatch(&mut self, change: &Change, log: LogIdentity) -> Vec<Arc<Subscriber>> {
+    pub(crate) fn dispatch(
+        &mut self,
+        change: &RowChange,
+        log: LogIdentity,
+    ) -> Vec<Arc<Subscriber>> {
         let mut queue_full = Vec::new();
         let mut closed = Vec::new();
         let cursor = Cursor::new(log, change.position);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tracing::{debug, warn};
 
 use crate::catalog_query::RETRIES;
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::dispatch::queue::PushError;
 use crate::dispatch::subscriber::{ChangeOutcome, SchemaBinding, Subscriber};
 use crate::event::cursor::EventPosition;
@@ -21,7 +21,7 @@ pub(crate) struct SubscriptionEnded;
 pub(crate) fn evaluate(
     subscriber: &Subscriber,
     binding: &mut Option<SchemaBinding>,
-    change: &Change,
+    change: &RowChange,
     history: EventPosition,
 ) -> Result<ChangeOutcome, SubscriptionEnded> {
     let schema = &change.schema;
@@ -47,7 +47,7 @@ pub(crate) fn evaluate(
 /// subscription ends: nothing is delivered unchecked.
 pub(crate) async fn visible(
     subscriber: &Subscriber,
-    changes: &[Arc<Change>],
+    changes: &[Arc<RowChange>],
 ) -> Result<Vec<bool>, SubscriptionEnded> {
     let rls = subscriber.rls.as_ref().filter(|_| !changes.is_empty());
     let Some(rls) = rls else {

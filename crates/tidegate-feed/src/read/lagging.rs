@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::dispatch::backlog::BacklogRead;
 use crate::dispatch::connection::ConnectionSubscriber;
 use crate::dispatch::hub::LaggingConnection;
@@ -39,7 +39,7 @@ struct LaggingReader {
 /// An event or a gap to deliver.
 struct PendingEvent {
     subscriber: Arc<Subscriber>,
-    change: Arc<Change>,
+    change: Arc<RowChange>,
     outcome: ChangeOutcome,
 }
 
@@ -79,7 +79,7 @@ impl LaggingReader {
     fn evaluate(
         &mut self,
         members: &[ConnectionSubscriber],
-        changes: &[Arc<Change>],
+        changes: &[Arc<RowChange>],
     ) -> Vec<PendingEvent> {
         let mut all = Vec::new();
         let is_member = |id: &u64| members.iter().any(|one| one.subscriber.id == *id);

@@ -14,7 +14,7 @@ use crate::capture::{health, recapture};
 use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 use crate::database::stream_progress::StreamProblem;
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::decode::decoder::{ChangeDecoder, Decoded};
 use crate::decode::enum_labels;
 use crate::decode::schema::RelationSchema;
@@ -202,7 +202,7 @@ impl LiveReader {
 
     /// Checks the roles of the subscriptions to a table, once per batch: all transactions of a batch
     /// have committed before it came, and so has the rest of its last one, in the next batch.
-    async fn check_roles(&mut self, change: &Change) {
+    async fn check_roles(&mut self, change: &RowChange) {
         let (relation, commit) = (change.schema.oid, change.position.commit);
         if let Entry::Vacant(unchecked) = self.roles_checked.entry(relation) {
             unchecked.insert(commit);
@@ -255,7 +255,7 @@ impl LiveReader {
     }
 
     /// Reads enum labels again if a change has one that is not known.
-    async fn refresh_labels(&mut self, change: &mut Change) -> Result<(), LogError> {
+    async fn refresh_labels(&mut self, change: &mut RowChange) -> Result<(), LogError> {
         let (catalog, types) = (&self.database.catalog, &self.database.types);
         let unknown = enum_labels::unknown(types, change);
         if unknown.is_empty() {
@@ -268,7 +268,7 @@ impl LiveReader {
         Ok(())
     }
 
-    fn dispatch(&self, change: Change) {
+    fn dispatch(&self, change: RowChange) {
         let hub = &self.database.hub;
         for connection in hub.dispatch(change) {
             lagging::spawn(hub.clone(), connection);

@@ -8,7 +8,7 @@ use tidegate_changelog::{LogError, LogMessage, LogStart};
 use tracing::warn;
 
 use crate::database::database_feed::DatabaseFeed;
-use crate::decode::change::Change;
+use crate::decode::change::RowChange;
 use crate::decode::decoder::{ChangeDecoder, Decoded};
 use crate::decode::enum_labels;
 use crate::dispatch::backlog::ReplayRead;
@@ -84,7 +84,7 @@ impl Replay {
     }
 
     /// Delivers what changes mean to the subscription, waiting for room.
-    async fn deliver(&mut self, changes: &[Arc<Change>]) -> Result<(), SubscriptionEnded> {
+    async fn deliver(&mut self, changes: &[Arc<RowChange>]) -> Result<(), SubscriptionEnded> {
         let mut outcomes = Vec::new();
         for change in changes {
             let (subscriber, history) = (&self.subscriber, self.history);
@@ -183,7 +183,7 @@ async fn decode(
     database: &DatabaseFeed,
     decoder: &mut ChangeDecoder,
     bytes: &Bytes,
-) -> Result<Vec<Change>, LogError> {
+) -> Result<Vec<RowChange>, LogError> {
     let types = database.types.current();
     let result = decoder.decode(bytes, &types);
     match result.map_err(|error| LogError::Internal(Box::new(error)))? {

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::circuit_breaker::CircuitBreaker;
-use super::super::connector::{Condition, Connector, Key, OpenError, ResetFailed};
-use super::super::entry::Entry;
+use super::super::connector::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
+use super::super::entry::PoolEntry;
 use super::super::role::Phase;
 use super::super::settings::Settings;
 use super::super::state::{Action, State};
@@ -55,7 +55,7 @@ impl Default for Load {
 
 /// What came of it; the others are the tenants but the first.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Measured {
     pub(super) served: u64,
     pub(super) logins: u64,
     pub(super) refused: u64,
@@ -67,7 +67,7 @@ pub(super) struct Seen {
     pub(super) longest_wait_of_others: Duration,
 }
 
-impl Seen {
+impl Measured {
     pub(super) fn logins_per_request(&self) -> f64 {
         super::ratio(self.logins, self.served)
     }
@@ -78,7 +78,7 @@ pub(super) struct Fake;
 impl Connector for Fake {
     type Connection = ();
 
-    fn open<'a>(&'a self, _: &'a Key, _: bool) -> BoxFuture<'a, Result<(), OpenError>> {
+    fn open<'a>(&'a self, _: &'a PoolKey, _: bool) -> BoxFuture<'a, Result<(), OpenError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -86,8 +86,8 @@ impl Connector for Fake {
         true
     }
 
-    fn condition(&self, (): &mut ()) -> Condition {
-        Condition::Ready
+    fn recycle(&self, (): &mut ()) -> Recycle {
+        Recycle::Reuse
     }
 
     fn reset<'a>(&'a self, (): &'a mut ()) -> BoxFuture<'a, Result<(), ResetFailed>> {
@@ -104,12 +104,12 @@ struct Request {
     place: u64,
 }
 
-enum Event {
+enum SimulatedEvent {
     Ask(usize),
-    LoggedIn(Key, u64),
-    Done(Box<Entry<()>>, Request),
+    LoggedIn(PoolKey, u64),
+    Done(Box<PoolEntry<()>>, Request),
     Recheck(u64, Duration),
-    TimeOut(Key, u64),
+    TimeOut(PoolKey, u64),
     Sweep,
 }
 
@@ -123,15 +123,15 @@ pub(super) struct World {
     state: State<Fake>,
     now: Instant,
     begin: Instant,
-    events: BTreeMap<(Instant, u64), Event>,
+    events: BTreeMap<(Instant, u64), SimulatedEvent>,
     numbers: u64,
     /// When each core is free.
     cores: [Instant; 2],
     clients: Vec<Client>,
-    queues: HashMap<Key, VecDeque<Request>>,
+    queues: HashMap<PoolKey, VecDeque<Request>>,
     waiting: HashSet<u64>,
     random: u64,
-    seen: Seen,
+    seen: Measured,
 }
 
 impl World {
@@ -154,19 +154,19 @@ impl World {
             queues: HashMap::new(),
             waiting: HashSet::new(),
             random: 42,
-            seen: Seen::default(),
+            seen: Measured::default(),
         }
     }
 
-    pub(super) fn run(mut self, loads: &[Load], time: Duration) -> Seen {
+    pub(super) fn run(mut self, loads: &[Load], time: Duration) -> Measured {
         for load in loads {
             for _ in 0..load.clients {
                 let load = load.clone();
                 self.clients.push(Client { load, open: 0 });
-                self.later(Duration::ZERO, Event::Ask(self.clients.len() - 1));
+                self.later(Duration::ZERO, SimulatedEvent::Ask(self.clients.len() - 1));
             }
         }
-        self.later(Duration::from_secs(1), Event::Sweep);
+        self.later(Duration::from_secs(1), SimulatedEvent::Sweep);
         while let Some(((now, _), event)) = self.events.pop_first() {
             if now > self.begin + WARM_UP + time {
                 break;
@@ -177,38 +177,38 @@ impl World {
         self.seen
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: SimulatedEvent) {
         let mut actions = Vec::new();
         match event {
-            Event::Ask(client) => return self.ask(client),
-            Event::LoggedIn(key, serial) => self.logged_in(key, serial, &mut actions),
-            Event::Done(entry, request) => {
+            SimulatedEvent::Ask(client) => return self.ask(client),
+            SimulatedEvent::LoggedIn(key, serial) => self.logged_in(key, serial, &mut actions),
+            SimulatedEvent::Done(entry, request) => {
                 self.state
-                    .put_back(entry, Phase::Lent, self.now, &mut actions);
+                    .put_back(entry, Phase::CheckedOut, self.now, &mut actions);
                 self.answered(&request);
             }
-            Event::Recheck(number, pause) => {
+            SimulatedEvent::Recheck(number, pause) => {
                 if self.waiting.contains(&number) {
                     self.state.balance(self.now, &mut actions);
-                    self.later(pause, Event::Recheck(number, pause * 2));
+                    self.later(pause, SimulatedEvent::Recheck(number, pause * 2));
                 }
             }
-            Event::TimeOut(key, number) => {
+            SimulatedEvent::TimeOut(key, number) => {
                 if self.waiting.contains(&number) {
                     self.time_out(&key, number);
                 }
             }
-            Event::Sweep => {
+            SimulatedEvent::Sweep => {
                 self.state.expire(self.now, &mut actions);
                 self.state.balance(self.now, &mut actions);
-                self.later(Duration::from_secs(1), Event::Sweep);
+                self.later(Duration::from_secs(1), SimulatedEvent::Sweep);
             }
         }
         self.perform(actions);
     }
 
-    fn logged_in(&mut self, key: Key, serial: u64, actions: &mut Vec<Action<Fake>>) {
-        let entry = Box::new(Entry {
+    fn logged_in(&mut self, key: PoolKey, serial: u64, actions: &mut Vec<Action<Fake>>) {
+        let entry = Box::new(PoolEntry {
             connection: (),
             key,
             serial,
@@ -247,7 +247,7 @@ impl World {
         if let Some((entry, _)) = self.state.claim(login, self.now) {
             return self.serve(entry, request);
         }
-        let key = Key::from(login);
+        let key = PoolKey::from(login);
         let number = request.number;
         self.waiting.insert(number);
         self.queues
@@ -261,9 +261,12 @@ impl World {
             Err(_) => self.refuse(&key),
         }
         self.perform(actions);
-        self.later(self.state.settings.wait, Event::TimeOut(key, number));
+        self.later(
+            self.state.settings.wait,
+            SimulatedEvent::TimeOut(key, number),
+        );
         let pause = self.state.login_time.get();
-        self.later(pause, Event::Recheck(number, pause));
+        self.later(pause, SimulatedEvent::Recheck(number, pause));
     }
 
     fn perform(&mut self, actions: Vec<Action<Fake>>) {
@@ -276,9 +279,9 @@ impl World {
                     }
                     let end = self.compute(LOGIN);
                     self.state.login_time.measured(end - self.now);
-                    self.later(end - self.now, Event::LoggedIn(key, serial));
+                    self.later(end - self.now, SimulatedEvent::LoggedIn(key, serial));
                 }
-                Action::Lend(_, entry, _) => {
+                Action::CheckOut(_, entry, _) => {
                     let queue = self.queues.get_mut(&entry.key).unwrap();
                     let request = queue.pop_front().unwrap();
                     self.waiting.remove(&request.number);
@@ -290,14 +293,14 @@ impl World {
         }
     }
 
-    fn refuse(&mut self, key: &Key) {
+    fn refuse(&mut self, key: &PoolKey) {
         let request = self.queues.get_mut(key).unwrap().pop_back().unwrap();
         self.waiting.remove(&request.number);
         self.seen.refused += 1;
         self.answered(&request);
     }
 
-    fn time_out(&mut self, key: &Key, number: u64) {
+    fn time_out(&mut self, key: &PoolKey, number: u64) {
         let queue = self.queues.get_mut(key).unwrap();
         let index = queue.iter().position(|r| r.number == number).unwrap();
         let request = queue.remove(index).unwrap();
@@ -307,7 +310,7 @@ impl World {
         self.answered(&request);
     }
 
-    fn serve(&mut self, entry: Box<Entry<()>>, request: Request) {
+    fn serve(&mut self, entry: Box<PoolEntry<()>>, request: Request) {
         let wait = self.now - request.since;
         if self.counts() {
             self.seen.served += 1;
@@ -325,7 +328,7 @@ impl World {
         } else {
             self.now + work
         };
-        self.later(end - self.now, Event::Done(entry, request));
+        self.later(end - self.now, SimulatedEvent::Done(entry, request));
     }
 
     fn answered(&mut self, request: &Request) {
@@ -333,7 +336,7 @@ impl World {
         client.open -= 1;
         if client.open == 0 {
             let pause = client.load.pause;
-            self.later(pause, Event::Ask(request.client));
+            self.later(pause, SimulatedEvent::Ask(request.client));
         }
     }
 
@@ -349,7 +352,7 @@ impl World {
         self.now >= self.begin + WARM_UP
     }
 
-    fn later(&mut self, after: Duration, event: Event) {
+    fn later(&mut self, after: Duration, event: SimulatedEvent) {
         self.numbers += 1;
         self.events.insert((self.now + after, self.numbers), event);
     }
@@ -364,6 +367,6 @@ impl World {
     }
 }
 
-fn is_other(key: &Key) -> bool {
+fn is_other(key: &PoolKey) -> bool {
     key.database.as_str() != "t0"
 }

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, the counts add up and no request waits for ever.
+//! Random operations in random order: the counts add up, and no request waits forever.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use tidegate_sql::{DatabaseName, Error};
 use tokio::time::{Instant, sleep};
 
 use super::fake::{Fake, Script, anonymous, session};
-use super::{pool_with, settle};
+use super::{pool_with, run_tasks};
 
-/// Numbers by a linear congruential generator (Knuth's MMIX), the same for the same seed.
+/// A linear congruential generator (Knuth's MMIX).
 struct Chance(u64);
 
 impl Chance {
@@ -52,7 +52,7 @@ async fn the_books_balance_whatever_happens() {
             }
         }
         sleep(Duration::from_secs(40)).await;
-        settle().await;
+        run_tasks().await;
         audit(&pool, seed);
         let stats = pool.stats();
         assert_eq!(stats.waiting, 0, "seed {seed}");
@@ -70,8 +70,8 @@ async fn the_books_balance_whatever_happens() {
     }
 }
 
-/// A request that comes at some time, works for some time, and may leave its connection in any
-/// condition, or go away before.
+/// A request that arrives and works for random times, may leave its connection in any state, and
+/// may be cancelled.
 fn request(pool: &Pool<Fake>, chance: &mut Chance) -> tokio::task::JoinHandle<()> {
     let database = ["a", "b", "c", "d"][usize::try_from(chance.below(4)).unwrap()];
     let login = match chance.below(3) {
@@ -95,7 +95,10 @@ fn request(pool: &Pool<Fake>, chance: &mut Chance) -> tokio::task::JoinHandle<()
             Ok(mut lease) => {
                 assert_eq!(lease.role, login.role.as_str());
                 assert_eq!(lease.database, login.database.as_str());
-                assert_eq!(lease.reset_due, None, "nothing is lent before its reset");
+                assert_eq!(
+                    lease.reset_due, None,
+                    "nothing is checked_out before its reset"
+                );
                 sleep(work).await;
                 lease.uncertain = end == 0;
                 lease.reset_due = (end < 5).then_some(reset);
@@ -132,7 +135,7 @@ fn audit(pool: &Pool<Fake>, seed: u64) {
     let counted: usize = stats
         .roles
         .iter()
-        .map(|role| role.idle + role.lent + role.opening + role.resetting + role.leaving)
+        .map(|role| role.idle + role.checked_out + role.opening + role.resetting + role.leaving)
         .sum();
     assert_eq!(stats.held, counted, "seed {seed}: {stats:?}");
     assert!(stats.held <= stats.capacity, "seed {seed}: {stats:?}");
@@ -143,10 +146,10 @@ fn audit(pool: &Pool<Fake>, seed: u64) {
             .roles
             .iter()
             .filter(|other| other.key.database == role.key.database)
-            .map(|other| other.lent + other.opening + other.resetting + other.leaving)
+            .map(|other| other.checked_out + other.opening + other.resetting + other.leaving)
             .sum();
         assert!(busy <= 3, "seed {seed}: more than the share: {stats:?}");
-        let held = role.idle + role.lent + role.opening + role.resetting + role.leaving;
+        let held = role.idle + role.checked_out + role.opening + role.resetting + role.leaving;
         assert!(held <= 3, "seed {seed}: {role:?}");
         assert!(
             held + role.waiting > 0,

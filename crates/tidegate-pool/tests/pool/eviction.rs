@@ -1,4 +1,4 @@
-//! When one more connection is opened, and which idle one makes room for it.
+//! When another connection is opened, and which idle one is closed for it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tidegate_pool::Pool;
 use tokio::time::{Instant, sleep};
 
 use super::fake::{Fake, Script, login};
-use super::{counters, later, pool, role, settle};
+use super::{counters, later, pool, role, run_tasks};
 
 #[tokio::test(start_paused = true)]
 async fn the_connection_idle_for_longest_makes_room() {
@@ -24,13 +24,13 @@ async fn the_connection_idle_for_longest_makes_room() {
     );
     assert!(role(&pool, &login("a", "a")).is_some());
     assert_eq!((pool.stats().held, counters(&pool).evicted), (4, 1));
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.connector().closed(), ["b"]);
 }
 
-/// Four idle connections in a pool of four: `b`, `a/x`, `a/y` and `a/z`, each used later than the
-/// one before.
-async fn crowded() -> Pool<Fake> {
+/// A pool of four with four idle connections: `b`, `a/x`, `a/y` and `a/z`, in the order of their
+/// last use.
+async fn full_pool() -> Pool<Fake> {
     let pool = pool(4);
     for (database, role) in [("b", "b"), ("a", "a/x"), ("a", "a/y"), ("a", "a/z")] {
         drop(pool.acquire(&login(database, role)).await.unwrap());
@@ -42,19 +42,19 @@ async fn crowded() -> Pool<Fake> {
 
 #[tokio::test(start_paused = true)]
 async fn a_database_at_its_share_makes_room_among_its_own() {
-    let pool = crowded().await;
+    let pool = full_pool().await;
     drop(pool.acquire(&login("a", "a/w")).await.unwrap());
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.connector().closed(), ["a/x"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_database_above_its_share_makes_room_for_the_others() {
-    let pool = crowded().await;
+    let pool = full_pool().await;
     for role in ["b/x", "b/y"] {
         drop(pool.acquire(&login("b", role)).await.unwrap());
     }
-    settle().await;
+    run_tasks().await;
     assert_eq!(
         pool.connector().closed(),
         ["a/x", "b"],
@@ -71,11 +71,11 @@ async fn no_role_loses_its_last_connection_while_another_has_a_surplus_one() {
     sleep(Duration::from_millis(10)).await;
     drop((pool.acquire(&a).await, pool.acquire(&a).await));
     drop(pool.acquire(&login("d", "d")).await.unwrap());
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.connector().closed(), ["a"], "the spare one, used last");
-    let lent = (pool.acquire(&b).await, later(&pool, &b));
+    let checked_out = (pool.acquire(&b).await, later(&pool, &b));
     sleep(Duration::from_secs(1)).await;
-    assert!(lent.1.is_finished());
+    assert!(checked_out.1.is_finished());
     assert_eq!(
         pool.connector().closed(),
         ["a", "c"],
@@ -118,11 +118,11 @@ async fn a_burst_behind_one_login_opens_one_connection() {
     assert_eq!(counters(&pool).opened, 1);
 }
 
-/// Idle connections of a database may be more than its share, but not those in use.
+/// A database may have more idle connections than its share, but not more in use.
 #[tokio::test(start_paused = true)]
 async fn a_database_that_has_its_share_in_use_waits_beside_idle_connections() {
-    let pool = crowded().await;
-    let lent = (
+    let pool = full_pool().await;
+    let checked_out = (
         pool.acquire(&login("a", "a/x")).await.unwrap(),
         pool.acquire(&login("a", "a/y")).await.unwrap(),
     );
@@ -130,8 +130,8 @@ async fn a_database_that_has_its_share_in_use_waits_beside_idle_connections() {
     sleep(Duration::from_secs(1)).await;
     assert!(!waits.is_finished());
     assert!(pool.acquire(&login("b", "b")).await.is_ok());
-    drop(lent.0);
+    drop(checked_out.0);
     assert!(waits.await.unwrap().is_ok());
     assert_eq!(counters(&pool).opened, 4);
-    drop(lent.1);
+    drop(checked_out.1);
 }

@@ -1,10 +1,10 @@
-//! Connections without PostgreSQL behind them, opened by a script.
+//! Scripted connections without PostgreSQL.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_pool::{Condition, Connector, Key, OpenError, ResetFailed};
+use tidegate_pool::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
 use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName, RoleUse};
 use tokio::time::sleep;
 
@@ -34,13 +34,13 @@ pub(crate) enum Script {
     Up,
     Down,
     Slow(Duration),
-    /// So many connections at most.
+    /// It allows this many connections.
     Limit(usize),
-    /// This role has used up its connection limit.
+    /// The role has reached its connection limit.
     LimitOf(&'static str),
-    /// This role has another password.
+    /// The role has another password.
     WrongPassword(&'static str),
-    /// For good.
+    /// Permanently.
     NoLogin,
     NoDatabase,
 }
@@ -82,11 +82,11 @@ pub(crate) struct FakeConnection {
     pub(crate) role: String,
     /// Opened for a role that anonymous callers share.
     pub(crate) shared: bool,
-    /// How long its reset will take.
+    /// The duration of its next reset.
     pub(crate) reset_due: Option<Duration>,
     pub(crate) resets: usize,
     pub(crate) uncertain: bool,
-    /// The server goes on until the test ends that.
+    /// The server keeps running its statement until the test notifies this.
     pub(crate) runs_on: Option<Arc<tokio::sync::Notify>>,
     server: Arc<Mutex<FakeServer>>,
 }
@@ -108,7 +108,7 @@ impl Fake {
         self.0.lock().attempts
     }
 
-    /// The roles of the connections closed so far.
+    /// The roles of the connections that were closed.
     pub(crate) fn closed(&self) -> Vec<String> {
         self.0.lock().closed.clone()
     }
@@ -127,7 +127,7 @@ impl Fake {
         self.0.lock().severed.push(number);
     }
 
-    fn connect(&self, key: &Key, shared: bool) -> Result<FakeConnection, OpenError> {
+    fn connect(&self, key: &PoolKey, shared: bool) -> Result<FakeConnection, OpenError> {
         let cause = || Arc::new(std::io::Error::other("scripted"));
         let mut server = self.0.lock();
         match server.script {
@@ -172,7 +172,7 @@ impl Connector for Fake {
 
     fn open<'a>(
         &'a self,
-        key: &'a Key,
+        key: &'a PoolKey,
         shared: bool,
     ) -> BoxFuture<'a, Result<FakeConnection, OpenError>> {
         Box::pin(async move {
@@ -193,11 +193,11 @@ impl Connector for Fake {
         !self.0.lock().severed.contains(&connection.number)
     }
 
-    fn condition(&self, connection: &mut FakeConnection) -> Condition {
+    fn recycle(&self, connection: &mut FakeConnection) -> Recycle {
         match connection.reset_due {
-            _ if connection.uncertain => Condition::Uncertain,
-            Some(_) => Condition::ResetDue,
-            None => Condition::Ready,
+            _ if connection.uncertain => Recycle::Discard,
+            Some(_) => Recycle::Reset,
+            None => Recycle::Reuse,
         }
     }
 

@@ -6,7 +6,7 @@ use tidegate_sql::Error;
 use tokio::time::{Instant, sleep};
 
 use super::fake::{Script, login};
-use super::{counters, later, pool, settle};
+use super::{counters, later, pool, run_tasks};
 
 #[tokio::test(start_paused = true)]
 async fn on_a_full_server_requests_wait_for_the_connections_that_the_pool_has() {
@@ -57,7 +57,7 @@ async fn where_the_pool_has_no_connection_at_all_a_full_server_is_reported_at_on
     }
 }
 
-/// The first login that works again shows that there is room, and the next follows at once.
+/// The first successful login shows that there is room, and the next follows at once.
 #[tokio::test(start_paused = true)]
 async fn a_pool_grows_again_as_soon_as_a_full_server_has_room() {
     let pool = pool(20);
@@ -98,7 +98,7 @@ async fn the_connection_limit_of_one_role_does_not_concern_the_others() {
     );
 }
 
-/// The `CONNECTION LIMIT` of a database: its roles share what there is.
+/// The `CONNECTION LIMIT` of a database: its roles share the connections.
 #[tokio::test(start_paused = true)]
 async fn a_role_whose_database_is_at_its_limit_gets_the_place_of_an_idle_one() {
     let pool = pool(40);
@@ -106,7 +106,7 @@ async fn a_role_whose_database_is_at_its_limit_gets_the_place_of_an_idle_one() {
     drop(pool.acquire(&login("other", "other")).await.unwrap());
     pool.connector().script(Script::LimitOf("shop/b"));
     let waiting = later(&pool, &login("shop", "shop/b"));
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.connector().closed(), ["shop/a"]);
     pool.connector().script(Script::Up);
     sleep(Duration::from_secs(2)).await;

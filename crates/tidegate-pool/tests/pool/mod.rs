@@ -1,4 +1,4 @@
-//! The pool with connections that need no PostgreSQL, in paused time.
+//! The pool with scripted connections, in paused time.
 
 mod chance;
 mod eviction;
@@ -10,7 +10,7 @@ mod queue;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_pool::{Counters, Lease, Pool, RoleStats, Settings};
+use tidegate_pool::{Counters, Pool, PooledConnection, RoleStats, Settings};
 use tidegate_sql::{DatabaseName, Login, RoleName};
 use tidegate_wire::backoff::Jitter;
 use tokio::task::JoinHandle;
@@ -29,14 +29,17 @@ fn pool_with(settings: Settings) -> Pool<Fake> {
     Pool::new(Fake::default(), settings, Jitter::none())
 }
 
-/// Lets every task run until all of them wait; time stands still meanwhile.
-async fn settle() {
+/// Runs all tasks until each of them waits; the time is paused.
+async fn run_tasks() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
-fn later(pool: &Pool<Fake>, login: &Login) -> JoinHandle<tidegate_sql::Result<Lease<Fake>>> {
+fn later(
+    pool: &Pool<Fake>,
+    login: &Login,
+) -> JoinHandle<tidegate_sql::Result<PooledConnection<Fake>>> {
     let (pool, login) = (pool.clone(), login.clone());
     tokio::spawn(async move { pool.acquire(&login).await })
 }
@@ -62,7 +65,8 @@ async fn a_returned_connection_is_lent_again() {
     assert_eq!(counters(&pool).reused, 1);
 }
 
-/// A connection that was opened for one user lacks the pins of a role that anonymous callers share.
+/// A connection opened for one user lacks the pinned settings of a role that anonymous callers
+/// share.
 #[tokio::test(start_paused = true)]
 async fn a_role_that_becomes_shared_starts_with_new_connections() {
     let pool = pool(10);
@@ -75,10 +79,10 @@ async fn a_role_that_becomes_shared_starts_with_new_connections() {
     drop(idle);
     let shared = pool.acquire(&all).await.unwrap();
     assert!(!old.contains(&shared.number));
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.connector().closed().len(), 1, "the idle one is closed");
     drop(busy);
-    settle().await;
+    run_tasks().await;
     assert_eq!(
         pool.connector().closed().len(),
         2,
@@ -89,8 +93,8 @@ async fn a_role_that_becomes_shared_starts_with_new_connections() {
     assert_eq!(pool.acquire(&all).await.unwrap().number, number);
 }
 
-/// A named user may have the role that anonymous callers share.
-/// The default user of yesterday, which is busy all the time.
+/// A user's role may have been shared by anonymous callers before: here a former default user that
+/// is busy all the time.
 #[tokio::test(start_paused = true)]
 async fn a_role_without_anonymous_callers_is_its_users_again() {
     let pool = pool(40);
@@ -127,7 +131,7 @@ async fn anonymous_callers_get_no_connection_that_was_opened_for_one_user() {
         }
         assert!(pool.acquire(&all).await.unwrap().shared);
         pool.close(&one.database);
-        settle().await;
+        run_tasks().await;
         assert_eq!(pool.stats().held, 0);
     }
 }
@@ -185,20 +189,24 @@ async fn a_role_a_database_and_the_default_user_keep_to_their_shares() {
         leases.push(pool.acquire(&owner).await.unwrap());
     }
     let ninth = later(&pool, &owner);
-    settle().await;
-    assert_eq!(role(&pool, &owner).unwrap().lent, 8);
+    run_tasks().await;
+    assert_eq!(role(&pool, &owner).unwrap().checked_out, 8);
     assert_eq!(role(&pool, &owner).unwrap().waiting, 1);
     for _ in 0..10 {
         leases.push(pool.acquire(&guest).await.unwrap());
     }
     let eleventh = later(&pool, &guest);
-    settle().await;
-    assert_eq!(role(&pool, &guest).unwrap().lent, 10, "a quarter of 40");
+    run_tasks().await;
+    assert_eq!(
+        role(&pool, &guest).unwrap().checked_out,
+        10,
+        "a quarter of 40"
+    );
     let (bob, carl) = (login("shop", "shop/bob"), login("shop", "shop/carl"));
     leases.push(pool.acquire(&bob).await.unwrap());
     leases.push(pool.acquire(&carl).await.unwrap());
     let beyond = later(&pool, &bob);
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.stats().held, 20, "half of 40");
     assert!(pool.acquire(&login("other", "other")).await.is_ok());
     drop(leases);
@@ -285,22 +293,22 @@ async fn what_runs_on_counts_against_its_role_until_it_has_ended() {
         let mut lease = pool.acquire(&alice).await.unwrap();
         (lease.uncertain, lease.runs_on) = (true, Some(ended.clone()));
     }
-    settle().await;
+    run_tasks().await;
     assert_eq!(role(&pool, &alice).unwrap().leaving, 2);
     assert_eq!(pool.stats().busy(), 2, "a node that stops waits for them");
     // However long that takes.
     sleep(Duration::from_mins(10)).await;
     let waits = later(&pool, &alice);
-    settle().await;
+    run_tasks().await;
     assert!(!waits.is_finished(), "a third was opened");
     assert!(pool.acquire(&bob).await.is_ok(), "others are not concerned");
     ended.notify_one();
     assert!(waits.await.unwrap().is_ok());
     assert_eq!(role(&pool, &alice).unwrap().leaving, 1);
     ended.notify_one();
-    settle().await;
+    run_tasks().await;
     pool.close(&alice.database);
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.stats().held, 0);
 }
 
@@ -330,10 +338,10 @@ async fn closing_a_database_closes_what_is_idle_and_what_comes_back() {
     let other = login("other", "other");
     drop(pool.acquire(&other).await.unwrap());
     drop(pool.acquire(&bob).await.unwrap());
-    let lent = pool.acquire(&alice).await.unwrap();
+    let checked_out = pool.acquire(&alice).await.unwrap();
     assert_eq!(pool.close(&DatabaseName::new("shop")), 1);
     assert!(role(&pool, &bob).is_none());
-    drop(lent);
+    drop(checked_out);
     assert_eq!(pool.stats().held, 1, "only the other database is left");
     let (a, b) = (
         pool.acquire(&alice).await.unwrap(),

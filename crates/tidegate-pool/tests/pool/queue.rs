@@ -1,4 +1,4 @@
-//! Who waits for a connection, in which order and how long.
+//! The order in which requests get connections, and how long they wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tidegate_sql::Error;
 use tokio::time::{Instant, sleep};
 
 use super::fake::{Script, login};
-use super::{counters, later, pool, pool_with, role, settle};
+use super::{counters, later, pool, pool_with, role, run_tasks};
 
 #[tokio::test(start_paused = true)]
 async fn waiting_requests_of_a_role_are_served_in_the_order_they_came() {
@@ -29,7 +29,7 @@ async fn waiting_requests_of_a_role_are_served_in_the_order_they_came() {
             order.lock().push(number);
             drop(lease);
         }));
-        settle().await;
+        run_tasks().await;
     }
     drop(held);
     for task in tasks {
@@ -52,7 +52,7 @@ async fn databases_take_turns_when_the_pool_is_full() {
     );
     let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let mut tasks = Vec::new();
-    // `greedy` comes first with ten requests; the others have one each.
+    // `greedy` comes first with ten requests; the other databases have one each.
     for name in std::iter::repeat_n("greedy", 10).chain(["b", "c", "d"]) {
         let (pool, order) = (pool.clone(), order.clone());
         tasks.push(tokio::spawn(async move {
@@ -61,7 +61,7 @@ async fn databases_take_turns_when_the_pool_is_full() {
             sleep(Duration::from_millis(50)).await;
             drop(lease);
         }));
-        settle().await;
+        run_tasks().await;
     }
     drop((x, y));
     for task in tasks {
@@ -86,14 +86,14 @@ async fn a_database_that_comes_late_is_not_kept_waiting_by_a_long_queue() {
     let blocker = pool.acquire(&login("x", "x")).await.unwrap();
     let held = pool.acquire(&greedy).await.unwrap();
     let mut queue: VecDeque<_> = (0..5).map(|_| later(&pool, &greedy)).collect();
-    settle().await;
+    run_tasks().await;
     let late = later(&pool, &late);
-    settle().await;
+    run_tasks().await;
     drop(held);
     let first = queue.pop_front().unwrap().await.unwrap().unwrap();
     assert!(!late.is_finished(), "the one that came first");
     drop(first);
-    settle().await;
+    run_tasks().await;
     assert!(late.is_finished(), "then the other database's");
     drop((late, blocker));
     for request in queue {
@@ -111,17 +111,17 @@ async fn a_young_connection_serves_its_own_role_before_it_is_given_up() {
     let blocker = pool.acquire(&b).await.unwrap();
     let held = pool.acquire(&a).await.unwrap();
     let other = later(&pool, &login("c", "c"));
-    settle().await;
+    run_tasks().await;
     let own = later(&pool, &a);
-    settle().await;
+    run_tasks().await;
     drop(held);
     let lease = own.await.unwrap().unwrap();
     assert_eq!(counters(&pool).evicted + counters(&pool).closed, 0);
     sleep(Duration::from_millis(500)).await;
     let own = later(&pool, &a);
-    settle().await;
+    run_tasks().await;
     drop(lease);
-    settle().await;
+    run_tasks().await;
     assert!(other.is_finished(), "its turn has come");
     assert!(!own.is_finished());
     drop(blocker);
@@ -160,12 +160,12 @@ async fn a_full_queue_refuses_at_once_and_one_database_cannot_fill_it() {
         pool.acquire(&b).await.unwrap(),
     );
     let mut waiting = vec![later(&pool, &a), later(&pool, &a)];
-    settle().await;
+    run_tasks().await;
     let start = Instant::now();
     let error = pool.acquire(&a).await.unwrap_err();
     assert!(matches!(error, Error::PoolTimeout { .. }), "{error:?}");
     waiting.extend([later(&pool, &b), later(&pool, &b)]);
-    settle().await;
+    run_tasks().await;
     let error = pool.acquire(&login("c", "c")).await.unwrap_err();
     assert!(matches!(error, Error::PoolTimeout { .. }), "{error:?}");
     assert_eq!(start.elapsed(), Duration::ZERO);
@@ -186,9 +186,9 @@ async fn a_request_that_goes_away_leaves_the_queue_and_wastes_no_connection() {
     let alice = login("shop", "shop/alice");
     let held = pool.acquire(&alice).await.unwrap();
     let (gone, next) = (later(&pool, &alice), later(&pool, &alice));
-    settle().await;
+    run_tasks().await;
     gone.abort();
-    settle().await;
+    run_tasks().await;
     assert_eq!(pool.stats().waiting, 1);
     drop(held);
     assert!(next.await.unwrap().is_ok());
@@ -196,7 +196,7 @@ async fn a_request_that_goes_away_leaves_the_queue_and_wastes_no_connection() {
         .script(Script::Slow(Duration::from_secs(1)));
     let other = login("other", "other");
     let gone = later(&pool, &other);
-    settle().await;
+    run_tasks().await;
     gone.abort();
     sleep(Duration::from_secs(2)).await;
     assert_eq!(
@@ -225,7 +225,7 @@ async fn five_hundred_requests_share_few_connections_without_loss() {
     for task in tasks {
         task.await.unwrap().unwrap();
     }
-    settle().await;
+    run_tasks().await;
     sleep(Duration::from_millis(50)).await;
     let stats = pool.stats();
     assert!(stats.held <= 4);

@@ -1,4 +1,4 @@
-//! Asks a database whether its users may share connections, and keeps the answer there.
+//! Decides in a database whether its users may share connections, and stores the decision there.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -12,15 +12,14 @@ use tidegate_sql::{
 use tidegate_values::Parameter;
 
 use super::Objection;
-use crate::suspects::{Texts, texts};
+use crate::purity::{TextRows, text_rows};
 
-/// How long a decision may take.
+/// The time limit of a decision.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// SQLSTATE `lock_not_available`.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Why nothing is shared while nothing else speaks against it.
+/// The objection while no other is known.
 const UNCOMMITTED: &str = "a user's definition or grant is not committed yet";
 
 static OWNER: LazyLock<Arc<Statement>> =
@@ -33,14 +32,14 @@ static IS_THERE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
         "SELECT 'yes' WHERE pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL",
     )
 });
-/// Requests of the tenant's users wait for a decision.
+/// Requests of the tenant's users wait for the decision.
 static LIMIT_WAIT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement("SELECT pg_catalog.set_config('lock_timeout', '500ms', true)"));
-/// Decisions take turns. No definition waits for that, and no switch of a role.
+/// Serialises decisions. The lock blocks neither definitions nor role switches.
 static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
 });
-/// A row that a user's session holds stays until its definitions are committed and can be seen.
+/// Skips the rows of user sessions whose definitions are not committed yet.
 static CLEAR: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(
         "DELETE FROM tidegate_catalog.objections WHERE tx IN ( \
@@ -55,7 +54,7 @@ static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 });
 static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(tidegate_service::DECIDE_SQL));
 static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
-/// The same of new users only.
+/// As `MEMBERS`, for new users only.
 static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let sql = include_str!("members.sql")
         .replace(
@@ -75,36 +74,36 @@ pub(super) fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("a statement of our own can be parsed"))
 }
 
-/// Where a decision comes from.
-pub(super) struct Source<'a> {
+/// Decides for one database.
+pub(super) struct DecisionQuery<'a> {
     pub(super) service: &'a dyn Executor,
     pub(super) database: &'a DatabaseName,
 }
 
-/// That a user may use an authenticator.
-pub(super) struct Member {
+/// A user with an authenticator.
+pub(super) struct AuthenticatorMember {
     pub(super) user: String,
     pub(super) authenticator: String,
-    /// How long the user may log in; `None`: for ever.
+    /// How long the user may log in; `None` without a limit.
     pub(super) valid_for: Option<Duration>,
 }
 
-impl Source<'_> {
-    /// Whether the last decision was for shared connections, and nothing was defined since.
+impl DecisionQuery<'_> {
+    /// Whether the stored decision allows shared connections, and no definition was made since.
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(&UNDISPUTED)?;
-        Ok(!texts(self.service, &who, &bound, &options())
+        Ok(!text_rows(self.service, &who, &bound, &options())
             .await?
             .is_empty())
     }
 
-    /// Decides, and keeps the decision in the database: the objections that were there are dropped,
-    /// those that are found take their place. Also gives the users that have an authenticator.
+    /// Decides and stores the decision: replaces the stored objections by those found. Returns
+    /// them, and the users that have an authenticator.
     ///
-    /// A definition that is committed while this runs leaves its objection, because it was not there
-    /// to be dropped.
-    pub(super) async fn decide(&self) -> Result<(Vec<Objection>, Vec<Member>)> {
+    /// A definition that is committed during this leaves its objection, which was not visible and
+    /// so is not deleted.
+    pub(super) async fn decide(&self) -> Result<(Vec<Objection>, Vec<AuthenticatorMember>)> {
         let Some(owner) = self.owner().await? else {
             return Ok((
                 vec![objection("the database is no tenant's", "")],
@@ -114,7 +113,7 @@ impl Source<'_> {
         let who = Principal::Catalog(self.database.clone());
         let options = options();
         let there = BoundStatement::without_values(&IS_THERE)?;
-        if texts(self.service, &who, &there, &options)
+        if text_rows(self.service, &who, &there, &options)
             .await?
             .is_empty()
         {
@@ -125,7 +124,7 @@ impl Source<'_> {
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
-            // A user's session holds the table until its definitions are committed.
+            // A user's session holds the lock until its definitions are committed.
             return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
                 Ok((vec![objection(UNCOMMITTED, "")], Vec::new()))
             } else {
@@ -135,7 +134,7 @@ impl Source<'_> {
         rows(&mut *transaction, &CLEAR, &[]).await?;
         let values = [
             ("owner", owner.as_str()),
-            ("source", tidegate_service::source()),
+            ("source", tidegate_service::event_trigger_source()),
         ];
         let found = rows(&mut *transaction, &DECIDE, &values).await?;
         let mut objections: Vec<_> = found
@@ -153,26 +152,26 @@ impl Source<'_> {
         Ok((objections, members.into_iter().filter_map(member).collect()))
     }
 
-    /// The users that have an authenticator, of those with these numbers (`pg_roles.oid`).
-    pub(super) async fn members(&self, users: &[String]) -> Result<Vec<Member>> {
+    /// Those of `users`, by `pg_roles.oid`, that have an authenticator.
+    pub(super) async fn members(&self, users: &[String]) -> Result<Vec<AuthenticatorMember>> {
         let users = format!("{{{}}}", users.join(","));
         let bound = bind(&MEMBERS_OF, &[("mark", ROLE_MARK), ("users", &users)])?;
         let who = Principal::Catalog(self.database.clone());
-        let rows = texts(self.service, &who, &bound, &options()).await?;
+        let rows = text_rows(self.service, &who, &bound, &options()).await?;
         Ok(rows.into_iter().filter_map(member).collect())
     }
 
     async fn owner(&self) -> Result<Option<String>> {
         let bound = bind(&OWNER, &[("database", self.database.as_str())])?;
-        let rows = texts(self.service, &Principal::Control, &bound, &options()).await?;
+        let rows = text_rows(self.service, &Principal::Control, &bound, &options()).await?;
         Ok(rows.into_iter().flatten().next())
     }
 }
 
-/// The state of the cluster's roles, by tenant (`fingerprint.sql`).
+/// The fingerprints of the cluster's roles, by tenant (`fingerprint.sql`).
 pub(super) async fn roles(service: &dyn Executor) -> Result<HashMap<String, String>> {
     let bound = BoundStatement::without_values(&ROLES)?;
-    let rows = texts(service, &Principal::Control, &bound, &options()).await?;
+    let rows = text_rows(service, &Principal::Control, &bound, &options()).await?;
     let pair = |row: Vec<String>| <[String; 2]>::try_from(row).ok().map(Into::into);
     Ok(rows.into_iter().filter_map(pair).collect())
 }
@@ -190,7 +189,7 @@ async fn rows(
     values: &[(&str, &str)],
 ) -> Result<Vec<Vec<String>>> {
     let bound = bind(statement, values)?;
-    let mut texts = Texts::default();
+    let mut texts = TextRows::default();
     transaction.query(&bound, &mut texts).await?;
     Ok(texts.0)
 }
@@ -219,16 +218,16 @@ fn objection(reason: &str, remedy: &str) -> Objection {
     }
 }
 
-fn member(row: Vec<String>) -> Option<Member> {
+fn member(row: Vec<String>) -> Option<AuthenticatorMember> {
     let [user, authenticator, seconds]: [String; 3] = row.try_into().ok()?;
     let valid_for = if seconds.is_empty() {
         None
     } else {
-        // Time that is up, or no number, is no time.
+        // A negative or invalid time counts as zero.
         let seconds: f64 = seconds.parse().unwrap_or_default();
         Some(Duration::try_from_secs_f64(seconds).unwrap_or_default())
     };
-    Some(Member {
+    Some(AuthenticatorMember {
         user,
         authenticator,
         valid_for,

@@ -1,18 +1,19 @@
-//! Which shared connections a tenant's users may use.
+//! Decides which shared connections a tenant's users may use.
 //!
-//! Statements that Tidegate or the tenant's owner wrote run for the tenant's users on connections
-//! that logged in as an *authenticator*: a role without rights that is a member of some hundred
-//! users. The role is switched in the statement's own transaction by [`SWITCH`].
+//! Text of Tidegate and of the tenant's owner runs for the tenant's users on connections that
+//! logged in as an *authenticator*: a role without privileges that is a member of some hundred
+//! users. It switches to the user's role in the statement's own transaction ([`SWITCH`]).
 //!
-//! On such a connection code that a statement reaches could become another user. So connections are
-//! shared only in databases where no such code can come from a user, which `decide.sql` finds out.
-//! The decision is kept in the database, as the table `tidegate_catalog.objections` being empty:
-//! every definition and grant writes an objection in its own transaction, and the switch of the role
-//! reads the table, so that no node acts on a decision that is older than a definition.
+//! Code that a statement reaches on such a connection could switch to another user. Therefore
+//! connections are shared only in databases where no user can place such code, which `decide.sql`
+//! checks. The decision is stored in the database: connections may be shared while the table
+//! `tidegate_catalog.objections` is empty. Every definition and grant inserts an objection in its
+//! own transaction, and the role switch reads the table, so no node uses a decision that is older
+//! than a definition.
 
-mod additions;
 mod decide;
-mod known;
+mod role_changes;
+mod tenant_state;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,28 +22,28 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tidegate_sql::{DatabaseName, Executor, Result, RoleName};
 
-use additions::Change;
-use decide::Source;
-use known::Place;
+use decide::DecisionQuery;
+use role_changes::RoleChange;
+use tenant_state::TenantState;
 
-/// Switches the role of the transaction to its one parameter (text), unless there are objections to
-/// shared connections; then it fails with [`REFUSED`].
+/// Switches the role of the transaction to its only parameter (text). Fails with [`REFUSED`] if
+/// there are objections to shared connections.
 pub(crate) const SWITCH: &str = "SELECT pg_catalog.set_config('role', CASE \
     WHEN EXISTS (SELECT FROM tidegate_catalog.objections) THEN '' \
     ELSE $1::pg_catalog.text END, true)";
 
-/// `invalid_parameter_value`: the role does not exist, which is true of the empty name that
-/// [`SWITCH`] asks for when it refuses, and of a user that was dropped.
+/// `invalid_parameter_value`: the role does not exist. That holds for the empty name to which
+/// [`SWITCH`] switches in order to fail, and for a user that was dropped.
 pub(crate) const REFUSED: &str = "22023";
 
-/// What a node knows of the authenticators of its tenants.
+/// Decides for all tenants which users have an authenticator, and caches the decisions.
 pub struct Authenticators {
     service: Arc<dyn Executor>,
-    places: RwLock<HashMap<DatabaseName, Arc<Place>>>,
-    /// What the roles of the cluster were like, by tenant, when they were last compared.
+    tenants: RwLock<HashMap<DatabaseName, Arc<TenantState>>>,
+    /// The fingerprints of the cluster's roles, by tenant, at the last comparison.
     roles: Mutex<Option<HashMap<String, String>>>,
-    /// What is compared more often, and at less cost.
-    seen: Mutex<Option<additions::RoleRows>>,
+    /// Recent changes of roles, which are cheaper to compare.
+    role_rows: Mutex<Option<role_changes::RoleRows>>,
 }
 
 /// Whether the users of a database share connections.
@@ -50,7 +51,7 @@ pub struct Authenticators {
 pub struct Decision {
     /// The database.
     pub database: DatabaseName,
-    /// Why they do not, the most important reason first; empty when they do.
+    /// The objections, the most important one first; empty if connections are shared.
     pub objections: Vec<Objection>,
 }
 
@@ -59,147 +60,149 @@ pub struct Decision {
 pub struct Objection {
     /// What is wrong.
     pub reason: String,
-    /// The SQL that sets it right, as far as SQL does.
+    /// The SQL that removes the objection, if SQL can.
     pub remedy: String,
 }
 
 impl Authenticators {
-    /// The statement that switches the role of a transaction on an authenticator's connection to its
-    /// one parameter (text). It fails with [`Self::REFUSED`] while there are objections.
+    /// The statement that switches the transaction on an authenticator's connection to the role in
+    /// its only parameter (text). Fails with [`Self::REFUSED`] while there are objections.
     pub const SWITCH: &str = SWITCH;
     /// The SQLSTATE with which [`Self::SWITCH`] refuses.
     pub const REFUSED: &str = REFUSED;
 
-    /// `service` runs statements as the service, in the control database and in those of tenants.
+    /// `service` runs statements as the service, in the control database and in tenants' databases.
     pub fn new(service: Arc<dyn Executor>) -> Self {
         Self {
             service,
-            places: RwLock::default(),
+            tenants: RwLock::default(),
             roles: Mutex::default(),
-            seen: Mutex::default(),
+            role_rows: Mutex::default(),
         }
     }
 
-    /// The authenticator on whose connections statements that Tidegate or the owner wrote may run
-    /// as `role`; `None`: only on connections that logged in as the role.
+    /// The authenticator on which statements of Tidegate and of the owner may run as `role`; `None`
+    /// if they need a connection that logged in as the role.
     ///
-    /// Asks the database when nothing is known of it; concurrent callers share the question.
+    /// Queries the database if there is no valid decision; concurrent callers share the query.
     pub async fn of(&self, database: &DatabaseName, role: &RoleName) -> Option<RoleName> {
-        let place = self.place(database);
-        if let Some(known) = place.fresh() {
-            return known.authenticator(role);
+        let state = self.state(database);
+        if let Some(cached) = state.fresh() {
+            return cached.authenticator(role);
         }
-        let known = place.settle(&self.source(database)).await;
-        known.authenticator(role)
+        let cached = state.decide_if_stale(&self.query(database)).await;
+        cached.authenticator(role)
     }
 
-    /// A definition or a grant of the database has changed through this node, or a role switch was
-    /// refused: the next [`Self::of`] decides again before it answers.
-    pub fn distrust(&self, database: &DatabaseName) {
-        if let Some(place) = self.places.read().get(database) {
-            place.distrust();
+    /// Invalidates the decision, because a definition or grant changed on this node or a role
+    /// switch was refused. The next [`Self::of`] decides again.
+    pub fn invalidate(&self, database: &DatabaseName) {
+        if let Some(state) = self.tenants.read().get(database) {
+            state.invalidate();
         }
     }
 
     /// Forgets a database that was dropped.
     pub fn forget(&self, database: &DatabaseName) {
-        self.places.write().remove(database);
+        self.tenants.write().remove(database);
     }
 
-    /// Compares what is known with the roles, memberships and settings of the cluster. To be called
-    /// once a second. A plain new user costs a statement about that user; after any other change the
-    /// tenants that it concerns are decided again.
+    /// Compares the decisions with the roles, memberships and settings of the cluster. Call it once
+    /// a second. A plain new user costs one statement about that user. After any other change the
+    /// tenants affected are decided again.
     ///
     /// # Errors
     ///
-    /// When the cluster cannot be asked; what is known stays.
+    /// If the cluster cannot be queried. The cached decisions stay.
     pub async fn refresh(&self) -> Result<()> {
-        let places: Vec<_> = {
-            let places = self.places.read();
-            let pair = |(name, place): (&DatabaseName, &Arc<Place>)| (name.clone(), place.clone());
-            places.iter().map(pair).collect()
+        let tenants: Vec<_> = {
+            let tenants = self.tenants.read();
+            let pair =
+                |(name, state): (&DatabaseName, &Arc<TenantState>)| (name.clone(), state.clone());
+            tenants.iter().map(pair).collect()
         };
-        if places.is_empty() {
+        if tenants.is_empty() {
             return Ok(());
         }
-        let before = self.seen.lock().take();
-        let (seen, change) = additions::additions(&*self.service, before.as_ref()).await?;
+        let before = self.role_rows.lock().take();
+        let (role_rows, change) =
+            role_changes::role_changes(&*self.service, before.as_ref()).await?;
         match change {
-            Change::Nothing => self.add(&places, &HashMap::new()).await,
-            Change::Users(users) => self.add(&places, &users).await,
-            Change::Other => self.compare(&places).await?,
+            RoleChange::Nothing => self.add(&tenants, &HashMap::new()).await,
+            RoleChange::Users(users) => self.add(&tenants, &users).await,
+            RoleChange::Unknown => self.compare(&tenants).await?,
         }
-        // After an error everything is compared the next time.
-        *self.seen.lock() = Some(seen);
+        // Not reached after an error, so that everything is compared the next time.
+        *self.role_rows.lock() = Some(role_rows);
         Ok(())
     }
 
     /// Adds plain users, by tenant.
     async fn add(
         &self,
-        places: &[(DatabaseName, Arc<Place>)],
+        tenants: &[(DatabaseName, Arc<TenantState>)],
         users: &HashMap<String, Vec<String>>,
     ) {
-        for (database, place) in places {
+        for (database, state) in tenants {
             let tenant = tenant(database);
-            if place.is_outdated() {
-                place.renew(&self.source(database)).await;
+            if state.is_outdated() {
+                state.decide_now(&self.query(database)).await;
             } else if let Some(users) = users.get(tenant) {
-                place.add(&self.source(database), users).await;
+                state.add(&self.query(database), users).await;
             }
         }
     }
 
-    /// Decides again where roles, memberships or settings have changed.
-    async fn compare(&self, places: &[(DatabaseName, Arc<Place>)]) -> Result<()> {
+    /// Decides again for tenants whose roles, memberships or settings have changed.
+    async fn compare(&self, tenants: &[(DatabaseName, Arc<TenantState>)]) -> Result<()> {
         let roles = decide::roles(&*self.service).await?;
         let before = self.roles.lock().take();
-        for (database, place) in places {
+        for (database, state) in tenants {
             let same = |before: &HashMap<_, _>| {
                 ["", tenant(database)]
                     .iter()
                     .all(|part| before.get(*part) == roles.get(*part))
             };
-            if place.is_outdated() || !before.as_ref().is_some_and(same) {
-                // What is known goes on to count meanwhile: only a definition could make it unsafe,
-                // and that writes an objection.
-                place.renew(&self.source(database)).await;
+            if state.is_outdated() || !before.as_ref().is_some_and(same) {
+                // The cached decision stays valid in the meantime. Only a definition could make it
+                // unsafe, and that inserts an objection.
+                state.decide_now(&self.query(database)).await;
             }
         }
         *self.roles.lock() = Some(roles);
         Ok(())
     }
 
-    /// What was decided last about the databases in use.
+    /// The last decisions about the databases in use.
     pub fn decisions(&self) -> Vec<Decision> {
-        let places = self.places.read();
-        let decision = |(database, place): (&DatabaseName, &Arc<Place>)| {
-            let known = place.known()?;
+        let tenants = self.tenants.read();
+        let decision = |(database, state): (&DatabaseName, &Arc<TenantState>)| {
+            let cached = state.cached()?;
             Some(Decision {
                 database: database.clone(),
-                objections: known.objections.clone(),
+                objections: cached.objections.clone(),
             })
         };
-        places.iter().filter_map(decision).collect()
+        tenants.iter().filter_map(decision).collect()
     }
 
-    fn place(&self, database: &DatabaseName) -> Arc<Place> {
-        if let Some(place) = self.places.read().get(database) {
-            return place.clone();
+    fn state(&self, database: &DatabaseName) -> Arc<TenantState> {
+        if let Some(state) = self.tenants.read().get(database) {
+            return state.clone();
         }
-        let mut places = self.places.write();
-        places.entry(database.clone()).or_default().clone()
+        let mut tenants = self.tenants.write();
+        tenants.entry(database.clone()).or_default().clone()
     }
 
-    fn source<'a>(&'a self, database: &'a DatabaseName) -> Source<'a> {
-        Source {
+    fn query<'a>(&'a self, database: &'a DatabaseName) -> DecisionQuery<'a> {
+        DecisionQuery {
             service: &*self.service,
             database,
         }
     }
 }
 
-/// The name before the slash of its roles.
+/// The tenant's name in the names of its roles.
 fn tenant(database: &DatabaseName) -> &str {
     database.as_str().split('/').next().unwrap_or_default()
 }

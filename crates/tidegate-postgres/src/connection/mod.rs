@@ -1,56 +1,62 @@
-//! One connection to PostgreSQL, owned by whoever uses it: no channel, no task of its own.
+//! One connection to PostgreSQL. The task that uses it owns it; it has no task of its own.
 
-mod settle;
+mod internal_commands;
+mod prefix;
+mod recover;
+mod reset;
 mod state;
 
 use std::io::ErrorKind;
 
 use tokio::time::Instant;
 
+pub(crate) use internal_commands::push_prepared;
+pub(crate) use prefix::{Prefix, SNAPSHOT};
 pub(crate) use state::{SessionState, TransactionStatus};
 
 use tidegate_sql::{Error, InputError};
-use tidegate_wire::channel::{Channel, Halt};
+use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::inbound::LONGEST;
-use tidegate_wire::{Backend, Canceller, Config, ConnectError, StartupPins, log_in, outage, tag};
+use tidegate_wire::{
+    Backend, Canceller, Config, ConnectError, StartupParameters, log_in, outage, tag,
+};
 
-use crate::session::cache::StatementCache;
-use crate::session::reset::Residue;
+use crate::statement::{SideEffects, StatementCache};
 
-/// The SQLSTATE of the notice by which the event trigger tells the session that ran it
-/// (`announce_function.sql` of `tidegate-service`).
+/// The SQLSTATE of the notice by which the event trigger reports a definition to the session that
+/// made it (`announce_function.sql` of `tidegate-service`).
 const REDEFINED: &str = "TGDEF";
 
 /// A connection that logged in as one role.
 pub struct Connection {
     pub(crate) channel: Channel,
-    /// What is known of the session at the other end.
+    /// The tracked state of the session.
     pub(crate) session: SessionState,
     canceller: Canceller,
     server_version: u32,
 }
 
-/// Whether a connection can be lent.
+/// Whether a connection can be checked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Idle, in its initial session state.
-    Ready,
-    /// The reset has been sent and nothing else is open: put it back; its next user calls
-    /// [`Connection::settle`] first, which then waits for microseconds at most.
+pub enum ConnectionState {
+    /// Idle, with the session in its initial state.
+    Idle,
+    /// A reset has been sent in full and nothing else is open. The connection can be returned to
+    /// the pool: its next user calls [`Connection::recover`], which then waits for microseconds.
     Resetting,
-    /// A statement may still run, or a reset is due: [`Connection::settle`] in the background
-    /// before it is put back.
-    Unsettled,
-    /// Nothing can be done with it any more: drop it.
+    /// A statement may still run, or a reset is due. Call [`Connection::recover`] in the background
+    /// before returning it.
+    NeedsRecovery,
+    /// Unusable. Drop it.
     Closed,
 }
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The buffers hold what callers read and write.
+        // The buffers hold data of callers.
         f.debug_struct("Connection")
             .field("backend", self.backend())
-            .field("condition", &self.condition())
+            .field("condition", &self.state())
             .finish_non_exhaustive()
     }
 }
@@ -59,38 +65,38 @@ impl Connection {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// [`ConnectError::fault`] sorts them.
+    /// See [`ConnectError::fault`] for the classes.
     pub async fn open(
         config: &Config,
         database: &str,
         role: &str,
         password: &str,
-        pins: &StartupPins,
+        startup: &StartupParameters,
     ) -> Result<Self, ConnectError> {
-        let (channel, backend) = log_in(config, database, role, password, pins).await?;
+        let (channel, backend) = log_in(config, database, role, password, startup).await?;
         let statements = StatementCache::new(config.statements_per_connection);
         Ok(Self {
             channel,
-            session: SessionState::new(pins.search_path(), statements),
+            session: SessionState::new(startup.search_path(), statements),
             canceller: Canceller::new(config, backend),
-            server_version: pins.server_version,
+            server_version: startup.server_version,
         })
     }
 
-    /// The server process behind the connection.
+    /// The backend process of the connection.
     pub fn backend(&self) -> &Backend {
         self.canceller.backend()
     }
 
-    /// Whether PostgreSQL may still work for the connection.
+    /// Whether PostgreSQL may still run something for the connection.
     pub(crate) fn may_run(&self) -> bool {
         self.session.may_run()
     }
 
-    /// Says goodbye and waits until PostgreSQL has let the connection go, which a statement that
-    /// cannot be interrupted can delay.
+    /// Sends Terminate and waits until PostgreSQL closes the connection. A statement that cannot be
+    /// interrupted delays that.
     pub async fn close(mut self) {
-        let closed = if self.condition() != Condition::Closed {
+        let closed = if self.state() != ConnectionState::Closed {
             postgres_protocol::message::frontend::terminate(&mut self.channel.outbound);
             self.channel.close().await
         } else if self.may_run() {
@@ -103,66 +109,67 @@ impl Connection {
         }
     }
 
-    /// Cancels what the connection runs, without waiting for its end.
+    /// Sends a cancel request, without waiting for the statement to end.
     pub(crate) async fn cancel_running(&self) {
         if let Err(error) = self.canceller.cancel().await {
             tracing::warn!(%error, "cancel request failed");
         }
     }
 
-    /// `server_version_num` as the opener gave it; 0 when it was not known.
+    /// `server_version_num`; 0 if unknown.
     pub(crate) fn server_version(&self) -> u32 {
         self.server_version
     }
 
-    /// Whether the connection can be lent. Never blocks.
-    pub fn condition(&self) -> Condition {
-        self.session.condition(self.channel.outbound.is_empty())
+    /// The state of the connection. Never blocks.
+    pub fn state(&self) -> ConnectionState {
+        self.session.state(self.channel.outbound.is_empty())
     }
 
-    /// Whether PostgreSQL still holds an idle connection. Never blocks.
+    /// Whether an idle connection is still open. Never blocks.
     pub fn is_open(&mut self) -> bool {
-        match self.condition() {
-            Condition::Closed => return false,
-            // The answer of the reset is expected, an end of the stream shows when it is read.
-            Condition::Resetting | Condition::Unsettled => return true,
-            Condition::Ready => {}
+        match self.state() {
+            ConnectionState::Closed => return false,
+            // The response to the reset is still expected. If the stream has ended, the next read
+            // finds out.
+            ConnectionState::Resetting | ConnectionState::NeedsRecovery => return true,
+            ConnectionState::Idle => {}
         }
-        // What an idle session receives is a notice, a setting reloaded by the administrator, or the
-        // announcement of its end. A new connection costs less than telling them apart.
+        // An idle session receives a notice, a setting that an administrator reloaded, or the end
+        // of the session. Opening a new connection is simpler than telling them apart.
         if self.channel.is_readable() {
-            self.give_up();
+            self.mark_closed();
         }
-        !self.session.is_lost()
+        !self.session.is_closed()
     }
 
-    /// Tells that another session of the same user takes over: if anything ran since the last
-    /// reset, the connection is [`Condition::Unsettled`].
+    /// Hands the connection to another OAuth session of the same user. If anything ran since the
+    /// last reset, the state becomes [`ConnectionState::NeedsRecovery`].
     pub fn change_session(&mut self) {
-        if self.session.residue() > Residue::None {
-            self.session.leave(Residue::Session);
+        if self.session.side_effects() > SideEffects::None {
+            self.session.note_side_effects(SideEffects::Session);
         }
     }
 
-    /// Counts messages that are about to be queued without a Sync behind them.
+    /// Starts a pipeline: messages are about to be queued without a Sync.
     pub(crate) fn begin_pipeline(&mut self) {
         self.session.open_pipeline();
     }
 
-    /// Ends the pipeline: PostgreSQL closes the implicit transaction and says `ReadyForQuery`.
+    /// Ends the pipeline with a Sync, at which PostgreSQL ends the implicit transaction.
     pub(crate) fn sync(&mut self) {
         postgres_protocol::message::frontend::sync(&mut self.channel.outbound);
         self.session.expect_answers(1);
     }
 
-    /// Counts the answers of pipelines that others have put together, each with its Sync.
+    /// Expects the responses of pipelines that the multiplexer queued, each with its Sync.
     pub(crate) fn expect_answers(&mut self, count: usize) {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        self.session.leave(Residue::Reads);
+        self.session.note_side_effects(SideEffects::Reads);
         self.session.expect_answers(count);
     }
 
-    /// Ends the pipeline so that nothing of it stays: a message that must fail goes in front.
+    /// Ends the pipeline and undoes it: queues a message that must fail before the Sync.
     pub(crate) fn abort(&mut self) {
         let failing = postgres_protocol::message::frontend::describe(
             b'S',
@@ -173,62 +180,63 @@ impl Connection {
         self.sync();
     }
 
-    /// Takes back a pipeline of which nothing has been sent.
+    /// Discards a pipeline that has not been sent.
     pub(crate) fn withdraw(&mut self) {
         self.channel.outbound.clear();
         self.session.withdraw_pipeline();
         self.session.prefix.end();
     }
 
-    /// Queues statements of our own by the simple protocol.
+    /// Queues Tidegate's own statements by the simple query protocol.
     pub(crate) fn simple(&mut self, text: &'static str) {
         postgres_protocol::message::frontend::query(text, &mut self.channel.outbound)
             .expect("our own statements hold no zero byte");
         self.session.expect_answers(1);
     }
 
-    /// Takes the current message as `ReadyForQuery`.
+    /// Processes the current message as `ReadyForQuery`.
     pub(crate) fn ready_for_query(&mut self) -> Result<(), Error> {
         let transaction = match self.channel.inbound.body() {
             b"I" => TransactionStatus::Idle,
             b"T" => TransactionStatus::Open,
             b"E" => TransactionStatus::Failed,
-            _ => return Err(self.breach("a transaction status that does not exist")),
+            _ => return Err(self.protocol_error("a transaction status that does not exist")),
         };
-        self.session.answered(transaction);
+        self.session.ready_received(transaction);
         if self.session.prefix.end() {
-            // Whether the error came of its Parse is not known.
-            self.session.statements.forget_own();
+            // The error may have come from the Parse of an internal command.
+            self.session.statements.forget_internal();
         }
         self.channel.inbound.shrink();
         Ok(())
     }
 
-    /// Never to be used again.
-    pub(crate) fn give_up(&mut self) {
-        self.session.lose();
+    /// Marks the connection as unusable.
+    pub(crate) fn mark_closed(&mut self) {
+        self.session.close();
     }
 
-    /// The error of a message that cannot be.
-    pub(crate) fn breach(&mut self, what: &str) -> Error {
-        self.give_up();
+    /// Closes the connection because of a message that breaks the protocol; returns the error.
+    pub(crate) fn protocol_error(&mut self, what: &str) -> Error {
+        self.mark_closed();
         Error::internal(ConnectError::Protocol(what.to_owned()))
     }
 
-    /// The error of a caller who changed a setting that every text depends on. What the statement
-    /// did besides may have been committed before PostgreSQL tells of the setting.
+    /// Closes the connection because the caller changed a setting on which all text depends;
+    /// returns the error. By the time PostgreSQL reports the setting, the statement may have been
+    /// committed.
     fn changed(&mut self, reason: &'static str) -> Error {
-        self.give_up();
+        self.mark_closed();
         let keyword = "SET";
         InputError::StatementNotAllowed { keyword, reason }.into()
     }
 
-    /// The error of a stream that stopped.
-    pub(crate) fn halted(&mut self, halt: Halt) -> Error {
+    /// Turns the failure of a read into an error.
+    pub(crate) fn read_error(&mut self, halt: ReadError) -> Error {
         match halt {
-            Halt::Deadline => Error::Deadline,
-            Halt::Io(error) => {
-                self.give_up();
+            ReadError::Deadline => Error::Deadline,
+            ReadError::Io(error) => {
+                self.mark_closed();
                 match error.kind() {
                     ErrorKind::FileTooLarge => Error::ResultTooLarge(LONGEST as u64),
                     ErrorKind::InvalidData => Error::internal(error),
@@ -238,39 +246,39 @@ impl Connection {
         }
     }
 
-    /// The next message, without those that may come at any time.
+    /// Returns the next message that is not asynchronous.
     pub(crate) async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Error> {
         loop {
             match self.channel.next(deadline).await {
-                Ok(tag) if self.is_aside(tag)? => {}
+                Ok(tag) if self.is_asynchronous(tag)? => {}
                 Ok(tag) => return Ok(tag),
-                Err(halt) => return Err(self.halted(halt)),
+                Err(halt) => return Err(self.read_error(halt)),
             }
         }
     }
 
-    /// Takes a message that is not the statement's: notices, notifications and changed settings,
-    /// which PostgreSQL may send at any time ("Asynchronous Operations"), and the answers of the
-    /// commands in front of the statement.
-    pub(crate) fn is_aside(&mut self, tag: u8) -> Result<bool, Error> {
+    /// Consumes a message that does not belong to the statement: notices, notifications and changed
+    /// settings, which PostgreSQL may send at any time ("Asynchronous Operations"), and responses
+    /// to the prefix of the pipeline. Returns whether it did.
+    pub(crate) fn is_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
                 if tidegate_wire::body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {
-                    self.session.note_redefinition();
+                    self.session.note_ddl();
                 }
                 Ok(true)
             }
             tag::NOTIFICATION_RESPONSE => Ok(true),
             tag::PARAMETER_STATUS => {
                 let body = self.channel.inbound.body();
-                // A reset changes settings back.
-                if self.session.is_resetting() || tidegate_wire::body::tells_of_role(body) {
+                // A reset restores settings, which PostgreSQL reports as changes.
+                if self.session.is_resetting() || tidegate_wire::body::is_role_status(body) {
                     return Ok(true);
                 }
-                self.session.leave(Residue::Session);
+                self.session.note_side_effects(SideEffects::Session);
                 let status = tidegate_wire::body::parameter_status(self.channel.inbound.body());
                 match status {
-                    // Texts would be read differently from how they are written.
+                    // Text would be read in another encoding than it was written in.
                     Some(("client_encoding", value)) if value != "UTF8" => {
                         Err(self.changed("client_encoding must stay UTF8; what else the statement did may have been kept"))
                     }
@@ -278,11 +286,11 @@ impl Connection {
                         Err(self.changed("standard_conforming_strings must stay on; what else the statement did may have been kept"))
                     }
                     Some(_) => Ok(true),
-                    None => Err(self.breach("an unreadable ParameterStatus")),
+                    None => Err(self.protocol_error("an unreadable ParameterStatus")),
                 }
             }
             tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE | tag::COPY_BOTH_RESPONSE => {
-                Err(self.breach("COPY was started"))
+                Err(self.protocol_error("COPY was started"))
             }
             _ => Ok(self.take_prefix(tag)),
         }

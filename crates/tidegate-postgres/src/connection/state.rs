@@ -1,11 +1,10 @@
-//! What is known of a session: what was sent and is not answered, where its transaction stands, and
-//! what statements have left in it. It does no I/O.
+//! The tracked state of a session: outstanding responses, the transaction, and side effects of
+//! statements. Nothing here does I/O.
 
-use super::Condition;
-use crate::session::cache::StatementCache;
-use crate::session::names::Names;
-use crate::session::prefix::Prefix;
-use crate::session::reset::{CHECK_ROWS, Residue};
+use super::ConnectionState;
+use super::prefix::Prefix;
+use super::reset::CHECK_ROWS;
+use crate::statement::{NameResolution, SideEffects, StatementCache};
 
 /// The transaction status that `ReadyForQuery` carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,51 +17,50 @@ pub(crate) enum TransactionStatus {
     Failed,
 }
 
-/// What was sent and is not answered. `outstanding` counts the `ReadyForQuery` still to come.
+/// What was sent and is not answered. `outstanding` counts the expected `ReadyForQuery` messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing.
-    Quiet,
-    /// Messages without a Sync behind them.
-    Open { outstanding: u32 },
-    /// Each message has its Sync.
-    Sent { outstanding: u32 },
-    /// The same, and the last `answers` are those of a reset, of which `rows` have come.
+    Idle,
+    /// Messages were queued and are not followed by a Sync yet.
+    PipelineOpen { outstanding: u32 },
+    /// Everything queued is followed by a Sync.
+    Waiting { outstanding: u32 },
+    /// As `Waiting`, where the last `answers` belong to a reset, of which `rows` were received.
     Resetting {
         outstanding: u32,
         answers: u32,
         rows: u32,
     },
-    /// The connection cannot be used any more; PostgreSQL may still work for it.
-    Lost { may_run: bool },
+    /// The connection is unusable; PostgreSQL may still run something for it.
+    Closed { may_run: bool },
 }
 
-/// The state of a session.
 #[derive(Debug)]
 pub(crate) struct SessionState {
     phase: Phase,
     transaction: TransactionStatus,
-    residue: Residue,
-    /// What names mean, as far as that is known.
-    pub(crate) names: Names,
-    /// The `search_path` that the session began with.
+    side_effects: SideEffects,
+    /// Whether names still resolve as at the start of the session.
+    pub(crate) name_resolution: NameResolution,
+    /// The `search_path` at the start of the session.
     pub(crate) search_path: String,
-    /// What is prepared.
+    /// The prepared statements.
     pub(crate) statements: StatementCache,
-    /// How far the commands in front of the statement are answered.
+    /// Outstanding responses to the prefix of the pipeline.
     pub(crate) prefix: Prefix,
     /// Whether the event trigger has reported that a statement changed a definition.
     redefined: bool,
 }
 
 impl SessionState {
-    /// The state of a session that has just begun.
+    /// The state of a new session.
     pub(super) fn new(search_path: &str, statements: StatementCache) -> Self {
         Self {
-            phase: Phase::Quiet,
+            phase: Phase::Idle,
             transaction: TransactionStatus::Idle,
-            residue: Residue::None,
-            names: Names::Own,
+            side_effects: SideEffects::None,
+            name_resolution: NameResolution::Initial,
             search_path: search_path.to_owned(),
             statements,
             prefix: Prefix::default(),
@@ -74,87 +72,87 @@ impl SessionState {
         self.transaction
     }
 
-    /// What statements have left since the last reset.
-    pub(crate) fn residue(&self) -> Residue {
-        self.residue
+    /// The side effects since the last reset.
+    pub(crate) fn side_effects(&self) -> SideEffects {
+        self.side_effects
     }
 
-    /// Notes what a statement may leave.
-    pub(crate) fn leave(&mut self, residue: Residue) {
-        self.residue = self.residue.max(residue);
+    /// Records what a statement may leave.
+    pub(crate) fn note_side_effects(&mut self, side_effects: SideEffects) {
+        self.side_effects = self.side_effects.max(side_effects);
     }
 
-    /// Notes that the event trigger has reported a definition.
-    pub(super) fn note_redefinition(&mut self) {
+    /// Records that the event trigger has reported a definition.
+    pub(super) fn note_ddl(&mut self) {
         self.redefined = true;
     }
 
     /// Whether the event trigger has reported a definition.
-    pub(crate) fn is_redefined(&self) -> bool {
+    pub(crate) fn has_ddl(&self) -> bool {
         self.redefined
     }
 
-    /// Whether a definition has been reported since this was asked last.
-    pub(crate) fn take_redefinition(&mut self) -> bool {
+    /// Whether a definition has been reported since the last call.
+    pub(crate) fn take_ddl(&mut self) -> bool {
         std::mem::take(&mut self.redefined)
     }
 
     fn outstanding(&self) -> u32 {
         match self.phase {
-            Phase::Open { outstanding }
-            | Phase::Sent { outstanding }
+            Phase::PipelineOpen { outstanding }
+            | Phase::Waiting { outstanding }
             | Phase::Resetting { outstanding, .. } => outstanding,
-            Phase::Quiet | Phase::Lost { .. } => 0,
+            Phase::Idle | Phase::Closed { .. } => 0,
         }
     }
 
-    /// Messages are queued without a Sync behind them.
+    /// Messages are about to be queued without a Sync.
     pub(super) fn open_pipeline(&mut self) {
-        self.leave(Residue::Reads);
+        self.note_side_effects(SideEffects::Reads);
         self.statements.begin_pipeline();
-        if !self.is_lost() {
-            self.phase = Phase::Open {
+        if !self.is_closed() {
+            self.phase = Phase::PipelineOpen {
                 outstanding: self.outstanding(),
             };
         }
     }
 
-    /// The messages of an open pipeline were taken back before they were sent.
+    /// The open pipeline was discarded before it was sent.
     pub(super) fn withdraw_pipeline(&mut self) {
         self.statements.withdraw_pipeline();
-        if let Phase::Open { outstanding } = self.phase {
+        if let Phase::PipelineOpen { outstanding } = self.phase {
             self.phase = match outstanding {
-                0 => Phase::Quiet,
-                outstanding => Phase::Sent { outstanding },
+                0 => Phase::Idle,
+                outstanding => Phase::Waiting { outstanding },
             };
         }
     }
 
-    /// So many more Syncs, or queries of the simple protocol, are queued.
+    /// `count` more Syncs or simple queries were queued.
     pub(super) fn expect_answers(&mut self, count: u32) {
-        if !self.is_lost() {
-            self.phase = Phase::Sent {
+        if !self.is_closed() {
+            self.phase = Phase::Waiting {
                 outstanding: self.outstanding() + count,
             };
         }
     }
 
-    /// `ReadyForQuery` has come.
-    pub(super) fn answered(&mut self, transaction: TransactionStatus) {
+    /// `ReadyForQuery` was received.
+    pub(super) fn ready_received(&mut self, transaction: TransactionStatus) {
         self.transaction = transaction;
         match &mut self.phase {
-            Phase::Sent { outstanding: 0 | 1 } => self.phase = Phase::Quiet,
-            Phase::Open { outstanding }
-            | Phase::Sent { outstanding }
+            Phase::Waiting { outstanding: 0 | 1 } => self.phase = Phase::Idle,
+            Phase::PipelineOpen { outstanding }
+            | Phase::Waiting { outstanding }
             | Phase::Resetting { outstanding, .. } => *outstanding = outstanding.saturating_sub(1),
-            Phase::Quiet | Phase::Lost { .. } => {}
+            Phase::Idle | Phase::Closed { .. } => {}
         }
     }
 
-    /// The last `answers` expected are those of a reset.
-    pub(crate) fn begin_reset(&mut self, residue: Residue, answers: u32) {
-        self.leave(residue);
-        if !self.is_lost() {
+    /// A reset was queued; its responses are the last `answers` outstanding ones.
+    pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, answers: u32) {
+        self.note_side_effects(side_effects);
+        if !self.is_closed() {
             self.phase = Phase::Resetting {
                 outstanding: self.outstanding(),
                 answers,
@@ -163,88 +161,92 @@ impl SessionState {
         }
     }
 
-    /// A row has come while answers without a reader are skipped.
+    /// A row was received while responses are discarded.
     pub(super) fn count_reset_row(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = rows.saturating_add(1);
         }
     }
 
-    /// The check of a reset is not prepared any more, because a statement has deallocated it.
-    pub(super) fn lose_check(&mut self) {
+    /// The check of a reset is no longer prepared, because a statement deallocated it.
+    pub(super) fn note_check_deallocated(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = CHECK_ROWS + 1;
         }
     }
 
-    /// All answers of a reset have come, without an error. A soft one may have found statements that
-    /// SQL has prepared: then a full one is due.
+    /// All responses of a reset were received without an error. If a soft reset found statements
+    /// that callers prepared, a full reset is due.
     pub(super) fn end_reset(&mut self) {
-        let (before, phase) = (self.residue, self.phase);
+        let (before, phase) = (self.side_effects, self.phase);
         self.end_interruption();
-        self.names = Names::Own;
-        self.residue = match phase {
-            Phase::Resetting { rows, .. } if before <= Residue::Session && rows > CHECK_ROWS => {
-                Residue::Statements
+        self.name_resolution = NameResolution::Initial;
+        self.side_effects = match phase {
+            Phase::Resetting { rows, .. }
+                if before <= SideEffects::Session && rows > CHECK_ROWS =>
+            {
+                SideEffects::Statements
             }
-            _ => Residue::None,
+            _ => SideEffects::None,
         };
-        if before == Residue::Permanent {
-            self.lose();
+        if before == SideEffects::Permanent {
+            self.close();
         }
     }
 
-    /// What ran was cancelled, and its answers have been read.
+    /// The running statement was cancelled and its output was read.
     pub(super) fn end_interruption(&mut self) {
-        if !self.is_lost() && self.outstanding() == 0 {
-            self.phase = Phase::Quiet;
+        if !self.is_closed() && self.outstanding() == 0 {
+            self.phase = Phase::Idle;
         }
     }
 
-    /// The connection cannot be used any more.
-    pub(super) fn lose(&mut self) {
-        self.phase = Phase::Lost {
+    /// The connection becomes unusable.
+    pub(super) fn close(&mut self) {
+        self.phase = Phase::Closed {
             may_run: self.may_run(),
         };
     }
 
-    pub(super) fn is_lost(&self) -> bool {
-        matches!(self.phase, Phase::Lost { .. })
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed { .. })
     }
 
-    /// Whether answers are expected.
+    /// Whether responses are outstanding.
     pub(super) fn is_waiting(&self) -> bool {
         self.outstanding() > 0
     }
 
-    /// Whether messages are queued without a Sync behind them.
+    /// Whether messages are queued without a Sync.
     pub(super) fn is_pipeline_open(&self) -> bool {
-        matches!(self.phase, Phase::Open { .. })
+        matches!(self.phase, Phase::PipelineOpen { .. })
     }
 
-    /// Whether PostgreSQL may still work for the connection.
+    /// Whether PostgreSQL may still run something for the connection.
     pub(super) fn may_run(&self) -> bool {
         match self.phase {
-            Phase::Lost { may_run } => may_run,
-            Phase::Open { .. } => true,
+            Phase::Closed { may_run } => may_run,
+            Phase::PipelineOpen { .. } => true,
             _ => self.is_waiting(),
         }
     }
 
-    /// Whether the next answer is one of a reset.
+    /// Whether the next response belongs to a reset.
     pub(super) fn is_resetting(&self) -> bool {
         matches!(self.phase, Phase::Resetting { outstanding, answers, .. } if outstanding <= answers)
     }
 
-    /// Whether the connection can be lent; `all_sent` tells that no message is left to be sent.
-    pub(super) fn condition(&self, all_sent: bool) -> Condition {
+    /// The state of the connection; `all_sent` means that the send buffer is empty.
+    pub(super) fn state(&self, all_sent: bool) -> ConnectionState {
         let is_initial =
-            self.transaction == TransactionStatus::Idle && !self.residue.is_reset_due();
+            self.transaction == TransactionStatus::Idle && !self.side_effects.is_reset_due();
         match self.phase {
-            Phase::Lost { .. } => Condition::Closed,
-            Phase::Quiet if all_sent && is_initial => Condition::Ready,
-            Phase::Resetting { .. } if all_sent && self.is_resetting() => Condition::Resetting,
-            _ => Condition::Unsettled,
+            Phase::Closed { .. } => ConnectionState::Closed,
+            Phase::Idle if all_sent && is_initial => ConnectionState::Idle,
+            Phase::Resetting { .. } if all_sent && self.is_resetting() => {
+                ConnectionState::Resetting
+            }
+            _ => ConnectionState::NeedsRecovery,
         }
     }
 }
@@ -258,38 +260,38 @@ mod tests {
     }
 
     #[test]
-    fn a_harmless_read_leaves_a_connection_ready_and_another_session_needs_a_reset() {
+    fn a_pure_read_leaves_a_connection_idle_and_another_session_needs_a_reset() {
         let mut state = state();
         state.open_pipeline();
         assert!(state.may_run() && state.is_pipeline_open());
         state.expect_answers(1);
-        assert_eq!(state.condition(true), Condition::Unsettled);
-        state.answered(TransactionStatus::Idle);
-        assert_eq!(state.condition(true), Condition::Ready);
-        assert_eq!(state.condition(false), Condition::Unsettled);
-        assert_eq!(state.residue(), Residue::Reads);
-        state.leave(Residue::Session);
-        assert_eq!(state.condition(true), Condition::Unsettled);
+        assert_eq!(state.state(true), ConnectionState::NeedsRecovery);
+        state.ready_received(TransactionStatus::Idle);
+        assert_eq!(state.state(true), ConnectionState::Idle);
+        assert_eq!(state.state(false), ConnectionState::NeedsRecovery);
+        assert_eq!(state.side_effects(), SideEffects::Reads);
+        state.note_side_effects(SideEffects::Session);
+        assert_eq!(state.state(true), ConnectionState::NeedsRecovery);
     }
 
     #[test]
     fn a_reset_behind_a_statement_counts_once_the_statement_is_answered() {
         let mut state = state();
         state.open_pipeline();
-        state.leave(Residue::Session);
+        state.note_side_effects(SideEffects::Session);
         state.expect_answers(3);
-        state.begin_reset(Residue::Session, 2);
+        state.begin_reset(SideEffects::Session, 2);
         assert!(!state.is_resetting());
-        state.answered(TransactionStatus::Idle);
-        assert_eq!(state.condition(true), Condition::Resetting);
-        state.answered(TransactionStatus::Idle);
+        state.ready_received(TransactionStatus::Idle);
+        assert_eq!(state.state(true), ConnectionState::Resetting);
+        state.ready_received(TransactionStatus::Idle);
         (0..CHECK_ROWS).for_each(|_| state.count_reset_row());
-        state.answered(TransactionStatus::Idle);
-        assert_eq!(state.condition(true), Condition::Resetting);
+        state.ready_received(TransactionStatus::Idle);
+        assert_eq!(state.state(true), ConnectionState::Resetting);
         state.end_reset();
         assert_eq!(
-            (state.condition(true), state.residue()),
-            (Condition::Ready, Residue::None)
+            (state.state(true), state.side_effects()),
+            (ConnectionState::Idle, SideEffects::None)
         );
     }
 
@@ -298,41 +300,41 @@ mod tests {
         for lost in [false, true] {
             let mut state = state();
             state.expect_answers(2);
-            state.begin_reset(Residue::Session, 2);
+            state.begin_reset(SideEffects::Session, 2);
             state.count_reset_row();
             if lost {
-                state.lose_check();
+                state.note_check_deallocated();
             } else {
                 (0..CHECK_ROWS).for_each(|_| state.count_reset_row());
             }
-            (0..2).for_each(|_| state.answered(TransactionStatus::Idle));
+            (0..2).for_each(|_| state.ready_received(TransactionStatus::Idle));
             state.end_reset();
-            assert_eq!(state.condition(true), Condition::Unsettled);
-            assert_eq!(state.residue(), Residue::Statements);
+            assert_eq!(state.state(true), ConnectionState::NeedsRecovery);
+            assert_eq!(state.side_effects(), SideEffects::Statements);
         }
     }
 
     #[test]
     fn what_no_reset_removes_costs_the_connection() {
         let mut state = state();
-        state.leave(Residue::Permanent);
+        state.note_side_effects(SideEffects::Permanent);
         state.expect_answers(2);
-        state.begin_reset(Residue::Permanent, 2);
-        (0..2).for_each(|_| state.answered(TransactionStatus::Idle));
+        state.begin_reset(SideEffects::Permanent, 2);
+        (0..2).for_each(|_| state.ready_received(TransactionStatus::Idle));
         state.end_reset();
-        assert_eq!(state.condition(true), Condition::Closed);
+        assert_eq!(state.state(true), ConnectionState::Closed);
         assert!(!state.may_run());
     }
 
     #[test]
-    fn nothing_brings_a_lost_connection_back() {
+    fn a_closed_connection_stays_closed() {
         let mut state = state();
         state.open_pipeline();
-        state.lose();
+        state.close();
         state.expect_answers(1);
-        state.answered(TransactionStatus::Idle);
+        state.ready_received(TransactionStatus::Idle);
         state.end_interruption();
-        assert_eq!(state.condition(true), Condition::Closed);
+        assert_eq!(state.state(true), ConnectionState::Closed);
         assert!(state.may_run(), "PostgreSQL has not answered");
     }
 
@@ -341,7 +343,7 @@ mod tests {
         let mut state = state();
         state.open_pipeline();
         state.withdraw_pipeline();
-        assert_eq!(state.condition(true), Condition::Ready);
+        assert_eq!(state.state(true), ConnectionState::Idle);
         assert!(!state.may_run());
     }
 }

@@ -1,14 +1,12 @@
-//! The executor: every principal on the connections that are meant for it.
+//! The executor: runs the statements of each principal on the right connections.
 
-mod beginning;
-mod connector;
-mod login_state;
 mod multiplex;
 mod pipeline;
 mod query;
-mod roles;
+mod role_defaults;
 mod route;
 mod transaction;
+mod user_executor;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,38 +16,35 @@ use tidegate_sql::{
     Principal, QueryOptions, Result, RowSink, Transaction,
 };
 
-pub use connector::{Admission, Credential, Credentials, RoleConnector};
-pub use login_state::LOGIN_STATE;
-pub use roles::Roles;
-pub(crate) use roles::told;
 pub use route::Authentication;
+pub use user_executor::UserExecutor;
 
-/// Runs statements as users on connections that logged in as their roles, and as the service on
-/// connections of its own.
+/// Runs statements of users on their connections, and statements of the service on service
+/// connections.
 #[derive(Clone)]
 pub struct Postgres {
-    roles: Roles,
+    users: UserExecutor,
     service: Arc<dyn Executor>,
 }
 
 impl Postgres {
-    /// `service` runs what [`Principal::Control`] and [`Principal::Catalog`] ask for, such as
-    /// [`tidegate_service::Control`].
-    pub fn new(roles: Roles, service: Arc<dyn Executor>) -> Self {
-        let roles = roles.with_service(service.clone());
-        Self { roles, service }
+    /// `service` runs the statements of [`Principal::Control`] and [`Principal::Catalog`], such as
+    /// [`tidegate_service::ServiceConnections`].
+    pub fn new(users: UserExecutor, service: Arc<dyn Executor>) -> Self {
+        let users = users.with_service(service.clone());
+        Self { users, service }
     }
 
-    /// The part that runs statements as users.
-    pub fn roles(&self) -> &Roles {
-        &self.roles
+    /// Runs the statements of users.
+    pub fn user_executor(&self) -> &UserExecutor {
+        &self.users
     }
 }
 
 impl fmt::Debug for Postgres {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Postgres")
-            .field("roles", &self.roles)
+            .field("users", &self.users)
             .finish_non_exhaustive()
     }
 }
@@ -63,7 +58,7 @@ impl Executor for Postgres {
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.query(login, statement, options, sink)),
+            Principal::Role(login) => Box::pin(self.users.query(login, statement, options, sink)),
             Principal::Control | Principal::Catalog(_) => {
                 self.service.query(who, statement, options, sink)
             }
@@ -77,7 +72,7 @@ impl Executor for Postgres {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.begin(login, mode, options)),
+            Principal::Role(login) => Box::pin(self.users.begin(login, mode, options)),
             Principal::Control | Principal::Catalog(_) => self.service.begin(who, mode, options),
         }
     }
@@ -89,7 +84,7 @@ impl Executor for Postgres {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.pipeline(login, pipeline, options)),
+            Principal::Role(login) => Box::pin(self.users.pipeline(login, pipeline, options)),
             Principal::Control | Principal::Catalog(_) => {
                 self.service.pipeline(who, pipeline, options)
             }
@@ -103,7 +98,7 @@ impl Executor for Postgres {
         options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         match who {
-            Principal::Role(login) => Box::pin(self.roles.describe(login, statement, options)),
+            Principal::Role(login) => Box::pin(self.users.describe(login, statement, options)),
             Principal::Control | Principal::Catalog(_) => {
                 self.service.describe(who, statement, options)
             }

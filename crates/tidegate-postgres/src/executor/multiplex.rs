@@ -4,23 +4,23 @@ use std::time::{Duration, Instant};
 
 use tidegate_sql::{BoundStatement, Login, QueryOptions, RoleUse};
 
-use super::roles::Roles;
 use super::route::Route;
-use crate::multiplex::{Answer, Asked, Entry};
-use crate::session::reset::is_stateless;
-use crate::session::task::{Place, Task};
+use super::user_executor::UserExecutor;
+use crate::multiplex::{BufferedRows, Enqueued, InFlightGuard};
+use crate::statement::{StatementTask, TransactionPosition, is_stateless};
 
-/// A request with less time than this has a connection of its own, which cancels it in time.
+/// Requests with less time than this run on a connection of their own, where a cancel request
+/// affects nothing else.
 const UNHURRIED: Duration = Duration::from_millis(400);
 
-impl Roles {
-    /// Counts a request among those that may be multiplexed with it, if it may be.
+impl UserExecutor {
+    /// Counts a request in its group, if it may be multiplexed.
     pub(super) fn enter(
         &self,
         login: &Login,
         statements: &[&BoundStatement],
         options: &QueryOptions,
-    ) -> Option<Entry> {
+    ) -> Option<InFlightGuard> {
         let hurries = |deadline| deadline < Instant::now() + UNHURRIED;
         let may = |bound: &&BoundStatement| bound.sets.len() == 1 && is_stateless(bound);
         let enters = login.role_use != RoleUse::Anonymous
@@ -31,30 +31,30 @@ impl Roles {
         enters.then(|| self.multiplexer.enter(login))
     }
 
-    /// The answer of a multiplexed connection, if one gives it.
+    /// The rows from a multiplexed connection, if one takes the request and answers.
     pub(super) async fn multiplex(
         &self,
-        entry: &Entry,
+        entry: &InFlightGuard,
         route: &Route,
         statements: &[&BoundStatement],
-    ) -> Option<Answer> {
-        let dictionary = self.dictionary(&route.login);
-        let task = |bound| Task {
+    ) -> Option<BufferedRows> {
+        let metadata = self.metadata(&route.login);
+        let task = |bound| StatementTask {
             bound,
             login: &route.login,
             switch: route.switch(),
-            dictionary: &dictionary,
+            metadata: &metadata,
             deadline: None,
-            place: Place::Alone,
+            position: TransactionPosition::Alone,
         };
         let tasks: Vec<_> = statements.iter().copied().map(task).collect();
         let answer = match entry.ask(&tasks) {
-            Asked::Queued(answer) => answer,
-            Asked::Unfit => return None,
-            Asked::Full => {
-                let (roles, login) = (self.clone(), route.login.clone());
-                entry.open(&tasks, &dictionary, || async move {
-                    roles.lease(&login, None).await
+            Enqueued::Queued(answer) => answer,
+            Enqueued::NotMultiplexed => return None,
+            Enqueued::Full => {
+                let (users, login) = (self.clone(), route.login.clone());
+                entry.open(&tasks, &metadata, || async move {
+                    users.acquire(&login, None).await
                 });
                 return None;
             }
@@ -62,7 +62,7 @@ impl Roles {
         drop(tasks);
         let answer = answer.await.ok()?;
         self.multiplexer.count();
-        dictionary.count(statements.iter().any(|bound| bound.statement.calls()));
+        metadata.count(statements.iter().any(|bound| bound.statement.calls()));
         Some(answer)
     }
 }

@@ -1,32 +1,30 @@
-//! Pipelines of users.
+//! Pipelines of users' statements.
 
 use std::convert::Infallible;
 
-use tidegate_pool::Lease;
+use tidegate_pool::PooledConnection;
 use tidegate_sql::{
     Author, Completion, Login, Mode, Pipeline, PipelineError, QueryOptions, Result, RowSink,
 };
 
-use super::RoleConnector;
-use super::roles::{Lent, Roles, check, conclude, forget_if_malformed, told};
 use super::route::Route;
-use crate::multiplex::Answer;
-use crate::session::batch::Batch;
-use crate::session::reset::is_stateless;
-use crate::session::run_pipeline::Setback;
-use crate::session::task::RunError;
+use super::user_executor::{CheckedOut, UserExecutor, check, conclude, forget_if_malformed};
+use crate::connector::RoleConnector;
+use crate::multiplex::BufferedRows;
+use crate::session::{PipelineFailure, PipelineRequest, take_reported_ddl};
+use crate::statement::{RunError, is_stateless};
 
-impl Roles {
+impl UserExecutor {
     /// Runs the statements of a pipeline in one transaction; see
     /// [`tidegate_sql::Executor::pipeline`].
     ///
-    /// They go out in one write. Statements that may end the transaction, or change what the names
-    /// in those behind them mean, run in turn instead. Without a snapshot the transaction has the
-    /// isolation level that every session begins with, `READ COMMITTED`.
+    /// They are sent in one write. If one of them may end the transaction, or change name
+    /// resolution for those after it, they run one after the other instead. Unless a snapshot is
+    /// requested, the isolation level is that of every new session, `READ COMMITTED`.
     ///
     /// # Errors
     ///
-    /// The first failure, with the statement to blame and what became of the transaction.
+    /// The first failure, with its statement and the outcome of the transaction.
     pub async fn pipeline(
         &self,
         login: &Login,
@@ -48,7 +46,7 @@ impl Roles {
             return self.take(&route, &answer, pipeline).await;
         }
         let attempted = match self.attempt(route, &mut pipeline, options).await {
-            Err(Setback::RoleRefused(error)) => {
+            Err(PipelineFailure::RoleRefused(error)) => {
                 self.refused(login, &error);
                 self.attempt(Route::own(login), &mut pipeline, options)
                     .await
@@ -56,48 +54,48 @@ impl Roles {
             attempted => attempted,
         };
         match attempted {
-            Err(Setback::Unfit) => {}
-            Err(Setback::Failed(error)) => return Err(error),
-            Err(Setback::RoleRefused(error)) => return Err(error.into()),
+            Err(PipelineFailure::NotPipelined) => {}
+            Err(PipelineFailure::Failed(error)) => return Err(error),
+            Err(PipelineFailure::RoleRefused(error)) => return Err(error.into()),
             Ok(completions) => return Ok(completions),
         }
         let transaction = self.begin(login, pipeline.mode, options).await?;
         pipeline.run_in(transaction).await
     }
 
-    /// Sends all statements in one write, where they can be.
+    /// Sends all statements in one write, if they can be pipelined.
     async fn attempt(
         &self,
         route: Route,
         pipeline: &mut Pipeline<'_>,
         options: &QueryOptions,
-    ) -> Result<Vec<Completion>, Setback> {
-        let (lease, lent) = self
-            .lend(route, options)
-            .await
-            .map_err(|error| match error {
-                RunError::RoleRefused(error) => Setback::RoleRefused(error),
-                RunError::Failed(error) => error.into(),
-            })?;
-        let outcome = send(lease, &lent, pipeline, options).await;
+    ) -> Result<Vec<Completion>, PipelineFailure> {
+        let (pooled, checked_out) =
+            self.check_out(route, options)
+                .await
+                .map_err(|error| match error {
+                    RunError::RoleRefused(error) => PipelineFailure::RoleRefused(error),
+                    RunError::Failed(error) => error.into(),
+                })?;
+        let outcome = send(pooled, &checked_out, pipeline, options).await;
         if outcome.redefines {
-            lent.dictionary.forget();
-            self.distrust(&lent.route.login.database);
+            checked_out.metadata.forget();
+            self.invalidate(&checked_out.route.login.database);
         }
         outcome.result
     }
 
-    /// Pushes the rows of a multiplexed connection into the sinks.
+    /// Pushes the rows from a multiplexed connection into the sinks.
     async fn take(
         &self,
         route: &Route,
-        answer: &Answer,
+        answer: &BufferedRows,
         pipeline: Pipeline<'_>,
     ) -> Result<Vec<Completion>, PipelineError> {
         let mut completions = Vec::with_capacity(pipeline.steps.len());
         for (index, step) in pipeline.steps.into_iter().enumerate() {
             let pushed = answer.push(index, step.sink).await;
-            forget_if_malformed(&self.dictionary(&route.login), &pushed);
+            forget_if_malformed(&self.metadata(&route.login), &pushed);
             let ended =
                 pushed.and_then(|completion| step.sink.end(completion).map(|()| completion));
             completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
@@ -121,8 +119,8 @@ impl Roles {
     }
 }
 
-/// Whether a pipeline is one read, of which nothing has to be undone. In a snapshot PostgreSQL
-/// refuses what the read leads to and writes, so it needs the transaction.
+/// Whether a pipeline is a single read, so that nothing has to be undone. In a snapshot PostgreSQL
+/// must refuse writes of the code that the read calls, which takes a transaction.
 fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     match &pipeline.steps[..] {
         [step] => pipeline.mode == Mode::ReadWrite && is_stateless(step.statement),
@@ -130,15 +128,15 @@ fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     }
 }
 
-/// What came of a pipeline.
-struct Outcome {
-    result: Result<Vec<Completion>, Setback>,
+/// The result of a pipeline.
+struct PipelineOutcome {
+    result: Result<Vec<Completion>, PipelineFailure>,
     /// Whether a trigger or a function changed a definition.
     redefines: bool,
 }
 
-impl From<Setback> for Outcome {
-    fn from(setback: Setback) -> Self {
+impl From<PipelineFailure> for PipelineOutcome {
+    fn from(setback: PipelineFailure) -> Self {
         Self {
             result: Err(setback),
             redefines: false,
@@ -147,43 +145,44 @@ impl From<Setback> for Outcome {
 }
 
 async fn send(
-    mut lease: Lease<RoleConnector>,
-    lent: &Lent,
+    mut pooled: PooledConnection<RoleConnector>,
+    checked_out: &CheckedOut,
     pipeline: &mut Pipeline<'_>,
     options: &QueryOptions,
-) -> Outcome {
+) -> PipelineOutcome {
     let mut tasks = Vec::with_capacity(pipeline.steps.len());
     let mut sinks: Vec<&mut dyn RowSink> = Vec::with_capacity(pipeline.steps.len());
     for step in &mut pipeline.steps {
-        tasks.push(lent.task(step.statement));
+        tasks.push(checked_out.task(step.statement));
         sinks.push(step.sink);
     }
-    let batch = Batch {
+    let batch = PipelineRequest {
         tasks,
         mode: pipeline.mode,
         commit: pipeline.commit,
     };
-    // Text of our own keeps what names mean, whatever types it casts to.
-    if !batch.is_fit(options.author == Author::Service) {
-        return Setback::Unfit.into();
+    // Tidegate's own text does not change name resolution, whatever types it casts to.
+    if !batch.can_pipeline(options.author == Author::Service) {
+        return PipelineFailure::NotPipelined.into();
     }
-    let outcome = lease.run_pipeline(&batch, &mut sinks).await;
-    let redefines = told(&mut lease, &lent.dictionary).is_some();
+    let outcome = pooled.run_pipeline(&batch, &mut sinks).await;
+    let redefines = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
     let result = match outcome {
         Ok(completions) => {
             let mut statements = batch.tasks.iter().map(|task| &task.bound.statement);
-            lent.dictionary
+            checked_out
+                .metadata
                 .count(statements.any(|statement| statement.calls()));
             Ok(completions)
         }
-        Err(Setback::Failed(failed)) => {
+        Err(PipelineFailure::Failed(failed)) => {
             if failed.error.is_malformed_value() {
-                lent.dictionary.forget();
+                checked_out.metadata.forget();
             }
-            let Err(error) = conclude::<Infallible>(lease, Err(failed.error)).await;
-            Err(Setback::Failed(PipelineError { error, ..failed }))
+            let Err(error) = conclude::<Infallible>(pooled, Err(failed.error)).await;
+            Err(PipelineFailure::Failed(PipelineError { error, ..failed }))
         }
         Err(setback) => Err(setback),
     };
-    Outcome { result, redefines }
+    PipelineOutcome { result, redefines }
 }

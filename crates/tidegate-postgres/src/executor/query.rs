@@ -1,18 +1,19 @@
-//! Statements in transactions of their own.
+//! Statements outside of a transaction.
 
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{Author, Completion, Login, Mode, QueryOptions, Result, RowSink};
 
-use super::beginning::may_resettle;
-use super::roles::{Roles, check, conclude, forget_if_malformed, redefinition, told};
+use super::role_defaults::may_change_role_defaults;
 use super::route::Route;
-use crate::session::task::RunError;
+use super::user_executor::{UserExecutor, check, conclude, ddl_guard, forget_if_malformed};
+use crate::session::take_reported_ddl;
+use crate::statement::RunError;
 
-impl Roles {
-    /// Runs one statement in a transaction of its own; see [`tidegate_sql::Executor::query`].
+impl UserExecutor {
+    /// Runs one statement in its own transaction; see [`tidegate_sql::Executor::query`].
     ///
-    /// Dropping the future cancels the statement; the connection is looked after in the
-    /// background and lent again only when PostgreSQL has said that it is idle.
+    /// Dropping the future cancels the statement. The connection is then recovered in the
+    /// background and not used before PostgreSQL has reported that it is idle.
     pub async fn query(
         &self,
         login: &Login,
@@ -35,8 +36,8 @@ impl Roles {
             outcome => outcome,
         };
         let outcome = outcome.map_err(RunError::into_error);
-        if outcome.is_ok() && may_resettle(bound) {
-            self.beginnings().look(login).await;
+        if outcome.is_ok() && may_change_role_defaults(bound) {
+            self.role_defaults().look(login).await;
         }
         outcome
     }
@@ -53,30 +54,30 @@ impl Roles {
             && let Some(answer) = self.multiplex(entry, &route, &[bound]).await
         {
             let outcome = answer.push(0, sink).await;
-            forget_if_malformed(&self.dictionary(&route.login), &outcome);
+            forget_if_malformed(&self.metadata(&route.login), &outcome);
             return Ok(outcome?);
         }
-        let (mut lease, lent) = self.lend(route, options).await?;
-        let task = lent.task(bound);
-        let redefinition = redefinition(&lent.dictionary, bound);
-        let ran = lease.run(&task, sink).await;
-        let redefinition = redefinition.or(told(&mut lease, &lent.dictionary));
-        if redefinition.is_some() {
-            lent.dictionary.forget();
-            self.distrust(&lent.route.login.database);
+        let (mut pooled, checked_out) = self.check_out(route, options).await?;
+        let task = checked_out.task(bound);
+        let ddl_guard = ddl_guard(&checked_out.metadata, bound);
+        let ran = pooled.run(&task, sink).await;
+        let ddl_guard = ddl_guard.or(take_reported_ddl(&mut pooled, &checked_out.metadata));
+        if ddl_guard.is_some() {
+            checked_out.metadata.forget();
+            self.invalidate(&checked_out.route.login.database);
         }
-        drop(redefinition);
+        drop(ddl_guard);
         let outcome = match ran {
             Err(RunError::Failed(error)) => Err(error),
             Err(refused) => return Err(refused),
             Ok(completion) => Ok(completion),
         };
-        forget_if_malformed(&lent.dictionary, &outcome);
-        lent.dictionary.count(bound.statement.calls());
-        Ok(conclude(lease, outcome).await?)
+        forget_if_malformed(&checked_out.metadata, &outcome);
+        checked_out.metadata.count(bound.statement.calls());
+        Ok(conclude(pooled, outcome).await?)
     }
 
-    /// Runs all sets in a transaction that the statement itself cannot end.
+    /// Runs all parameter sets in an explicit transaction, which the statement cannot end.
     async fn together(
         &self,
         login: &Login,
@@ -95,8 +96,9 @@ impl Roles {
     }
 }
 
-/// Whether a statement may end a transaction that is only implied by its pipeline (PostgreSQL,
-/// "Extended Query", "Pipelining"): a procedure or block that commits, and what runs outside of any.
+/// Whether a statement may end the implicit transaction of a pipeline (PostgreSQL, "Extended
+/// Query", "Pipelining"): a procedure or block that commits, or a command that runs outside of
+/// transactions.
 fn may_commit(bound: &BoundStatement) -> bool {
     matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
 }

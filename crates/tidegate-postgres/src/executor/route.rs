@@ -1,12 +1,12 @@
-//! On which connections a statement runs: who wrote its text decides.
+//! Chooses the kind of connection for a statement, by the author of its text.
 //!
-//! What a caller wrote runs on a connection that logged in as the caller's role. What Tidegate
-//! generated, and what the tenant's owner stored, runs on connections that callers use in turn:
+//! Text of a caller runs on a connection that logged in as the caller's role. Text of Tidegate or
+//! of the tenant's owner runs on shared connections:
 //!
-//! - those of the owner and of the default user log in as that role, which is the same for all
-//!   their callers;
-//! - those of other users log in as an authenticator and switch to the caller's role for the
-//!   transaction. Where code of one user could run for another there is no authenticator.
+//! - Those of the owner and of the default user log in as that role, which is the same for all
+//!   their callers.
+//! - Those of other users log in as an authenticator and switch to the caller's role for the
+//!   transaction. If code of one user could run for another, there is no authenticator.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{Author, BoxFuture, DatabaseName, Login, Result, RoleName, RoleUse};
 
 use crate::authenticator::{Authenticators, SWITCH};
-use crate::session::prefix::Switch;
+use crate::statement::RoleSwitch;
 
-/// Tells which login role acts for users, and how.
+/// Decides which login role acts for users, and how.
 pub trait Authentication: Send + Sync {
-    /// The authenticator on which statements of `role` may run; `None` where the role needs a login
-    /// of its own.
+    /// The authenticator for statements of `role`; `None` if the role needs a login of its own.
     fn of<'a>(
         &'a self,
         database: &'a DatabaseName,
         role: &'a RoleName,
     ) -> BoxFuture<'a, Option<RoleName>>;
 
-    /// Decides again before the next statement: a definition or a right may have changed.
-    fn distrust(&self, database: &DatabaseName);
+    /// Requires a new decision before the next statement: a definition or a privilege may have
+    /// changed.
+    fn invalidate(&self, database: &DatabaseName);
 
-    /// Forgets a database that is dropped.
+    /// Forgets a database that was dropped.
     fn forget(&self, database: &DatabaseName);
 
-    /// Looks whether what was decided still holds. Called every second.
+    /// Checks whether the decisions are still valid. Called every second.
     fn refresh(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// A `SELECT` that switches to the role named by its one parameter until the transaction ends,
-    /// and fails when that is not allowed, or not any more.
+    /// A `SELECT` that switches to the role in its only parameter until the transaction ends. It
+    /// fails if the switch is not, or no longer, allowed.
     fn switch(&self) -> &'static str;
 }
 
@@ -50,8 +50,8 @@ impl Authentication for Authenticators {
         Box::pin(Self::of(self, database, role))
     }
 
-    fn distrust(&self, database: &DatabaseName) {
-        Self::distrust(self, database);
+    fn invalidate(&self, database: &DatabaseName) {
+        Self::invalidate(self, database);
     }
 
     fn forget(&self, database: &DatabaseName) {
@@ -67,17 +67,17 @@ impl Authentication for Authenticators {
     }
 }
 
-/// On which connections a statement runs, and as whom.
+/// The kind of connection for a statement.
 #[derive(Clone)]
 pub(super) struct Route {
-    /// As what the connection logged in.
+    /// The login of the connection.
     pub(super) login: Login,
-    /// The caller's role, where the connection switches to it.
+    /// The caller's role, if the connection switches to it, and the text of the switch.
     role: Option<(RoleName, &'static str)>,
 }
 
 impl Route {
-    /// A connection that logged in as the caller, for texts of callers.
+    /// A connection that logged in as the caller, for text of callers.
     pub(super) fn own(login: &Login) -> Self {
         Self {
             login: login.clone(),
@@ -85,7 +85,7 @@ impl Route {
         }
     }
 
-    /// A connection that logged in as the caller's role, for trusted texts.
+    /// A connection that logged in as the caller's role, for trusted text.
     fn trusted(login: &Login) -> Self {
         Self::shared(login, login.role.clone())
     }
@@ -110,10 +110,10 @@ impl Route {
         }
     }
 
-    /// The switch in front of its statements.
-    pub(super) fn switch(&self) -> Option<Switch<'_>> {
+    /// The role switch before its statements.
+    pub(super) fn switch(&self) -> Option<RoleSwitch<'_>> {
         let (role, text) = self.role.as_ref()?;
-        Some(Switch { role, text })
+        Some(RoleSwitch { role, text })
     }
 }
 
@@ -126,7 +126,7 @@ impl fmt::Debug for Route {
     }
 }
 
-/// The connections for statements of `author`.
+/// Chooses the connections for statements of `author`.
 pub(super) async fn route(
     authentication: Option<&Arc<dyn Authentication>>,
     login: &Login,
@@ -148,17 +148,16 @@ pub(super) async fn route(
     }
 }
 
-/// Whether the role is not one of the users that a tenant makes, which are called
-/// `<database>/<name>`. Such a role has many callers and needs no authenticator. Users without an
-/// authenticator keep their own logins for everything: a second kind of connection for each would
-/// only take the place of others in the pool.
+/// Whether the role is not a tenant's user, whose role is called `<database>/<name>`. Many callers
+/// share such a role, and it needs no authenticator. Users without an authenticator use their own
+/// logins for all statements: a second kind of connection would only take room in the pool.
 fn is_owner(login: &Login) -> bool {
     let database = login.database.as_str();
     let rest = login.role.as_str().strip_prefix(database);
     !rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a statement may run where callers take turns.
+/// Whether a statement may run on a shared connection.
 fn may_share(author: Author, bound: &BoundStatement) -> bool {
     let is_plain = matches!(bound.statement.kind(), Kind::Read | Kind::Write);
     match author {
@@ -168,8 +167,8 @@ fn may_share(author: Author, bound: &BoundStatement) -> bool {
     }
 }
 
-/// Whether a statement may be an `UPDATE` of `pg_settings`, by whose rule it changes settings of the
-/// session without any call in its text.
+/// Whether a statement may be an `UPDATE` of `pg_settings`, whose rule changes settings of the
+/// session without a call in the statement's text.
 fn writes_settings(bound: &BoundStatement) -> bool {
     const VIEW: &[u8] = b"pg_settings";
     let text = bound.statement.text().as_bytes();

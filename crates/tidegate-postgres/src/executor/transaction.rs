@@ -2,87 +2,116 @@
 
 use std::sync::Arc;
 
-use tidegate_pool::Lease;
+use tidegate_pool::PooledConnection;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, DatabaseError, DatabaseName, Description, Error, Login,
-    Mode, QueryOptions, Result, RowSink, Transaction,
+    Author, BoundStatement, BoxFuture, Completion, DatabaseError, DatabaseName, Description, Error,
+    Login, Mode, QueryOptions, Result, RowSink, Transaction,
 };
 use tokio::time::Instant;
 
-use super::RoleConnector;
-use super::beginning::may_resettle;
-use super::roles::{Lent, Roles, check, conclude, forget_if_malformed, redefinition, told};
+use super::role_defaults::may_change_role_defaults;
 use super::route::Route;
-use crate::dictionary::Dictionary;
-use crate::session::task::{Place, RunError, Task};
-use crate::suspects::Redefinition;
+use super::user_executor::{
+    CheckedOut, UserExecutor, check, conclude, ddl_guard, forget_if_malformed,
+};
+use crate::connector::RoleConnector;
+use crate::metadata::MetadataCache;
+use crate::purity::DdlGuard;
+use crate::session::take_reported_ddl;
+use crate::statement::{RunError, StatementTask, TransactionPosition};
 
-/// An open transaction. Dropping it gives the connection back, which is then rolled back.
+/// An open transaction. Dropping it returns the connection, which is then rolled back.
 pub(super) struct RoleTransaction {
-    roles: Roles,
-    lease: Lease<RoleConnector>,
+    users: UserExecutor,
+    pooled: PooledConnection<RoleConnector>,
     /// The caller.
     login: Login,
-    lent: Lent,
+    checked_out: CheckedOut,
     mode: Mode,
-    stage: Stage,
-    /// There if a definition may have changed.
-    redefinition: Option<Redefined>,
-    /// Whether a statement calls what may be a function of the database's own.
+    phase: Phase,
+    /// Set if a definition may have changed.
+    ddl_guard: Option<DdlInTransaction>,
+    /// Whether a statement calls what may be a user-defined function.
     called: bool,
-    /// Whether a statement may have changed with what settings sessions begin.
-    resettles: bool,
+    /// Whether a statement may have changed role defaults.
+    changes_role_defaults: bool,
 }
 
-/// How far a transaction has come.
+/// The state of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum Phase {
     /// No statement has been sent.
-    Fresh,
-    Begun,
-    /// Something has gone wrong, so that it can only be rolled back.
+    New,
+    Open,
+    /// An error has occurred, so it can only be rolled back.
     Failed,
 }
 
-/// What a transaction may have defined. Types that were looked up in it are forgotten when it ends:
-/// if it is rolled back, they have never been there.
-struct Redefined {
-    roles: Roles,
+/// Definitions that may have changed in the transaction. When it ends, cached types are dropped:
+/// after a rollback they do not exist.
+struct DdlInTransaction {
+    users: UserExecutor,
     database: DatabaseName,
-    dictionary: Arc<Dictionary>,
-    _redefinition: Redefinition,
+    metadata: Arc<MetadataCache>,
+    _guard: DdlGuard,
 }
 
-impl Drop for Redefined {
+impl Drop for DdlInTransaction {
     fn drop(&mut self) {
-        self.dictionary.forget();
-        self.roles.distrust(&self.database);
+        self.metadata.forget();
+        self.users.invalidate(&self.database);
+    }
+}
+
+impl UserExecutor {
+    /// Opens a transaction. `BEGIN` is sent with its first statement. Its statements are not known
+    /// yet, so only text of Tidegate's runs on a shared connection.
+    pub async fn begin(
+        &self,
+        login: &Login,
+        mode: Mode,
+        options: &QueryOptions,
+    ) -> Result<Box<dyn Transaction>> {
+        let route = match options.author {
+            Author::Service => self.route(login, options.author, &[]).await,
+            Author::Owner | Author::Caller => Route::own(login),
+        };
+        let checked_out = match self.check_out(route, options).await {
+            Err(RunError::RoleRefused(error)) => {
+                self.refused(login, &error);
+                self.check_out(Route::own(login), options).await
+            }
+            checked_out => checked_out,
+        };
+        let checked_out = checked_out.map_err(RunError::into_error)?;
+        let transaction = RoleTransaction::new(self.clone(), login.clone(), checked_out, mode);
+        Ok(Box::new(transaction))
     }
 }
 
 impl RoleTransaction {
     pub(super) fn new(
-        roles: Roles,
+        users: UserExecutor,
         login: Login,
-        (lease, lent): (Lease<RoleConnector>, Lent),
+        (pooled, checked_out): (PooledConnection<RoleConnector>, CheckedOut),
         mode: Mode,
     ) -> Self {
         Self {
-            roles,
-            lease,
+            users,
+            pooled,
             login,
-            lent,
+            checked_out,
             mode,
-            stage: Stage::Fresh,
-            redefinition: None,
+            phase: Phase::New,
+            ddl_guard: None,
             called: false,
-            resettles: false,
+            changes_role_defaults: false,
         }
     }
 
-    /// Refuses what follows an error, as PostgreSQL does (25P02).
+    /// Refuses statements after an error, as PostgreSQL does (25P02).
     fn check(&self) -> Result<()> {
-        if self.stage == Stage::Failed {
+        if self.phase == Phase::Failed {
             return Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction has failed before".to_owned(),
@@ -92,107 +121,110 @@ impl RoleTransaction {
         Ok(())
     }
 
-    fn place(&mut self) -> Place {
-        let place = if self.stage == Stage::Begun {
-            Place::Within
+    fn position(&mut self) -> TransactionPosition {
+        let position = if self.phase == Phase::Open {
+            TransactionPosition::Within
         } else {
-            Place::First(self.mode)
+            TransactionPosition::First(self.mode)
         };
-        self.stage = Stage::Begun;
-        place
+        self.phase = Phase::Open;
+        position
     }
 
-    /// Remembers an error: PostgreSQL does not know of all of them.
+    /// Records an error. Some errors are only known on this side, not to PostgreSQL.
     fn remember<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
-            self.stage = Stage::Failed;
+            self.phase = Phase::Failed;
         }
         outcome
     }
 
-    /// The next statement of the transaction, and the connection that it runs on.
+    /// The next statement of the transaction, and its connection.
     fn task<'a>(
         &'a mut self,
         bound: &'a BoundStatement,
-    ) -> Result<(&'a mut Lease<RoleConnector>, Task<'a>)> {
+    ) -> Result<(&'a mut PooledConnection<RoleConnector>, StatementTask<'a>)> {
         self.check()?;
         check(&self.login, bound)?;
-        let place = self.place();
-        Ok((&mut self.lease, self.lent.task_at(place, bound)))
+        let position = self.position();
+        Ok((&mut self.pooled, self.checked_out.task_at(position, bound)))
     }
 
     async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
         self.called |= bound.statement.calls();
-        self.resettles |= may_resettle(bound);
-        let redefinition = redefinition(&self.lent.dictionary, bound);
-        let (lease, task) = self.task(bound)?;
-        let mut outcome = lease.run(&task, sink).await;
+        self.changes_role_defaults |= may_change_role_defaults(bound);
+        let ddl_guard = ddl_guard(&self.checked_out.metadata, bound);
+        let (pooled, task) = self.task(bound)?;
+        let mut outcome = pooled.run(&task, sink).await;
         if let Err(RunError::RoleRefused(error)) = outcome {
             outcome = match self.start_over(&error).await {
                 Ok(()) => {
-                    let (lease, task) = self.task(bound)?;
-                    lease.run(&task, sink).await
+                    let (pooled, task) = self.task(bound)?;
+                    pooled.run(&task, sink).await
                 }
                 Err(error) => Err(error.into()),
             };
         }
         let outcome = outcome.map_err(RunError::into_error);
-        let (lease, dictionary) = (&mut self.lease, &self.lent.dictionary);
-        if let Some(redefinition) = redefinition.or(told(lease, dictionary)) {
-            dictionary.forget();
-            lease.session.statements.retire();
-            self.redefine(redefinition);
+        let (pooled, metadata) = (&mut self.pooled, &self.checked_out.metadata);
+        if let Some(ddl_guard) = ddl_guard.or(take_reported_ddl(pooled, metadata)) {
+            metadata.forget();
+            pooled.session.statements.retire();
+            self.redefine(ddl_guard);
         }
-        forget_if_malformed(&self.lent.dictionary, &outcome);
+        forget_if_malformed(&self.checked_out.metadata, &outcome);
         self.remember(outcome)
     }
 
-    /// Begins again on a connection of the caller's own, because a shared one refused the caller's
-    /// role in front of the first statement.
+    /// Restarts on a login connection, because a shared one refused the caller's role before the
+    /// first statement.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
-        self.roles.refused(&self.login, error);
+        self.users.refused(&self.login, error);
         let options = QueryOptions {
-            deadline: self.lent.deadline.map(Instant::into_std),
+            deadline: self.checked_out.deadline.map(Instant::into_std),
             ..QueryOptions::default()
         };
-        let lent = self.roles.lend(Route::own(&self.login), &options).await;
-        (self.lease, self.lent) = lent.map_err(RunError::into_error)?;
-        self.stage = Stage::Fresh;
+        let checked_out = self
+            .users
+            .check_out(Route::own(&self.login), &options)
+            .await;
+        (self.pooled, self.checked_out) = checked_out.map_err(RunError::into_error)?;
+        self.phase = Phase::New;
         Ok(())
     }
 
-    fn redefine(&mut self, redefinition: Redefinition) {
-        self.redefinition = Some(Redefined {
-            roles: self.roles.clone(),
+    fn redefine(&mut self, ddl_guard: DdlGuard) {
+        self.ddl_guard = Some(DdlInTransaction {
+            users: self.users.clone(),
             database: self.login.database.clone(),
-            dictionary: self.lent.dictionary.clone(),
-            _redefinition: redefinition,
+            metadata: self.checked_out.metadata.clone(),
+            _guard: ddl_guard,
         });
     }
 
     async fn only_describe(&mut self, bound: &BoundStatement) -> Result<Description> {
-        let (lease, task) = self.task(bound)?;
-        let outcome = lease.describe_only(&task).await;
+        let (pooled, task) = self.task(bound)?;
+        let outcome = pooled.describe_only(&task).await;
         self.remember(outcome.map_err(RunError::into_error))
     }
 
     async fn end(mut self) -> Result<()> {
         self.check()?;
-        if self.stage == Stage::Fresh {
+        if self.phase == Phase::New {
             return Ok(());
         }
-        let outcome = self.lease.commit(self.lent.deadline).await;
-        // What a deferred trigger defined is told by COMMIT.
-        let late = told(&mut self.lease, &self.lent.dictionary);
+        let outcome = self.pooled.commit(self.checked_out.deadline).await;
+        // COMMIT runs deferred triggers, which may change definitions.
+        let late = take_reported_ddl(&mut self.pooled, &self.checked_out.metadata);
         if let Some(late) = late {
             self.redefine(late);
         }
-        self.redefinition = None;
-        self.lent.dictionary.count(self.called);
-        if outcome.is_ok() && self.resettles {
-            self.roles.beginnings().look(&self.login).await;
+        self.ddl_guard = None;
+        self.checked_out.metadata.count(self.called);
+        if outcome.is_ok() && self.changes_role_defaults {
+            self.users.role_defaults().look(&self.login).await;
         }
-        conclude(self.lease, outcome).await
+        conclude(self.pooled, outcome).await
     }
 }
 

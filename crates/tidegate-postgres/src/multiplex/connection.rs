@@ -1,5 +1,5 @@
-//! The side of a multiplexed connection that PostgreSQL sees: the connection, and the pipelines
-//! that were sent. Only the driver has it, so no request waits for a lock while bytes move.
+//! The driver's side of a multiplexed connection: the connection and the pipelines that were sent.
+//! Only the driver uses it, so no request waits for a lock during I/O.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,34 +7,36 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_pool::Lease;
+use tidegate_pool::PooledConnection;
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{body, tag};
 use tokio::time::Instant;
 
-use super::job::{Fault, Job};
-use super::queue::Queue;
-use super::slot::State;
+use super::pending::{PendingPipeline, PipelineFault};
+use super::send_queue::SendQueue;
+use super::slot::SlotState;
 use crate::connection::{Connection, TransactionStatus};
-use crate::dictionary::Dictionary;
-use crate::executor::{RoleConnector, told};
-use crate::session::reset::Residue;
+use crate::connector::RoleConnector;
+use crate::metadata::MetadataCache;
+use crate::session::take_reported_ddl;
+use crate::statement::SideEffects;
 
-/// The largest answer that is held in memory.
+/// The most rows of a pipeline that are buffered, in bytes.
 const LARGEST: usize = 1 << 20;
-/// Statements with larger answers get a connection of their own, which streams them.
+/// Statements with more rows than this, in bytes, are no longer multiplexed, so that their rows are
+/// streamed.
 const LARGE: usize = 64 << 10;
-/// When the first pipeline has kept those behind it waiting for too long.
+/// The longest time that a pipeline may delay those after it.
 const STUCK: Duration = Duration::from_millis(100);
-/// No pipeline waits longer than this in total.
+/// The longest time that a pipeline waits in total.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// A statement that takes longer than this was slow.
+/// A statement that takes longer counts as slow.
 const SLOW: Duration = Duration::from_millis(20);
-/// How long the session may take to get ready.
+/// How long the setup of the session may take.
 const OPENING: Duration = Duration::from_secs(1);
 
-/// The setup of a session. A pipeline may run again elsewhere, so PostgreSQL must refuse to write
-/// (25006): that a text looks like a read does not prove it. The isolation level gives the
+/// The setup of the session. A pipeline may run a second time on another connection, so PostgreSQL
+/// must refuse writes (25006), whatever the text looks like. The isolation level gives the
 /// statements of a pipeline one snapshot without `BEGIN` and `COMMIT` (PostgreSQL, "Transaction
 /// Isolation").
 const SETUP: &str = "SET default_transaction_read_only = on; \
@@ -44,132 +46,137 @@ const SETUP: &str = "SET default_transaction_read_only = on; \
 const WRITES: &str = "25006";
 
 pub(super) struct Multiplexed {
-    lease: Lease<RoleConnector>,
-    dictionary: Arc<Dictionary>,
-    /// The first is being answered.
-    jobs: VecDeque<Job>,
-    /// When the last answer came, or the first pipeline behind it was sent.
+    pooled: PooledConnection<RoleConnector>,
+    metadata: Arc<MetadataCache>,
+    /// The pipelines that were sent, in order.
+    jobs: VecDeque<PendingPipeline>,
+    /// When the last response arrived, or the first of `jobs` was sent.
     mark: Instant,
 }
 
-/// The connection cannot go on.
-pub(super) struct Broken;
+/// The connection is unusable.
+pub(super) struct ConnectionFailed;
 
 impl Multiplexed {
-    /// Takes over a connection and sets its session up; returns the side for requests too. `None`
-    /// when that fails.
+    /// Sets up the session of a connection. Returns both sides: this one for the driver, the queue
+    /// for requests. `None` on failure.
     pub(super) async fn open(
-        mut lease: Lease<RoleConnector>,
-        dictionary: Arc<Dictionary>,
+        mut pooled: PooledConnection<RoleConnector>,
+        metadata: Arc<MetadataCache>,
         switch: Option<&'static str>,
-    ) -> Option<(Self, Queue)> {
-        // However it ends, the settings are reset before the connection is lent again.
-        lease.session.leave(Residue::Session);
-        lease.simple(SETUP);
-        lease.prepare_switch(switch).ok()?;
+    ) -> Option<(Self, SendQueue)> {
+        // Recorded first: the settings must be reset before the next use, however this ends.
+        pooled.session.note_side_effects(SideEffects::Session);
+        pooled.simple(SETUP);
+        pooled.prepare_switch(switch).ok()?;
         let deadline = Some(Instant::now() + OPENING);
         for _ in 0..2 {
             loop {
-                match lease.next(deadline).await.ok()? {
+                match pooled.next(deadline).await.ok()? {
                     tag::READY_FOR_QUERY => break,
                     tag::ERROR_RESPONSE => {
-                        lease.session.statements.forget_own();
+                        pooled.session.statements.forget_internal();
                         return None;
                     }
                     _ => {}
                 }
             }
-            lease.ready_for_query().ok()?;
+            pooled.ready_for_query().ok()?;
         }
-        let statements = lease.session.statements.take();
+        let statements = pooled.session.statements.take();
         let multiplexed = Self {
-            lease,
-            dictionary,
+            pooled,
+            metadata,
             jobs: VecDeque::new(),
             mark: Instant::now(),
         };
-        Some((multiplexed, Queue::new(statements)))
+        Some((multiplexed, SendQueue::new(statements)))
     }
 
-    /// Whether nothing was sent that is not answered.
+    /// Whether all pipelines that were sent are answered.
     pub(super) fn is_idle(&self) -> bool {
         self.jobs.is_empty()
     }
 
-    /// Whether others wait for the connection, or it is to be closed.
+    /// Whether other requests wait for the connection, or it is to be closed.
     pub(super) fn is_wanted(&self) -> bool {
-        self.lease.is_missed()
+        self.pooled.is_wanted()
     }
 
-    /// Takes the pipelines that requests have queued.
-    pub(super) fn load(&mut self, queue: &mut Queue) {
+    /// Takes over the queued pipelines.
+    pub(super) fn load(&mut self, queue: &mut SendQueue) {
         if self.jobs.is_empty() {
             self.mark = Instant::now();
         }
-        let jobs = queue.drain(&mut self.lease.channel.outbound);
-        self.lease.expect_answers(jobs.len());
+        let jobs = queue.drain(&mut self.pooled.channel.outbound);
+        self.pooled.expect_answers(jobs.len());
         self.jobs.extend(jobs);
     }
 
-    /// Sends and receives as far as that goes now. Ready when the connection has failed.
-    pub(super) fn poll(&mut self, state: &Mutex<State>, cx: &mut Context<'_>) -> Poll<Broken> {
+    /// Sends and receives as much as possible without waiting. Ready when the connection has
+    /// failed.
+    pub(super) fn poll(
+        &mut self,
+        state: &Mutex<SlotState>,
+        cx: &mut Context<'_>,
+    ) -> Poll<ConnectionFailed> {
         loop {
-            match self.lease.channel.poll_exchange(cx) {
+            match self.pooled.channel.poll_exchange(cx) {
                 Poll::Ready(Ok(())) => {
                     if let Err(broken) = self.receive(state) {
                         return Poll::Ready(broken);
                     }
                 }
                 Poll::Ready(Err(_)) => {
-                    self.lease.give_up();
-                    return Poll::Ready(Broken);
+                    self.pooled.mark_closed();
+                    return Poll::Ready(ConnectionFailed);
                 }
                 Poll::Pending => return Poll::Pending,
             }
         }
     }
 
-    /// Takes the messages that have come.
-    fn receive(&mut self, state: &Mutex<State>) -> Result<(), Broken> {
+    /// Processes the messages that have arrived.
+    fn receive(&mut self, state: &Mutex<SlotState>) -> Result<(), ConnectionFailed> {
         let mut ended = Vec::new();
         let mut outcome = self.read(&mut ended);
         if !ended.is_empty() {
-            outcome = outcome.and(self.answer(ended, state));
+            outcome = outcome.and(self.finish(ended, state));
         }
-        // The database announced a definition, which harmless reads do not cause.
-        if self.lease.session.is_redefined() {
-            return Err(Broken);
+        // The event trigger reported a definition, which pure reads cannot cause.
+        if self.pooled.session.has_ddl() {
+            return Err(ConnectionFailed);
         }
         outcome
     }
 
-    fn read(&mut self, ended: &mut Vec<Job>) -> Result<(), Broken> {
+    fn read(&mut self, ended: &mut Vec<PendingPipeline>) -> Result<(), ConnectionFailed> {
         loop {
-            match self.lease.channel.inbound.advance() {
+            match self.pooled.channel.inbound.advance() {
                 Ok(Some(tag::READY_FOR_QUERY)) => ended.push(self.end_job()?),
                 Ok(Some(tag)) => self.read_one(tag)?,
                 Ok(None) => return Ok(()),
-                Err(_) => return Err(self.breach()),
+                Err(_) => return Err(self.protocol_error()),
             }
         }
     }
 
-    fn read_one(&mut self, tag: u8) -> Result<(), Broken> {
-        let connection: &mut Connection = &mut self.lease;
-        match connection.is_aside(tag) {
-            // A setting has changed, such as the one that keeps the session read-only.
+    fn read_one(&mut self, tag: u8) -> Result<(), ConnectionFailed> {
+        let connection: &mut Connection = &mut self.pooled;
+        match connection.is_asynchronous(tag) {
+            // A setting has changed, possibly the one that makes the session read-only.
             Ok(true)
                 if tag == tag::PARAMETER_STATUS
-                    && !body::tells_of_role(connection.channel.inbound.body()) =>
+                    && !body::is_role_status(connection.channel.inbound.body()) =>
             {
-                return Err(Broken);
+                return Err(ConnectionFailed);
             }
             Ok(true) => return Ok(()),
             Ok(false) => {}
-            Err(_) => return Err(self.breach()),
+            Err(_) => return Err(self.protocol_error()),
         }
         let Some(job) = self.jobs.front_mut() else {
-            return Err(self.breach());
+            return Err(self.protocol_error());
         };
         if job.takes_switch(tag) {
             return Ok(());
@@ -179,8 +186,8 @@ impl Multiplexed {
             tag::DATA_ROW => {
                 job.keep_row(inbound.message());
                 if job.size() > LARGEST {
-                    job.fail(Fault::Large);
-                    return Err(Broken);
+                    job.fail(PipelineFault::Large);
+                    return Err(ConnectionFailed);
                 }
             }
             tag::ROW_DESCRIPTION | tag::NO_DATA => {
@@ -190,43 +197,47 @@ impl Multiplexed {
                 };
                 let is_as_known = job
                     .current()
-                    .is_some_and(|step| fields.as_ref() == Some(&step.prepared.shape.fields));
+                    .is_some_and(|step| fields.as_ref() == Some(&step.prepared.description.fields));
                 if !is_as_known {
-                    job.fail(Fault::Stale);
+                    job.fail(PipelineFault::Stale);
                 }
             }
             tag::ERROR_RESPONSE => {
                 let error = ServerError::read(inbound.body());
-                // The session ends for another reason than what is read: it was terminated, or
+                // The session ends for a reason unrelated to the pipeline: it was terminated, or
                 // PostgreSQL shuts down.
                 if error.rejection.fatal {
-                    return Err(self.breach());
+                    return Err(self.protocol_error());
                 }
                 job.fail(fault(&error));
             }
             tag::COMMAND_COMPLETE => job.complete(),
             tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE => {}
-            _ => return Err(self.breach()),
+            _ => return Err(self.protocol_error()),
         }
         Ok(())
     }
 
-    fn end_job(&mut self) -> Result<Job, Broken> {
-        let connection: &mut Connection = &mut self.lease;
+    fn end_job(&mut self) -> Result<PendingPipeline, ConnectionFailed> {
+        let connection: &mut Connection = &mut self.pooled;
         let ready = connection.ready_for_query().is_ok();
         if !ready || connection.session.transaction() != TransactionStatus::Idle {
-            return Err(self.breach());
+            return Err(self.protocol_error());
         }
-        self.jobs.pop_front().ok_or_else(|| self.breach())
+        self.jobs.pop_front().ok_or_else(|| self.protocol_error())
     }
 
-    fn breach(&mut self) -> Broken {
-        self.lease.give_up();
-        Broken
+    fn protocol_error(&mut self) -> ConnectionFailed {
+        self.pooled.mark_closed();
+        ConnectionFailed
     }
 
-    /// Answers the pipelines whose answers are complete.
-    fn answer(&mut self, ended: Vec<Job>, state: &Mutex<State>) -> Result<(), Broken> {
+    /// Passes complete results to their requests.
+    fn finish(
+        &mut self,
+        ended: Vec<PendingPipeline>,
+        state: &Mutex<SlotState>,
+    ) -> Result<(), ConnectionFailed> {
         if let Some(queue) = &mut state.lock().queue {
             for job in &ended {
                 queue.end(job);
@@ -237,16 +248,16 @@ impl Multiplexed {
         let each = (now - self.mark) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
         self.mark = now;
         for job in ended {
-            // A definition that has come meanwhile may have counted, and the pipelines behind have
-            // run in the session that it left.
-            let suspect = job.steps.iter().any(|step| {
-                let verdict = &step.prepared.verdict;
-                self.dictionary.belief.suspects(&step.statement, verdict)
+            // Checked again, because a definition committed in the meantime may have made it
+            // impure. Then the later pipelines have run in a session with unknown side effects.
+            let impure = job.steps.iter().any(|step| {
+                let purity = &step.prepared.purity;
+                self.metadata.purity.is_impure(&step.statement, purity)
             });
             end_one(job, each, now);
-            if suspect {
-                self.lease.session.leave(Residue::Session);
-                return Err(Broken);
+            if impure {
+                self.pooled.session.note_side_effects(SideEffects::Session);
+                return Err(ConnectionFailed);
             }
         }
         Ok(())
@@ -254,52 +265,55 @@ impl Multiplexed {
 
     /// Whether the first pipeline has waited for too long.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
-        let waits = |job: &Job| self.holds_up(job, now) || now - job.asked > PATIENCE;
+        let waits = |job: &PendingPipeline| self.holds_up(job, now) || now - job.asked > PATIENCE;
         self.jobs.front().is_some_and(waits)
     }
 
-    /// Whether the first pipeline takes too long itself.
-    fn holds_up(&self, job: &Job, now: Instant) -> bool {
+    /// Whether the first pipeline itself takes too long.
+    fn holds_up(&self, job: &PendingPipeline, now: Instant) -> bool {
         now - job.asked.max(self.mark) > STUCK
     }
 
-    /// Gives the connection back. Requests that wait run on connections of their own; the pool
-    /// cancels what still runs here.
-    pub(super) fn end(mut self, queue: Option<Queue>) {
+    /// Returns the connection to the pool, which cancels what still runs. Waiting requests run
+    /// again on connections of their own.
+    pub(super) fn end(mut self, queue: Option<SendQueue>) {
         let now = Instant::now();
         if let Some(job) = self.jobs.front() {
-            let is_large = job.fault() == Some(Fault::Large);
+            let is_large = job.fault() == Some(PipelineFault::Large);
             if is_large || self.holds_up(job, now) {
                 job.ban(now);
             }
         }
-        match queue.and_then(Queue::into_statements) {
-            Some(statements) => self.lease.session.statements = statements,
-            // PostgreSQL may hold statements that the cache does not know.
-            None => self.lease.session.leave(Residue::Everything),
+        match queue.and_then(SendQueue::into_statements) {
+            Some(statements) => self.pooled.session.statements = statements,
+            // PostgreSQL may hold prepared statements that the cache does not know.
+            None => self
+                .pooled
+                .session
+                .note_side_effects(SideEffects::Everything),
         }
-        let redefinition = told(&mut self.lease, &self.dictionary);
-        if redefinition.is_some() {
-            self.dictionary.forget();
+        let ddl_guard = take_reported_ddl(&mut self.pooled, &self.metadata);
+        if ddl_guard.is_some() {
+            self.metadata.forget();
         }
     }
 }
 
-/// What an error says of the pipeline.
-fn fault(error: &ServerError) -> Fault {
+/// Classifies an error.
+fn fault(error: &ServerError) -> PipelineFault {
     match () {
-        () if error.is_stale_statement() => Fault::Stale,
-        () if error.is(WRITES) => Fault::Writes,
-        () => Fault::Refused,
+        () if error.is_stale_statement() => PipelineFault::Stale,
+        () if error.is(WRITES) => PipelineFault::Writes,
+        () => PipelineFault::Refused,
     }
 }
 
-/// Answers a pipeline, each of whose statements took so long.
-fn end_one(job: Job, each: Duration, now: Instant) {
+/// Answers a pipeline whose statements took the time `each`.
+fn end_one(job: PendingPipeline, each: Duration, now: Instant) {
     match job.fault() {
         // The request runs it again on a connection of its own.
-        Some(Fault::Refused | Fault::Stale) => return,
-        Some(Fault::Writes | Fault::Large) => return job.ban(now),
+        Some(PipelineFault::Refused | PipelineFault::Stale) => return,
+        Some(PipelineFault::Writes | PipelineFault::Large) => return job.ban(now),
         None if !job.is_good() => return,
         None => {}
     }
@@ -307,11 +321,11 @@ fn end_one(job: Job, each: Duration, now: Instant) {
         job.ban(now);
     }
     for step in &job.steps {
-        let pace = &step.prepared.shape.pace;
+        let latency = &step.prepared.description.latency;
         if each > SLOW {
-            pace.was_slow(now);
+            latency.record_slow(now);
         } else {
-            pace.was_served(each);
+            latency.record_multiplexed(each);
         }
     }
     job.answer();

@@ -1,68 +1,71 @@
-//! The place of a multiplexed connection.
+//! The slots of multiplexed connections.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_pool::Key;
+use tidegate_pool::PoolKey;
 use tokio::time::Instant;
 
-use super::group::Counts;
-use super::queue::{Asked, Queue};
-use crate::session::task::Task;
+use super::counts::Counts;
+use super::send_queue::{Enqueued, SendQueue};
+use crate::statement::StatementTask;
 
-/// How long a slot whose connection failed stays empty.
+/// How long a slot stays empty after its connection failed.
 const REST: Duration = Duration::from_millis(100);
 
-/// A place for a multiplexed connection.
+/// A slot for a multiplexed connection.
 #[derive(Default)]
-pub(super) struct Slot {
-    pub(super) state: Mutex<State>,
+pub(super) struct ConnectionSlot {
+    pub(super) state: Mutex<SlotState>,
 }
 
-/// The state of a slot.
 #[derive(Default)]
-pub(super) struct State {
-    /// There while the connection is open.
-    pub(super) queue: Option<Queue>,
-    /// Takes no more pipelines.
+pub(super) struct SlotState {
+    /// Set while the connection is open.
+    pub(super) queue: Option<SendQueue>,
+    /// Accepts no more pipelines.
     pub(super) closing: bool,
-    /// Its connection is being opened, or driven.
+    /// Its connection is being opened or driven.
     claimed: bool,
-    /// Stays empty until then.
+    /// Stays empty until this time.
     rests_until: Option<Instant>,
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// Queues a pipeline on the connection, if there is one.
-    pub(super) fn take(&self, tasks: &[Task<'_>]) -> Asked {
+    pub(super) fn take(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         let mut state = self.state.lock();
         let closing = state.closing;
         match &mut state.queue {
             Some(queue) if !closing => queue.take(tasks),
-            _ => Asked::Full,
+            _ => Enqueued::Full,
         }
     }
 
-    /// Whether a connection may be opened for it.
+    /// Whether a connection may be opened for the slot.
     pub(super) fn is_empty(&self, now: Instant) -> bool {
         let state = self.state.lock();
         !state.claimed && state.rests_until.is_none_or(|until| until <= now)
     }
 }
 
-/// The right to drive the connection of a slot. Dropping it empties the slot; requests that still
-/// wait get no answer.
-pub(super) struct Claim {
-    slot: Arc<Slot>,
+/// The right to open and drive the connection of a slot. Dropping it empties the slot; requests
+/// that still wait get no answer.
+pub(super) struct SlotClaim {
+    slot: Arc<ConnectionSlot>,
     counts: Arc<Counts>,
-    key: Key,
+    key: PoolKey,
     failed: bool,
 }
 
-impl Claim {
-    /// Claims a slot, unless it is taken or the role has as many connections as it may.
-    pub(super) fn new(slot: &Arc<Slot>, counts: &Arc<Counts>, key: Key) -> Option<Self> {
+impl SlotClaim {
+    /// Claims a slot, unless it is claimed already or the role has reached its limit.
+    pub(super) fn new(
+        slot: &Arc<ConnectionSlot>,
+        counts: &Arc<Counts>,
+        key: PoolKey,
+    ) -> Option<Self> {
         let mut state = slot.state.lock();
         if state.claimed || !counts.open_one(&key) {
             return None;
@@ -76,25 +79,25 @@ impl Claim {
         })
     }
 
-    pub(super) fn slot(&self) -> &Slot {
+    pub(super) fn slot(&self) -> &ConnectionSlot {
         &self.slot
     }
 
-    /// Closes the queue, and returns it. After a failure the slot stays empty for a while.
-    pub(super) fn close(&mut self, failed: bool) -> Option<Queue> {
+    /// Closes the queue and returns it. After a failure the slot stays empty for a while.
+    pub(super) fn close(&mut self, failed: bool) -> Option<SendQueue> {
         self.failed = failed;
         self.slot.state.lock().queue.take()
     }
 }
 
-impl Drop for Claim {
+impl Drop for SlotClaim {
     fn drop(&mut self) {
-        let empty = State {
+        let empty = SlotState {
             rests_until: self.failed.then(|| Instant::now() + REST),
-            ..State::default()
+            ..SlotState::default()
         };
         let state = std::mem::replace(&mut *self.slot.state.lock(), empty);
-        // Requests that still wait are woken, which must not happen under the lock.
+        // Wakes the requests that still wait, so it must not happen under the lock.
         drop(state);
         self.counts.close_one(&self.key);
     }

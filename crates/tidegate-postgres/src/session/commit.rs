@@ -1,19 +1,18 @@
-//! The end of a transaction, and descriptions without an end.
+//! Committing a transaction, and describing a statement without running it.
 
 use tidegate_sql::{DatabaseError, Description, Error};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{body, is_outage_of_statement, outage, tag};
 use tokio::time::Instant;
 
-use super::reset::Residue;
-use super::task::{Failure, Place, RunError, Task};
 use crate::connection::{Connection, TransactionStatus};
+use crate::statement::{AttemptError, RunError, SideEffects, StatementTask, TransactionPosition};
 
 impl Connection {
-    /// Commits, and sends the reset behind it. Deferred constraints speak here.
+    /// Commits, and queues the reset after the COMMIT. Deferred constraints are checked here.
     pub(crate) async fn commit(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         self.simple("COMMIT");
-        if self.session.residue().is_reset_due() {
+        if self.session.side_effects().is_reset_due() {
             self.push_reset();
         }
         let (mut committed, mut failure) = (false, None);
@@ -26,7 +25,7 @@ impl Connection {
                     failure = Some(ServerError::read(self.channel.inbound.body()));
                 }
                 tag::READY_FOR_QUERY => break,
-                _ => return Err(self.breach("COMMIT was answered by something else")),
+                _ => return Err(self.protocol_error("COMMIT was answered by something else")),
             }
         }
         self.ready_for_query()?;
@@ -36,10 +35,10 @@ impl Connection {
             }
             Some(error) => Err(Error::Rejected(Box::new(error.rejection))),
             None if self.session.transaction() != TransactionStatus::Idle => {
-                Err(self.breach("a transaction stayed open behind its COMMIT"))
+                Err(self.protocol_error("a transaction stayed open behind its COMMIT"))
             }
             None if committed => Ok(()),
-            // A failed transaction is rolled back by COMMIT.
+            // PostgreSQL answers the COMMIT of a failed transaction with a rollback and no error.
             None => Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction had failed before and was rolled back".to_owned(),
@@ -48,21 +47,26 @@ impl Connection {
         }
     }
 
-    /// Parses and describes a statement; nothing runs.
-    pub(crate) async fn describe_only(&mut self, task: &Task<'_>) -> Result<Description, RunError> {
+    /// Parses and describes a statement without running it.
+    pub(crate) async fn describe_only(
+        &mut self,
+        task: &StatementTask<'_>,
+    ) -> Result<Description, RunError> {
         let prepared = match self.prepare(task).await {
             Ok(prepared) => prepared,
-            Err(Failure::Final(error)) => return Err(self.run_error(error)),
-            Err(Failure::Stale(error)) => return Err(self.rejected(*error, task.bound).into()),
+            Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
+            Err(AttemptError::Stale(error)) => {
+                return Err(self.rejected(*error, task.bound).into());
+            }
         };
-        // The input functions of literals have run, and they may be anybody's.
-        if !task.is_kept() && task.place == Place::Alone {
-            self.session.leave(Residue::Everything);
+        // Parsing has run the input functions of literals, which can be user-defined.
+        if !task.is_kept() && task.position == TransactionPosition::Alone {
+            self.session.note_side_effects(SideEffects::Everything);
         }
-        let shape = &prepared.shape;
+        let description = &prepared.description;
         Ok(Description {
-            parameters: shape.parameters.clone(),
-            columns: shape.columns.clone(),
+            parameters: description.parameters.clone(),
+            columns: description.columns.clone(),
         })
     }
 }

@@ -1,34 +1,35 @@
-//! Running a statement: one write, one read, rows pushed as they come.
+//! Running a statement: one write, one read; rows are pushed into the sink as they arrive.
 
 use std::sync::Arc;
 
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
 use tidegate_values::RawRow;
-use tidegate_wire::body::{self, Field};
+use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{outage, tag};
 use tokio::time::Instant;
 
-use super::cache::Prepared;
-use super::pipeline::Progress;
-use super::prefix::Prefix;
-use super::reset::Residue;
-use super::task::{Failure, Place, RunError, Task};
-use crate::connection::{Condition, Connection, TransactionStatus};
+use super::parameter_sets::Progress;
+use crate::connection::{Connection, ConnectionState, Prefix, TransactionStatus};
+use crate::metadata::{MetadataCache, StatementKey};
+use crate::purity::DdlGuard;
+use crate::statement::{
+    AttemptError, PreparedStatement, RunError, SideEffects, StatementTask, TransactionPosition,
+};
 
 /// One attempt to run a statement.
-pub(super) struct Run<'a> {
-    pub(super) task: &'a Task<'a>,
+pub(super) struct Execution<'a> {
+    pub(super) task: &'a StatementTask<'a>,
     pub(super) began: Instant,
-    pub(super) prepared: Arc<Prepared>,
-    /// Whether the shape is that of an earlier use and has not been confirmed yet.
-    pub(super) guessed: bool,
+    pub(super) prepared: Arc<PreparedStatement>,
+    /// Whether the description comes from an earlier use and PostgreSQL has not confirmed it yet.
+    pub(super) unconfirmed: bool,
     deadline: Option<Instant>,
     pub(super) progress: Progress,
-    /// Sets that PostgreSQL has bound.
+    /// Parameter sets that PostgreSQL has bound.
     pub(super) bound: usize,
-    /// Sets that it has run.
+    /// Parameter sets that PostgreSQL has run.
     pub(super) ended: usize,
     pub(super) announced: bool,
     pub(super) affected: Option<u64>,
@@ -36,27 +37,27 @@ pub(super) struct Run<'a> {
 }
 
 impl Connection {
-    /// Runs a statement with all its sets and pushes its rows into the sink.
+    /// Runs a statement with all its parameter sets and pushes its rows into the sink.
     ///
-    /// When this returns, `ReadyForQuery` has come, except after an error of the sink, of the
-    /// stream, or a passed deadline; then the connection must be settled.
+    /// When this returns, `ReadyForQuery` was received, except after an error of the sink, a broken
+    /// stream or a passed deadline. Then the connection must be recovered.
     pub(crate) async fn run(
         &mut self,
-        task: &Task<'_>,
+        task: &StatementTask<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, RunError> {
-        let mut again = task.place != Place::Within;
+        let mut again = task.position != TransactionPosition::Within;
         loop {
             match self.attempt(task, sink).await {
                 Ok(completion) => return Ok(completion),
-                Err(Failure::Final(error)) => return Err(self.run_error(error)),
-                Err(Failure::Stale(error)) => {
+                Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
+                Err(AttemptError::Stale(error)) => {
                     self.forget(task);
-                    if !again && task.has_lost_hint(&error) {
+                    if !again && task.has_stale_hint(&error) {
                         return Err(self.rejected(*error, task.bound).into());
                     }
                     if !again {
-                        task.dictionary.distrust();
+                        task.metadata.invalidate_descriptions();
                         return Err(self.stale(*error, task).into());
                     }
                     again = false;
@@ -68,29 +69,29 @@ impl Connection {
 
     async fn attempt(
         &mut self,
-        task: &Task<'_>,
+        task: &StatementTask<'_>,
         sink: &mut dyn RowSink,
-    ) -> Result<Completion, Failure> {
+    ) -> Result<Completion, AttemptError> {
         self.session.prefix = Prefix::default();
-        // Also when it fails at once: what is in doubt is reset.
-        self.leave(task, false);
-        let known = if self.may_use_what_is_known(task).await? {
+        // Recorded first, so that the session is reset even if the attempt fails at once.
+        self.note_side_effects(task, false);
+        let known = if self.may_use_cached(task).await? {
             self.session.statements.known(task, true)
         } else {
             None
         };
-        let (prepared, guessed) = match known {
+        let (prepared, unconfirmed) = match known {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
-        self.leave(task, task.is_suspect(&prepared));
-        let mut run = Run::new(task, prepared, guessed);
+        self.note_side_effects(task, task.is_impure(&prepared));
+        let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
         self.push_prefix(task.begins(), task.switch)?;
-        if guessed {
+        if unconfirmed {
             let types = run
                 .prepared
-                .shape
+                .description
                 .parameters
                 .iter()
                 .map(tidegate_values::Type::oid);
@@ -99,7 +100,7 @@ impl Connection {
         self.exchange_sets(&mut run, sink).await
     }
 
-    /// Tells a refused switch to the caller's role from other errors.
+    /// Distinguishes a refused role switch from other errors.
     pub(crate) fn run_error(&self, error: Error) -> RunError {
         if self.session.prefix.is_refused() {
             RunError::RoleRefused(error)
@@ -108,9 +109,9 @@ impl Connection {
         }
     }
 
-    /// Back to where an attempt can start again.
+    /// Returns to a state in which another attempt can start.
     pub(super) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
-        if self.condition() == Condition::Resetting {
+        if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
         }
         if self.session.transaction() != TransactionStatus::Idle {
@@ -118,26 +119,27 @@ impl Connection {
             while self.next(deadline).await? != tag::READY_FOR_QUERY {}
             self.ready_for_query()?;
         }
-        match self.condition() {
-            Condition::Closed => Err(outage("the session was lost between two attempts")),
+        match self.state() {
+            ConnectionState::Closed => Err(outage("the session was lost between two attempts")),
             _ => Ok(()),
         }
     }
 
-    /// Notes what the statement may leave in the session.
-    pub(super) fn leave(&mut self, task: &Task<'_>, suspect: bool) {
-        let left = Residue::of(task.bound, task.login.role_use, suspect);
-        self.session.leave(left);
+    /// Records what the statement may leave in the session.
+    pub(super) fn note_side_effects(&mut self, task: &StatementTask<'_>, impure: bool) {
+        let left = SideEffects::of(task.bound, task.login.role_use, impure);
+        self.session.note_side_effects(left);
     }
 
-    pub(super) fn forget(&mut self, task: &Task<'_>) {
+    pub(super) fn forget(&mut self, task: &StatementTask<'_>) {
         self.session.statements.forget(task);
-        task.dictionary.forget_shape(task.bound, &task.login.role);
-        task.dictionary.forget_hints(task.bound, &task.login.role);
+        task.metadata
+            .forget_description(task.bound, &task.login.role);
+        task.metadata.forget_hints(task.bound, &task.login.role);
     }
 
-    /// The error for a definition that changed in the middle of a transaction.
-    pub(super) fn stale(&mut self, mut error: ServerError, task: &Task<'_>) -> Error {
+    /// The error for a definition that changed inside a transaction.
+    pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
         self.rejected(error, task.bound)
@@ -145,23 +147,25 @@ impl Connection {
 
     async fn exchange_sets(
         &mut self,
-        run: &mut Run<'_>,
+        run: &mut Execution<'_>,
         sink: &mut dyn RowSink,
-    ) -> Result<Completion, Failure> {
+    ) -> Result<Completion, AttemptError> {
         loop {
-            self.fill(run.task, &run.prepared, &mut run.progress, run.guessed)?;
+            self.fill(run.task, &run.prepared, &mut run.progress, run.unconfirmed)?;
             let tag = match self.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,
                 Ok(None) => {
                     if let Err(halt) = self.channel.exchange(run.deadline).await {
-                        let ended = self.halted(halt);
-                        return Err(self.last_word(run.failure.take(), ended, run.task).into());
+                        let ended = self.read_error(halt);
+                        return Err(self
+                            .stream_error(run.failure.take(), ended, run.task)
+                            .into());
                     }
                     continue;
                 }
-                Err(error) => return Err(self.halted(error.into()).into()),
+                Err(error) => return Err(self.read_error(error.into()).into()),
             };
-            if self.session.prefix.is_pending() && self.is_aside(tag)? {
+            if self.session.prefix.is_pending() && self.is_asynchronous(tag)? {
                 if self.session.prefix.is_refused() {
                     // PostgreSQL skips everything up to the Sync.
                     self.cut(run.task, &mut run.progress);
@@ -173,25 +177,30 @@ impl Connection {
             } else if tag == tag::READY_FOR_QUERY {
                 self.ready_for_query()?;
                 return self.conclude(run, sink);
-            } else if !self.is_aside(tag)? {
+            } else if !self.is_asynchronous(tag)? {
                 self.take(tag, run, sink)?;
             }
         }
     }
 
-    async fn push_row(&mut self, run: &mut Run<'_>, sink: &mut dyn RowSink) -> Result<(), Error> {
+    async fn push_row(
+        &mut self,
+        run: &mut Execution<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), Error> {
         if run.failure.is_some() {
             return Ok(());
         }
         run.announce(sink)?;
         let values = self.channel.inbound.body().get(2..);
-        let row = values.and_then(|values| RawRow::new(run.prepared.shape.columns.len(), values));
+        let row =
+            values.and_then(|values| RawRow::new(run.prepared.description.columns.len(), values));
         let Some(row) = row else {
-            return Err(self.breach("a row of another shape"));
+            return Err(self.protocol_error("a row of another description"));
         };
         if sink.row(row)? == Flow::Wait {
-            // Nothing is read meanwhile, so PostgreSQL waits too. The time is the reader's, not
-            // the statement's; whoever serves the reader decides how long it may take.
+            // Nothing is read in the meantime, so PostgreSQL waits too. The time does not count
+            // against the statement's deadline; the caller that serves the reader limits it.
             let began = Instant::now();
             sink.ready().await?;
             let waited = began.elapsed();
@@ -201,12 +210,17 @@ impl Connection {
         Ok(())
     }
 
-    fn take(&mut self, tag: u8, run: &mut Run<'_>, sink: &mut dyn RowSink) -> Result<(), Failure> {
+    fn take(
+        &mut self,
+        tag: u8,
+        run: &mut Execution<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), AttemptError> {
         match tag {
             tag::BIND_COMPLETE => {
                 run.bound += 1;
-                // A guess is confirmed by the description of the portal instead.
-                if !run.guessed {
+                // An unconfirmed description is confirmed by the description of the portal instead.
+                if !run.unconfirmed {
                     run.announce(sink)?;
                 }
             }
@@ -220,7 +234,7 @@ impl Connection {
             }
             tag::ROW_DESCRIPTION => match body::row_description(self.channel.inbound.body()) {
                 Some(fields) => run.confirm(&fields, sink)?,
-                None => return Err(self.breach("an unreadable description").into()),
+                None => return Err(self.protocol_error("an unreadable description").into()),
             },
             tag::ERROR_RESPONSE => {
                 let mut error = ServerError::read(self.channel.inbound.body());
@@ -232,59 +246,62 @@ impl Connection {
             _ => {
                 let name = char::from(tag).escape_default().to_string();
                 return Err(self
-                    .breach(&format!("an unexpected message `{name}`"))
+                    .protocol_error(&format!("an unexpected message `{name}`"))
                     .into());
             }
         }
         Ok(())
     }
 
-    /// After `ReadyForQuery`: what came of it.
+    /// Processes the result after `ReadyForQuery`.
     fn conclude(
         &mut self,
-        run: &mut Run<'_>,
+        run: &mut Execution<'_>,
         sink: &mut dyn RowSink,
-    ) -> Result<Completion, Failure> {
+    ) -> Result<Completion, AttemptError> {
         if let Some(refusal) = self.refusal() {
             return Err(self.rejected(refusal, run.task.bound).into());
         }
-        let wanted = match (run.task.place, &run.failure) {
-            (Place::Alone, _) => TransactionStatus::Idle,
+        let wanted = match (run.task.position, &run.failure) {
+            (TransactionPosition::Alone, _) => TransactionStatus::Idle,
             (_, Some(_)) => TransactionStatus::Failed,
             (_, None) => TransactionStatus::Open,
         };
-        // A definition that has come meanwhile may have counted.
-        let suspect = run.task.is_suspect(&run.prepared);
-        self.leave(run.task, suspect);
-        self.ran(run.task, suspect);
+        // Checked again, because a definition committed in the meantime may have made it impure.
+        let impure = run.task.is_impure(&run.prepared);
+        self.note_side_effects(run.task, impure);
+        self.note_name_changes(run.task, impure);
         let failure = run.failure.take();
-        if failure.is_some() && run.guessed {
+        if failure.is_some() && run.unconfirmed {
             self.session.statements.discard(&run.prepared.name);
         }
         if let Some(wrong) = run.progress.wrong.take() {
-            return Err(Failure::Final(Error::Input(wrong)));
+            return Err(AttemptError::Final(Error::Input(wrong)));
         }
         if let Some(error) = failure {
             let untouched = !run.announced
                 && (error.is_stale_statement()
-                    || run.task.has_lost_hint(&error)
-                    || (run.guessed && error.is_bad_guess()));
+                    || run.task.has_stale_hint(&error)
+                    || (run.unconfirmed && error.is_bad_guess()));
             if untouched {
-                return Err(Failure::Stale(Box::new(error)));
+                return Err(AttemptError::Stale(Box::new(error)));
             }
             return Err(self.rejected(error, run.task.bound).into());
         }
         if self.session.transaction() != wanted {
             return Err(self
-                .breach("the statement changed the transaction around it")
+                .protocol_error("the statement changed the transaction around it")
                 .into());
         }
         run.announce(sink)?;
-        run.prepared.shape.pace.took(run.began.elapsed());
-        if run.guessed && run.task.is_kept() {
+        run.prepared
+            .description
+            .latency
+            .record_direct(run.began.elapsed());
+        if run.unconfirmed && run.task.is_kept() {
             self.session
                 .statements
-                .keep(run.task.bound, run.prepared.clone());
+                .keep(StatementKey::of(run.task.bound), run.prepared.clone());
         }
         Ok(Completion {
             affected_rows: run.affected,
@@ -292,13 +309,27 @@ impl Connection {
     }
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(task: &'a Task<'a>, prepared: Arc<Prepared>, guessed: bool) -> Self {
+/// Starts a DDL guard if the event trigger reported a definition that the statement's text does not
+/// show: one made by a function, a trigger or a view.
+pub(crate) fn take_reported_ddl(
+    connection: &mut Connection,
+    metadata: &MetadataCache,
+) -> Option<DdlGuard> {
+    let told = connection.session.take_ddl();
+    told.then(|| DdlGuard::begin(&metadata.purity))
+}
+
+impl<'a> Execution<'a> {
+    pub(super) fn new(
+        task: &'a StatementTask<'a>,
+        prepared: Arc<PreparedStatement>,
+        unconfirmed: bool,
+    ) -> Self {
         Self {
             task,
             began: Instant::now(),
             prepared,
-            guessed,
+            unconfirmed,
             deadline: task.deadline,
             progress: Progress::default(),
             bound: 0,
@@ -309,30 +340,30 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Where the value stands that PostgreSQL could not read: a set that is neither bound nor
-    /// run is being bound.
+    /// The place of a value that PostgreSQL could not read. The error belongs to a Bind if every
+    /// bound set has run.
     pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
         binding.then(|| self.task.bound.place(self.bound, placeholder))
     }
 
-    /// Tells the sink the columns, once.
+    /// Passes the columns to the sink, once.
     pub(super) fn announce(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
         if self.announced {
             return Ok(());
         }
         self.announced = true;
-        sink.columns(&self.prepared.shape.columns)
+        sink.columns(&self.prepared.description.columns)
     }
 
-    /// Compares what was guessed with what PostgreSQL now says.
+    /// Compares an unconfirmed description with the one that PostgreSQL sent.
     pub(super) fn confirm(
         &mut self,
-        fields: &[Field],
+        fields: &[FieldDescription],
         sink: &mut dyn RowSink,
     ) -> Result<(), Error> {
-        let matches = fields == self.prepared.shape.fields;
+        let matches = fields == self.prepared.description.fields;
         if matches || self.task.bound.statement.kind() != Kind::Read {
             return self.announce(sink);
         }
@@ -343,7 +374,8 @@ impl<'a> Run<'a> {
     pub(super) fn count(&mut self, (command, rows): (&str, Option<u64>)) {
         match (&mut self.affected, command, rows) {
             (Some(sum), "INSERT" | "UPDATE" | "DELETE" | "MERGE", Some(rows)) => *sum += rows,
-            // A SELECT on top of writing parts: PostgreSQL counts what it returns, not those.
+            // For a SELECT with data-modifying CTEs PostgreSQL counts the rows returned, not those
+            // written.
             (affected, _, _) => *affected = None,
         }
     }

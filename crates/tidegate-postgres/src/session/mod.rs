@@ -1,17 +1,19 @@
-//! What happens on a connection that is lent: statements, transactions, resets.
+//! Statements and transactions on a connection that is checked out.
 
-pub(crate) mod batch;
-pub(crate) mod cache;
 mod commit;
-pub(crate) mod execute;
-pub(crate) mod lookup;
-pub(crate) mod names;
-mod own;
-pub(crate) mod pipeline;
-pub(crate) mod prefix;
-pub(crate) mod prepare;
-pub(crate) mod reset;
-mod role_plans;
-pub(crate) mod run_pipeline;
-mod steps;
-pub(crate) mod task;
+mod execute;
+mod internal_query;
+mod name_resolution;
+mod parameter_sets;
+mod pipeline;
+mod pipeline_request;
+mod pipeline_run;
+mod prepare;
+mod rejection;
+mod type_hints;
+mod type_lookup;
+
+pub(crate) use execute::take_reported_ddl;
+pub(crate) use parameter_sets::{PipelinedRead, push_reads};
+pub(crate) use pipeline::PipelineFailure;
+pub(crate) use pipeline_request::PipelineRequest;

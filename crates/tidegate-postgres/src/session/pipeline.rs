@@ -1,245 +1,264 @@
-//! Parameter sets on their way to PostgreSQL.
+//! Several statements in one write and one transaction.
+//!
+//! Statements that read and write need no `BEGIN`: PostgreSQL runs everything before a Sync as one
+//! transaction and commits it there (PostgreSQL, "Message Flow", "Pipelining"). Only a snapshot
+//! that several statements share is opened explicitly.
 
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use postgres_protocol::message::frontend::{self, BindError};
-use tidegate_sql::statement::Kind;
-use tidegate_sql::{Error, InputError};
-use tidegate_values::parameter::{self, IsNull};
+use tidegate_sql::{Completion, Error, PipelineError, RowSink, TransactionOutcome};
+use tidegate_wire::rejection::ServerError;
 
-use super::cache::{Prepared, StatementCache};
-use super::own::push_prepared;
-use super::prepare::push_parse;
-use super::task::{Place, Task};
-use crate::connection::Connection;
+use super::execute::Execution;
+use super::pipeline_request::PipelineRequest;
+use super::pipeline_run::PipelineRun;
+use crate::connection::{Connection, TransactionStatus};
+use crate::metadata::StatementKey;
+use crate::statement::{AttemptError, PreparedStatement, StatementTask};
 
-/// How much is encoded ahead: sets beyond it wait until PostgreSQL has taken some.
-pub(super) const AHEAD: usize = 64 << 10;
+/// `query_canceled`.
+const CANCELLED: &str = "57014";
 
-/// How far the sets of a statement have come.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// The next set to be encoded.
-    pub(super) next: usize,
-    /// Whether the Sync has been queued.
-    ended: bool,
-    /// Whether the Sync waits until the sink has taken all rows.
-    held: bool,
-    /// What is wrong with a set.
-    pub(super) wrong: Option<InputError>,
+/// Why a pipeline failed.
+pub(crate) enum PipelineFailure {
+    /// Nothing has run. The statements have to run one after the other.
+    NotPipelined,
+    /// PostgreSQL refused the switch to the caller's role. Nothing has run.
+    RoleRefused(Error),
+    Failed(PipelineError),
+}
+
+impl From<Error> for PipelineFailure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Why one attempt failed.
+pub(super) enum PipelineAttemptError {
+    /// A cached description was stale. Nothing has taken effect, and no sink has received anything.
+    Stale,
+    Failed(PipelineFailure),
+}
+
+impl From<Error> for PipelineAttemptError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<PipelineError> for PipelineAttemptError {
+    fn from(error: PipelineError) -> Self {
+        Self::Failed(PipelineFailure::Failed(error))
+    }
 }
 
 impl Connection {
-    /// Queues sets up to the limit, and the end of the pipeline behind the last.
-    pub(super) fn fill(
+    /// Runs the statements of a pipeline and pushes their rows into the sinks, one for each
+    /// statement.
+    ///
+    /// Statements without a cached description are described first. When this returns, the
+    /// transaction has ended, except after an error of a sink, a broken stream or a passed
+    /// deadline. Then the connection must be recovered.
+    pub(crate) async fn run_pipeline(
         &mut self,
-        task: &Task<'_>,
-        prepared: &Prepared,
-        progress: &mut Progress,
-        guessed: bool,
-    ) -> Result<(), Error> {
-        while !progress.ended && !progress.held && self.channel.outbound.len() < AHEAD {
-            if progress.next == task.bound.sets.len() {
-                if is_undone_for_rows(task, prepared) {
-                    progress.held = true;
-                    frontend::flush(&mut self.channel.outbound);
-                } else {
-                    self.finish_pipeline(task, progress);
-                }
-                break;
-            }
-            let set = Set {
-                task,
-                prepared,
-                index: progress.next,
-                describe: guessed && progress.next == 0,
-            };
-            match set.push(&mut self.channel.outbound) {
-                Ok(()) => progress.next += 1,
-                Err(Wrong::Input(wrong)) if progress.next == 0 && !guessed => {
-                    // Nothing of the pipeline has left this process.
-                    self.withdraw();
-                    return Err(Error::Input(wrong));
-                }
-                Err(Wrong::Input(wrong)) => {
-                    progress.wrong = Some(wrong);
-                    self.abort();
-                    progress.ended = true;
-                }
-                Err(Wrong::Ours(error)) => return Err(error),
-            }
+        batch: &PipelineRequest<'_>,
+        sinks: &mut [&mut dyn RowSink],
+    ) -> Result<Vec<Completion>, PipelineFailure> {
+        match self.attempt_pipeline(batch, sinks).await {
+            Err(PipelineAttemptError::Stale) => {}
+            Err(PipelineAttemptError::Failed(setback)) => return Err(setback),
+            Ok(completions) => return Ok(completions),
         }
-        Ok(())
-    }
-
-    /// Ends the pipeline: early, because a set has failed, or because the sink has all rows.
-    pub(super) fn cut(&mut self, task: &Task<'_>, progress: &mut Progress) {
-        if !progress.ended {
-            self.finish_pipeline(task, progress);
+        self.rewind(batch.deadline()).await?;
+        match self.attempt_pipeline(batch, sinks).await {
+            Err(PipelineAttemptError::Stale) => Err(PipelineFailure::NotPipelined),
+            Err(PipelineAttemptError::Failed(setback)) => Err(setback),
+            Ok(completions) => Ok(completions),
         }
     }
 
-    fn finish_pipeline(&mut self, task: &Task<'_>, progress: &mut Progress) {
-        progress.ended = true;
-        self.sync();
-        // Behind the answer, in the same write: it costs the caller no time.
-        if task.place == Place::Alone && self.session.residue().is_reset_due() {
-            self.push_reset();
+    async fn attempt_pipeline(
+        &mut self,
+        batch: &PipelineRequest<'_>,
+        sinks: &mut [&mut dyn RowSink],
+    ) -> Result<Vec<Completion>, PipelineAttemptError> {
+        for task in &batch.tasks {
+            self.note_side_effects(task, false);
         }
-    }
-}
-
-/// Whether what the statement did must be undone when the sink refuses a row of it: PostgreSQL
-/// ends the transaction of a statement alone at its Sync, which must then come behind the rows.
-fn is_undone_for_rows(task: &Task<'_>, prepared: &Prepared) -> bool {
-    task.place == Place::Alone
-        && task.bound.statement.kind() == Kind::Write
-        && !prepared.shape.columns.is_empty()
-}
-
-/// A read of a pipeline that is put together by others, with one set.
-pub(crate) struct Read<'a> {
-    pub(crate) task: &'a Task<'a>,
-    pub(crate) prepared: Arc<Prepared>,
-    /// Whether the pipeline prepares it, by what was known of it elsewhere.
-    pub(crate) guessed: bool,
-}
-
-impl Read<'_> {
-    /// Queues the set; `None` when a value does not fit, which a connection of its own reports.
-    fn push(&self, out: &mut BytesMut) -> Option<()> {
-        let set = Set {
-            task: self.task,
-            prepared: &self.prepared,
-            index: 0,
-            describe: self.guessed,
+        let Some(first) = batch.tasks.first() else {
+            return Ok(Vec::new());
         };
-        set.push(out).ok()
-    }
-
-    fn push_parse(&self, statements: &mut StatementCache, out: &mut BytesMut) -> Option<()> {
-        let types = self.prepared.shape.parameters.iter();
-        let types = types.map(tidegate_values::Type::oid);
-        push_parse(statements, out, self.task, (&self.prepared.name, types)).ok()
-    }
-}
-
-/// Queues a pipeline of reads into a buffer that holds others: the role switch, the reads, a Sync.
-/// `None`, and nothing is queued, when a value does not fit or it would be longer than `longest`.
-pub(crate) fn push_reads(
-    statements: &mut StatementCache,
-    out: &mut BytesMut,
-    reads: &[Read<'_>],
-    longest: usize,
-) -> Option<()> {
-    let start = out.len();
-    if push_switch_and_reads(statements, out, reads, longest).is_none() {
-        out.truncate(start);
-        return None;
-    }
-    frontend::sync(out);
-    Some(())
-}
-
-fn push_switch_and_reads(
-    statements: &mut StatementCache,
-    out: &mut BytesMut,
-    reads: &[Read<'_>],
-    longest: usize,
-) -> Option<()> {
-    let start = out.len();
-    if let Some(switch) = reads.first()?.task.switch {
-        push_prepared(statements, (switch.text, switch.role.as_str()), out)?;
-    }
-    let behind_switch = out.len();
-    reads.iter().try_for_each(|read| read.push(out))?;
-    let guessed = reads.iter().filter(|read| read.guessed);
-    let texts = guessed
-        .clone()
-        .map(|read| read.task.bound.statement.text().len());
-    if out.len() - start + texts.sum::<usize>() > longest {
-        return None;
-    }
-    let mut guessed = guessed.peekable();
-    if guessed.peek().is_some() {
-        // A Parse takes with it the Close of what was evicted, so nothing may fail behind it.
-        let sets = out.split_off(behind_switch);
-        guessed.try_for_each(|read| read.push_parse(statements, out))?;
-        out.unsplit(sets);
-    }
-    Some(())
-}
-
-/// Why a set cannot be sent.
-pub(super) enum Wrong {
-    /// A value does not fit.
-    Input(InputError),
-    Ours(Error),
-}
-
-/// One set of a statement.
-pub(super) struct Set<'a> {
-    pub(super) task: &'a Task<'a>,
-    pub(super) prepared: &'a Prepared,
-    pub(super) index: usize,
-    /// Whether PostgreSQL shall say again what comes back.
-    pub(super) describe: bool,
-}
-
-impl Set<'_> {
-    /// Queues the set, or nothing.
-    pub(super) fn push(&self, out: &mut BytesMut) -> Result<(), Wrong> {
-        let start = out.len();
-        if let Err(wrong) = self.bind(out) {
-            out.truncate(start);
-            return Err(wrong);
+        if !self.may_use_cached(first).await? {
+            return Err(PipelineAttemptError::Failed(PipelineFailure::NotPipelined));
         }
-        let described = if self.describe {
-            frontend::describe(b'P', "", out)
-        } else {
-            Ok(())
+        let known = match self.known(batch) {
+            Some(known) => known,
+            None => self.describe_unknown(batch).await?,
         };
-        described
-            .and_then(|()| frontend::execute("", 0, out))
-            .map_err(|error| Wrong::Ours(Error::internal(error)))
+        let runs = batch.tasks.iter().zip(known);
+        let runs: Vec<_> = runs
+            .map(|(task, (prepared, unconfirmed))| {
+                self.note_side_effects(task, task.is_impure(&prepared));
+                Execution::new(task, prepared, unconfirmed)
+            })
+            .collect();
+        let mut steps = PipelineRun::new(batch, runs);
+        self.begin_steps(&mut steps)?;
+        match self.exchange_steps(&mut steps, sinks).await {
+            Ok(()) => self.conclude_steps(steps),
+            Err(error) => Err(steps.interrupted(error).into()),
+        }
     }
 
-    fn bind(&self, out: &mut BytesMut) -> Result<(), Wrong> {
-        let (bound, shape) = (self.task.bound, &self.prepared.shape);
-        let values = &bound.sets[self.index];
-        if values.len() != shape.parameters.len() {
-            let miscounted = "PostgreSQL counts other parameters than we do";
-            return Err(Wrong::Ours(Error::internal(miscounted)));
-        }
-        let mut wrong = None;
-        let encode = |index: usize, out: &mut BytesMut| {
-            let format = bound.formats.get(index).and_then(Option::as_ref);
-            let place = || bound.place(self.index, index);
-            match parameter::encode(
-                &values[index],
-                &shape.parameters[index],
-                format,
-                &place,
-                out,
-            ) {
-                Ok(IsNull::Yes) => Ok(postgres_protocol::IsNull::Yes),
-                Ok(IsNull::No) => Ok(postgres_protocol::IsNull::No),
-                Err(error) => {
-                    wrong = Some(error);
-                    Err("a value that does not fit".into())
-                }
-            }
-        };
-        let (name, formats) = (&self.prepared.name, shape.formats.iter().copied());
-        let outcome = frontend::bind("", name, [], 0..values.len(), encode, formats, out);
-        match (outcome, wrong) {
-            (Ok(()), _) => Ok(()),
-            (Err(_), Some(wrong)) => Err(Wrong::Input(wrong.into())),
-            (Err(BindError::Conversion(error)), None) => Err(Wrong::Ours(Error::Internal(error))),
-            (Err(BindError::Serialization(error)), None) => {
-                Err(Wrong::Ours(Error::internal(error)))
+    /// The prepared statements of the pipeline, and whether each is unconfirmed. PostgreSQL
+    /// confirms a read only after the statements before it have run, so if those have effects,
+    /// unconfirmed statements are not used.
+    fn known(
+        &mut self,
+        batch: &PipelineRequest<'_>,
+    ) -> Option<Vec<(Arc<PreparedStatement>, bool)>> {
+        let allow_unconfirmed = !batch.has_effects();
+        let known = batch.tasks.iter();
+        let known = known.map(|task| self.statement(task, allow_unconfirmed));
+        known.collect()
+    }
+
+    fn statement(
+        &mut self,
+        task: &StatementTask<'_>,
+        allow_unconfirmed: bool,
+    ) -> Option<(Arc<PreparedStatement>, bool)> {
+        self.session.statements.known(task, allow_unconfirmed)
+    }
+
+    /// Lets PostgreSQL describe the unknown statements before anything runs. If it refuses one, the
+    /// statements run one after the other, which reports the first error. So do more statements
+    /// than the cache holds.
+    async fn describe_unknown(
+        &mut self,
+        batch: &PipelineRequest<'_>,
+    ) -> Result<Vec<(Arc<PreparedStatement>, bool)>, PipelineAttemptError> {
+        let allow_unconfirmed = !batch.has_effects();
+        let mut unknown: Vec<&StatementTask<'_>> = Vec::new();
+        for task in &batch.tasks {
+            let key = StatementKey::of(task.bound);
+            let is_same = |other: &&StatementTask<'_>| key.is_of(other.bound);
+            if self.statement(task, allow_unconfirmed).is_none() && !unknown.iter().any(is_same) {
+                unknown.push(task);
             }
         }
+        if !unknown.iter().all(|task| task.is_kept()) {
+            return Err(PipelineAttemptError::Failed(PipelineFailure::NotPipelined));
+        }
+        match self.prepare_all(&unknown).await {
+            Ok(_) => self
+                .known(batch)
+                .ok_or(PipelineAttemptError::Failed(PipelineFailure::NotPipelined)),
+            Err(AttemptError::Final(error)) if self.session.prefix.is_refused() => Err(
+                PipelineAttemptError::Failed(PipelineFailure::RoleRefused(error)),
+            ),
+            Err(AttemptError::Final(error)) if !is_refusal(&error) => Err(error.into()),
+            Err(_) => Err(PipelineAttemptError::Failed(PipelineFailure::NotPipelined)),
+        }
     }
+
+    /// Processes the result after the last `ReadyForQuery`.
+    fn conclude_steps(
+        &mut self,
+        mut steps: PipelineRun<'_>,
+    ) -> Result<Vec<Completion>, PipelineAttemptError> {
+        if let Some(refusal) = self.refusal() {
+            self.discard_unconfirmed(&steps);
+            let error = self.rejected(refusal, steps.runs[0].task.bound);
+            return Err(PipelineAttemptError::Failed(PipelineFailure::RoleRefused(
+                error,
+            )));
+        }
+        for run in &steps.runs {
+            // Checked again, because a definition committed in the meantime may have made it
+            // impure.
+            let impure = run.task.is_impure(&run.prepared);
+            self.note_side_effects(run.task, impure);
+            self.note_name_changes(run.task, impure);
+        }
+        if let Some((step, wrong)) = steps.wrong.take() {
+            self.discard_unconfirmed(&steps);
+            return Err(PipelineError::at(step, Error::Input(wrong)).into());
+        }
+        if let Some(error) = steps.failure.take() {
+            self.discard_unconfirmed(&steps);
+            return Err(self.failed_step(&steps, error));
+        }
+        if self.session.transaction() != TransactionStatus::Idle {
+            let error = self.protocol_error("a statement changed the transaction around it");
+            return Err(steps.interrupted(error).into());
+        }
+        for run in &steps.runs {
+            if run.unconfirmed && run.task.is_kept() {
+                self.session
+                    .statements
+                    .keep(StatementKey::of(run.task.bound), run.prepared.clone());
+            }
+        }
+        if let Some((step, error)) = steps.refused.take() {
+            let outcome = TransactionOutcome::Committed;
+            let step = Some(step);
+            return Err(PipelineError {
+                step,
+                error,
+                outcome,
+            }
+            .into());
+        }
+        steps.record_latency();
+        let completions = steps.runs.iter().map(|run| Completion {
+            affected_rows: run.affected,
+        });
+        Ok(completions.collect())
+    }
+
+    fn failed_step(&mut self, steps: &PipelineRun<'_>, error: ServerError) -> PipelineAttemptError {
+        if error.is_stale_statement() {
+            // The statement may be an internal command: code that a statement called can deallocate
+            // all prepared statements.
+            self.session.statements.forget_internal();
+        }
+        if steps.overdue && error.is(CANCELLED) {
+            return steps.rolled_back(Error::Deadline).into();
+        }
+        let Some(run) = steps.runs.get(steps.current) else {
+            // The commit failed: a deferred constraint, or a serialization failure.
+            let last = steps.runs[steps.runs.len() - 1].task;
+            return PipelineError::from(self.rejected(error, last.bound)).into();
+        };
+        let task = run.task;
+        if is_stale(run, &error) {
+            steps.batch.tasks.iter().for_each(|task| self.forget(task));
+            if !steps.runs.iter().any(|run| run.announced) {
+                return PipelineAttemptError::Stale;
+            }
+            task.metadata.invalidate_descriptions();
+            return steps.rolled_back(self.stale(error, task)).into();
+        }
+        steps.rolled_back(self.rejected(error, task.bound)).into()
+    }
+
+    fn discard_unconfirmed(&mut self, steps: &PipelineRun<'_>) {
+        for run in steps.runs.iter().filter(|run| run.unconfirmed) {
+            self.session.statements.discard(&run.prepared.name);
+        }
+    }
+}
+
+/// Whether the error is about the statement and not the connection.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Rejected(_) | Error::Input(_))
+}
+
+/// Whether the error may only mean that cached data of the statement was stale.
+fn is_stale(run: &Execution<'_>, error: &ServerError) -> bool {
+    error.is_stale_statement()
+        || run.task.has_stale_hint(error)
+        || (run.unconfirmed && error.is_bad_guess())
 }

@@ -1,4 +1,4 @@
-//! Letting PostgreSQL parse and describe statements.
+//! Lets PostgreSQL parse and describe statements.
 
 use std::sync::Arc;
 
@@ -6,33 +6,31 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use tidegate_sql::Error;
 use tidegate_values::Type;
-use tidegate_wire::body::{self, Field};
+use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 
-use super::cache::{Prepared, StatementCache};
-use super::prefix::Prefix;
-use super::task::{Failure, Task};
-use crate::connection::Connection;
-use crate::dictionary::shape::Shape;
+use crate::connection::{Connection, Prefix};
+use crate::metadata::{StatementDescription, StatementKey};
+use crate::statement::{AttemptError, PreparedStatement, StatementCache, StatementTask};
 
 /// A statement that is being prepared.
 struct Unprepared<'a> {
-    task: &'a Task<'a>,
-    /// Its name in the session; empty for one that is used once.
+    task: &'a StatementTask<'a>,
+    /// Its name in the session; empty for a statement that is used once.
     name: String,
     hints: Vec<Option<Type>>,
 }
 
-/// What PostgreSQL says of a statement, with types by number.
+/// What PostgreSQL reported about a statement, with the OIDs of types.
 #[derive(Default)]
 struct Described {
     parameters: Vec<u32>,
-    fields: Vec<Field>,
+    fields: Vec<FieldDescription>,
 }
 
 impl Described {
-    /// The numbers of all types, of parameters first.
+    /// The OIDs of all types, first of the parameters.
     fn types(&self) -> impl Iterator<Item = u32> {
         let columns = self.fields.iter().map(|field| field.type_oid);
         self.parameters.iter().copied().chain(columns)
@@ -40,26 +38,29 @@ impl Described {
 }
 
 impl Connection {
-    /// Parses and describes a statement in a round trip of its own, and looks its types up.
-    pub(crate) async fn prepare(&mut self, task: &Task<'_>) -> Result<Arc<Prepared>, Failure> {
+    /// Parses and describes a statement in one round trip, and looks up its types.
+    pub(crate) async fn prepare(
+        &mut self,
+        task: &StatementTask<'_>,
+    ) -> Result<Arc<PreparedStatement>, AttemptError> {
         let prepared = self.prepare_all(&[task]).await?;
         let none = || Error::internal("a statement without a description").into();
         prepared.into_iter().next().ok_or_else(none)
     }
 
-    /// Parses and describes statements of one caller in one round trip, and looks their types up in
-    /// another. If PostgreSQL refuses one, none of them is prepared.
+    /// Parses and describes statements of one caller in one round trip, and looks up their types in
+    /// another. If PostgreSQL refuses one, none is prepared.
     pub(crate) async fn prepare_all(
         &mut self,
-        tasks: &[&Task<'_>],
-    ) -> Result<Vec<Arc<Prepared>>, Failure> {
+        tasks: &[&StatementTask<'_>],
+    ) -> Result<Vec<Arc<PreparedStatement>>, AttemptError> {
         let Some(first) = tasks.first() else {
             return Ok(Vec::new());
         };
-        // What the last prefix met says nothing of an error that comes before the next.
+        // An error before the next prefix must not count as one of the last prefix.
         self.session.prefix = Prefix::default();
-        let generation = first.dictionary.generation();
-        let keeps = self.may_keep_what_is_learnt(first).await?;
+        let generation = first.metadata.generation();
+        let keeps = self.may_cache(first).await?;
         let mut unprepared = Vec::with_capacity(tasks.len());
         for task in tasks {
             let hints = self.resolve_hints(task, keeps).await?;
@@ -71,30 +72,39 @@ impl Connection {
             unprepared.push(Unprepared { task, name, hints });
         }
         let described = self.describe(first, &unprepared).await?;
-        let shapes = self.shapes(&unprepared, described, generation).await?;
-        let prepared = unprepared.into_iter().zip(shapes);
+        let descriptions = self
+            .descriptions(&unprepared, described, generation)
+            .await?;
+        let prepared = unprepared.into_iter().zip(descriptions);
         Ok(prepared
-            .map(|(one, shape)| self.keep(one, shape, keeps))
+            .map(|(one, description)| self.keep(one, description, keeps))
             .collect())
     }
 
-    fn keep(&mut self, one: Unprepared<'_>, shape: Shape, keeps: bool) -> Arc<Prepared> {
+    fn keep(
+        &mut self,
+        one: Unprepared<'_>,
+        description: StatementDescription,
+        keeps: bool,
+    ) -> Arc<PreparedStatement> {
         let task = one.task;
-        let prepared = Arc::new(Prepared::new(one.name, Arc::new(shape)));
+        let prepared = Arc::new(PreparedStatement::new(one.name, Arc::new(description)));
         if keeps && task.is_kept() {
-            self.session.statements.keep(task.bound, prepared.clone());
+            self.session
+                .statements
+                .keep(StatementKey::of(task.bound), prepared.clone());
         }
         if keeps && task.is_short() {
-            task.dictionary
-                .keep_shape(task.bound, &task.login.role, &prepared.shape);
+            task.metadata
+                .keep_description(task.bound, &task.login.role, &prepared.description);
         }
         prepared
     }
 
-    /// Queues a `Parse`, and a `Close` for each statement that was evicted.
+    /// Queues a Parse, and a Close for each dropped statement.
     pub(crate) fn push_parse(
         &mut self,
-        task: &Task<'_>,
+        task: &StatementTask<'_>,
         name: &str,
         types: impl Iterator<Item = u32>,
     ) -> Result<(), Error> {
@@ -102,25 +112,12 @@ impl Connection {
         push_parse(&mut self.session.statements, out, task, (name, types))
     }
 
-    /// Queues a command of our own that takes and returns nothing.
-    pub(super) fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
-        let out = &mut self.channel.outbound;
-        let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
-        frontend::parse("", text, [], out)
-            .and_then(|()| {
-                frontend::bind("", "", [], [], nothing, [], out)
-                    .map_err(|_| std::io::Error::other("an empty Bind"))
-            })
-            .and_then(|()| frontend::execute("", 0, out))
-            .map_err(Error::internal)
-    }
-
-    /// Has PostgreSQL parse and describe statements in one pipeline.
+    /// Lets PostgreSQL parse and describe statements in one pipeline.
     async fn describe(
         &mut self,
-        first: &Task<'_>,
+        first: &StatementTask<'_>,
         statements: &[Unprepared<'_>],
-    ) -> Result<Vec<Described>, Failure> {
+    ) -> Result<Vec<Described>, AttemptError> {
         self.begin_pipeline();
         self.push_prefix(first.begins(), first.switch)?;
         for Unprepared { task, name, hints } in statements {
@@ -134,14 +131,14 @@ impl Connection {
         loop {
             let tag = match self.next(first.deadline).await {
                 Ok(tag) => tag,
-                Err(error) => return Err(self.last_word(failure, error, first).into()),
+                Err(error) => return Err(self.stream_error(failure, error, first).into()),
             };
             let body = self.channel.inbound.body();
             let fields = match tag {
                 tag::PARAMETER_DESCRIPTION => {
                     let parameters = body::parameter_description(body);
                     let Some(parameters) = parameters else {
-                        return Err(self.breach("an unreadable description").into());
+                        return Err(self.protocol_error("an unreadable description").into());
                     };
                     current.parameters = parameters;
                     continue;
@@ -160,7 +157,7 @@ impl Connection {
                 _ => None,
             };
             let Some(fields) = fields else {
-                return Err(self.breach("an unreadable description").into());
+                return Err(self.protocol_error("an unreadable description").into());
             };
             current.fields = fields;
             described.push(std::mem::take(&mut current));
@@ -168,33 +165,36 @@ impl Connection {
         match self.refusal().or(failure) {
             Some(error) => Err(self.refused_description(error, statements, described.len())),
             None if described.len() == statements.len() => Ok(described),
-            None => Err(self.breach("a statement without a description").into()),
+            None => Err(self
+                .protocol_error("a statement without a description")
+                .into()),
         }
     }
 
-    /// The failure of the statement at `index`; those in front of it were prepared, and are closed.
+    /// The error of the statement at `index`. The statements before it were prepared, and are
+    /// closed.
     fn refused_description(
         &mut self,
         error: ServerError,
         statements: &[Unprepared<'_>],
         index: usize,
-    ) -> Failure {
+    ) -> AttemptError {
         for Unprepared { name, .. } in statements.iter().take(index) {
             self.session.statements.discard(name);
         }
         match statements.get(index).or(statements.last()) {
-            Some(one) if one.task.has_lost_hint(&error) => Failure::Stale(Box::new(error)),
+            Some(one) if one.task.has_stale_hint(&error) => AttemptError::Stale(Box::new(error)),
             Some(one) => self.rejected(error, one.task.bound).into(),
-            None => self.breach("an error of no statement").into(),
+            None => self.protocol_error("an error of no statement").into(),
         }
     }
 
-    /// The error of a stream that ended: what PostgreSQL said last, if it did.
-    pub(crate) fn last_word(
+    /// The error of a stream that ended: what PostgreSQL reported last, if anything.
+    pub(crate) fn stream_error(
         &mut self,
         said: Option<ServerError>,
         ended: Error,
-        task: &Task<'_>,
+        task: &StatementTask<'_>,
     ) -> Error {
         match said {
             Some(mut said) if !matches!(ended, Error::Deadline) => {
@@ -205,40 +205,41 @@ impl Connection {
         }
     }
 
-    /// The shapes of described statements; types that are not known are looked up together.
-    async fn shapes(
+    /// The descriptions of the statements. Unknown types are looked up together.
+    async fn descriptions(
         &mut self,
         statements: &[Unprepared<'_>],
         described: Vec<Described>,
         generation: u64,
-    ) -> Result<Vec<Shape>, Error> {
+    ) -> Result<Vec<StatementDescription>, Error> {
         let Some(Unprepared { task: first, .. }) = statements.first() else {
             return Ok(Vec::new());
         };
         let numbers: Vec<u32> = described.iter().flat_map(Described::types).collect();
-        let types = self.resolve(first.dictionary, &numbers, first.deadline);
+        let types = self.resolve(first.metadata, &numbers, first.deadline);
         let mut types = types.await?.into_iter();
-        let shape = |(one, described): (&Unprepared<'_>, Described)| {
+        let description = |(one, described): (&Unprepared<'_>, Described)| {
             let count = described.parameters.len();
             let of_it = types
                 .by_ref()
                 .take(count + described.fields.len())
                 .collect();
-            let mut shape = Shape::new(count, described.fields, of_it, generation);
-            if let Some(pace) = first.dictionary.pace(one.task.bound, &one.task.login.role) {
-                shape.pace = pace;
+            let mut description =
+                StatementDescription::new(count, described.fields, of_it, generation);
+            if let Some(latency) = first.metadata.latency(one.task.bound, &one.task.login.role) {
+                description.latency = latency;
             }
-            shape
+            description
         };
-        Ok(statements.iter().zip(described).map(shape).collect())
+        Ok(statements.iter().zip(described).map(description).collect())
     }
 }
 
-/// [`Connection::push_parse`] into any buffer.
+/// As [`Connection::push_parse`], into any buffer.
 pub(super) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,
-    task: &Task<'_>,
+    task: &StatementTask<'_>,
     (name, types): (&str, impl Iterator<Item = u32>),
 ) -> Result<(), Error> {
     let dropped = statements.take_dropped();
@@ -248,7 +249,7 @@ pub(super) fn push_parse(
         .try_for_each(|name| frontend::close(b'S', name, out))
         .and_then(|()| frontend::parse(name, task.bound.statement.text(), types, out));
     queued.map_err(|error| {
-        // The lexer lets neither a zero byte nor so many placeholders pass.
+        // The lexer refuses zero bytes and too many placeholders, so this is unexpected.
         out.truncate(start);
         Error::internal(error)
     })

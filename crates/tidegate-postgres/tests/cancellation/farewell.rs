@@ -1,26 +1,28 @@
-//! Connections that PostgreSQL does not let go by itself, of a server that says whatever the test
-//! wants. Time stands still once all have come.
+//! Connections that PostgreSQL does not close by itself, against a scripted server. Time is paused
+//! once all connections are open.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_pool::{Key, OpenError, Pool, Settings};
-use tidegate_postgres::{Credential, Credentials, RoleConnector, Roles};
+use tidegate_pool::{OpenError, Pool, PoolKey, Settings};
+use tidegate_postgres::{Credential, Credentials, RoleConnector, UserExecutor};
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
-use tidegate_wire::{Backend, Config, Secret, StartupPins, TerminateOutcome, Terminator, TlsMode};
+use tidegate_wire::{
+    Backend, Config, Secret, StartupParameters, TerminateOutcome, Terminator, TlsMode,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use crate::stage::{Gathered, Sql};
+use crate::fixture::{Gathered, Sql};
 
 const PROCESS: u8 = 77;
 
-/// Lets everybody in, answers the first message with one that is none, and holds the stream until
-/// it is told to end.
+/// Accepts any login, answers the first message with an invalid one, and keeps the stream open
+/// until notified.
 async fn babble(mut stream: TcpStream, end: Arc<Notify>) -> std::io::Result<()> {
     let length = stream.read_u32().await?;
     let mut startup = vec![0; usize::try_from(length).unwrap() - 4];
@@ -36,7 +38,7 @@ async fn babble(mut stream: TcpStream, end: Arc<Notify>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// The administrator, whose answers are given; after them the backend ends.
+/// The administrator with scripted answers; after them the backend ends.
 struct Administrator {
     answers: Mutex<Vec<TerminateOutcome>>,
     asked: Mutex<Vec<(Instant, Backend)>>,
@@ -55,21 +57,21 @@ impl Terminator for Administrator {
     }
 }
 
-struct Anybody;
+struct AnyLogin;
 
-impl Credentials for Anybody {
+impl Credentials for AnyLogin {
     fn of<'a>(
         &'a self,
-        _key: &'a Key,
+        _key: &'a PoolKey,
         _shared: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
-        let (password, pins) = (Secret::new("secret"), StartupPins::default());
-        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
+        let (password, startup) = (Secret::new("secret"), StartupParameters::default());
+        Box::pin(std::future::ready(Ok(Credential::new(password, startup))))
     }
 }
 
 /// After how many seconds the administrator was asked about a connection that broke the protocol,
-/// until its place was free.
+/// until its slot was free.
 async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("postgres://u:p@{}/d", listener.local_addr().unwrap());
@@ -83,10 +85,10 @@ async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
     });
     let end = administrator.end.clone();
     tokio::spawn(async move { babble(listener.accept().await?.0, end).await });
-    let connector = RoleConnector::new(Arc::new(config), Arc::new(Anybody), administrator.clone());
+    let connector = RoleConnector::new(Arc::new(config), Arc::new(AnyLogin), administrator.clone());
     let settings = Settings::default();
     let pool = Pool::new(connector, settings, Jitter::none());
-    let roles = Roles::new(pool.clone());
+    let roles = UserExecutor::new(pool.clone());
     let login = Login {
         database: DatabaseName::new("shop"),
         role: RoleName::new("shop/ann"),
@@ -114,7 +116,7 @@ async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_backend_that_nobody_has_told_to_end_is_told_until_it_does() {
+async fn a_termination_is_repeated_until_the_backend_is_gone() {
     assert_eq!(
         asked(&[
             TerminateOutcome::Unknown,
@@ -126,7 +128,7 @@ async fn a_backend_that_nobody_has_told_to_end_is_told_until_it_does() {
     );
 }
 
-/// As after a failover: the other side's host is away without a word.
+/// As after a failover: the server's host disappeared without closing the connection.
 #[tokio::test]
 async fn a_backend_that_is_gone_is_not_waited_for() {
     assert_eq!(

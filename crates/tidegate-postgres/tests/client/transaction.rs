@@ -6,30 +6,33 @@ use tidegate_sql::{Error, InputError, Mode, QueryOptions};
 use tidegate_values::ValueError;
 
 use super::statement;
-use crate::stage::{Gathered, Sql, Stage};
+use crate::fixture::{Fixture, Gathered, Sql};
 
 #[tokio::test]
 async fn written_rows_are_counted_over_all_sets() {
-    let stage = Stage::new("counted").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("counted").await;
+    let owner = fixture.owner();
     Sql::new("create table t (a int, b text)")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     let insert = Sql::new("insert into t values (:a, :b) returning b")
         .set(["1", r#""x""#])
         .set(["2", "null"])
         .set(["3", r#""z""#]);
-    let rows = insert.run(&stage, &owner).await.unwrap();
+    let rows = insert.run(&fixture, &owner).await.unwrap();
     assert_eq!(rows.affected, Some(3));
     assert_eq!(rows.values, [[r#""x""#], ["null"], [r#""z""#]]);
     let update = Sql::new("update t set b = 'y' where a > :a").set(["1"]);
-    assert_eq!(update.run(&stage, &owner).await.unwrap().affected, Some(2));
+    assert_eq!(
+        update.run(&fixture, &owner).await.unwrap().affected,
+        Some(2)
+    );
     let select = Sql::new("select a from t where a = :a")
         .set(["1"])
         .set(["3"])
         .set(["9"]);
-    let rows = select.run(&stage, &owner).await.unwrap();
+    let rows = select.run(&fixture, &owner).await.unwrap();
     assert_eq!(
         (rows.affected, rows.values),
         (None, vec![vec!["1".to_owned()], vec!["3".to_owned()]])
@@ -38,16 +41,16 @@ async fn written_rows_are_counted_over_all_sets() {
 
 #[tokio::test]
 async fn a_set_that_fails_takes_all_with_it() {
-    let stage = Stage::new("all_or_none").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("all_or_none").await;
+    let owner = fixture.owner();
     Sql::new("create table t (a int primary key)")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     let insert = || Sql::new("insert into t values (:a)");
     let doubled = insert().set(["1"]).set(["2"]).set(["1"]);
-    assert_eq!(doubled.refusal(&stage, &owner).await, "23505");
-    // Far enough on that the first sets have been executed when the wrong one is read.
+    assert_eq!(doubled.refusal(&fixture, &owner).await, "23505");
+    // Late enough that the first sets have run when the invalid one is encoded.
     let mut late = insert();
     for _ in 0..20_000 {
         let next = late.bound.sets.len().to_string();
@@ -55,7 +58,7 @@ async fn a_set_that_fails_takes_all_with_it() {
     }
     let error = late
         .set([r#"{"no":"number"}"#])
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap_err();
     assert!(
@@ -64,21 +67,21 @@ async fn a_set_that_fails_takes_all_with_it() {
         "{error:?}"
     );
     let count = Sql::new("select count(*) from t")
-        .value(&stage, &owner)
+        .value(&fixture, &owner)
         .await;
     assert_eq!(count, "0");
 }
 
 #[tokio::test]
 async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
-    let stage = Stage::new("many_sets").await;
+    let fixture = Fixture::new("many_sets").await;
     let mut query = Sql::new("select :n::int, repeat('x', 200)").set(["0"]);
     query.bound.sets = (0..100_000_u32)
         .map(|n| vec![tidegate_values::Parameter::Json(n.to_string().into())])
         .collect();
     let rows = query
         .within(Duration::from_mins(1))
-        .run(&stage, &stage.owner())
+        .run(&fixture, &fixture.owner())
         .await
         .unwrap();
     assert_eq!(rows.values.len(), 100_000);
@@ -87,15 +90,15 @@ async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
 
 #[tokio::test]
 async fn a_deferred_constraint_speaks_before_the_answer() {
-    let stage = Stage::new("deferred").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("deferred").await;
+    let owner = fixture.owner();
     let q = "create table t (a int unique deferrable initially deferred)";
-    Sql::new(q).run(&stage, &owner).await.unwrap();
+    Sql::new(q).run(&fixture, &owner).await.unwrap();
     let twice = Sql::new("insert into t values (1), (1)");
-    assert_eq!(twice.clone().refusal(&stage, &owner).await, "23505");
+    assert_eq!(twice.clone().refusal(&fixture, &owner).await, "23505");
     let options = QueryOptions::default();
-    let mut transaction = stage
-        .roles
+    let mut transaction = fixture
+        .users
         .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
@@ -111,7 +114,7 @@ async fn a_deferred_constraint_speaks_before_the_answer() {
     );
     assert_eq!(
         Sql::new("select count(*) from t")
-            .value(&stage, &owner)
+            .value(&fixture, &owner)
             .await,
         "0"
     );
@@ -119,14 +122,14 @@ async fn a_deferred_constraint_speaks_before_the_answer() {
 
 #[tokio::test]
 async fn a_transaction_commits_or_leaves_nothing() {
-    let stage = Stage::new("transaction").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("transaction").await;
+    let owner = fixture.owner();
     Sql::new("create table t (a int)")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     let options = QueryOptions::default();
-    let begin = || stage.roles.begin(&owner, Mode::ReadWrite, &options);
+    let begin = || fixture.users.begin(&owner, Mode::ReadWrite, &options);
     let insert = statement("insert into t values (1)");
     let mut kept = begin().await.unwrap();
     kept.query(&insert, &mut Gathered::default()).await.unwrap();
@@ -151,7 +154,7 @@ async fn a_transaction_commits_or_leaves_nothing() {
     begin().await.unwrap().commit().await.unwrap();
     assert_eq!(
         Sql::new("select count(*) from t")
-            .value(&stage, &owner)
+            .value(&fixture, &owner)
             .await,
         "2"
     );
@@ -159,19 +162,19 @@ async fn a_transaction_commits_or_leaves_nothing() {
 
 #[tokio::test]
 async fn a_transaction_that_has_failed_takes_nothing_more() {
-    let stage = Stage::new("failed_tx").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("failed_tx").await;
+    let owner = fixture.owner();
     Sql::new("create table t (a int)")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     let options = QueryOptions::default();
-    // An error that PostgreSQL never hears of.
+    // An error that PostgreSQL does not see.
     let wrong = Sql::new("insert into t values (:a)")
         .set([r#"{"no":"number"}"#])
         .bound;
-    let mut transaction = stage
-        .roles
+    let mut transaction = fixture
+        .users
         .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
@@ -192,7 +195,7 @@ async fn a_transaction_that_has_failed_takes_nothing_more() {
     );
     assert_eq!(
         Sql::new("select count(*) from t")
-            .value(&stage, &owner)
+            .value(&fixture, &owner)
             .await,
         "0"
     );
@@ -200,48 +203,48 @@ async fn a_transaction_that_has_failed_takes_nothing_more() {
 
 #[tokio::test]
 async fn a_read_with_effects_is_never_run_twice() {
-    let stage = Stage::new("effects").await;
+    let fixture = Fixture::new("effects").await;
     let define = async |r#type: &str| {
         let text = format!(
             "create function effect() returns {type} language sql
              as 'insert into public.log values (1) returning 1::{type}'"
         );
-        stage.admin.batch_execute(&text).await.unwrap();
+        fixture.admin.batch_execute(&text).await.unwrap();
     };
     let setup = "create table log (a int); grant all on log to public";
-    stage.admin.batch_execute(setup).await.unwrap();
+    fixture.admin.batch_execute(setup).await.unwrap();
     define("int").await;
-    for login in [stage.owner(), stage.guest()] {
-        let effect = || Sql::new("select effect()").value(&stage, &login);
+    for login in [fixture.owner(), fixture.guest()] {
+        let effect = || Sql::new("select effect()").value(&fixture, &login);
         assert_eq!(effect().await, "1");
-        stage
+        fixture
             .admin
             .batch_execute("drop function effect()")
             .await
             .unwrap();
         define("text").await;
         assert_eq!(effect().await, r#""1""#);
-        stage
+        fixture
             .admin
             .batch_execute("drop function effect()")
             .await
             .unwrap();
         define("int").await;
     }
-    assert_eq!(stage.value("select count(*)::text from log").await, "4");
+    assert_eq!(fixture.value("select count(*)::text from log").await, "4");
 }
 
 #[tokio::test]
 async fn a_snapshot_reads_and_never_writes() {
-    let stage = Stage::new("snapshot").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("snapshot").await;
+    let owner = fixture.owner();
     Sql::new("create table t (a int)")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     let options = QueryOptions::default();
-    let mut snapshot = stage
-        .roles
+    let mut snapshot = fixture
+        .users
         .begin(&owner, Mode::Snapshot, &options)
         .await
         .unwrap();
@@ -250,7 +253,7 @@ async fn a_snapshot_reads_and_never_writes() {
         let mut sink = Gathered::default();
         let completion = snapshot.query(&count, &mut sink).await.unwrap();
         assert_eq!(sink.rows(completion).values[0][0], "0");
-        stage
+        fixture
             .admin
             .batch_execute("insert into t values (1)")
             .await

@@ -1,13 +1,13 @@
-//! What an operator changes of a role or database counts for connections that are open.
+//! Changes of a role or database by an operator affect open connections.
 
 use tidegate_sql::Login;
 
-use crate::stage::{Sql, Stage};
+use crate::fixture::{Fixture, Sql};
 
-/// What a write of the login answers: an SQLSTATE, or nothing.
-async fn write(stage: &Stage, login: &Login) -> Option<String> {
+/// The SQLSTATE of a write, if it fails.
+async fn write(fixture: &Fixture, login: &Login) -> Option<String> {
     let written = Sql::new("insert into open values (1)")
-        .run(stage, login)
+        .run(fixture, login)
         .await;
     let error = written.err()?;
     Some(
@@ -20,9 +20,9 @@ async fn write(stage: &Stage, login: &Login) -> Option<String> {
 #[tokio::test]
 async fn a_role_that_may_not_log_in_or_write_any_more_finds_no_open_connection() {
     let name = "operator_says";
-    let stage = super::stage(name).await;
+    let fixture = super::fixture(name).await;
     let until = "valid until 'infinity'";
-    for login in [stage.alice(), stage.guest()] {
+    for login in [fixture.alice(), fixture.guest()] {
         let role = format!("\"{}\"", login.role);
         for (change, undo, refused) in [
             ("nologin".to_owned(), "login".to_owned(), "28000"),
@@ -43,53 +43,53 @@ async fn a_role_that_may_not_log_in_or_write_any_more_finds_no_open_connection()
             ),
         ] {
             let change = format!("alter role {role} {change}");
-            check(&stage, &login, (&change, refused)).await;
+            check(&fixture, &login, (&change, refused)).await;
             let undo = format!("alter role {role} {undo}");
-            stage.admin.batch_execute(&undo).await.unwrap();
-            stage.roles.check_logins().await.unwrap();
-            comes_back(&stage, &login).await;
+            fixture.admin.batch_execute(&undo).await.unwrap();
+            fixture.users.check_logins().await.unwrap();
+            comes_back(&fixture, &login).await;
         }
         let change = format!("revoke connect on database {name} from {role}");
-        check(&stage, &login, (&change, "42501")).await;
+        check(&fixture, &login, (&change, "42501")).await;
         let undo = format!("grant connect on database {name} to {role}");
-        stage.admin.batch_execute(&undo).await.unwrap();
-        comes_back(&stage, &login).await;
+        fixture.admin.batch_execute(&undo).await.unwrap();
+        comes_back(&fixture, &login).await;
         let change = format!("alter database {name} set default_transaction_read_only = on");
-        check(&stage, &login, (&change, "25006")).await;
+        check(&fixture, &login, (&change, "25006")).await;
         let undo = format!(
             "set default_transaction_read_only = off; \
              alter database {name} reset default_transaction_read_only"
         );
-        stage.admin.batch_execute(&undo).await.unwrap();
-        stage.roles.check_logins().await.unwrap();
-        comes_back(&stage, &login).await;
+        fixture.admin.batch_execute(&undo).await.unwrap();
+        fixture.users.check_logins().await.unwrap();
+        comes_back(&fixture, &login).await;
     }
 }
 
-/// Makes a change while the login has an idle connection, and looks once.
-async fn check(stage: &Stage, login: &Login, (change, refused): (&str, &str)) {
-    assert_eq!(write(stage, login).await, None, "before {change}");
-    stage.rest().await;
-    // Of what was undone before.
-    stage.roles.check_logins().await.unwrap();
-    assert_eq!(write(stage, login).await, None, "before {change}");
-    stage.rest().await;
+/// Makes a change while the login has an idle connection, and checks once.
+async fn check(fixture: &Fixture, login: &Login, (change, refused): (&str, &str)) {
+    assert_eq!(write(fixture, login).await, None, "before {change}");
+    fixture.rest().await;
+    // Records the state after earlier changes were undone.
+    fixture.users.check_logins().await.unwrap();
+    assert_eq!(write(fixture, login).await, None, "before {change}");
+    fixture.rest().await;
     // Nothing has changed: the connection stays.
-    let opened = stage.roles.pool().stats().counters.opened;
-    stage.roles.check_logins().await.unwrap();
-    assert_eq!(write(stage, login).await, None, "before {change}");
-    assert_eq!(stage.roles.pool().stats().counters.opened, opened);
-    stage.rest().await;
-    stage.admin.batch_execute(change).await.unwrap();
-    stage.roles.check_logins().await.unwrap();
-    let said = write(stage, login).await.unwrap_or_default();
+    let opened = fixture.users.pool().stats().counters.opened;
+    fixture.users.check_logins().await.unwrap();
+    assert_eq!(write(fixture, login).await, None, "before {change}");
+    assert_eq!(fixture.users.pool().stats().counters.opened, opened);
+    fixture.rest().await;
+    fixture.admin.batch_execute(change).await.unwrap();
+    fixture.users.check_logins().await.unwrap();
+    let said = write(fixture, login).await.unwrap_or_default();
     assert!(said.contains(refused), "{change}: {said}");
 }
 
-/// A login that was refused is tried again after a moment.
-async fn comes_back(stage: &Stage, login: &Login) {
+/// A refused login is retried after a delay.
+async fn comes_back(fixture: &Fixture, login: &Login) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while let Some(said) = write(stage, login).await {
+    while let Some(said) = write(fixture, login).await {
         assert!(std::time::Instant::now() < deadline, "{said}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -97,18 +97,18 @@ async fn comes_back(stage: &Stage, login: &Login) {
 
 #[tokio::test]
 async fn a_role_whose_time_passes_finds_no_open_connection() {
-    let stage = super::stage("time_passes").await;
-    let alice = stage.alice();
+    let fixture = super::fixture("time_passes").await;
+    let alice = fixture.alice();
     let set = "alter role \"time_passes/alice\" valid until";
     let soon = format!(
         "do $$ begin execute format('{set} %L', clock_timestamp() + interval '1 s'); end $$"
     );
-    stage.admin.batch_execute(&soon).await.unwrap();
-    assert_eq!(write(&stage, &alice).await, None);
+    fixture.admin.batch_execute(&soon).await.unwrap();
+    assert_eq!(write(&fixture, &alice).await, None);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     loop {
-        stage.roles.check_logins().await.unwrap();
-        let Some(said) = write(&stage, &alice).await else {
+        fixture.users.check_logins().await.unwrap();
+        let Some(said) = write(&fixture, &alice).await else {
             assert!(std::time::Instant::now() < deadline, "it is never refused");
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             continue;

@@ -1,18 +1,18 @@
-//! The attacks of the design's threat list, against statements that a role may run.
+//! The attacks of the design's threat list, by statements that a role may run.
 
 mod logins;
 
 use tidegate_embedded::testing::cluster;
-use tidegate_postgres::{Condition, Connection};
+use tidegate_postgres::{Connection, ConnectionState};
 use tidegate_sql::statement::Statement;
 use tidegate_sql::{InputError, Login, Mode, QueryOptions};
 
-use crate::stage::{Gathered, Sql, Stage, connect, password, pins};
+use crate::fixture::{Fixture, Gathered, Sql, connect, password, startup};
 
-/// A table that the owner alone may read, and a table of everybody's.
-async fn stage(name: &str) -> Stage {
-    let stage = Stage::new(name).await;
-    stage
+/// A table that only the owner may read, and a table that everyone may use.
+async fn fixture(name: &str) -> Fixture {
+    let fixture = Fixture::new(name).await;
+    fixture
         .admin
         .batch_execute(&format!(
             "create table secret as select 'of the owner' as text;
@@ -24,27 +24,27 @@ async fn stage(name: &str) -> Stage {
         ))
         .await
         .unwrap();
-    stage
+    fixture
 }
 
-/// Runs a statement inside a procedure, where no lexer sees it.
+/// Runs a statement inside a procedure, where the lexer does not see it.
 fn hidden(statement: &str) -> Sql {
     let quoted = statement.replace('\'', "''");
     Sql::new(&format!("call public.run('{quoted}')"))
 }
 
-async fn me(stage: &Stage, login: &Login) -> String {
+async fn me(fixture: &Fixture, login: &Login) -> String {
     Sql::new("select current_user || '|' || session_user")
-        .value(stage, login)
+        .value(fixture, login)
         .await
 }
 
 #[tokio::test]
 async fn no_statement_of_a_role_becomes_another_role() {
     let name = "becomes";
-    let stage = stage(name).await;
-    for login in [stage.alice(), stage.guest()] {
-        let before = me(&stage, &login).await;
+    let fixture = fixture(name).await;
+    for login in [fixture.alice(), fixture.guest()] {
+        let before = me(&fixture, &login).await;
         for attack in [
             format!("set role \"{name}\""),
             format!("set session authorization \"{name}\""),
@@ -52,18 +52,18 @@ async fn no_statement_of_a_role_becomes_another_role() {
             format!("select set_config('session_authorization', '{name}', false)"),
             format!("set local role \"{name}\""),
         ] {
-            let refused = hidden(&attack).refusal(&stage, &login).await;
+            let refused = hidden(&attack).refusal(&fixture, &login).await;
             assert!(
                 ["42501", "22023"].contains(&refused.as_str()),
                 "{attack}: {refused}"
             );
         }
         for attack in ["reset role", "set role none", "reset session authorization"] {
-            drop(hidden(attack).run(&stage, &login).await);
-            assert_eq!(me(&stage, &login).await, before);
+            drop(hidden(attack).run(&fixture, &login).await);
+            assert_eq!(me(&fixture, &login).await, before);
         }
         let read = Sql::new("select text from secret")
-            .refusal(&stage, &login)
+            .refusal(&fixture, &login)
             .await;
         assert_eq!(read, "42501");
     }
@@ -72,8 +72,8 @@ async fn no_statement_of_a_role_becomes_another_role() {
 #[tokio::test]
 async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
     let name = "trigger_role";
-    let stage = stage(name).await;
-    stage
+    let fixture = fixture(name).await;
+    fixture
         .admin
         .batch_execute(&format!(
             "create function jump() returns trigger language plpgsql as $f$ begin
@@ -85,17 +85,17 @@ async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
         ))
         .await
         .unwrap();
-    let alice = stage.alice();
+    let alice = fixture.alice();
     assert_eq!(
         Sql::new("insert into open values (1)")
-            .refusal(&stage, &alice)
+            .refusal(&fixture, &alice)
             .await,
         "42501"
     );
-    // The same in a transaction, with a statement behind it.
+    // The same in a transaction, followed by another statement.
     let options = QueryOptions::default();
-    let mut transaction = stage
-        .roles
+    let mut transaction = fixture
+        .users
         .begin(&alice, Mode::ReadWrite, &options)
         .await
         .unwrap();
@@ -122,8 +122,8 @@ async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
 #[tokio::test]
 async fn a_deferred_trigger_runs_as_the_role_that_logged_in() {
     let name = "deferred_role";
-    let stage = stage(name).await;
-    stage
+    let fixture = fixture(name).await;
+    fixture
         .admin
         .batch_execute(&format!(
             "create table seen (who text); grant all on seen to public;
@@ -138,10 +138,10 @@ async fn a_deferred_trigger_runs_as_the_role_that_logged_in() {
         .await
         .unwrap();
     Sql::new("select definer()")
-        .run(&stage, &stage.alice())
+        .run(&fixture, &fixture.alice())
         .await
         .unwrap();
-    let seen = stage.value("select string_agg(who, ',') from seen").await;
+    let seen = fixture.value("select string_agg(who, ',') from seen").await;
     assert!(
         [format!("{name}/alice"), name.to_owned()].contains(&seen),
         "{seen}"
@@ -151,8 +151,8 @@ async fn a_deferred_trigger_runs_as_the_role_that_logged_in() {
 #[tokio::test]
 async fn a_definer_function_cannot_leave_its_role() {
     let name = "definer";
-    let stage = stage(name).await;
-    stage
+    let fixture = fixture(name).await;
+    fixture
         .admin
         .batch_execute(&format!(
             "create function leave(to_role text) returns void language plpgsql
@@ -164,7 +164,7 @@ async fn a_definer_function_cannot_leave_its_role() {
     for role in ["none", "postgres"] {
         let attack = Sql::new(&format!("select leave('{role}')"));
         assert_eq!(
-            attack.refusal(&stage, &stage.alice()).await,
+            attack.refusal(&fixture, &fixture.alice()).await,
             "42501",
             "{role}"
         );
@@ -174,8 +174,8 @@ async fn a_definer_function_cannot_leave_its_role() {
 #[tokio::test]
 async fn settings_that_a_role_gives_itself_do_not_reach_the_next_connection() {
     let name = "brick";
-    let stage = stage(name).await;
-    for login in [stage.guest(), stage.alice()] {
+    let fixture = fixture(name).await;
+    for login in [fixture.guest(), fixture.alice()] {
         let role = login.role.as_str();
         for setting in [
             "local_preload_libraries = 'nonsense'",
@@ -188,24 +188,24 @@ async fn settings_that_a_role_gives_itself_do_not_reach_the_next_connection() {
             "row_security = off",
         ] {
             let attack = format!("alter role \"{role}\" set {setting}");
-            drop(hidden(&attack).run(&stage, &login).await);
+            drop(hidden(&attack).run(&fixture, &login).await);
         }
-        stage.roles.pool().close(&login.database);
+        fixture.users.pool().close(&login.database);
         let settings = "select concat_ws('|', current_setting('statement_timeout'),
             current_setting('search_path'), current_setting('TimeZone'),
             current_setting('default_transaction_read_only'),
             current_setting('client_encoding'), current_setting('row_security'))";
-        // Whether to write and for how long is for the operator to say; the service pins it where strangers share
-        // the role (`StartupPins::defaults`).
+        // Whether to write and for how long is the operator's decision; the service pins these
+        // settings if anonymous callers share the role (`StartupParameters::defaults`).
         let expected = r#""7min|\"$user\", public|UTC|on|UTF8|on""#;
-        assert_eq!(Sql::new(settings).value(&stage, &login).await, expected);
+        assert_eq!(Sql::new(settings).value(&fixture, &login).await, expected);
     }
 }
 
 #[tokio::test]
 async fn a_role_reaches_no_file_no_program_and_no_replication() {
-    let stage = stage("reach").await;
-    for login in [stage.guest(), stage.alice(), stage.owner()] {
+    let fixture = fixture("reach").await;
+    for login in [fixture.guest(), fixture.alice(), fixture.owner()] {
         for attack in [
             "select pg_read_file('/etc/passwd')",
             "select pg_ls_dir('.')",
@@ -216,7 +216,7 @@ async fn a_role_reaches_no_file_no_program_and_no_replication() {
             "create database more",
             "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'postgres'",
         ] {
-            let refused = Sql::new(attack).refusal(&stage, &login).await;
+            let refused = Sql::new(attack).refusal(&fixture, &login).await;
             assert_eq!(refused, "42501", "{attack} as {}", login.role);
         }
         for attack in [
@@ -224,7 +224,7 @@ async fn a_role_reaches_no_file_no_program_and_no_replication() {
             "copy open to program 'true'",
             "copy open from '/etc/passwd'",
         ] {
-            let refused = hidden(attack).refusal(&stage, &login).await;
+            let refused = hidden(attack).refusal(&fixture, &login).await;
             assert_eq!(refused, "42501", "{attack} as {}", login.role);
         }
     }
@@ -232,20 +232,26 @@ async fn a_role_reaches_no_file_no_program_and_no_replication() {
 
 #[tokio::test]
 async fn a_shared_role_neither_changes_itself_nor_runs_a_block() {
-    let stage = stage("shared_kinds").await;
+    let fixture = fixture("shared_kinds").await;
     let options = QueryOptions::default();
     for attack in [
         "do $$ begin perform 1; end $$",
         "alter role current_user set work_mem = '1MB'",
         "alter user current_user password 'mine'",
     ] {
-        Sql::new(attack).run(&stage, &stage.alice()).await.unwrap();
+        Sql::new(attack)
+            .run(&fixture, &fixture.alice())
+            .await
+            .unwrap();
         let mut bound = Sql::new(attack).bound;
         bound.sets.push(Vec::new());
-        let (guest, mut rows) = (stage.guest(), Gathered::default());
-        let alone = stage.roles.query(&guest, &bound, &options, &mut rows).await;
-        let described = stage.roles.describe(&guest, &bound, &options).await;
-        let begun = stage.roles.begin(&guest, Mode::ReadWrite, &options).await;
+        let (guest, mut rows) = (fixture.guest(), Gathered::default());
+        let alone = fixture
+            .users
+            .query(&guest, &bound, &options, &mut rows)
+            .await;
+        let described = fixture.users.describe(&guest, &bound, &options).await;
+        let begun = fixture.users.begin(&guest, Mode::ReadWrite, &options).await;
         let within = begun.unwrap().query(&bound, &mut rows).await;
         for refused in [alone.map(drop), described.map(drop), within.map(drop)] {
             let error = refused.unwrap_err();
@@ -287,10 +293,10 @@ async fn transaction_control_is_refused_before_postgresql_sees_it() {
 
 #[tokio::test]
 async fn a_procedure_cannot_end_the_transaction_around_it() {
-    let stage = stage("ends").await;
-    let owner = stage.owner();
+    let fixture = fixture("ends").await;
+    let owner = fixture.owner();
     Sql::new("create procedure ends() language plpgsql as $$ begin commit; end $$")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     let options = QueryOptions::default();
@@ -299,8 +305,8 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
         "do $$ begin commit; end $$",
         "do $$ begin rollback; end $$",
     ] {
-        let mut transaction = stage
-            .roles
+        let mut transaction = fixture
+            .users
             .begin(&owner, Mode::ReadWrite, &options)
             .await
             .unwrap();
@@ -322,7 +328,7 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
         drop(transaction);
         assert_eq!(
             Sql::new("select count(*) from open")
-                .value(&stage, &owner)
+                .value(&fixture, &owner)
                 .await,
             "0"
         );
@@ -331,11 +337,11 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
 
 #[tokio::test]
 async fn a_snapshot_cannot_be_made_writable() {
-    let stage = stage("writable").await;
-    let owner = stage.owner();
+    let fixture = fixture("writable").await;
+    let owner = fixture.owner();
     let options = QueryOptions::default();
-    let mut snapshot = stage
-        .roles
+    let mut snapshot = fixture
+        .users
         .begin(&owner, Mode::Snapshot, &options)
         .await
         .unwrap();
@@ -359,19 +365,19 @@ async fn a_snapshot_cannot_be_made_writable() {
 
 #[tokio::test]
 async fn a_forged_temporary_table_reaches_no_other_caller() {
-    let stage = stage("forged").await;
-    stage
+    let fixture = fixture("forged").await;
+    fixture
         .admin
         .batch_execute("grant temp on database forged to public")
         .await
         .unwrap();
-    for login in [stage.guest(), stage.alice()] {
+    for login in [fixture.guest(), fixture.alice()] {
         hidden("create temp table open as select 666 as a")
-            .run(&stage, &login)
+            .run(&fixture, &login)
             .await
             .unwrap();
         let count = Sql::new("select count(*) from open")
-            .value(&stage, &login)
+            .value(&fixture, &login)
             .await;
         assert_eq!(count, "0", "{:?}", login.role_use);
     }
@@ -379,17 +385,17 @@ async fn a_forged_temporary_table_reaches_no_other_caller() {
 
 #[tokio::test]
 async fn a_role_without_temp_makes_no_temporary_table() {
-    let stage = stage("no_temp").await;
+    let fixture = fixture("no_temp").await;
     let attack = Sql::new("create temp table t (a int)");
-    assert_eq!(attack.refusal(&stage, &stage.guest()).await, "42501");
+    assert_eq!(attack.refusal(&fixture, &fixture.guest()).await, "42501");
 }
 
 #[tokio::test]
 async fn a_role_of_one_tenant_cannot_connect_to_another_tenants_database() {
-    let one = stage("tenant_one").await;
-    let _two = stage("tenant_two").await;
+    let one = fixture("tenant_one").await;
+    let _two = fixture("tenant_two").await;
     let (config, password) = (one.tcp(), password("tenant_one"));
-    let error = Connection::open(&config, "tenant_two", "tenant_one", &password, &pins())
+    let error = Connection::open(&config, "tenant_two", "tenant_one", &password, &startup())
         .await
         .unwrap_err();
     assert_eq!(error.fault(), tidegate_wire::ConnectFault::Barred);
@@ -397,14 +403,15 @@ async fn a_role_of_one_tenant_cannot_connect_to_another_tenants_database() {
 
 #[tokio::test]
 async fn the_pins_of_a_session_are_what_a_reset_returns_to() {
-    let stage = stage("pins").await;
-    let role = "pins/alice";
-    let mut connection = Connection::open(&stage.tcp(), "pins", role, &password(role), &pins())
-        .await
-        .unwrap();
-    assert_eq!(connection.condition(), Condition::Ready);
+    let fixture = fixture("startup").await;
+    let role = "startup/alice";
+    let mut connection =
+        Connection::open(&fixture.tcp(), "startup", role, &password(role), &startup())
+            .await
+            .unwrap();
+    assert_eq!(connection.state(), ConnectionState::Idle);
     assert!(connection.is_open());
-    let admin = connect(&cluster().url("pins")).await;
+    let admin = connect(&cluster().url("startup")).await;
     let query = "select application_name from pg_stat_activity where pid = $1";
     let row = admin
         .query_one(query, &[&connection.backend().process_id])

@@ -1,4 +1,4 @@
-//! Where the shared connection comes from, and when it goes.
+//! When a multiplexed connection is opened and closed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use tidegate_pool::Settings;
 use tidegate_sql::{Error, Login};
 
-use super::{Readers, crowded, fill, read, read_all, roomy, share};
-use crate::stage::{Sql, Stage};
+use super::{Readers, fill, multiplexed_fixture, read, read_all, roomy, share};
+use crate::fixture::{Fixture, Sql};
 
 #[tokio::test]
 async fn nothing_is_shared_where_that_is_switched_off() {
@@ -17,12 +17,12 @@ async fn nothing_is_shared_where_that_is_switched_off() {
         ..roomy()
     };
     let cluster = tidegate_embedded::testing::cluster();
-    let stage = Arc::new(Stage::on(cluster, "multiplex_off", settings).await);
-    fill(&stage).await;
+    let fixture = Arc::new(Fixture::on(cluster, "multiplex_off", settings).await);
+    fill(&fixture).await;
     for _ in 0..20 {
-        read_all(&stage, &stage.owner()).await;
+        read_all(&fixture, &fixture.owner()).await;
     }
-    assert_eq!(stage.roles.shared_reads(), 0);
+    assert_eq!(fixture.users.shared_reads(), 0);
 }
 
 #[tokio::test]
@@ -34,73 +34,74 @@ async fn the_connection_goes_back_when_others_need_it() {
         ..Settings::default()
     };
     let cluster = tidegate_embedded::testing::cluster();
-    let stage = Arc::new(Stage::on(cluster, "multiplex_scarce", settings).await);
-    fill(&stage).await;
-    let owner = stage.owner();
-    let readers = Readers::start(&stage, &owner);
+    let fixture = Arc::new(Fixture::on(cluster, "multiplex_scarce", settings).await);
+    fill(&fixture).await;
+    let owner = fixture.owner();
+    let readers = Readers::start(&fixture, &owner);
     for _ in 0..20 {
-        // Two writers at once need both connections of the role, and get them in the pool's time.
+        // Two concurrent writers need both connections of the role, and get them in the pool's
+        // time.
         let write = || {
             Sql::new(
                 "insert into items values (1000 + random() * 100000000, 'x') on conflict do nothing",
             )
         };
-        let both = tokio::join!(write().run(&stage, &owner), write().run(&stage, &owner));
+        let both = tokio::join!(write().run(&fixture, &owner), write().run(&fixture, &owner));
         both.0.unwrap();
         both.1.unwrap();
     }
-    let alice = stage.alice();
-    assert_eq!(read(1).value(&stage, &alice).await, "\"item 1\"");
+    let alice = fixture.alice();
+    assert_eq!(read(1).value(&fixture, &alice).await, "\"item 1\"");
     readers.stop().await;
 }
 
 #[tokio::test]
 async fn reads_are_shared_again_after_their_session_was_killed() {
-    let stage = crowded("multiplex_killed").await;
-    let owner = stage.owner();
+    let fixture = multiplexed_fixture("multiplex_killed").await;
+    let owner = fixture.owner();
     for _ in 0..10 {
         let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
             WHERE datname = 'multiplex_killed' AND usename = 'multiplex_killed'";
         let one = |id: usize| {
-            let (stage, owner) = (&stage, &owner);
+            let (fixture, owner) = (&fixture, &owner);
             async move {
-                match read(id).run(stage, owner).await {
+                match read(id).run(fixture, owner).await {
                     Ok(rows) => assert_eq!(rows.values, [[format!("\"item {id}\"")]]),
-                    // Those on connections of their own are told.
+                    // Requests on connections of their own get the error.
                     Err(error) => assert!(matches!(error, Error::Unavailable { .. }), "{error:?}"),
                 }
             }
         };
         let reads = join_all((1..=100).map(one));
-        let (_, killed) = tokio::join!(reads, stage.admin.batch_execute(kill));
+        let (_, killed) = tokio::join!(reads, fixture.admin.batch_execute(kill));
         killed.unwrap();
-        share_whatever_fails(&stage, &owner).await;
+        share_whatever_fails(&fixture, &owner).await;
     }
 }
 
-/// Reads until a connection is shared; connections that were killed may still be found.
-async fn share_whatever_fails(stage: &Arc<Stage>, login: &Login) {
-    let before = stage.roles.shared_reads();
+/// Reads until a connection is multiplexed, ignoring errors of connections that were killed.
+async fn share_whatever_fails(fixture: &Arc<Fixture>, login: &Login) {
+    let before = fixture.users.shared_reads();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while stage.roles.shared_reads() == before {
+    while fixture.users.shared_reads() == before {
         assert!(Instant::now() < deadline, "nothing is shared again");
-        drop(join_all((1..=100).map(|id| read(id).run(stage, login))).await);
+        drop(join_all((1..=100).map(|id| read(id).run(fixture, login))).await);
     }
 }
 
 #[tokio::test]
 async fn a_database_can_be_closed_while_reads_are_shared() {
-    let stage = crowded("multiplex_closed").await;
-    let owner = stage.owner();
-    let readers = Readers::start(&stage, &owner);
-    share(&stage, &owner).await;
+    let fixture = multiplexed_fixture("multiplex_closed").await;
+    let owner = fixture.owner();
+    let readers = Readers::start(&fixture, &owner);
+    share(&fixture, &owner).await;
     let held = || {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'multiplex_closed'";
-        stage.admin.query_one(query, &[])
+        fixture.admin.query_one(query, &[])
     };
     assert!(held().await.unwrap().get::<_, i64>(0) > 0);
     readers.stop().await;
-    stage.roles.pool().close(&owner.database);
+    fixture.users.pool().close(&owner.database);
     let deadline = Instant::now() + Duration::from_secs(5);
     while held().await.unwrap().get::<_, i64>(0) > 0 {
         assert!(Instant::now() < deadline, "a connection stays");

@@ -1,22 +1,22 @@
-//! Definitions that change while reads share a connection.
+//! Definitions that change while reads are multiplexed.
 
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use super::crowded;
-use crate::stage::Sql;
+use super::multiplexed_fixture;
+use crate::fixture::Sql;
 
 #[tokio::test]
 async fn definitions_that_change_meanwhile_count() {
-    let stage = crowded("multiplex_definition").await;
-    let owner = stage.owner();
+    let fixture = multiplexed_fixture("multiplex_definition").await;
+    let owner = fixture.owner();
     let text = "select * from items where id = 5";
     for round in 0..10 {
         let value = |row: &[String]| row.last().cloned();
         let rows = |count: usize| {
-            let (stage, owner) = (&stage, &owner);
-            join_all((0..count).map(move |_| Sql::new(text).run(stage, owner)))
+            let (fixture, owner) = (&fixture, &owner);
+            join_all((0..count).map(move |_| Sql::new(text).run(fixture, owner)))
         };
         for _ in 0..10 {
             for answer in rows(20).await {
@@ -24,7 +24,7 @@ async fn definitions_that_change_meanwhile_count() {
                 assert_eq!(answer.columns.len(), 2 + round);
             }
         }
-        stage
+        fixture
             .admin
             .batch_execute(&format!(
                 "ALTER TABLE items ADD COLUMN c{round} int DEFAULT {round}"
@@ -40,10 +40,10 @@ async fn definitions_that_change_meanwhile_count() {
 }
 
 #[tokio::test]
-async fn a_type_that_changed_elsewhere_is_never_misread() {
-    let stage = crowded("multiplex_retyped").await;
-    let owner = stage.owner();
-    stage
+async fn a_type_that_another_client_changed_is_never_misread() {
+    let fixture = multiplexed_fixture("multiplex_retyped").await;
+    let owner = fixture.owner();
+    fixture
         .admin
         .batch_execute("ALTER TABLE items ADD v int8 DEFAULT 5")
         .await
@@ -56,8 +56,8 @@ async fn a_type_that_changed_elsewhere_is_never_misread() {
             "select * from items where id = 1",
         );
         let read = |text: &'static str, count: usize| {
-            let (stage, owner) = (&stage, &owner);
-            join_all((0..count).map(move |_| Sql::new(text).run(stage, owner)))
+            let (fixture, owner) = (&fixture, &owner);
+            join_all((0..count).map(move |_| Sql::new(text).run(fixture, owner)))
         };
         read(types, 10).await;
         read(stars, 10).await;
@@ -69,9 +69,9 @@ async fn a_type_that_changed_elsewhere_is_never_misread() {
             format!("; ALTER TABLE items DROP {old}2")
         };
         let change = change.replace(&format!("ADD {name} "), &format!("ADD {name}2 ")) + &drop;
-        stage.admin.batch_execute(&change).await.unwrap();
-        // The next one is opened on a connection that knows no statement.
-        stage.roles.pool().close(&owner.database);
+        fixture.admin.batch_execute(&change).await.unwrap();
+        // The next one is opened on a connection without prepared statements.
+        fixture.users.pool().close(&owner.database);
         for _ in 0..5 {
             for answer in read(types, 40).await {
                 let answer = answer.unwrap();
@@ -93,9 +93,9 @@ async fn a_type_that_changed_elsewhere_is_never_misread() {
 
 #[tokio::test]
 async fn code_of_the_databases_own_is_never_shared() {
-    let stage = crowded("multiplex_code").await;
-    let owner = stage.owner();
-    stage
+    let fixture = multiplexed_fixture("multiplex_code").await;
+    let owner = fixture.owner();
+    fixture
         .admin
         .batch_execute(
             "CREATE VIEW seen AS SELECT id, name FROM items; GRANT SELECT ON seen TO PUBLIC",
@@ -103,36 +103,36 @@ async fn code_of_the_databases_own_is_never_shared() {
         .await
         .unwrap();
     let view = |id: usize| Sql::new("select name from seen where id = :id").set([&id.to_string()]);
-    let before = stage.roles.shared_reads();
+    let before = fixture.users.shared_reads();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while stage.roles.shared_reads() == before {
+    while fixture.users.shared_reads() == before {
         assert!(Instant::now() < deadline, "a harmless view is never shared");
-        join_all((1..=20).map(|id| view(id).value(&stage, &owner))).await;
+        join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;
     }
-    // From the next statement on it is not harmless.
+    // From the next statement on it is impure.
     Sql::new(
         "create function leave(text) returns text language plpgsql as \
          $$ begin perform set_config('tidegate.left', 'poison', false); return $1; end $$",
     )
-    .run(&stage, &owner)
+    .run(&fixture, &owner)
     .await
     .unwrap();
-    stage
+    fixture
         .admin
         .batch_execute("CREATE OR REPLACE VIEW seen AS SELECT id, leave(name) AS name FROM items")
         .await
         .unwrap();
-    // What an administrator changes beside us counts a second later.
-    let settled = Instant::now() + Duration::from_millis(1500);
-    while Instant::now() < settled {
-        join_all((1..=20).map(|id| view(id).value(&stage, &owner))).await;
+    // A change that an administrator makes elsewhere takes effect a second later.
+    let recovered = Instant::now() + Duration::from_millis(1500);
+    while Instant::now() < recovered {
+        join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;
     }
     for _ in 0..20 {
-        let before = stage.roles.shared_reads();
-        join_all((1..=20).map(|id| view(id).value(&stage, &owner))).await;
-        assert_eq!(stage.roles.shared_reads(), before);
+        let before = fixture.users.shared_reads();
+        join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;
+        assert_eq!(fixture.users.shared_reads(), before);
         let left = "select coalesce(current_setting('tidegate.left', true), '')";
-        for left in join_all((0..20).map(|_| Sql::new(left).value(&stage, &owner))).await {
+        for left in join_all((0..20).map(|_| Sql::new(left).value(&fixture, &owner))).await {
             assert_eq!(left, "\"\"", "a session kept what a view left");
         }
     }

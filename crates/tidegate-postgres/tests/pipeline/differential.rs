@@ -1,9 +1,9 @@
-//! A pipeline does what its statements do in turn.
+//! A pipeline has the same results as its statements one after the other.
 
-use super::{Plan, by_key, stage, write, write_returning};
-use crate::stage::{Rows, Sql};
+use super::{Plan, by_key, fixture, write, write_returning};
+use crate::fixture::{Rows, Sql};
 
-/// Numbers that are the same in every run (Numerical Recipes, "ranqd1").
+/// Reproducible random numbers (Numerical Recipes, "ranqd1").
 struct Numbers(u32);
 
 impl Numbers {
@@ -36,7 +36,7 @@ fn statement(numbers: &mut Numbers) -> Sql {
     }
 }
 
-/// Rows in no order: where they lie in a table depends on when it was cleaned up.
+/// Rows as a sorted list: their order in a table depends on vacuum.
 fn shown(rows: &[Rows]) -> Vec<String> {
     let shown = |rows: &Rows| {
         let mut values = rows.values.clone();
@@ -49,8 +49,8 @@ fn shown(rows: &[Rows]) -> Vec<String> {
 #[tokio::test]
 async fn a_pipeline_does_what_its_statements_do_in_turn() {
     let (one, other) = (
-        stage("pipeline_alike").await,
-        stage("pipeline_in_turns").await,
+        fixture("pipeline_alike").await,
+        fixture("pipeline_in_turns").await,
     );
     let mut numbers = Numbers(7);
     let content = "select coalesce(string_agg(n::text, ',' order by id), '') from note n";

@@ -1,4 +1,4 @@
-//! Pipelines while much goes on.
+//! Pipelines under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,19 +7,19 @@ use std::time::Duration;
 use tidegate_embedded::testing;
 use tidegate_sql::{Error, TransactionOutcome};
 
-use super::{Plan, by_key, stage, write, write_returning};
-use crate::stage::{Sql, Stage, connect};
+use super::{Plan, by_key, fixture, write, write_returning};
+use crate::fixture::{Fixture, Sql, connect};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_batches_of_sixteen_tasks_have_their_own_answers() {
-    let stage = Arc::new(stage("pipeline_many_tasks").await);
+    let fixture = Arc::new(fixture("pipeline_many_tasks").await);
     let tasks = (0..16_u32).map(|task| {
-        let stage = stage.clone();
+        let fixture = fixture.clone();
         tokio::spawn(async move {
             let login = if task % 2 == 0 {
-                stage.owner()
+                fixture.owner()
             } else {
-                stage.alice()
+                fixture.alice()
             };
             for round in 0..625_u32 {
                 let ids = (0..10).map(|step| (task * 7 + round * 3 + step * 11) % 100 + 1);
@@ -30,7 +30,7 @@ async fn ten_thousand_batches_of_sixteen_tasks_have_their_own_answers() {
                 } else {
                     plan
                 };
-                let rows = plan.run(&stage, &login).await.unwrap();
+                let rows = plan.run(&fixture, &login).await.unwrap();
                 for (id, rows) in ids.iter().zip(rows) {
                     assert_eq!(rows.values, [[format!("\"item {id}\"")]]);
                 }
@@ -43,9 +43,9 @@ async fn ten_thousand_batches_of_sixteen_tasks_have_their_own_answers() {
     }
 }
 
-/// The first numbers of the batches that were confirmed, of those that were undone, and how many
-/// ended in doubt.
-async fn write_on(stage: &Stage, next: &AtomicU32, task: u32) -> (Vec<u32>, Vec<u32>, usize) {
+/// The first numbers of the pipelines that were confirmed, of those that were rolled back, and how
+/// many have an unknown outcome.
+async fn write_on(fixture: &Fixture, next: &AtomicU32, task: u32) -> (Vec<u32>, Vec<u32>, usize) {
     let (mut confirmed, mut undone, mut unknown) = (Vec::new(), Vec::new(), 0);
     for _ in 0..150 {
         let first = next.fetch_add(3, Ordering::Relaxed);
@@ -53,7 +53,7 @@ async fn write_on(stage: &Stage, next: &AtomicU32, task: u32) -> (Vec<u32>, Vec<
             0 => Plan::new([write(first), write(first + 1), write(first + 2)]),
             _ => Plan::new([write_returning(first), by_key(1), write(first + 1)]),
         };
-        let Err(error) = plan.run(stage, &stage.owner()).await else {
+        let Err(error) = plan.run(fixture, &fixture.owner()).await else {
             confirmed.push(first);
             continue;
         };
@@ -73,7 +73,7 @@ async fn write_on(stage: &Stage, next: &AtomicU32, task: u32) -> (Vec<u32>, Vec<
 /// Whatever was confirmed is there, once; whatever was told to be undone is not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_backends_lose_nothing_that_was_confirmed() {
-    let stage = Arc::new(stage("pipeline_killed").await);
+    let fixture = Arc::new(fixture("pipeline_killed").await);
     let next = Arc::new(AtomicU32::new(1));
     let killer = tokio::spawn(async {
         let admin = connect(&testing::cluster().url("postgres")).await;
@@ -85,8 +85,8 @@ async fn killed_backends_lose_nothing_that_was_confirmed() {
         }
     });
     let tasks = (0..8).map(|task| {
-        let (stage, next) = (stage.clone(), next.clone());
-        tokio::spawn(async move { write_on(&stage, &next, task).await })
+        let (fixture, next) = (fixture.clone(), next.clone());
+        tokio::spawn(async move { write_on(&fixture, &next, task).await })
     });
     let tasks: Vec<_> = tasks.collect();
     let (mut confirmed, mut undone, mut unknown) = (Vec::new(), Vec::new(), 0);
@@ -105,12 +105,12 @@ async fn killed_backends_lose_nothing_that_was_confirmed() {
         )
     };
     assert_eq!(
-        stage.value(&there(&confirmed)).await,
+        fixture.value(&there(&confirmed)).await,
         confirmed.len().to_string()
     );
     undone.push(0);
-    assert_eq!(stage.value(&there(&undone)).await, "0");
+    assert_eq!(fixture.value(&there(&undone)).await, "0");
     assert!(undone.len() + unknown > 1, "nothing was killed");
     let recovered = Sql::new("select 1");
-    assert_eq!(recovered.value(&stage, &stage.owner()).await, "1");
+    assert_eq!(recovered.value(&fixture, &fixture.owner()).await, "1");
 }

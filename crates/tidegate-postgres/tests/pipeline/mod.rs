@@ -16,10 +16,10 @@ use tidegate_sql::{
 use tidegate_values::{Column, RawRow};
 use tidegate_wire::{Config, TlsMode};
 
-use crate::stage::{Gathered, Rows, Sql, Stage};
+use crate::fixture::{Fixture, Gathered, Rows, Sql};
 use proxy::Log;
 
-/// A pipeline being put together.
+/// A builder of pipelines.
 pub(crate) struct Plan {
     mode: Mode,
     commit: Commit,
@@ -54,7 +54,7 @@ impl Plan {
         self
     }
 
-    /// The text is ours, so that what it calls is trusted.
+    /// Marks the text as Tidegate's, so that its calls are trusted.
     pub(crate) fn ours(mut self) -> Self {
         self.options.author = Author::Service;
         self
@@ -73,33 +73,40 @@ impl Plan {
 
     pub(crate) async fn run(
         &self,
-        stage: &Stage,
+        fixture: &Fixture,
         login: &Login,
     ) -> Result<Vec<Rows>, PipelineError> {
         let mut sinks = self.sinks();
         let pipeline = self.pipeline(&mut sinks);
-        let completions = stage.roles.pipeline(login, pipeline, &self.options).await?;
+        let completions = fixture
+            .users
+            .pipeline(login, pipeline, &self.options)
+            .await?;
         Ok(gathered(sinks, &completions))
     }
 
-    /// The same with the statements in turn.
-    async fn run_in_turn(&self, stage: &Stage, login: &Login) -> Result<Vec<Rows>, PipelineError> {
+    /// Runs the statements one after the other.
+    async fn run_in_turn(
+        &self,
+        fixture: &Fixture,
+        login: &Login,
+    ) -> Result<Vec<Rows>, PipelineError> {
         let mut sinks = self.sinks();
-        let transaction = stage.roles.begin(login, self.mode, &self.options).await?;
+        let transaction = fixture.users.begin(login, self.mode, &self.options).await?;
         let completions = self.pipeline(&mut sinks).run_in(transaction).await?;
         Ok(gathered(sinks, &completions))
     }
 
-    /// With sinks that refuse the row behind so many.
+    /// Runs with sinks that refuse the row after the given number.
     async fn run_with(
         &self,
         limits: &[usize],
-        stage: &Stage,
+        fixture: &Fixture,
         login: &Login,
     ) -> Result<Vec<Completion>, PipelineError> {
         let mut sinks: Vec<_> = limits.iter().map(|limit| Refusing(*limit)).collect();
         let pipeline = self.pipeline(&mut sinks);
-        stage.roles.pipeline(login, pipeline, &self.options).await
+        fixture.users.pipeline(login, pipeline, &self.options).await
     }
 
     fn sinks(&self) -> Vec<Gathered> {
@@ -114,7 +121,7 @@ fn gathered(sinks: Vec<Gathered>, completions: &[Completion]) -> Vec<Rows> {
     sinks.map(|(sink, done)| sink.rows(*done)).collect()
 }
 
-/// Takes so many rows.
+/// Accepts this many rows.
 struct Refusing(usize);
 
 impl RowSink for Refusing {
@@ -132,22 +139,22 @@ impl RowSink for Refusing {
     }
 }
 
-/// A stage with a table of 100 rows, and one for writing.
-async fn stage(name: &str) -> Stage {
-    furnished(Stage::new(name).await).await
+/// A fixture with a table of 100 rows, and one for writes.
+async fn fixture(name: &str) -> Fixture {
+    furnished(Fixture::new(name).await).await
 }
 
-async fn furnished(stage: Stage) -> Stage {
+async fn furnished(fixture: Fixture) -> Fixture {
     let setup = "create table item as select g as id, 'item ' || g as name
             from generate_series(1, 100) g;
         alter table item add primary key (id);
         create table note (id int primary key, text text);
         grant all on item, note to public";
-    let owner = stage.owner();
+    let owner = fixture.owner();
     for statement in setup.split(';') {
-        Sql::new(statement).run(&stage, &owner).await.unwrap();
+        Sql::new(statement).run(&fixture, &owner).await.unwrap();
     }
-    stage
+    fixture
 }
 
 fn by_key(id: u32) -> Sql {
@@ -162,12 +169,12 @@ fn write_returning(id: u32) -> Sql {
     Sql::new("insert into note values (:id, 'x') returning id").set([&id.to_string()])
 }
 
-async fn notes(stage: &Stage) -> String {
-    stage.value("select count(*)::text from note").await
+async fn notes(fixture: &Fixture) -> String {
+    fixture.value("select count(*)::text from note").await
 }
 
-/// A stage behind a proxy that notes what is sent.
-async fn watched(name: &str) -> (Stage, Log) {
+/// A fixture behind a proxy that records messages.
+async fn watched(name: &str) -> (Fixture, Log) {
     let cluster = tidegate_embedded::testing::cluster();
     let url = cluster.url("postgres");
     let place = url.rsplit('@').next().unwrap();
@@ -176,25 +183,25 @@ async fn watched(name: &str) -> (Stage, Log) {
     let (own, log) = proxy::start(port.parse().unwrap()).await;
     let config = Config::from_url(&url.replace(&format!(":{port}/"), &format!(":{own}/")));
     let config = config.unwrap().with_tls(TlsMode::Disable, None);
-    let stage = Stage::at(cluster, name, Settings::default(), config).await;
-    (furnished(stage).await, log)
+    let fixture = Fixture::at(cluster, name, Settings::default(), config).await;
+    (furnished(fixture).await, log)
 }
 
-/// What a plan sends once its statements are known.
-async fn sent(plan: &Plan, stage: &Stage, log: &Log) -> String {
-    let owner = stage.owner();
-    plan.run(stage, &owner).await.unwrap();
+/// The messages of a plan whose statements are cached.
+async fn sent(plan: &Plan, fixture: &Fixture, log: &Log) -> String {
+    let owner = fixture.owner();
+    plan.run(fixture, &owner).await.unwrap();
     Sql::new("delete from note")
-        .run(stage, &owner)
+        .run(fixture, &owner)
         .await
         .unwrap();
-    stage.rest().await;
+    fixture.rest().await;
     log.take();
-    plan.run(stage, &owner).await.unwrap();
-    stage.rest().await;
+    plan.run(fixture, &owner).await.unwrap();
+    fixture.rest().await;
     let sent = log.take();
     Sql::new("delete from note")
-        .run(stage, &owner)
+        .run(fixture, &owner)
         .await
         .unwrap();
     sent
@@ -202,8 +209,8 @@ async fn sent(plan: &Plan, stage: &Stage, log: &Log) -> String {
 
 #[tokio::test]
 async fn what_is_known_leaves_in_one_write() {
-    let (stage, log) = watched("pipeline_sent").await;
-    // What a reset sends: the settings, and what was prepared or locked.
+    let (fixture, log) = watched("pipeline_sent").await;
+    // The messages of a reset: the settings, and what was prepared or locked.
     let reset = "QBES";
     let reads = || [by_key(1), by_key(2), by_key(3)];
     let writes = || [write(1), write(2)];
@@ -238,11 +245,11 @@ async fn what_is_known_leaves_in_one_write() {
         ),
     ];
     for (what, plan, expected) in cases {
-        // Reads are followed by a reset until the service knows that none leads to other code.
+        // Reads are followed by a reset until the untrusted names are known.
         let deadline = Instant::now() + Duration::from_secs(10);
-        let mut found = sent(&plan, &stage, &log).await;
+        let mut found = sent(&plan, &fixture, &log).await;
         while found != expected && Instant::now() < deadline {
-            found = sent(&plan, &stage, &log).await;
+            found = sent(&plan, &fixture, &log).await;
         }
         assert_eq!(found, expected, "{what}");
     }
@@ -250,16 +257,16 @@ async fn what_is_known_leaves_in_one_write() {
 
 #[tokio::test]
 async fn rows_reach_the_sink_of_their_statement() {
-    let stage = stage("pipeline_rows").await;
+    let fixture = fixture("pipeline_rows").await;
     let several = Sql::new("select id from item where id = :id")
         .set(["4"])
         .set(["5"]);
-    for login in [stage.owner(), stage.alice(), stage.guest()] {
+    for login in [fixture.owner(), fixture.alice(), fixture.guest()] {
         for mode in [Mode::ReadWrite, Mode::Snapshot] {
             let mut plan = Plan::new([by_key(7), several.clone(), by_key(777), by_key(9)]);
             plan.mode = mode;
             for _ in 0..3 {
-                let rows = plan.run(&stage, &login).await.unwrap();
+                let rows = plan.run(&fixture, &login).await.unwrap();
                 let values: Vec<_> = rows.into_iter().map(|rows| rows.values.concat()).collect();
                 let expected: [&[&str]; 4] = [&[r#""item 7""#], &["4", "5"], &[], &[r#""item 9""#]];
                 assert_eq!(values, expected, "{login:?} {mode:?}");
@@ -270,27 +277,27 @@ async fn rows_reach_the_sink_of_their_statement() {
 
 #[tokio::test]
 async fn what_is_written_is_counted_and_kept() {
-    let stage = stage("pipeline_writes").await;
-    let owner = stage.owner();
+    let fixture = fixture("pipeline_writes").await;
+    let owner = fixture.owner();
     let set = Sql::new("insert into note values (:id, 'y')")
         .set(["8"])
         .set(["9"]);
     let count = Sql::new("select count(*) from note");
     let plan = Plan::new([write(1), set, count, Sql::new("update note set text = 'z'")]);
-    let rows = plan.run(&stage, &owner).await.unwrap();
+    let rows = plan.run(&fixture, &owner).await.unwrap();
     let affected: Vec<_> = rows.iter().map(|rows| rows.affected).collect();
     assert_eq!(affected, [Some(1), Some(2), None, Some(3)]);
     assert_eq!(rows[2].values, [["3"]]);
-    assert_eq!(notes(&stage).await, "3");
+    assert_eq!(notes(&fixture).await, "3");
 }
 
 #[tokio::test]
 async fn a_snapshot_stays_what_it_was_and_is_read_only() {
-    let stage = stage("pipeline_snapshot").await;
-    let owner = stage.owner();
+    let fixture = fixture("pipeline_snapshot").await;
+    let owner = fixture.owner();
     let setup = "create function clock() returns xid8 volatile language sql
             as 'select pg_snapshot_xmax(pg_current_snapshot())'";
-    Sql::new(setup).run(&stage, &owner).await.unwrap();
+    Sql::new(setup).run(&fixture, &owner).await.unwrap();
     let plan = Plan::new([
         Sql::new("select pg_current_snapshot()::text"),
         Sql::new("select pg_sleep(0.05)"),
@@ -299,14 +306,14 @@ async fn a_snapshot_stays_what_it_was_and_is_read_only() {
     let plan = plan.snapshot().ours();
     let beside = async {
         for id in 0..20 {
-            write(id).run(&stage, &owner).await.unwrap();
+            write(id).run(&fixture, &owner).await.unwrap();
         }
     };
-    let (rows, ()) = tokio::join!(plan.run(&stage, &owner), beside);
+    let (rows, ()) = tokio::join!(plan.run(&fixture, &owner), beside);
     let rows = rows.unwrap();
     assert_eq!(rows[0].values, rows[2].values);
     let plan = Plan::new([by_key(1), write(100)]).snapshot();
-    let error = plan.run(&stage, &owner).await.unwrap_err();
+    let error = plan.run(&fixture, &owner).await.unwrap_err();
     assert_eq!(
         (error.step, error.error.sqlstate()),
         (Some(1), Some("25006"))
@@ -315,7 +322,7 @@ async fn a_snapshot_stays_what_it_was_and_is_read_only() {
 
 #[tokio::test]
 async fn hundreds_of_statements_with_long_answers_do_not_block_either_side() {
-    let stage = stage("pipeline_long").await;
+    let fixture = fixture("pipeline_long").await;
     let long = |n: u32| {
         let text = "select :n::int, repeat('x', 20000)";
         let mut sql = Sql::new(text).set([&n.to_string()]);
@@ -325,7 +332,7 @@ async fn hundreds_of_statements_with_long_answers_do_not_block_either_side() {
         sql
     };
     let plan = Plan::new((0..400).map(long));
-    let rows = plan.run(&stage, &stage.owner()).await.unwrap();
+    let rows = plan.run(&fixture, &fixture.owner()).await.unwrap();
     for (n, rows) in rows.iter().enumerate() {
         assert_eq!(rows.values.len(), 21);
         assert_eq!(rows.values[20][0], n.to_string());
@@ -334,12 +341,12 @@ async fn hundreds_of_statements_with_long_answers_do_not_block_either_side() {
 
 #[tokio::test]
 async fn more_statements_than_are_kept_prepared_run_all_the_same() {
-    let stage = stage("pipeline_many").await;
-    let owner = stage.owner();
+    let fixture = fixture("pipeline_many").await;
+    let owner = fixture.owner();
     let text = |n: u32| Sql::new(&format!("select {n} + :a::int")).set(["1"]);
     let plan = Plan::new((0..600).map(text));
     for _ in 0..2 {
-        let rows = plan.run(&stage, &owner).await.unwrap();
+        let rows = plan.run(&fixture, &owner).await.unwrap();
         let values = rows.iter().map(|rows| rows.values[0][0].clone());
         let expected = (0..600).map(|n| (n + 1).to_string());
         assert!(values.eq(expected));
@@ -348,22 +355,22 @@ async fn more_statements_than_are_kept_prepared_run_all_the_same() {
 
 #[tokio::test]
 async fn what_may_change_names_or_end_the_transaction_runs_in_turn() {
-    let stage = stage("pipeline_in_turn").await;
-    let owner = stage.owner();
+    let fixture = fixture("pipeline_in_turn").await;
+    let owner = fixture.owner();
     let path = Sql::new("select set_config('search_path', 'pg_catalog', true)");
     let plan = Plan::new([path, Sql::new("select current_schema()")]);
-    let rows = plan.run(&stage, &owner).await.unwrap();
+    let rows = plan.run(&fixture, &owner).await.unwrap();
     assert_eq!(rows[1].values, [[r#""pg_catalog""#]]);
-    // The name means another table then, whose columns are others.
+    // The name then refers to another table with other columns.
     let other = "create schema other; create table other.item (other int);
         insert into other.item values (7); grant usage on schema other to public;
         grant select on other.item to public";
-    stage.admin.batch_execute(other).await.unwrap();
+    fixture.admin.batch_execute(other).await.unwrap();
     let items = || Sql::new("select * from item limit 1");
-    items().run(&stage, &owner).await.unwrap();
+    items().run(&fixture, &owner).await.unwrap();
     let path = Sql::new("select set_config('search_path', 'other', true)");
     let rows = Plan::new([path, items()])
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     assert_eq!(rows[1].values, [["7"]]);
@@ -372,14 +379,14 @@ async fn what_may_change_names_or_end_the_transaction_runs_in_turn() {
         Sql::new("insert into made values (1)"),
         Sql::new("select a from made"),
     ]);
-    let rows = plan.run(&stage, &owner).await.unwrap();
+    let rows = plan.run(&fixture, &owner).await.unwrap();
     assert_eq!(rows[2].values, [["1"]]);
     let block = Sql::new("do $$ begin insert into note values (1); commit; end $$");
     let plan = Plan::new([block, write(1)]);
-    let error = plan.run(&stage, &owner).await.unwrap_err();
+    let error = plan.run(&fixture, &owner).await.unwrap_err();
     assert_eq!(
         (error.step, error.error.sqlstate()),
         (Some(0), Some("2D000"))
     );
-    assert_eq!(notes(&stage).await, "0");
+    assert_eq!(notes(&fixture).await, "0");
 }

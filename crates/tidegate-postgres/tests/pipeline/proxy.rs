@@ -1,16 +1,16 @@
-//! A proxy in front of PostgreSQL that notes what is sent to it.
+//! A proxy for PostgreSQL that records the messages sent to it.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The tags of the messages that were sent to PostgreSQL, with a `|` wherever it answered.
+/// The tags of the messages sent to PostgreSQL, with a `|` for each response.
 #[derive(Clone, Default)]
 pub(super) struct Log(Arc<Mutex<String>>);
 
 impl Log {
-    /// What has been noted, and forgets it.
+    /// Returns and clears the record.
     pub(super) fn take(&self) -> String {
         let mut log = self.0.lock().unwrap();
         let noted = log.trim_matches('|').to_owned();
@@ -30,7 +30,7 @@ impl Log {
     }
 }
 
-/// Starts a proxy to `port`; its own port, and what it notes.
+/// Starts a proxy for `port`; returns its own port and its record.
 pub(super) async fn start(port: u16) -> (u16, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = listener.local_addr().unwrap().port();
@@ -70,7 +70,7 @@ async fn serve(client: TcpStream, server: TcpStream, log: Log) {
     }
 }
 
-/// Takes whole messages from the front.
+/// Removes complete messages from the front.
 fn note(pending: &mut Vec<u8>, started: &mut bool, log: &Log) {
     loop {
         let tagged = usize::from(*started);
@@ -84,7 +84,7 @@ fn note(pending: &mut Vec<u8>, started: &mut bool, log: &Log) {
         if *started {
             log.sent(pending[0]);
         } else {
-            // Version 3.0 of the protocol; before it TLS may be asked for.
+            // Version 3.0 of the protocol; a request for TLS may come before it.
             *started = pending[4..8] == [0, 3, 0, 0];
         }
         pending.drain(..length);

@@ -1,5 +1,5 @@
-//! The pool in front of PostgreSQL: logins that it saves, and a server whose connections others
-//! have.
+//! The pool with PostgreSQL: logins that it saves, and a server whose connections other clients
+//! use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, NoTls};
 
-use crate::stage::{Sql, Stage, password};
+use crate::fixture::{Fixture, Sql, password};
 
-/// Numbers by a linear congruential generator (Knuth's MMIX), the same for the same seed.
+/// A linear congruential generator (Knuth's MMIX).
 struct Chance(u64);
 
 impl Chance {
@@ -28,20 +28,20 @@ impl Chance {
     }
 }
 
-/// Makes more users, and gives the logins of them.
-async fn users(stage: &Stage, count: usize) -> Vec<Login> {
+/// Creates more users; returns their logins.
+async fn users(fixture: &Fixture, count: usize) -> Vec<Login> {
     let mut logins = Vec::new();
     for number in 0..count {
-        let role = format!("{}/u{number}", stage.name);
+        let role = format!("{}/u{number}", fixture.name);
         let verifier = scram_verifier(&password(&role), &[3; 16]);
         let make = format!(
             "CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}';
              GRANT CONNECT ON DATABASE \"{}\" TO \"{role}\"",
-            stage.name
+            fixture.name
         );
-        stage.admin.batch_execute(&make).await.unwrap();
+        fixture.admin.batch_execute(&make).await.unwrap();
         logins.push(Login {
-            database: DatabaseName::new(&stage.name),
+            database: DatabaseName::new(&fixture.name),
             role: RoleName::new(role),
             role_use: RoleUse::User(1),
         });
@@ -49,23 +49,23 @@ async fn users(stage: &Stage, count: usize) -> Vec<Login> {
     logins
 }
 
-/// Sixteen callers, each with so many requests as users drawn at random. Every answer is given to
+/// Sixteen callers with `requests` each, as users drawn at random. Every result is passed to
 /// `answered`.
 async fn ask(
-    stage: &Arc<Stage>,
+    fixture: &Arc<Fixture>,
     logins: &[Login],
     requests: usize,
     answered: fn(Result<String, Error>),
 ) {
     let mut callers = JoinSet::new();
     for caller in 0..16 {
-        let (stage, logins) = (stage.clone(), logins.to_vec());
+        let (fixture, logins) = (fixture.clone(), logins.to_vec());
         callers.spawn(async move {
             let mut chance = Chance(caller);
             for _ in 0..requests {
                 let bound = u64::try_from(logins.len()).unwrap();
                 let login = &logins[usize::try_from(chance.below(bound)).unwrap()];
-                let rows = Sql::new("select session_user::text as who").run(&stage, login);
+                let rows = Sql::new("select session_user::text as who").run(&fixture, login);
                 let answer = rows.await.map(|rows| rows.values[0][0].clone());
                 if let Ok(who) = &answer {
                     assert_eq!(*who, format!("\"{}\"", login.role));
@@ -79,50 +79,54 @@ async fn ask(
     }
 }
 
-fn counters(stage: &Stage) -> Counters {
-    stage.roles.pool().stats().counters
+fn counters(fixture: &Fixture) -> Counters {
+    fixture.users.pool().stats().counters
 }
 
-/// The sessions of users that PostgreSQL has seen in the database (from 14 on).
-async fn sessions(stage: &Stage) -> Option<i64> {
+/// The sessions that PostgreSQL has counted in the database (from 14 on).
+async fn sessions(fixture: &Fixture) -> Option<i64> {
     let version = testing::cluster().version().major;
     if version < 14 {
         return None;
     }
     let query = "SELECT sessions FROM pg_stat_database WHERE datname = $1";
-    let row = stage.admin.query_one(query, &[&stage.name]).await.unwrap();
+    let row = fixture
+        .admin
+        .query_one(query, &[&fixture.name])
+        .await
+        .unwrap();
     Some(row.get(0))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_users_at_random_log_in_about_once_each() {
     let settings = Settings::for_server(100, 3, 1);
-    let stage = Stage::on(testing::cluster(), "pool_users", settings).await;
-    let stage = Arc::new(stage);
-    let logins = users(&stage, 32).await;
-    ask(&stage, &logins, 200, |answer| drop(answer.unwrap())).await;
-    let seen = counters(&stage);
+    let fixture = Fixture::on(testing::cluster(), "pool_users", settings).await;
+    let fixture = Arc::new(fixture);
+    let logins = users(&fixture, 32).await;
+    ask(&fixture, &logins, 200, |answer| drop(answer.unwrap())).await;
+    let seen = counters(&fixture);
     assert!(seen.opened < 32 * 3, "{seen:?}");
     assert_eq!(seen.evicted, 0, "{seen:?}");
-    if let Some(sessions) = sessions(&stage).await {
-        // Those of the administrator and of the service are among them.
+    if let Some(sessions) = sessions(&fixture).await {
+        // The sessions of the administrator and of the service are counted too.
         assert!(sessions < 32 * 3 + 20, "{sessions} sessions");
     }
 }
 
-/// A pool that is smaller than the number of users has to log in, but not without end.
+/// A pool smaller than the number of users needs logins, but not without bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_on_one_server_keep_thirty_two_users_warm() {
     let settings = Settings::for_server(100, 3, 2);
-    let stage = Stage::on(testing::cluster(), "pool_half", settings).await;
-    let stage = Arc::new(stage);
-    let logins = users(&stage, 32).await;
-    ask(&stage, &logins, 200, |answer| drop(answer.unwrap())).await;
-    let seen = counters(&stage);
+    let fixture = Fixture::on(testing::cluster(), "pool_half", settings).await;
+    let fixture = Arc::new(fixture);
+    let logins = users(&fixture, 32).await;
+    ask(&fixture, &logins, 200, |answer| drop(answer.unwrap())).await;
+    let seen = counters(&fixture);
     assert!(seen.opened < 32 * 4, "{seen:?}");
 }
 
-/// Connections of ordinary roles, as many as PostgreSQL gives.
+/// Opens as many connections of ordinary roles as PostgreSQL allows.
 async fn take_all(cluster: &Cluster, role: &str) -> Vec<Client> {
     let mut config: tokio_postgres::Config = cluster.url(role).parse().unwrap();
     config.user(role).password(password(role));
@@ -142,15 +146,15 @@ async fn take_all(cluster: &Cluster, role: &str) -> Vec<Client> {
     }
 }
 
-async fn full_server(name: &str, pool: Settings) -> (Arc<Stage>, Vec<Client>) {
+async fn full_server(name: &str, pool: Settings) -> (Arc<Fixture>, Vec<Client>) {
     let settings = testing::settings()
         .with("max_connections", "30")
         .with("superuser_reserved_connections", "10");
     let cluster = Cluster::start(settings).await.unwrap();
     let cluster: &'static Cluster = Box::leak(Box::new(cluster));
-    let stage = Arc::new(Stage::on(cluster, name, pool).await);
+    let fixture = Arc::new(Fixture::on(cluster, name, pool).await);
     let taken = take_all(cluster, name).await;
-    (stage, taken)
+    (fixture, taken)
 }
 
 static SERVED: AtomicUsize = AtomicUsize::new(0);
@@ -163,14 +167,14 @@ async fn requests_share_what_others_leave_of_max_connections() {
         capacity: 20,
         ..Settings::default()
     };
-    let (stage, mut taken) = full_server("pool_scarce", settings).await;
-    let logins = users(&stage, 8).await;
+    let (fixture, mut taken) = full_server("pool_scarce", settings).await;
+    let logins = users(&fixture, 8).await;
     taken.truncate(taken.len() - 2);
     // PostgreSQL frees a connection some time after its client has closed it.
     let held = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'pool_scarce'";
-    while stage.value(held).await != taken.len().to_string() {}
+    while fixture.value(held).await != taken.len().to_string() {}
     let start = Instant::now();
-    ask(&stage, &logins, 20, |answer| {
+    ask(&fixture, &logins, 20, |answer| {
         let count = match answer {
             Ok(_) => &SERVED,
             Err(Error::PoolTimeout { .. } | Error::Unavailable { .. }) => &UNAVAILABLE,
@@ -183,20 +187,20 @@ async fn requests_share_what_others_leave_of_max_connections() {
         SERVED.load(Ordering::Relaxed),
         UNAVAILABLE.load(Ordering::Relaxed),
     );
-    let seen = counters(&stage);
+    let seen = counters(&fixture);
     assert!(
         unavailable * 10 < served,
         "{served} and {unavailable}: {seen:?}"
     );
-    // One attempt a second, and those that were under way when the limit was found.
+    // One attempt a second, and those that were running when the limit was found.
     let attempts = start.elapsed().as_secs() + 16;
     assert!(seen.open_failures <= attempts, "{seen:?}");
-    // The others leave.
+    // The other clients disconnect.
     drop(taken);
     let deadline = Instant::now() + Duration::from_secs(20);
-    while stage.roles.pool().stats().held < 6 {
+    while fixture.users.pool().stats().held < 6 {
         assert!(Instant::now() < deadline, "the pool does not grow again");
-        ask(&stage, &logins, 5, |answer| drop(answer.unwrap())).await;
+        ask(&fixture, &logins, 5, |answer| drop(answer.unwrap())).await;
     }
 }
 
@@ -206,20 +210,20 @@ async fn a_server_without_any_connection_left_is_reported_soon_and_found_again()
         capacity: 20,
         ..Settings::default()
     };
-    let (stage, taken) = full_server("pool_full", settings).await;
-    let logins = users(&stage, 8).await;
+    let (fixture, taken) = full_server("pool_full", settings).await;
+    let logins = users(&fixture, 8).await;
     let start = Instant::now();
-    ask(&stage, &logins, 50, |answer| {
+    ask(&fixture, &logins, 50, |answer| {
         let error = answer.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     })
     .await;
-    let (time, seen) = (start.elapsed(), counters(&stage));
+    let (time, seen) = (start.elapsed(), counters(&fixture));
     assert!(time < Duration::from_secs(5), "800 refusals took {time:?}");
     assert!(seen.open_failures <= time.as_secs() + 16, "{seen:?}");
     drop(taken);
     let deadline = Instant::now() + Duration::from_secs(20);
-    let who = || Sql::new("select 1 as one").run(&stage, &logins[0]);
+    let who = || Sql::new("select 1 as one").run(&fixture, &logins[0]);
     while let Err(error) = who().await {
         assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
         assert!(Instant::now() < deadline, "{error:?}");

@@ -1,8 +1,8 @@
-//! What names mean to a statement is not what they meant in another's transaction.
+//! Name resolution that a statement changes does not affect other transactions.
 
 use tidegate_sql::{Login, Mode, QueryOptions};
 
-use crate::stage::{Gathered, Rows, Sql, Stage};
+use crate::fixture::{Fixture, Gathered, Rows, Sql};
 
 const SETUP: &str = "create schema other; grant usage on schema other to public;
     create table t (v timestamptz); create table other.t (v date);
@@ -16,7 +16,7 @@ const SETUP: &str = "create schema other; grant usage on schema other to public;
     create trigger wander before insert on triggering for each row execute function wander();
     grant all on t, other.t, u, other.u, triggering to public";
 
-/// What takes the `search_path` elsewhere for the rest of a transaction.
+/// Statements that change the `search_path` for the rest of a transaction.
 const WAYS: [&str; 5] = [
     "select set_config('search_path', 'other', true)",
     "select set_config('search_path', 'other', false)",
@@ -33,9 +33,9 @@ fn insert(value: &str) -> Sql {
 }
 
 /// Runs statements in one transaction.
-async fn together(stage: &Stage, login: &Login, statements: &[Sql]) -> Vec<Rows> {
+async fn together(fixture: &Fixture, login: &Login, statements: &[Sql]) -> Vec<Rows> {
     let options = QueryOptions::default();
-    let begun = stage.roles.begin(login, Mode::ReadWrite, &options);
+    let begun = fixture.users.begin(login, Mode::ReadWrite, &options);
     let mut transaction = begun.await.unwrap();
     let mut answers = Vec::new();
     for statement in statements {
@@ -51,59 +51,65 @@ async fn together(stage: &Stage, login: &Login, statements: &[Sql]) -> Vec<Rows>
     answers
 }
 
-/// The stage, and both who keeps statements and who does not.
-async fn stage(name: &str) -> (Stage, [Login; 2]) {
-    let stage = Stage::new(name).await;
-    stage.admin.batch_execute(SETUP).await.unwrap();
-    let logins = [stage.owner(), stage.guest()];
-    (stage, logins)
+/// The fixture, and logins that keep prepared statements and that do not.
+async fn fixture(name: &str) -> (Fixture, [Login; 2]) {
+    let fixture = Fixture::new(name).await;
+    fixture.admin.batch_execute(SETUP).await.unwrap();
+    let logins = [fixture.owner(), fixture.guest()];
+    (fixture, logins)
 }
 
 #[tokio::test]
-async fn a_table_that_was_found_elsewhere_is_not_written_as_if_it_were_ones_own() {
-    let (stage, logins) = stage("names_learnt").await;
+async fn a_table_of_another_schema_is_not_cached_for_the_initial_search_path() {
+    let (fixture, logins) = fixture("names_learnt").await;
     for (login, way) in logins.iter().flat_map(|l| WAYS.map(|way| (l, way))) {
-        together(&stage, login, &[Sql::new(way), insert(DAY)]).await;
+        together(&fixture, login, &[Sql::new(way), insert(DAY)]).await;
         for _ in 0..2 {
-            insert(MOMENT).run(&stage, login).await.unwrap();
+            insert(MOMENT).run(&fixture, login).await.unwrap();
         }
-        let stored = stage
+        let stored = fixture
             .value("select string_agg(distinct (v at time zone 'utc')::text, ',') from t")
             .await;
         assert_eq!(stored, "2026-01-02 03:04:05", "{way}");
-        let stored = stage.value("select string_agg(v::text, ',') from other.t");
+        let stored = fixture.value("select string_agg(v::text, ',') from other.t");
         assert_eq!(stored.await, "2026-01-02", "{way}");
         let empty = "truncate t, other.t";
-        stage.admin.batch_execute(empty).await.unwrap();
-        stage.roles.redefined(&login.database);
+        fixture.admin.batch_execute(empty).await.unwrap();
+        fixture.users.redefined(&login.database);
     }
 }
 
 #[tokio::test]
-async fn a_table_that_is_known_is_another_one_elsewhere() {
-    let (stage, logins) = stage("names_known").await;
+async fn a_cached_table_is_not_used_under_another_search_path() {
+    let (fixture, logins) = fixture("names_known").await;
     let insert = || Sql::new("insert into u values (:v)").set([MOMENT]);
-    // A trigger tells nothing of what it does to names.
+    // The text does not show how a trigger changes name resolution.
     let ways = &WAYS[..4];
     for (login, way) in logins
         .iter()
         .flat_map(|l| ways.iter().map(move |way| (l, *way)))
     {
         for _ in 0..2 {
-            insert().run(&stage, login).await.unwrap();
+            insert().run(&fixture, login).await.unwrap();
         }
-        together(&stage, login, &[Sql::new(way), insert()]).await;
-        // A moment would have been shown by PostgreSQL.
-        let stored = stage.value("select string_agg(v, ',') from other.u").await;
+        together(&fixture, login, &[Sql::new(way), insert()]).await;
+        // PostgreSQL would have printed a timestamp differently.
+        let stored = fixture
+            .value("select string_agg(v, ',') from other.u")
+            .await;
         assert_eq!(stored, "2026-01-02T03:04:05Z", "{way}");
-        stage.admin.batch_execute("truncate other.u").await.unwrap();
-        stage.roles.redefined(&login.database);
+        fixture
+            .admin
+            .batch_execute("truncate other.u")
+            .await
+            .unwrap();
+        fixture.users.redefined(&login.database);
     }
 }
 
 #[tokio::test]
 async fn a_hint_names_what_it_names_where_it_stands() {
-    let (stage, logins) = stage("names_hint").await;
+    let (fixture, logins) = fixture("names_hint").await;
     let typed = |value: &str| {
         Sql::new("select pg_typeof(:v)::text as t")
             .set([value])
@@ -113,24 +119,24 @@ async fn a_hint_names_what_it_names_where_it_stands() {
     for login in &logins {
         for way in &WAYS[..4] {
             let path = Sql::new(way);
-            let answers = together(&stage, login, &[path, typed(days)]).await;
+            let answers = together(&fixture, login, &[path, typed(days)]).await;
             assert_eq!(answers[1].values, [["\"span\""]], "{way}");
-            // Elsewhere the day would be expected.
+            // In the other schema a date would be expected.
             assert_eq!(
-                typed(numbers).value(&stage, login).await,
+                typed(numbers).value(&fixture, login).await,
                 "\"span\"",
                 "{way}"
             );
             let back = Sql::new("set search_path = public");
             let path = Sql::new(way);
-            together(&stage, login, &[path, back, typed(numbers)]).await;
+            together(&fixture, login, &[path, back, typed(numbers)]).await;
         }
     }
 }
 
 #[tokio::test]
 async fn a_hint_names_the_type_that_has_the_name_now() {
-    let (stage, logins) = stage("names_type").await;
+    let (fixture, logins) = fixture("names_type").await;
     let typed = |value: &str| Sql::new("select :v as v").set([value]).hint("kind");
     let kinds = [
         (
@@ -152,40 +158,40 @@ async fn a_hint_names_the_type_that_has_the_name_now() {
     ];
     let drop = "do $$ begin drop domain kind; exception when wrong_object_type then \
                 drop type kind; when undefined_object then null; end $$";
-    let told = |login: &Login| stage.roles.redefined(&login.database);
+    let told = |login: &Login| fixture.users.redefined(&login.database);
     for login in &logins {
         for (create, value) in kinds {
-            // Somebody else defines it, and the service is told.
-            stage.admin.batch_execute(drop).await.unwrap();
-            stage.admin.batch_execute(create).await.unwrap();
+            // Another client changes the definition, and the service is notified.
+            fixture.admin.batch_execute(drop).await.unwrap();
+            fixture.admin.batch_execute(create).await.unwrap();
             told(login);
             for _ in 0..2 {
-                let rows = typed(value).run(&stage, login).await;
+                let rows = typed(value).run(&fixture, login).await;
                 assert!(rows.is_ok(), "{create}: {rows:?}");
             }
         }
-        // Nobody tells of a type of the same kind: PostgreSQL refuses the number of the old one.
+        // Replacing a type by one of the same kind is not reported: PostgreSQL refuses the old OID.
         for _ in 0..2 {
-            stage.admin.batch_execute(drop).await.unwrap();
-            stage.admin.batch_execute(kinds[0].0).await.unwrap();
-            let rows = typed(kinds[0].1).run(&stage, login).await;
+            fixture.admin.batch_execute(drop).await.unwrap();
+            fixture.admin.batch_execute(kinds[0].0).await.unwrap();
+            let rows = typed(kinds[0].1).run(&fixture, login).await;
             assert!(rows.is_ok(), "{rows:?}");
         }
-        stage.admin.batch_execute(drop).await.unwrap();
+        fixture.admin.batch_execute(drop).await.unwrap();
         told(login);
-        let error = typed("1").run(&stage, login).await.unwrap_err();
+        let error = typed("1").run(&fixture, login).await.unwrap_err();
         assert!(error.to_string().contains("kind"), "{error}");
     }
 }
 
 #[tokio::test]
 async fn an_unknown_type_in_a_text_is_no_changed_definition() {
-    let (stage, logins) = stage("names_wrong").await;
+    let (fixture, logins) = fixture("names_wrong").await;
     for login in &logins {
         let wrong = || Sql::new("select :v, null::nowhere").set(["1"]).hint("int4");
-        assert_eq!(wrong().refusal(&stage, login).await, "42704");
+        assert_eq!(wrong().refusal(&fixture, login).await, "42704");
         let options = QueryOptions::default();
-        let begun = stage.roles.begin(login, Mode::ReadWrite, &options);
+        let begun = fixture.users.begin(login, Mode::ReadWrite, &options);
         let mut transaction = begun.await.unwrap();
         let (wrong, mut rows) = (wrong(), Gathered::default());
         let refused = transaction.query(&wrong.bound, &mut rows).await;

@@ -1,16 +1,16 @@
-//! Texts and code of callers that try to become another user.
+//! Text and code of callers that try to become another user.
 
 use tidegate_sql::{Author, Mode, QueryOptions};
 
 use super::{ours, tenant, user};
-use crate::stage::{Gathered, Sql};
+use crate::fixture::{Gathered, Sql};
 
-/// Whatever a caller writes runs on a login that is a member of nothing.
+/// Text of callers runs on a login that is not a member of any role.
 #[tokio::test]
 async fn callers_texts_never_reach_a_shared_connection() {
-    let (stage, _) = tenant("shared_attacks", 2).await;
-    let (name, first) = (&stage.name, user(&stage, 1));
-    stage
+    let (fixture, _) = tenant("shared_attacks", 2).await;
+    let (name, first) = (&fixture.name, user(&fixture, 1));
+    fixture
         .admin
         .batch_execute(
             "CREATE FUNCTION public.jump(to_role text) RETURNS text LANGUAGE plpgsql AS $f$ BEGIN
@@ -27,19 +27,19 @@ async fn callers_texts_never_reach_a_shared_connection() {
     ];
     for attack in &attacks {
         assert_eq!(
-            Sql::new(attack).refusal(&stage, &first).await,
+            Sql::new(attack).refusal(&fixture, &first).await,
             "42501",
             "{attack}"
         );
         let options = QueryOptions::default();
-        let begun = stage.roles.begin(&first, Mode::ReadWrite, &options).await;
+        let begun = fixture.users.begin(&first, Mode::ReadWrite, &options).await;
         let mut bound = Sql::new(attack).bound;
         bound.sets.push(Vec::new());
         let mut transaction = begun.unwrap();
         let ran = transaction.query(&bound, &mut Gathered::default()).await;
         assert_eq!(ran.unwrap_err().sqlstate(), Some("42501"), "{attack}");
     }
-    // A method of the owner that hands a caller's value to code.
+    // A method of the owner that passes a caller's value to code.
     for text in [
         "select public.jump(:to)",
         "select set_config('role', :to, true)",
@@ -47,16 +47,16 @@ async fn callers_texts_never_reach_a_shared_connection() {
         let method = Sql::new(text)
             .by(Author::Owner)
             .set([&format!("\"{other}\"")]);
-        assert_eq!(method.refusal(&stage, &first).await, "42501", "{text}");
+        assert_eq!(method.refusal(&fixture, &first).await, "42501", "{text}");
     }
 }
 
-/// An `UPDATE` of `pg_settings` changes a setting of the session without calling anything.
+/// An `UPDATE` of `pg_settings` changes a setting of the session without a call.
 #[tokio::test]
-async fn settings_that_an_owners_method_updates_reach_nobody_else() {
-    let (stage, _) = tenant("shared_settings", 2).await;
+async fn settings_that_an_owners_method_updates_do_not_reach_other_users() {
+    let (fixture, _) = tenant("shared_settings", 2).await;
     let check = "select current_setting('search_path') || current_setting('lock_timeout')";
-    let clean = ours(check).value(&stage, &user(&stage, 2)).await;
+    let clean = ours(check).value(&fixture, &user(&fixture, 2)).await;
     for text in [
         "update pg_settings set setting = :v where name = :k",
         "update pg_catalog.\"pg_settings\" set setting = :v where name = :k",
@@ -64,26 +64,26 @@ async fn settings_that_an_owners_method_updates_reach_nobody_else() {
         "UPDATE PG_SETTINGS SET setting = :v WHERE name = :k",
         "with u as (update pg_settings set setting = :v where name = :k returning 1) select 1",
     ] {
-        for login in [&user(&stage, 1), &stage.guest(), &stage.owner()] {
+        for login in [&user(&fixture, 1), &fixture.guest(), &fixture.owner()] {
             for values in [
                 ["\"pg_catalog\"", "\"search_path\""],
                 ["\"1234\"", "\"lock_timeout\""],
             ] {
                 let method = Sql::new(text).by(Author::Owner).set(values);
-                let left = method.run(&stage, login).await;
+                let left = method.run(&fixture, login).await;
                 if let Err(error) = left {
-                    // It has no rule with RETURNING.
+                    // The view has no rule with RETURNING.
                     assert_eq!(error.sqlstate(), Some("0A000"), "{text}: {error}");
                 }
             }
-            let next = if *login == user(&stage, 1) {
-                user(&stage, 2)
+            let next = if *login == user(&fixture, 1) {
+                user(&fixture, 2)
             } else {
                 login.clone()
             };
             for _ in 0..3 {
-                assert_eq!(ours(check).value(&stage, &next).await, clean, "{text}");
-                let own = Sql::new(check).value(&stage, &next).await;
+                assert_eq!(ours(check).value(&fixture, &next).await, clean, "{text}");
+                let own = Sql::new(check).value(&fixture, &next).await;
                 assert_eq!(own, clean, "{text}");
             }
         }

@@ -6,46 +6,47 @@ use std::time::Duration;
 use tidegate_sql::{Author, Error};
 
 use super::{WHO, backends, in_transaction, ours, tenant, user};
-use crate::stage::Sql;
+use crate::fixture::Sql;
 use tidegate_sql::Mode;
 
 #[tokio::test]
 async fn no_connection_keeps_a_role_after_an_error() {
-    let (stage, open) = tenant("shared_errors", 2).await;
-    let (first, second) = (user(&stage, 1), user(&stage, 2));
-    let mine =
-        |login: &tidegate_sql::Login| format!("\"{} {}/$authenticator1\"", login.role, stage.name);
+    let (fixture, open) = tenant("shared_errors", 2).await;
+    let (first, second) = (user(&fixture, 1), user(&fixture, 2));
+    let mine = |login: &tidegate_sql::Login| {
+        format!("\"{} {}/$authenticator1\"", login.role, fixture.name)
+    };
     for _ in 0..3 {
         let failing = ours("select 1 / :n").set(["0"]);
-        assert_eq!(failing.refusal(&stage, &first).await, "22012");
-        assert_eq!(ours(WHO).value(&stage, &second).await, mine(&second));
+        assert_eq!(failing.refusal(&fixture, &first).await, "22012");
+        assert_eq!(ours(WHO).value(&fixture, &second).await, mine(&second));
         let unknown = ours("select * from missing");
-        assert_eq!(unknown.refusal(&stage, &second).await, "42P01");
-        assert_eq!(ours(WHO).value(&stage, &first).await, mine(&first));
+        assert_eq!(unknown.refusal(&fixture, &second).await, "42P01");
+        assert_eq!(ours(WHO).value(&fixture, &first).await, mine(&first));
         let late = ours("select pg_sleep(60)").within(Duration::from_millis(50));
-        let error = late.run(&stage, &first).await.unwrap_err();
+        let error = late.run(&fixture, &first).await.unwrap_err();
         assert!(matches!(error, Error::Deadline), "{error:?}");
-        assert_eq!(ours(WHO).value(&stage, &second).await, mine(&second));
+        assert_eq!(ours(WHO).value(&fixture, &second).await, mine(&second));
         {
-            let dropped = ours("select pg_sleep(60) as dropped").run(&stage, &first);
+            let dropped = ours("select pg_sleep(60) as dropped").run(&fixture, &first);
             tokio::select! {
                 _ = dropped => panic!("it sleeps"),
-                () = stage.wait_for_running("dropped", 1) => {}
+                () = fixture.wait_for_running("dropped", 1) => {}
             }
         }
-        assert_eq!(ours(WHO).value(&stage, &second).await, mine(&second));
+        assert_eq!(ours(WHO).value(&fixture, &second).await, mine(&second));
     }
-    assert_eq!(open.distrusted(), 0);
+    assert_eq!(open.invalidated(), 0);
 }
 
 #[tokio::test]
 async fn a_backend_that_dies_takes_one_request_with_it() {
-    let (stage, _) = tenant("shared_killed", 2).await;
-    let (first, second) = (user(&stage, 1), user(&stage, 2));
-    let sleeps = ours("select pg_sleep(60) as killed").run(&stage, &first);
+    let (fixture, _) = tenant("shared_killed", 2).await;
+    let (first, second) = (user(&fixture, 1), user(&fixture, 2));
+    let sleeps = ours("select pg_sleep(60) as killed").run(&fixture, &first);
     let kills = async {
-        stage.wait_for_running("killed", 1).await;
-        stage
+        fixture.wait_for_running("killed", 1).await;
+        fixture
             .value(
                 "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
                  WHERE datname = 'shared_killed' AND query LIKE '%as killed%' \
@@ -56,15 +57,15 @@ async fn a_backend_that_dies_takes_one_request_with_it() {
     let (slept, _) = tokio::join!(sleeps, kills);
     let error = slept.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
-    let who = ours(WHO).value(&stage, &second).await;
+    let who = ours(WHO).value(&fixture, &second).await;
     assert!(who.starts_with(&format!("\"{} ", second.role)), "{who}");
 }
 
 #[tokio::test]
 async fn a_refused_role_runs_on_its_own_login_once() {
-    let (stage, open) = tenant("shared_refused", 2).await;
-    let (name, first, second) = (&stage.name, user(&stage, 1), user(&stage, 2));
-    stage
+    let (fixture, open) = tenant("shared_refused", 2).await;
+    let (name, first, second) = (&fixture.name, user(&fixture, 1), user(&fixture, 2));
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE TABLE log (who text, login text); GRANT ALL ON log TO \"{name}/all\""
@@ -72,16 +73,16 @@ async fn a_refused_role_runs_on_its_own_login_once() {
         .await
         .unwrap();
     let insert = "insert into log values (current_user, session_user) returning who";
-    ours(insert).run(&stage, &first).await.unwrap();
+    ours(insert).run(&fixture, &first).await.unwrap();
     let revoke = format!("REVOKE \"{name}/u1\" FROM \"{name}/$authenticator1\"");
-    stage.admin.batch_execute(&revoke).await.unwrap();
-    // Known and unknown statements, with and without hints, alone and in transactions.
-    ours(insert).run(&stage, &first).await.unwrap();
-    assert_eq!(open.distrusted(), 1);
+    fixture.admin.batch_execute(&revoke).await.unwrap();
+    // Cached and unknown statements, with and without hints, alone and in transactions.
+    ours(insert).run(&fixture, &first).await.unwrap();
+    assert_eq!(open.invalidated(), 1);
     let own = format!("\"{0} {0}\"", first.role);
-    assert_eq!(ours(WHO).value(&stage, &first).await, own);
+    assert_eq!(ours(WHO).value(&fixture, &first).await, own);
     let hinted = ours("select session_user || :a").hint("text").set(["\"\""]);
-    let hinted = hinted.value(&stage, &first).await;
+    let hinted = hinted.value(&fixture, &first).await;
     assert_eq!(hinted, format!("\"{}\"", first.role));
     let texts = [insert, WHO];
     for mode in [Mode::ReadWrite, Mode::Snapshot] {
@@ -90,23 +91,23 @@ async fn a_refused_role_runs_on_its_own_login_once() {
         } else {
             &texts
         };
-        let rows = in_transaction(&stage, &first, mode, texts).await.unwrap();
+        let rows = in_transaction(&fixture, &first, mode, texts).await.unwrap();
         assert_eq!(rows.last().unwrap().values, [[own.clone()]]);
     }
-    assert_eq!(open.distrusted(), 5);
+    assert_eq!(open.invalidated(), 5);
     let logins = "SELECT string_agg(login || ' ' || n, ', ' ORDER BY login) \
         FROM (SELECT login, count(*) n FROM log GROUP BY login) l";
     let expected = format!("{name}/$authenticator1 1, {name}/u1 2");
-    assert_eq!(stage.value(logins).await, expected);
-    let who = ours(WHO).value(&stage, &second).await;
+    assert_eq!(fixture.value(logins).await, expected);
+    let who = ours(WHO).value(&fixture, &second).await;
     assert_eq!(who, format!("\"{} {name}/$authenticator1\"", second.role));
 }
 
 #[tokio::test]
 async fn a_refused_role_spoils_nothing_for_others() {
-    let (stage, open) = tenant("shared_unspoilt", 2).await;
-    let (name, first, second) = (&stage.name, user(&stage, 1), user(&stage, 2));
-    stage
+    let (fixture, open) = tenant("shared_unspoilt", 2).await;
+    let (name, first, second) = (&fixture.name, user(&fixture, 1), user(&fixture, 2));
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE TABLE log (who text); GRANT ALL ON log TO \"{name}/all\";
@@ -116,31 +117,31 @@ async fn a_refused_role_spoils_nothing_for_others() {
         .unwrap();
     let until = std::time::Instant::now() + Duration::from_secs(2);
     let mut rounds = 0;
-    // Once plain writes take no reset, names are asked for in front of the next new statement.
+    // Once plain writes take no reset, name resolution is checked before the next new statement.
     while std::time::Instant::now() < until {
         rounds += 1;
         let insert = ours("insert into log values ('a')");
-        insert.run(&stage, &second).await.unwrap();
-        let refused = open.distrusted();
+        insert.run(&fixture, &second).await.unwrap();
+        let refused = open.invalidated();
         let new = ours(&format!("select {rounds} + count(*) from log"));
-        new.run(&stage, &first).await.unwrap();
-        assert!(open.distrusted() > refused);
+        new.run(&fixture, &first).await.unwrap();
+        assert!(open.invalidated() > refused);
         let read = format!("select who as c{rounds} from log limit 1");
-        assert_eq!(ours(&read).value(&stage, &second).await, "\"a\"");
+        assert_eq!(ours(&read).value(&fixture, &second).await, "\"a\"");
         let kept = ours("select count(*) from pg_prepared_statements where statement = :text");
         let kept = kept.set([&format!("\"{read}\"")]);
-        assert_eq!(kept.value(&stage, &second).await, "1", "round {rounds}");
+        assert_eq!(kept.value(&fixture, &second).await, "1", "round {rounds}");
     }
 }
 
 #[tokio::test]
 async fn dropped_renamed_and_locked_users_are_refused() {
-    let (stage, open) = tenant("shared_gone", 3).await;
-    let name = &stage.name;
+    let (fixture, open) = tenant("shared_gone", 3).await;
+    let name = &fixture.name;
     for number in 1..=3 {
-        ours(WHO).value(&stage, &user(&stage, number)).await;
+        ours(WHO).value(&fixture, &user(&fixture, number)).await;
     }
-    stage
+    fixture
         .admin
         .batch_execute(&format!(
             "DROP ROLE \"{name}/u1\"; ALTER ROLE \"{name}/u2\" RENAME TO \"{name}/u9\""
@@ -149,37 +150,37 @@ async fn dropped_renamed_and_locked_users_are_refused() {
         .unwrap();
     for number in [1, 2] {
         let error = ours(WHO)
-            .run(&stage, &user(&stage, number))
+            .run(&fixture, &user(&fixture, number))
             .await
             .unwrap_err();
         assert!(!matches!(error, Error::Internal(_)), "{error:?}");
     }
-    // NOLOGIN is for the decision to notice; the login path then refuses.
+    // The decision notices NOLOGIN; the login path then refuses.
     let lock = format!("ALTER ROLE \"{name}/u3\" NOLOGIN");
-    stage.admin.batch_execute(&lock).await.unwrap();
+    fixture.admin.batch_execute(&lock).await.unwrap();
     open.closed.store(true, Ordering::SeqCst);
-    let refused = ours(WHO).refusal(&stage, &user(&stage, 3)).await;
+    let refused = ours(WHO).refusal(&fixture, &user(&fixture, 3)).await;
     assert_eq!(refused, "28000");
 }
 
 #[tokio::test]
 async fn without_an_authenticator_that_logs_in_users_log_in() {
-    let (stage, open) = tenant("shared_locked", 1).await;
-    let (name, login) = (&stage.name, user(&stage, 1));
+    let (fixture, open) = tenant("shared_locked", 1).await;
+    let (name, login) = (&fixture.name, user(&fixture, 1));
     let lock = format!("ALTER ROLE \"{name}/$authenticator1\" NOLOGIN");
-    stage.admin.batch_execute(&lock).await.unwrap();
+    fixture.admin.batch_execute(&lock).await.unwrap();
     let own = format!("\"{0} {0}\"", login.role);
-    assert_eq!(ours(WHO).value(&stage, &login).await, own);
-    assert!(open.distrusted() > 0);
-    let rows = in_transaction(&stage, &login, Mode::ReadWrite, &[WHO]).await;
+    assert_eq!(ours(WHO).value(&fixture, &login).await, own);
+    assert!(open.invalidated() > 0);
+    let rows = in_transaction(&fixture, &login, Mode::ReadWrite, &[WHO]).await;
     assert_eq!(rows.unwrap()[0].values, [[own]]);
 }
 
 #[tokio::test]
 async fn what_an_owners_method_leaves_is_removed() {
-    let (stage, _) = tenant("shared_residue", 2).await;
-    let (name, guest, owner) = (stage.name.clone(), stage.guest(), stage.owner());
-    stage
+    let (fixture, _) = tenant("shared_residue", 2).await;
+    let (name, guest, owner) = (fixture.name.clone(), fixture.guest(), fixture.owner());
+    fixture
         .admin
         .batch_execute(&format!(
             "GRANT TEMP ON DATABASE \"{name}\" TO \"{name}/guest\";
@@ -199,22 +200,22 @@ async fn what_an_owners_method_leaves_is_removed() {
         current_setting('statement_timeout'), to_regclass('pg_temp.left_over'), \
         (select count(*) from pg_prepared_statements where from_sql), \
         (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()))";
-    for login in [&guest, &owner, &user(&stage, 1)] {
+    for login in [&guest, &owner, &user(&fixture, 1)] {
         for sql in [
             Sql::new("select public.leave()").by(Author::Owner),
             ours("select what from public.leaving"),
         ] {
-            if sql.run(&stage, login).await.is_err() {
+            if sql.run(&fixture, login).await.is_err() {
                 // The user may not make temporary tables.
-                assert_eq!(login, &user(&stage, 1));
+                assert_eq!(login, &user(&fixture, 1));
             }
-            let next = if login == &user(&stage, 1) {
-                user(&stage, 2)
+            let next = if login == &user(&fixture, 1) {
+                user(&fixture, 2)
             } else {
                 login.clone()
             };
-            assert_eq!(ours(check).value(&stage, &next).await, "\"- 0 0 0\"");
+            assert_eq!(ours(check).value(&fixture, &next).await, "\"- 0 0 0\"");
         }
     }
-    assert_eq!(backends(&stage, &format!("{name}/u1")).await, "1");
+    assert_eq!(backends(&fixture, &format!("{name}/u1")).await, "1");
 }

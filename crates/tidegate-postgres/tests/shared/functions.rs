@@ -1,42 +1,45 @@
-//! Methods of the owner that call functions of the database's own.
+//! Methods of the owner that call user-defined functions.
 
 use std::time::{Duration, Instant};
 
 use tidegate_sql::{Author, Commit, Login, Mode, Pipeline, PipelineStep, QueryOptions, RowSink};
 
-use super::{Open, backends, ours, tenant, user};
-use crate::stage::{Gathered, Sql, Stage};
+use super::{FixedAuthenticator, backends, ours, tenant, user};
+use crate::fixture::{Fixture, Gathered, Sql};
 
 const WHO: &str = "current_user || ' ' || session_user";
 
-/// A tenant in whose schema `public` everybody may use what is there.
-async fn with_functions(name: &str, sql: &str) -> (std::sync::Arc<Stage>, std::sync::Arc<Open>) {
-    let (stage, open) = tenant(name, 2).await;
+/// A tenant in whose schema `public` everyone may use everything.
+async fn with_functions(
+    name: &str,
+    sql: &str,
+) -> (std::sync::Arc<Fixture>, std::sync::Arc<FixedAuthenticator>) {
+    let (fixture, open) = tenant(name, 2).await;
     let usage = "GRANT USAGE ON SCHEMA public TO PUBLIC;";
-    let made = stage.admin.batch_execute(&[usage, sql].concat()).await;
+    let made = fixture.admin.batch_execute(&[usage, sql].concat()).await;
     made.unwrap();
-    (stage, open)
+    (fixture, open)
 }
 
 fn method(text: &str) -> Sql {
     Sql::new(text).by(Author::Owner)
 }
 
-/// Whether a method runs where users share connections.
-async fn is_shared(stage: &Stage, login: &Login, text: &str) -> bool {
-    let who = method(text).value(stage, login).await;
+/// Whether a method runs on a shared connection.
+async fn is_shared(fixture: &Fixture, login: &Login, text: &str) -> bool {
+    let who = method(text).value(fixture, login).await;
     let [shared, own] = [
-        format!("\"{} {}/$authenticator1\"", login.role, stage.name),
+        format!("\"{} {}/$authenticator1\"", login.role, fixture.name),
         format!("\"{0} {0}\"", login.role),
     ];
     assert!(who == shared || who == own, "{text}: {who}");
     who == shared
 }
 
-/// Whether it comes to run there. On a busy machine it takes a moment until functions are known.
-async fn becomes_shared(stage: &Stage, login: &Login, text: &str) -> bool {
+/// Whether it eventually runs there. On a busy machine the functions are read late.
+async fn becomes_shared(fixture: &Fixture, login: &Login, text: &str) -> bool {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_shared(stage, login, text).await {
+    while !is_shared(fixture, login, text).await {
         if Instant::now() > deadline {
             return false;
         }
@@ -46,7 +49,7 @@ async fn becomes_shared(stage: &Stage, login: &Login, text: &str) -> bool {
 
 #[tokio::test]
 async fn functions_that_only_read_and_write_run_on_shared_connections() {
-    let (stage, _) = with_functions(
+    let (fixture, _) = with_functions(
         "shared_functions",
         &format!(
             "CREATE FUNCTION who() RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$;
@@ -59,14 +62,14 @@ async fn functions_that_only_read_and_write_run_on_shared_connections() {
         ),
     )
     .await;
-    let login = user(&stage, 1);
+    let login = user(&fixture, 1);
     for text in [
         "select who()",
         "select who_too()",
         "select who_too(a => 'y')",
         "select owners('z')",
     ] {
-        assert!(becomes_shared(&stage, &login, text).await, "{text}");
+        assert!(becomes_shared(&fixture, &login, text).await, "{text}");
     }
 }
 
@@ -74,7 +77,7 @@ async fn functions_that_only_read_and_write_run_on_shared_connections() {
 async fn functions_to_which_a_caller_could_hand_sql_or_a_role_keep_the_callers_login() {
     let jump =
         "LANGUAGE plpgsql AS $f$ BEGIN PERFORM set_config('role', a, true); RETURN a; END $f$";
-    let (stage, _) = with_functions(
+    let (fixture, _) = with_functions(
         "shared_unsafe",
         &format!(
             "CREATE SCHEMA apart; GRANT USAGE ON SCHEMA apart TO \"shared_unsafe/all\";
@@ -94,28 +97,28 @@ async fn functions_to_which_a_caller_could_hand_sql_or_a_role_keep_the_callers_l
         ),
     )
     .await;
-    let login = user(&stage, 1);
-    assert!(becomes_shared(&stage, &login, "select who('a')").await);
-    let other = format!("\"{}/u2\"", stage.name);
+    let login = user(&fixture, 1);
+    assert!(becomes_shared(&fixture, &login, "select who('a')").await);
+    let other = format!("\"{}/u2\"", fixture.name);
     for text in [
         "select jump(:to)",
         "select wrapped(:to)",
         "select fixed(:to)",
     ] {
-        let refused = method(text).set([&other]).refusal(&stage, &login).await;
+        let refused = method(text).set([&other]).refusal(&fixture, &login).await;
         assert_eq!(refused, "42501", "{text}");
     }
     let run = format!("select run('select {}')", WHO.replace('\'', "''"));
     for text in [
         run.as_str(),
-        // The second call is not looked at: PostgreSQL may look for neither of them first.
+        // The second call is not analysed: PostgreSQL may resolve neither of them first.
         "select who('a') from (select 1) t where false is not distinct from (run('select true') is null)",
-        // Rights that PostgreSQL checks for the first user of a prepared statement only.
+        // Privileges that PostgreSQL checks only for the first user of a prepared statement.
         "select apart.far('a')",
         "select apart.farther('a')",
         "select few('a')",
     ] {
-        assert!(!is_shared(&stage, &login, text).await, "{text}");
+        assert!(!is_shared(&fixture, &login, text).await, "{text}");
     }
 }
 
@@ -127,20 +130,20 @@ async fn a_function_that_becomes_unsafe_is_kept_from_shared_connections() {
                  AS $f$ BEGIN {body} RETURN {WHO}; END $f$"
         )
     };
-    let (stage, _) = with_functions("shared_unsafe_later", &body("")).await;
-    let login = user(&stage, 1);
+    let (fixture, _) = with_functions("shared_unsafe_later", &body("")).await;
+    let login = user(&fixture, 1);
     let text = "select public.own('a')";
-    assert!(becomes_shared(&stage, &login, text).await);
-    // Through this node it counts at once.
+    assert!(becomes_shared(&fixture, &login, text).await);
+    // A change on this node takes effect at once.
     let unsafe_body = body("EXECUTE 'select 1';");
-    let admin = format!("ALTER FUNCTION public.own OWNER TO \"{}\"", stage.name);
-    stage.admin.batch_execute(&admin).await.unwrap();
+    let admin = format!("ALTER FUNCTION public.own OWNER TO \"{}\"", fixture.name);
+    fixture.admin.batch_execute(&admin).await.unwrap();
     Sql::new(&unsafe_body)
-        .run(&stage, &stage.owner())
+        .run(&fixture, &fixture.owner())
         .await
         .unwrap();
-    assert!(!is_shared(&stage, &login, text).await);
-    // Elsewhere within about a second, both ways.
+    assert!(!is_shared(&fixture, &login, text).await);
+    // A change elsewhere takes effect within about a second, in both directions.
     for (sql, shared) in [
         (body(""), true),
         (unsafe_body, false),
@@ -150,9 +153,9 @@ async fn a_function_that_becomes_unsafe_is_kept_from_shared_connections() {
             false,
         ),
     ] {
-        stage.admin.batch_execute(&sql).await.unwrap();
+        fixture.admin.batch_execute(&sql).await.unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
-        while is_shared(&stage, &login, text).await != shared {
+        while is_shared(&fixture, &login, text).await != shared {
             assert!(Instant::now() < deadline, "{sql}");
         }
     }
@@ -160,7 +163,7 @@ async fn a_function_that_becomes_unsafe_is_kept_from_shared_connections() {
 
 #[tokio::test]
 async fn a_function_leaves_nothing_for_the_next_user() {
-    let (stage, _) = with_functions(
+    let (fixture, _) = with_functions(
         "shared_function_residue",
         &format!(
             "CREATE FUNCTION leave() RETURNS text LANGUAGE plpgsql AS $f$ BEGIN
@@ -172,14 +175,14 @@ async fn a_function_leaves_nothing_for_the_next_user() {
         ),
     )
     .await;
-    assert!(becomes_shared(&stage, &user(&stage, 1), "select leave()").await);
+    assert!(becomes_shared(&fixture, &user(&fixture, 1), "select leave()").await);
     let check = "select concat_ws(' ', current_setting('statement_timeout'), \
         to_regclass('pg_temp.left_over'), (select count(*) from pg_locks \
         where locktype = 'advisory' and pid = pg_backend_pid()))";
-    let left = ours(check).value(&stage, &user(&stage, 2)).await;
+    let left = ours(check).value(&fixture, &user(&fixture, 2)).await;
     assert_eq!(left, "\"0 0\"");
     assert_eq!(
-        backends(&stage, "shared_function_residue/$authenticator1").await,
+        backends(&fixture, "shared_function_residue/$authenticator1").await,
         "1"
     );
 }
@@ -187,8 +190,8 @@ async fn a_function_leaves_nothing_for_the_next_user() {
 #[tokio::test]
 async fn a_batch_may_end_with_a_function() {
     let sql = format!("CREATE FUNCTION who() RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$");
-    let (stage, _) = with_functions("shared_function_batch", &sql).await;
-    let login = user(&stage, 1);
+    let (fixture, _) = with_functions("shared_function_batch", &sql).await;
+    let login = user(&fixture, 1);
     let texts = ["select 1::text", "select who()"];
     let bound = texts.map(|text| {
         let mut bound = method(text).bound;
@@ -211,10 +214,10 @@ async fn a_batch_may_end_with_a_function() {
         author: Author::Owner,
         ..QueryOptions::default()
     };
-    assert!(becomes_shared(&stage, &login, texts[1]).await);
-    let ran = stage.roles.pipeline(&login, pipeline, &options).await;
+    assert!(becomes_shared(&fixture, &login, texts[1]).await);
+    let ran = fixture.users.pipeline(&login, pipeline, &options).await;
     let completions = ran.unwrap();
     let who = gathered.remove(1).rows(completions[1]).values;
-    let shared = format!("\"{} {}/$authenticator1\"", login.role, stage.name);
+    let shared = format!("\"{} {}/$authenticator1\"", login.role, fixture.name);
     assert_eq!(who, [[shared]]);
 }

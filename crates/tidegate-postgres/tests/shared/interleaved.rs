@@ -1,4 +1,4 @@
-//! Pipelines of many users on multiplexed connections, with everything that can go wrong between.
+//! Pipelines of many users on multiplexed connections, with failures of all kinds in between.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use futures_util::future::join_all;
 use tidegate_sql::{Error, Login, PipelineError};
 
 use super::{WHO, ours, tenant, user};
+use crate::fixture::{Fixture, Rows};
 use crate::pipeline::Plan;
-use crate::stage::{Rows, Stage};
 
 const USERS: usize = 40;
 
-async fn notes(stage: &Stage) {
-    let name = &stage.name;
-    stage
+async fn notes(fixture: &Fixture) {
+    let name = &fixture.name;
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE TABLE notes (id int PRIMARY KEY, owner text, secret text); \
@@ -32,11 +32,11 @@ async fn notes(stage: &Stage) {
         .unwrap();
     for number in (1..=USERS).step_by(2) {
         let grant = format!("GRANT SELECT (amount) ON salaries TO \"{name}/u{number}\"");
-        stage.admin.batch_execute(&grant).await.unwrap();
+        fixture.admin.batch_execute(&grant).await.unwrap();
     }
 }
 
-/// What a user may see, and a note of another user, which it may not.
+/// A row that the user may see, and another user's, which it may not.
 fn own_and_other(number: usize) -> Plan {
     let other = ours("select secret from notes where id = :id");
     let other = other.set([&(number % USERS + 1).to_string()]);
@@ -54,17 +54,21 @@ fn check_own(rows: &[Rows], login: &Login, number: usize) {
     assert!(rows[2].values.is_empty(), "a note of another user");
 }
 
-/// Which pipelines a user runs beside the one that must succeed.
-async fn disturb(stage: &Stage, login: &Login, number: usize, round: usize) {
+/// Runs other pipelines of the user besides the one that must succeed.
+async fn disturb(fixture: &Fixture, login: &Login, number: usize, round: usize) {
     match (number + round) % 20 {
         0 | 5 | 10 => {
             let fails = [WHO, "select 1 / (id - id) from notes", WHO].map(ours);
-            let failed = Plan::new(fails).ours().snapshot().run(stage, login).await;
+            let failed = Plan::new(fails).ours().snapshot().run(fixture, login).await;
             is_expected(failed, "22012");
         }
         1 | 6 | 11 => {
             let amount = [WHO, "select amount from salaries"].map(ours);
-            let ran = Plan::new(amount).ours().snapshot().run(stage, login).await;
+            let ran = Plan::new(amount)
+                .ours()
+                .snapshot()
+                .run(fixture, login)
+                .await;
             match ran {
                 Ok(rows) => assert!(number % 2 == 1 && rows[1].values == [["10"]]),
                 failed if number.is_multiple_of(2) => is_expected(failed, "42501"),
@@ -74,58 +78,58 @@ async fn disturb(stage: &Stage, login: &Login, number: usize, round: usize) {
         2 => {
             let time = Duration::from_micros((round as u64 % 20) * 50);
             let gone = own_and_other(number);
-            drop(tokio::time::timeout(time, gone.run(stage, login)).await);
+            drop(tokio::time::timeout(time, gone.run(fixture, login)).await);
         }
         3 => {
             let hurried = ours("select owner from notes").within(Duration::from_millis(20));
-            match hurried.run(stage, login).await {
+            match hurried.run(fixture, login).await {
                 Ok(rows) => assert_eq!(rows.values, [[format!("\"{}\"", login.role)]]),
-                Err(error) => assert!(is_lost(&error) || matches!(error, Error::Deadline)),
+                Err(error) => assert!(is_killed(&error) || matches!(error, Error::Deadline)),
             }
         }
         _ => {}
     }
 }
 
-fn is_lost(error: &Error) -> bool {
+fn is_killed(error: &Error) -> bool {
     matches!(error, Error::Unavailable { .. })
 }
 
-/// The error with this code, or that of a killed backend.
+/// Expects the error with this code, or that of a killed backend.
 fn is_expected(ran: Result<Vec<Rows>, PipelineError>, code: &str) {
     let failed = ran.expect_err("it fails");
     let as_meant = failed.error.sqlstate() == Some(code);
-    assert!(as_meant || is_lost(&failed.error), "{failed:?}");
+    assert!(as_meant || is_killed(&failed.error), "{failed:?}");
 }
 
-/// A user until the end; returns how many pipelines were lost with their backend.
-async fn one_user(stage: Arc<Stage>, number: usize, stop: Arc<AtomicBool>) -> usize {
-    let login = user(&stage, number);
+/// Runs a user until stopped; returns how many pipelines failed with their backend.
+async fn one_user(fixture: Arc<Fixture>, number: usize, stop: Arc<AtomicBool>) -> usize {
+    let login = user(&fixture, number);
     let mut lost = 0;
     for round in 0.. {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        match own_and_other(number).run(&stage, &login).await {
+        match own_and_other(number).run(&fixture, &login).await {
             Ok(rows) => check_own(&rows, &login, number),
-            Err(failed) if is_lost(&failed.error) => lost += 1,
+            Err(failed) if is_killed(&failed.error) => lost += 1,
             Err(failed) => panic!("{failed:?}"),
         }
-        disturb(&stage, &login, number, round).await;
+        disturb(&fixture, &login, number, round).await;
     }
     lost
 }
 
-/// Lets all users run until so many pipelines were multiplexed, with `meanwhile` beside them.
-/// Returns how many were lost.
-async fn run_users(stage: &Arc<Stage>, pipelines: u64, meanwhile: impl AsyncFn()) -> usize {
+/// Runs all users until `pipelines` were multiplexed, with `meanwhile` in parallel. Returns how
+/// many failed.
+async fn run_users(fixture: &Arc<Fixture>, pipelines: u64, meanwhile: impl AsyncFn()) -> usize {
     let stop = Arc::new(AtomicBool::new(false));
     let users: Vec<_> = (1..=USERS)
-        .map(|number| tokio::spawn(one_user(stage.clone(), number, stop.clone())))
+        .map(|number| tokio::spawn(one_user(fixture.clone(), number, stop.clone())))
         .collect();
     let deadline = Instant::now() + Duration::from_mins(2);
-    while stage.roles.shared_reads() < pipelines {
-        let multiplexed = stage.roles.shared_reads();
+    while fixture.users.shared_reads() < pipelines {
+        let multiplexed = fixture.users.shared_reads();
         assert!(Instant::now() < deadline, "only {multiplexed} pipelines");
         assert!(users.iter().all(|one| !one.is_finished()), "a user failed");
         meanwhile().await;
@@ -138,11 +142,11 @@ async fn run_users(stage: &Arc<Stage>, pipelines: u64, meanwhile: impl AsyncFn()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelines_of_many_users_interleave_on_few_connections() {
-    let (stage, open) = tenant("shared_interleaved", USERS).await;
-    notes(&stage).await;
-    let lost = run_users(&stage, 1_000, async || {}).await;
-    assert_eq!((lost, open.distrusted()), (0, 0));
-    let held = stage
+    let (fixture, open) = tenant("shared_interleaved", USERS).await;
+    notes(&fixture).await;
+    let lost = run_users(&fixture, 1_000, async || {}).await;
+    assert_eq!((lost, open.invalidated()), (0, 0));
+    let held = fixture
         .value(
             "SELECT max(n)::text || ' ' || count(*) FROM (SELECT count(*) AS n FROM pg_stat_activity \
              WHERE datname = 'shared_interleaved' AND usename LIKE 'shared_interleaved/%' \
@@ -154,45 +158,45 @@ async fn pipelines_of_many_users_interleave_on_few_connections() {
     assert!(connections.parse::<usize>().unwrap() <= 19, "{held}");
 }
 
-/// The authenticator could run these statements itself: where the switch in front of one is missing
-/// PostgreSQL does not refuse it, and only the role in the answer shows it.
+/// The authenticator could run these statements itself. If a role switch were missing, PostgreSQL
+/// would not refuse the statement; only the role in the result shows it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statements_that_need_no_right_run_as_their_caller() {
-    let (stage, open) = tenant("shared_interleaved_roles", USERS).await;
+    let (fixture, open) = tenant("shared_interleaved_roles", USERS).await;
     let one = async |number: usize| {
-        let login = user(&stage, number);
+        let login = user(&fixture, number);
         let plan = Plan::new([ours(WHO), ours(WHO)]).ours().snapshot();
-        let expected = format!("\"{} {}/$authenticator1\"", login.role, stage.name);
-        for rows in plan.run(&stage, &login).await.unwrap() {
+        let expected = format!("\"{} {}/$authenticator1\"", login.role, fixture.name);
+        for rows in plan.run(&fixture, &login).await.unwrap() {
             assert_eq!(rows.values, [[expected.clone()]]);
         }
-        let alone = ours(WHO).value(&stage, &login).await;
+        let alone = ours(WHO).value(&fixture, &login).await;
         assert_eq!(alone, expected);
     };
     let deadline = Instant::now() + Duration::from_mins(1);
-    while stage.roles.shared_reads() < 400 {
+    while fixture.users.shared_reads() < 400 {
         assert!(Instant::now() < deadline, "few pipelines are multiplexed");
         join_all((1..=USERS).map(one)).await;
     }
-    assert_eq!(open.distrusted(), 0);
+    assert_eq!(open.invalidated(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelines_of_many_users_survive_killed_backends() {
-    let (stage, _) = tenant("shared_interleaved_killed", USERS).await;
-    notes(&stage).await;
+    let (fixture, _) = tenant("shared_interleaved_killed", USERS).await;
+    notes(&fixture).await;
     let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
         WHERE datname = 'shared_interleaved_killed' AND usename LIKE '%$authenticator1' \
         ORDER BY random() LIMIT 1";
-    let kills = async || stage.admin.batch_execute(kill).await.unwrap();
-    run_users(&stage, 500, kills).await;
-    // Whoever comes next finds a connection that works.
-    let login = user(&stage, 1);
+    let kills = async || fixture.admin.batch_execute(kill).await.unwrap();
+    run_users(&fixture, 500, kills).await;
+    // The next caller gets a working connection.
+    let login = user(&fixture, 1);
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
-        match own_and_other(1).run(&stage, &login).await {
+        match own_and_other(1).run(&fixture, &login).await {
             Ok(rows) => break check_own(&rows, &login, 1),
-            Err(failed) => assert!(is_lost(&failed.error), "{failed:?}"),
+            Err(failed) => assert!(is_killed(&failed.error), "{failed:?}"),
         }
         assert!(Instant::now() < deadline, "no connection works");
     }

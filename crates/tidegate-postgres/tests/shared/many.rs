@@ -1,4 +1,4 @@
-//! Many users at once over few connections.
+//! Many concurrent users on few connections.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::{ours, tenant, user};
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 const USERS: usize = 200;
 const ROUNDS: usize = 167;
 
-async fn notes(stage: &Stage) {
-    let name = &stage.name;
-    stage
+async fn notes(fixture: &Fixture) {
+    let name = &fixture.name;
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE TABLE notes (id int PRIMARY KEY, owner text, secret text); \
@@ -30,16 +30,16 @@ async fn notes(stage: &Stage) {
         .unwrap();
     for number in (1..=USERS).step_by(2) {
         let grant = format!("GRANT SELECT (amount) ON salaries TO \"{name}/u{number}\"");
-        stage.admin.batch_execute(&grant).await.unwrap();
+        fixture.admin.batch_execute(&grant).await.unwrap();
     }
 }
 
-/// What one user may see, again and again.
-async fn one_user(stage: Arc<Stage>, number: usize, until: Instant) -> usize {
-    let login = user(&stage, number);
+/// Reads what one user may see, repeatedly.
+async fn one_user(fixture: Arc<Fixture>, number: usize, until: Instant) -> usize {
+    let login = user(&fixture, number);
     let mut rounds = 0;
     while rounds < ROUNDS && Instant::now() < until {
-        let read = ours("select owner, secret from notes").run(&stage, &login);
+        let read = ours("select owner, secret from notes").run(&fixture, &login);
         let expected = vec![vec![
             format!("\"{}\"", login.role),
             format!("\"s{number}\""),
@@ -47,9 +47,16 @@ async fn one_user(stage: Arc<Stage>, number: usize, until: Instant) -> usize {
         assert_eq!(read.await.unwrap().values, expected);
         let other = number % USERS + 1;
         let by_key = ours("select secret from notes where id = :id").set([&other.to_string()]);
-        assert!(by_key.run(&stage, &login).await.unwrap().values.is_empty());
+        assert!(
+            by_key
+                .run(&fixture, &login)
+                .await
+                .unwrap()
+                .values
+                .is_empty()
+        );
         let amount = ours("select amount from salaries")
-            .run(&stage, &login)
+            .run(&fixture, &login)
             .await;
         match amount {
             Ok(rows) => assert!(number % 2 == 1 && rows.values == [["10"]], "{number}"),
@@ -66,24 +73,24 @@ async fn one_user(stage: Arc<Stage>, number: usize, until: Instant) -> usize {
     rounds
 }
 
-/// 200 users, 501 requests each: no row too many and none too few.
+/// 200 users, 501 requests each, each with exactly the expected rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_users_see_their_own_rows_and_columns() {
-    let (stage, open) = tenant("shared_many", USERS).await;
-    notes(&stage).await;
+    let (fixture, open) = tenant("shared_many", USERS).await;
+    notes(&fixture).await;
     let until = Instant::now() + Duration::from_mins(4);
     let users = (1..=USERS).map(|number| {
-        let one = tokio::spawn(one_user(stage.clone(), number, until));
+        let one = tokio::spawn(one_user(fixture.clone(), number, until));
         async { one.await.unwrap() }
     });
     let rounds: usize = join_all(users).await.into_iter().sum();
     assert_eq!(rounds, USERS * ROUNDS, "slower than four minutes");
-    assert_eq!(open.distrusted(), 0);
-    // All of it over the authenticator's connections, some of it pipelined.
-    let counters = stage.roles.pool().stats().counters;
+    assert_eq!(open.invalidated(), 0);
+    // All on the authenticator's connections, some of them pipelined.
+    let counters = fixture.users.pool().stats().counters;
     assert!(counters.opened <= 40, "{counters:?}");
-    assert!(stage.roles.shared_reads() > 0);
-    let others = stage
+    assert!(fixture.users.shared_reads() > 0);
+    let others = fixture
         .value(
             "SELECT count(*)::text FROM pg_stat_activity \
              WHERE datname = 'shared_many' AND usename LIKE 'shared_many/u%'",

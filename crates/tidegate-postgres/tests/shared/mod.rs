@@ -1,4 +1,4 @@
-//! Connections that the users of a tenant share.
+//! Shared connections of a tenant's users.
 
 mod attacks;
 mod faults;
@@ -18,22 +18,22 @@ use tidegate_sql::{
     Author, BoxFuture, DatabaseName, Login, Mode, QueryOptions, Result, RoleName, RoleUse,
 };
 
-use crate::stage::{Gathered, Rows, Sql, Stage, password};
+use crate::fixture::{Fixture, Gathered, Rows, Sql, password};
 
-/// Allows every user the one authenticator of a database until it is closed.
+/// Lets every user use one authenticator until it is closed.
 #[derive(Default)]
-pub(crate) struct Open {
+pub(crate) struct FixedAuthenticator {
     closed: AtomicBool,
-    distrusted: AtomicUsize,
+    invalidated: AtomicUsize,
 }
 
-impl Open {
-    fn distrusted(&self) -> usize {
-        self.distrusted.load(Ordering::SeqCst)
+impl FixedAuthenticator {
+    fn invalidated(&self) -> usize {
+        self.invalidated.load(Ordering::SeqCst)
     }
 }
 
-impl Authentication for Open {
+impl Authentication for FixedAuthenticator {
     fn of<'a>(
         &'a self,
         database: &'a DatabaseName,
@@ -44,8 +44,8 @@ impl Authentication for Open {
         Box::pin(std::future::ready(role))
     }
 
-    fn distrust(&self, _: &DatabaseName) {
-        self.distrusted.fetch_add(1, Ordering::SeqCst);
+    fn invalidate(&self, _: &DatabaseName) {
+        self.invalidated.fetch_add(1, Ordering::SeqCst);
     }
 
     fn forget(&self, _: &DatabaseName) {}
@@ -59,17 +59,17 @@ impl Authentication for Open {
     }
 }
 
-/// A stage whose users `<name>/u1` and so on share an authenticator.
-async fn tenant(name: &str, users: usize) -> (Arc<Stage>, Arc<Open>) {
-    tenant_on(Stage::new(name).await, users).await
+/// A fixture whose users `<name>/u1` and so on share an authenticator.
+async fn tenant(name: &str, users: usize) -> (Arc<Fixture>, Arc<FixedAuthenticator>) {
+    tenant_on(Fixture::new(name).await, users).await
 }
 
-/// The same on a stage that is there.
-async fn tenant_on(mut stage: Stage, users: usize) -> (Arc<Stage>, Arc<Open>) {
-    let name = stage.name.clone();
+/// The same on an existing fixture.
+async fn tenant_on(mut fixture: Fixture, users: usize) -> (Arc<Fixture>, Arc<FixedAuthenticator>) {
+    let name = fixture.name.clone();
     let authenticator = format!("{name}/$authenticator1");
     let verifier = scram_verifier(&password(&authenticator), &[3; 16]);
-    stage
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE ROLE \"{authenticator}\" LOGIN NOINHERIT PASSWORD '{verifier}';
@@ -83,7 +83,7 @@ async fn tenant_on(mut stage: Stage, users: usize) -> (Arc<Stage>, Arc<Open>) {
     for number in 1..=users {
         let user = format!("{name}/u{number}");
         let verifier = scram_verifier(&password(&user), &[3; 16]);
-        stage
+        fixture
             .admin
             .batch_execute(&format!(
                 "CREATE ROLE \"{user}\" LOGIN PASSWORD '{verifier}' IN ROLE \"{name}/all\";
@@ -92,79 +92,83 @@ async fn tenant_on(mut stage: Stage, users: usize) -> (Arc<Stage>, Arc<Open>) {
             .await
             .unwrap();
     }
-    let open = Arc::new(Open::default());
-    stage.roles = stage.roles.clone().with_authentication(open.clone());
-    (Arc::new(stage), open)
+    let open = Arc::new(FixedAuthenticator::default());
+    fixture.users = fixture.users.clone().with_authentication(open.clone());
+    (Arc::new(fixture), open)
 }
 
-fn user(stage: &Stage, number: usize) -> Login {
+fn user(fixture: &Fixture, number: usize) -> Login {
     Login {
-        database: DatabaseName::new(&stage.name),
-        role: RoleName::new(format!("{}/u{number}", stage.name)),
+        database: DatabaseName::new(&fixture.name),
+        role: RoleName::new(format!("{}/u{number}", fixture.name)),
         role_use: RoleUse::User(number as u128),
     }
 }
 
-/// A statement of Tidegate's.
+/// A statement of Tidegate.
 fn ours(text: &str) -> Sql {
     Sql::new(text).by(Author::Service)
 }
 
 const WHO: &str = "select current_user || ' ' || session_user";
 
-async fn backends(stage: &Stage, role: &str) -> String {
+async fn backends(fixture: &Fixture, role: &str) -> String {
     let query = format!(
         "SELECT count(*)::text FROM pg_stat_activity WHERE datname = '{}' AND usename = '{role}'",
-        stage.name
+        fixture.name
     );
-    stage.value(&query).await
+    fixture.value(&query).await
 }
 
 #[tokio::test]
 async fn the_author_decides_who_logs_in() {
-    let (stage, open) = tenant("shared_author", 2).await;
-    let name = &stage.name;
+    let (fixture, open) = tenant("shared_author", 2).await;
+    let name = &fixture.name;
     let authenticator = format!("{name}/$authenticator1");
     for number in [1, 2, 1] {
-        let login = user(&stage, number);
-        let shared = ours(WHO).value(&stage, &login).await;
+        let login = user(&fixture, number);
+        let shared = ours(WHO).value(&fixture, &login).await;
         assert_eq!(shared, format!("\"{} {authenticator}\"", login.role));
-        let own = Sql::new(WHO).value(&stage, &login).await;
+        let own = Sql::new(WHO).value(&fixture, &login).await;
         assert_eq!(own, format!("\"{0} {0}\"", login.role));
-        let method = Sql::new(WHO).by(Author::Owner).value(&stage, &login).await;
+        let method = Sql::new(WHO)
+            .by(Author::Owner)
+            .value(&fixture, &login)
+            .await;
         assert_eq!(method, shared);
     }
-    assert_eq!(backends(&stage, &authenticator).await, "1");
-    assert_eq!(open.distrusted(), 0);
-    // The owner and the default user log in as themselves, apart from their callers' texts.
-    for login in [stage.owner(), stage.guest()] {
+    assert_eq!(backends(&fixture, &authenticator).await, "1");
+    assert_eq!(open.invalidated(), 0);
+    // The owner and the default user log in as themselves, on other connections than text of
+    // callers.
+    for login in [fixture.owner(), fixture.guest()] {
         let role = login.role.to_string();
         for sql in [ours(WHO), Sql::new(WHO)] {
-            let who = sql.value(&stage, &login).await;
+            let who = sql.value(&fixture, &login).await;
             assert_eq!(who, format!("\"{role} {role}\""));
         }
-        assert_eq!(backends(&stage, &role).await, "2", "{role}");
+        assert_eq!(backends(&fixture, &role).await, "2", "{role}");
     }
 }
 
 #[tokio::test]
 async fn statements_that_are_no_plain_read_or_write_keep_their_login() {
-    let (stage, _) = tenant("shared_statement_kinds", 1).await;
-    let login = user(&stage, 1);
+    let (fixture, _) = tenant("shared_statement_kinds", 1).await;
+    let login = user(&fixture, 1);
     let method = Sql::new("select set_config(:a, :b, false) || session_user")
         .by(Author::Owner)
         .set(["\"role\"", "\"none\""]);
-    let value = method.value(&stage, &login).await;
+    let value = method.value(&fixture, &login).await;
     assert!(value.ends_with(&format!("{}\"", login.role)), "{value}");
     let temporary = ours("create temp table t as select session_user::text as who");
-    assert_eq!(temporary.refusal(&stage, &login).await, "42501");
+    assert_eq!(temporary.refusal(&fixture, &login).await, "42501");
 }
 
 #[tokio::test]
 async fn a_statement_is_prepared_once_for_all_users() {
-    let (stage, _) = tenant("shared_prepared", 2).await;
-    let name = &stage.name;
-    stage
+    let (fixture, _) = tenant("shared_prepared", 2).await;
+    let name = &fixture.name;
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE TABLE notes (id int, owner text); \
@@ -175,24 +179,24 @@ async fn a_statement_is_prepared_once_for_all_users() {
         .unwrap();
     let count = "select count(*) from pg_prepared_statements where statement like 'select id %'";
     for number in [1, 2, 1, 2] {
-        let login = user(&stage, number);
+        let login = user(&fixture, number);
         let read = "select id from notes where owner = current_user";
-        let read = ours(read).run(&stage, &login).await;
+        let read = ours(read).run(&fixture, &login).await;
         assert_eq!(read.unwrap().values, [[number.to_string()]]);
-        stage.rest().await;
-        assert_eq!(ours(count).value(&stage, &login).await, "1");
+        fixture.rest().await;
+        assert_eq!(ours(count).value(&fixture, &login).await, "1");
     }
-    let guest = stage.guest();
+    let guest = fixture.guest();
     for _ in 0..3 {
-        let read = ours("select id from notes").run(&stage, &guest).await;
+        let read = ours("select id from notes").run(&fixture, &guest).await;
         assert_eq!(read.unwrap().values.len(), 2);
-        stage.rest().await;
-        assert_eq!(ours(count).value(&stage, &guest).await, "1");
+        fixture.rest().await;
+        assert_eq!(ours(count).value(&fixture, &guest).await, "1");
     }
 }
 
 async fn in_transaction(
-    stage: &Stage,
+    fixture: &Fixture,
     login: &Login,
     mode: Mode,
     texts: &[&str],
@@ -201,7 +205,7 @@ async fn in_transaction(
         author: Author::Service,
         ..QueryOptions::default()
     };
-    let mut transaction = stage.roles.begin(login, mode, &options).await?;
+    let mut transaction = fixture.users.begin(login, mode, &options).await?;
     let mut all = Vec::new();
     for text in texts {
         let mut bound = Sql::new(text).bound;
@@ -216,9 +220,9 @@ async fn in_transaction(
 
 #[tokio::test]
 async fn a_transaction_keeps_the_role_until_its_end() {
-    let (stage, _) = tenant("shared_transaction", 2).await;
-    let name = &stage.name;
-    stage
+    let (fixture, _) = tenant("shared_transaction", 2).await;
+    let name = &fixture.name;
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE TABLE log (who text DEFAULT current_user, login text DEFAULT session_user); \
@@ -227,19 +231,22 @@ async fn a_transaction_keeps_the_role_until_its_end() {
         .await
         .unwrap();
     for number in [1, 2, 1] {
-        let login = user(&stage, number);
+        let login = user(&fixture, number);
         let insert = "insert into log default values returning who, login";
         let texts = [WHO, insert, WHO];
-        let rows = in_transaction(&stage, &login, Mode::ReadWrite, &texts).await;
+        let rows = in_transaction(&fixture, &login, Mode::ReadWrite, &texts).await;
         let rows = rows.unwrap();
         let role = &login.role;
         let who = format!("\"{role} {name}/$authenticator1\"");
         assert_eq!(rows[0].values, [[who.clone()]]);
         assert_eq!(rows[1].values[0][0], format!("\"{role}\""));
         assert_eq!(rows[2].values, [[who.clone()]]);
-        let snapshot = in_transaction(&stage, &login, Mode::Snapshot, &[WHO, WHO]).await;
+        let snapshot = in_transaction(&fixture, &login, Mode::Snapshot, &[WHO, WHO]).await;
         assert_eq!(snapshot.unwrap()[1].values, [[who]]);
     }
     let logins = "SELECT string_agg(DISTINCT login, ' ') FROM log";
-    assert_eq!(stage.value(logins).await, format!("{name}/$authenticator1"));
+    assert_eq!(
+        fixture.value(logins).await,
+        format!("{name}/$authenticator1")
+    );
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL that dies under pipelines of many users.
+//! Crashes of PostgreSQL while many users run pipelines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tidegate_pool::Settings;
 use tidegate_sql::{Error, TransactionOutcome};
 
 use super::{ours, tenant_on, user};
+use crate::fixture::Fixture;
 use crate::pipeline::Plan;
-use crate::stage::Stage;
 
 const USERS: usize = 12;
 
-/// What became of the numbers that one user wrote.
+/// The outcome of the numbers that one user wrote.
 #[derive(Default)]
-struct Written {
+struct WriteOutcomes {
     confirmed: Vec<u32>,
     undone: Vec<u32>,
     unknown: Vec<u32>,
@@ -25,13 +25,13 @@ struct Written {
 
 /// Writes one number after the other, each in a pipeline that also reads.
 async fn write_on(
-    stage: Arc<Stage>,
+    fixture: Arc<Fixture>,
     number: usize,
     (next, over): (Arc<AtomicU32>, Arc<AtomicBool>),
-) -> Written {
-    let login = user(&stage, number);
+) -> WriteOutcomes {
+    let login = user(&fixture, number);
     let who = format!("\"{}\"", login.role);
-    let mut written = Written::default();
+    let mut written = WriteOutcomes::default();
     while !over.load(Ordering::SeqCst) {
         let id = next.fetch_add(1, Ordering::SeqCst);
         let insert = "insert into log values (:id, current_user) returning id, who";
@@ -41,7 +41,7 @@ async fn write_on(
             ours("select bool_and(who = current_user) from log"),
         ]);
         let plan = plan.ours();
-        let ran = tokio::time::timeout(Duration::from_secs(30), plan.run(&stage, &login));
+        let ran = tokio::time::timeout(Duration::from_secs(30), plan.run(&fixture, &login));
         match ran.await.expect("a request hangs") {
             Ok(rows) => {
                 assert_eq!(rows[0].values, [[who.clone()]]);
@@ -66,8 +66,8 @@ async fn write_on(
     written
 }
 
-/// Has PostgreSQL crash three times under load, and waits until it has recovered.
-async fn crash(cluster: &Cluster, stage: &Stage, next: &AtomicU32) {
+/// Crashes PostgreSQL three times under load, and waits for its recovery.
+async fn crash(cluster: &Cluster, fixture: &Fixture, next: &AtomicU32) {
     for _ in 0..3 {
         let mark = next.load(Ordering::SeqCst) + 200;
         let deadline = Instant::now() + Duration::from_mins(1);
@@ -78,7 +78,11 @@ async fn crash(cluster: &Cluster, stage: &Stage, next: &AtomicU32) {
         cluster.restart(Shutdown::Immediate).await.unwrap();
     }
     let recovered = async {
-        while ours("select 1").run(stage, &user(stage, 1)).await.is_err() {
+        while ours("select 1")
+            .run(fixture, &user(fixture, 1))
+            .await
+            .is_err()
+        {
             tokio::task::yield_now().await;
         }
     };
@@ -87,8 +91,8 @@ async fn crash(cluster: &Cluster, stage: &Stage, next: &AtomicU32) {
         .expect("it does not recover");
 }
 
-/// Compares what the users were told with what is there.
-async fn compare(admin: &tokio_postgres::Client, stage: &Stage, all: &[Written]) {
+/// Compares the reported outcomes with the table.
+async fn compare(admin: &tokio_postgres::Client, fixture: &Fixture, all: &[WriteOutcomes]) {
     let rows = admin.query("SELECT id, who FROM log", &[]).await.unwrap();
     let mut found: HashMap<u32, String> = HashMap::new();
     for row in rows {
@@ -97,7 +101,7 @@ async fn compare(admin: &tokio_postgres::Client, stage: &Stage, all: &[Written])
     }
     let mut disturbed = 0;
     for (place, written) in all.iter().enumerate() {
-        let role = user(stage, place + 1).role;
+        let role = user(fixture, place + 1).role;
         for id in &written.confirmed {
             assert_eq!(found.remove(id).as_deref(), Some(role.as_str()), "{id}");
         }
@@ -113,16 +117,16 @@ async fn compare(admin: &tokio_postgres::Client, stage: &Stage, all: &[Written])
     assert!(disturbed > 0, "nothing was disturbed");
 }
 
-/// Nothing is written twice or for another, and nothing that was confirmed is lost.
+/// Nothing is written twice or for another user, and nothing confirmed is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgresql_that_dies_under_pipelines_loses_nothing_that_was_confirmed() {
     // A crash takes back what was confirmed without it.
     let settings = tidegate_embedded::testing::settings().with("synchronous_commit", "on");
     let cluster = Cluster::start(settings).await.unwrap();
     let cluster: &'static Cluster = Box::leak(Box::new(cluster));
-    let stage = Stage::on(cluster, "shared_outage", Settings::default()).await;
-    let (stage, _) = tenant_on(stage, USERS).await;
-    stage
+    let fixture = Fixture::on(cluster, "shared_outage", Settings::default()).await;
+    let (fixture, _) = tenant_on(fixture, USERS).await;
+    fixture
         .admin
         .batch_execute(
             "CREATE TABLE log (id int, who text); GRANT SELECT, INSERT ON log TO PUBLIC; \
@@ -136,17 +140,17 @@ async fn a_postgresql_that_dies_under_pipelines_loses_nothing_that_was_confirmed
         Arc::new(AtomicBool::new(false)),
     );
     let tasks = (1..=USERS).map(|number| {
-        let run = write_on(stage.clone(), number, (next.clone(), over.clone()));
+        let run = write_on(fixture.clone(), number, (next.clone(), over.clone()));
         tokio::spawn(run)
     });
     let tasks: Vec<_> = tasks.collect();
-    crash(cluster, &stage, &next).await;
+    crash(cluster, &fixture, &next).await;
     over.store(true, Ordering::SeqCst);
-    let admin = crate::stage::connect(&cluster.url("shared_outage")).await;
+    let admin = crate::fixture::connect(&cluster.url("shared_outage")).await;
     let mut all = Vec::new();
     for task in tasks {
         all.push(task.await.unwrap());
     }
-    compare(&admin, &stage, &all).await;
+    compare(&admin, &fixture, &all).await;
     cluster.halt(Shutdown::Immediate).await.unwrap();
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tidegate_sql::Login;
 
 use super::{ours, tenant, user};
-use crate::stage::{Sql, Stage};
+use crate::fixture::{Fixture, Sql};
 
 /// How often the connection has prepared the statements on notes.
 const PREPARED: &str = "select count(*)::int4 from pg_prepared_statements \
@@ -14,9 +14,9 @@ const PREPARED: &str = "select count(*)::int4 from pg_prepared_statements \
 
 const OWN: &str = "select id, owner from notes";
 
-async fn notes(name: &str) -> Arc<Stage> {
-    let (stage, _) = tenant(name, 3).await;
-    let owner = stage.owner();
+async fn notes(name: &str) -> Arc<Fixture> {
+    let (fixture, _) = tenant(name, 3).await;
+    let owner = fixture.owner();
     for statement in [
         "create table notes (id int, owner text, code int default 7)".to_owned(),
         format!("insert into notes select i, '{name}/u' || i from generate_series(1, 3) i"),
@@ -24,23 +24,23 @@ async fn notes(name: &str) -> Arc<Stage> {
         "alter table notes enable row level security".to_owned(),
         "create policy own on notes using (owner = current_user)".to_owned(),
     ] {
-        Sql::new(&statement).run(&stage, &owner).await.unwrap();
+        Sql::new(&statement).run(&fixture, &owner).await.unwrap();
     }
-    stage
+    fixture
 }
 
-/// Reads as each of the users until the connection has prepared the statement so often.
-async fn read_until_prepared(stage: &Stage, users: &[Login], count: usize) {
+/// Reads as each of the users until the connection has prepared the statement `count` times.
+async fn read_until_prepared(fixture: &Fixture, users: &[Login], count: usize) {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         for login in users {
-            let rows = ours(OWN).run(stage, login).await.unwrap();
+            let rows = ours(OWN).run(fixture, login).await.unwrap();
             assert_eq!(rows.values.len(), 1);
             assert_eq!(rows.values[0][1], format!("\"{}\"", login.role));
-            stage.rest().await;
+            fixture.rest().await;
         }
-        let found = ours(PREPARED).value(stage, &users[0]).await;
-        stage.rest().await;
+        let found = ours(PREPARED).value(fixture, &users[0]).await;
+        fixture.rest().await;
         if found == count.to_string() {
             return;
         }
@@ -50,55 +50,58 @@ async fn read_until_prepared(stage: &Stage, users: &[Login], count: usize) {
 
 #[tokio::test]
 async fn a_role_that_comes_back_has_a_plan_of_its_own() {
-    let stage = notes("shared_role_plans").await;
-    let users = [1, 2].map(|number| user(&stage, number));
-    read_until_prepared(&stage, &users, 3).await;
-    // The first use of a role is none.
-    let third = user(&stage, 3);
-    let rows = ours(OWN).run(&stage, &third).await.unwrap();
+    let fixture = notes("shared_role_plans").await;
+    let users = [1, 2].map(|number| user(&fixture, number));
+    read_until_prepared(&fixture, &users, 3).await;
+    // The first use of a role makes no plan.
+    let third = user(&fixture, 3);
+    let rows = ours(OWN).run(&fixture, &third).await.unwrap();
     assert_eq!(rows.values[0][0], "3");
-    stage.rest().await;
-    assert_eq!(ours(PREPARED).value(&stage, &third).await, "3");
+    fixture.rest().await;
+    assert_eq!(ours(PREPARED).value(&fixture, &third).await, "3");
 }
 
-/// Reads in other ways as each of the users, so often that each has plans of its own.
-async fn read_columns_and_codes(stage: &Stage, users: &[Login], columns: usize, code: &str) {
+/// Reads in other ways as each of the users, often enough for plans of their own.
+async fn read_columns_and_codes(fixture: &Fixture, users: &[Login], columns: usize, code: &str) {
     for login in users.iter().cycle().take(4 * users.len()) {
-        let all = ours("select * from notes").run(stage, login).await.unwrap();
+        let all = ours("select * from notes")
+            .run(fixture, login)
+            .await
+            .unwrap();
         assert_eq!((all.columns.len(), all.values.len()), (columns, 1));
-        stage.rest().await;
+        fixture.rest().await;
         let coded = ours("select id from notes where code = :code").set([code]);
-        assert_eq!(coded.run(stage, login).await.unwrap().values.len(), 1);
-        stage.rest().await;
+        assert_eq!(coded.run(fixture, login).await.unwrap().values.len(), 1);
+        fixture.rest().await;
     }
 }
 
 #[tokio::test]
 async fn definitions_count_for_the_plans_of_all_roles() {
-    let stage = notes("shared_role_plans_definitions").await;
-    let owner = stage.owner();
-    let users = [1, 2].map(|number| user(&stage, number));
-    read_until_prepared(&stage, &users, 3).await;
-    read_columns_and_codes(&stage, &users, 3, "7").await;
-    assert_eq!(ours(PREPARED).value(&stage, &users[0]).await, "9");
-    // No column of the answer shows that the type of a parameter has changed.
+    let fixture = notes("shared_role_plans_definitions").await;
+    let owner = fixture.owner();
+    let users = [1, 2].map(|number| user(&fixture, number));
+    read_until_prepared(&fixture, &users, 3).await;
+    read_columns_and_codes(&fixture, &users, 3, "7").await;
+    assert_eq!(ours(PREPARED).value(&fixture, &users[0]).await, "9");
+    // No column of the result shows that the type of a parameter has changed.
     let retype = "alter table notes alter code type text";
-    Sql::new(retype).run(&stage, &owner).await.unwrap();
-    read_columns_and_codes(&stage, &users, 3, "\"7\"").await;
+    Sql::new(retype).run(&fixture, &owner).await.unwrap();
+    read_columns_and_codes(&fixture, &users, 3, "\"7\"").await;
     let add = "alter table notes add late int";
-    stage.admin.batch_execute(add).await.unwrap();
-    read_columns_and_codes(&stage, &users, 4, "\"7\"").await;
+    fixture.admin.batch_execute(add).await.unwrap();
+    read_columns_and_codes(&fixture, &users, 4, "\"7\"").await;
 }
 
 #[tokio::test]
 async fn a_policy_that_changes_counts_at_once() {
-    let stage = notes("shared_role_plans_policy").await;
-    let users = [1, 2].map(|number| user(&stage, number));
-    read_until_prepared(&stage, &users, 3).await;
+    let fixture = notes("shared_role_plans_policy").await;
+    let users = [1, 2].map(|number| user(&fixture, number));
+    read_until_prepared(&fixture, &users, 3).await;
     let change = "alter policy own on notes using (owner <> current_user)";
-    stage.admin.batch_execute(change).await.unwrap();
+    fixture.admin.batch_execute(change).await.unwrap();
     for (login, others) in users.iter().zip([["2", "3"], ["1", "3"]]) {
-        let rows = ours(OWN).run(&stage, login).await.unwrap();
+        let rows = ours(OWN).run(&fixture, login).await.unwrap();
         let ids: Vec<_> = rows.values.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(ids, others);
     }

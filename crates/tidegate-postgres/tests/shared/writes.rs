@@ -1,20 +1,20 @@
-//! What a write leaves on a connection that callers share, and for how long.
+//! Side effects of writes on shared connections.
 
 use std::time::{Duration, Instant};
 
 use tidegate_sql::{Author, Login};
 
 use super::{ours, tenant, user};
-use crate::stage::{Sql, Stage};
+use crate::fixture::{Fixture, Sql};
 
-/// Whether a write is followed by a reset: the session has forgotten its sequences then.
-async fn is_reset(stage: &Stage, login: &Login, write: &str) -> bool {
+/// Whether a write is followed by a reset, which clears the session's sequence values.
+async fn is_reset(fixture: &Fixture, login: &Login, write: &str) -> bool {
     let serial = ours("insert into counted default values");
-    serial.run(stage, login).await.unwrap();
+    serial.run(fixture, login).await.unwrap();
     if write != "insert into counted default values" {
-        ours(write).run(stage, login).await.unwrap();
+        ours(write).run(fixture, login).await.unwrap();
     }
-    let last = ours("select lastval()").run(stage, login).await;
+    let last = ours("select lastval()").run(fixture, login).await;
     match last {
         Ok(_) => false,
         Err(error) => {
@@ -24,18 +24,18 @@ async fn is_reset(stage: &Stage, login: &Login, write: &str) -> bool {
     }
 }
 
-/// Waits until it is known what the database's definitions may run.
-async fn is_known(stage: &Stage, login: &Login) {
+/// Waits until the untrusted names are read.
+async fn is_known(fixture: &Fixture, login: &Login) {
     let deadline = Instant::now() + Duration::from_secs(10);
-    while is_reset(stage, login, "insert into counted default values").await {
+    while is_reset(fixture, login, "insert into counted default values").await {
         assert!(Instant::now() < deadline, "nothing is ever known");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-async fn tables(stage: &Stage) {
-    let name = &stage.name;
-    stage
+async fn tables(fixture: &Fixture) {
+    let name = &fixture.name;
+    fixture
         .admin
         .batch_execute(&format!(
             "CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
@@ -77,17 +77,17 @@ async fn tables(stage: &Stage) {
 
 #[tokio::test]
 async fn only_writes_that_reach_code_of_the_database_are_reset() {
-    let (stage, _) = tenant("shared_writes", 1).await;
-    tables(&stage).await;
-    for login in [user(&stage, 1), stage.guest(), stage.owner()] {
-        is_known(&stage, &login).await;
+    let (fixture, _) = tenant("shared_writes", 1).await;
+    tables(&fixture).await;
+    for login in [user(&fixture, 1), fixture.guest(), fixture.owner()] {
+        is_known(&fixture, &login).await;
         for plain in [
             "update plain set a = a + 1",
             "insert into child select max(id) from plain",
             "delete from child",
         ] {
-            is_known(&stage, &login).await;
-            assert!(!is_reset(&stage, &login, plain).await, "{plain}");
+            is_known(&fixture, &login).await;
+            assert!(!is_reset(&fixture, &login, plain).await, "{plain}");
         }
         for reaching in [
             "insert into triggered values (1)",
@@ -101,56 +101,56 @@ async fn only_writes_that_reach_code_of_the_database_are_reset() {
             "insert into parted values (1)",
             "insert into part values (1)",
         ] {
-            assert!(is_reset(&stage, &login, reaching).await, "{reaching}");
+            assert!(is_reset(&fixture, &login, reaching).await, "{reaching}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_new_trigger_or_domain_counts_at_once() {
-    let (stage, _) = tenant("shared_new_trigger", 1).await;
-    tables(&stage).await;
-    let (login, owner) = (user(&stage, 1), stage.owner());
-    let grant = format!("GRANT ALL ON SCHEMA public TO \"{}\"", stage.name);
-    stage.admin.batch_execute(&grant).await.unwrap();
-    stage
+    let (fixture, _) = tenant("shared_new_trigger", 1).await;
+    tables(&fixture).await;
+    let (login, owner) = (user(&fixture, 1), fixture.owner());
+    let grant = format!("GRANT ALL ON SCHEMA public TO \"{}\"", fixture.name);
+    fixture.admin.batch_execute(&grant).await.unwrap();
+    fixture
         .admin
-        .batch_execute(&format!("ALTER TABLE plain OWNER TO \"{}\"", stage.name))
+        .batch_execute(&format!("ALTER TABLE plain OWNER TO \"{}\"", fixture.name))
         .await
         .unwrap();
-    is_known(&stage, &login).await;
+    is_known(&fixture, &login).await;
     let trigger = "create trigger touch before update on plain for each row \
         execute function touch()";
-    Sql::new(trigger).run(&stage, &owner).await.unwrap();
-    assert!(is_reset(&stage, &login, "update plain set a = a + 1").await);
-    // Once the database was asked again, the trigger still counts.
-    is_known(&stage, &login).await;
-    assert!(is_reset(&stage, &login, "update plain set a = a + 1").await);
+    Sql::new(trigger).run(&fixture, &owner).await.unwrap();
+    assert!(is_reset(&fixture, &login, "update plain set a = a + 1").await);
+    // After the names are read again, the trigger is still untrusted.
+    is_known(&fixture, &login).await;
+    assert!(is_reset(&fixture, &login, "update plain set a = a + 1").await);
     let domain = "create domain own as int check (own() < value)";
-    Sql::new(domain).run(&stage, &owner).await.unwrap();
-    assert!(is_reset(&stage, &login, "delete from child").await);
+    Sql::new(domain).run(&fixture, &owner).await.unwrap();
+    assert!(is_reset(&fixture, &login, "delete from child").await);
 }
 
-/// A domain over an array has the category of arrays, which have no checks.
+/// A domain over an array has the category of arrays, which have no checks themselves.
 #[tokio::test]
 async fn checks_of_domains_over_arrays_are_read() {
-    let (stage, _) = tenant("shared_array_domain", 1).await;
-    tables(&stage).await;
+    let (fixture, _) = tenant("shared_array_domain", 1).await;
+    tables(&fixture).await;
     let domain = "create domain own as int[] check (own() < cardinality(value))";
-    stage.admin.batch_execute(domain).await.unwrap();
-    let definitions = include_str!("../../src/suspects/definitions.sql");
-    let rows = stage.admin.query(definitions, &[]).await.unwrap();
+    fixture.admin.batch_execute(domain).await.unwrap();
+    let definitions = include_str!("../../src/purity/definitions.sql");
+    let rows = fixture.admin.query(definitions, &[]).await.unwrap();
     let is_check = |text: Option<&str>| text.is_some_and(|text| text.contains("own() <"));
     assert!(rows.iter().any(|row| is_check(row.get(3))));
 }
 
-/// What plain writes leave is not asked for on a connection that users share.
+/// A shared connection does not show what plain writes leave.
 #[tokio::test]
 async fn an_owners_method_that_asks_for_the_last_number_keeps_its_login() {
-    let (stage, _) = tenant("shared_lastval", 2).await;
-    tables(&stage).await;
-    let guest = stage.guest();
-    is_known(&stage, &guest).await;
+    let (fixture, _) = tenant("shared_lastval", 2).await;
+    tables(&fixture).await;
+    let guest = fixture.guest();
+    is_known(&fixture, &guest).await;
     let method = Sql::new("select lastval()").by(Author::Owner);
-    assert_eq!(method.refusal(&stage, &guest).await, "55000");
+    assert_eq!(method.refusal(&fixture, &guest).await, "55000");
 }

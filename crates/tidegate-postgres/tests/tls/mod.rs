@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL, as `sslmode` means it.
+//! TLS to PostgreSQL, with each `sslmode`.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use tidegate_postgres::Connection;
 use tidegate_sql::Error;
 use tidegate_wire::{Config, ConnectError, Target, TlsMode};
 
-use crate::stage::{Sql, Stage, connect, password, pins};
+use crate::fixture::{Fixture, Sql, connect, password, startup};
 
-/// A cluster with a certificate for `localhost`, and the certificate's file.
+/// A cluster with a certificate for `localhost`, and the path of the certificate.
 async fn cluster() -> (&'static Cluster, PathBuf) {
     let cluster = Cluster::start(tidegate_embedded::testing::settings())
         .await
@@ -51,7 +51,7 @@ async fn cluster() -> (&'static Cluster, PathBuf) {
     (cluster, certificate)
 }
 
-/// Writes a file as the owner of its folder, whom PostgreSQL runs as.
+/// Writes a file with the owner of its directory, as which PostgreSQL runs.
 fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     let owner = std::fs::metadata(path.parent().unwrap()).unwrap();
@@ -71,13 +71,20 @@ fn config(cluster: &Cluster, host: &str, mode: TlsMode, root: Option<&Path>) -> 
 }
 
 async fn open(config: &Config) -> Result<Connection, ConnectError> {
-    Connection::open(config, "secured", "secured", &password("secured"), &pins()).await
+    Connection::open(
+        config,
+        "secured",
+        "secured",
+        &password("secured"),
+        &startup(),
+    )
+    .await
 }
 
 #[tokio::test]
 async fn the_mode_decides_what_is_encrypted_and_what_is_verified() {
     let (cluster, certificate) = cluster().await;
-    let stage = Stage::on(cluster, "secured", Settings::default()).await;
+    let fixture = Fixture::on(cluster, "secured", Settings::default()).await;
     let root = Some(certificate.as_path());
     let other = certificate.with_file_name("other.crt");
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -94,7 +101,7 @@ async fn the_mode_decides_what_is_encrypted_and_what_is_verified() {
         let connection = open(&config(cluster, host, mode, root)).await.unwrap();
         let query = "SELECT ssl::text FROM pg_stat_ssl WHERE pid = $1";
         let process = connection.backend().process_id;
-        let row = stage.admin.query_one(query, &[&process]).await.unwrap();
+        let row = fixture.admin.query_one(query, &[&process]).await.unwrap();
         assert_eq!(
             row.get::<_, String>(0),
             encrypted.to_string(),
@@ -137,10 +144,10 @@ async fn statements_and_their_cancellation_go_through_tls() {
         TlsMode::VerifyFull,
         Some(&certificate),
     );
-    let stage = Arc::new(Stage::at(cluster, "encrypted", Settings::default(), config).await);
-    let owner = stage.owner();
+    let fixture = Arc::new(Fixture::at(cluster, "encrypted", Settings::default(), config).await);
+    let owner = fixture.owner();
     let long = Sql::new("select repeat('x', 5000000) as long")
-        .value(&stage, &owner)
+        .value(&fixture, &owner)
         .await;
     assert_eq!(long.len(), 5_000_002);
     let mut sets = Sql::new("select length(:t::text)");
@@ -148,9 +155,9 @@ async fn statements_and_their_cancellation_go_through_tls() {
     for _ in 0..3000 {
         sets = sets.set([&text]);
     }
-    assert_eq!(sets.run(&stage, &owner).await.unwrap().values.len(), 3000);
+    assert_eq!(sets.run(&fixture, &owner).await.unwrap().values.len(), 3000);
     let sleep = Sql::new("select pg_sleep(60) as overdue").within(Duration::from_millis(200));
-    let error = sleep.run(&stage, &owner).await.unwrap_err();
+    let error = sleep.run(&fixture, &owner).await.unwrap_err();
     assert!(matches!(error, Error::Deadline), "{error:?}");
-    assert_eq!(stage.running("overdue").await, 0);
+    assert_eq!(fixture.running("overdue").await, 0);
 }

@@ -1,10 +1,10 @@
-//! Types that PostgreSQL does not have from the start, and hints.
+//! User-defined types, and hints.
 
 use tidegate_embedded::testing;
 use tidegate_sql::{Error, InputError};
 use tidegate_values::{TypeKind, WireFormat};
 
-use crate::stage::{Sql, Stage};
+use crate::fixture::{Fixture, Sql};
 
 const SETUP: &str = "create schema shapes; grant usage, create on schema shapes to public;
     create type mood as enum ('sad', 'ok', 'happy');
@@ -19,12 +19,12 @@ const SETUP: &str = "create schema shapes; grant usage, create on schema shapes 
 
 #[tokio::test]
 async fn types_are_resolved_down_to_their_parts() {
-    let stage = Stage::new("parts").await;
-    stage.admin.batch_execute(SETUP).await.unwrap();
-    // The guest first: its statement is unnamed while the types are looked up.
-    for login in [stage.guest(), stage.owner()] {
+    let fixture = Fixture::new("parts").await;
+    fixture.admin.batch_execute(SETUP).await.unwrap();
+    // The guest first: its statement is unnamed while its types are looked up.
+    for login in [fixture.guest(), fixture.owner()] {
         let query = "select m, p, c, n, s, ms, span(1, 2) as f, array[c] as cs from t";
-        let rows = Sql::new(query).run(&stage, &login).await.unwrap();
+        let rows = Sql::new(query).run(&fixture, &login).await.unwrap();
         let kind = |index: usize| rows.columns[index].r#type.kind().clone();
         assert!(matches!(kind(0), TypeKind::Enum(labels) if labels == ["sad", "ok", "happy"]));
         assert_eq!(rows.columns[1].r#type.name(), "int4");
@@ -52,14 +52,14 @@ async fn types_are_resolved_down_to_their_parts() {
 
 #[tokio::test]
 async fn a_multirange_of_a_type_of_ones_own_is_known() {
-    // PostgreSQL 13 has none.
+    // PostgreSQL 13 has no multiranges.
     if testing::cluster().version().major < 14 {
         return;
     }
-    let stage = Stage::new("multirange").await;
-    stage.admin.batch_execute(SETUP).await.unwrap();
+    let fixture = Fixture::new("multirange").await;
+    fixture.admin.batch_execute(SETUP).await.unwrap();
     let rows = Sql::new("select span_multirange(span(1, 2)) as m")
-        .run(&stage, &stage.owner())
+        .run(&fixture, &fixture.owner())
         .await;
     let kind = rows.unwrap().columns[0].r#type.kind().clone();
     assert!(matches!(kind, TypeKind::Multirange(sub) if sub.name() == "numeric"));
@@ -67,15 +67,15 @@ async fn a_multirange_of_a_type_of_ones_own_is_known() {
 
 #[tokio::test]
 async fn a_composite_type_that_changes_is_seen_at_once_when_this_service_changes_it() {
-    let stage = Stage::new("changes").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("changes").await;
+    let owner = fixture.owner();
     Sql::new("create type pair as (a int)")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     let query = || Sql::new("select null::pair as p");
     let attributes = async || {
-        let rows = query().run(&stage, &owner).await.unwrap();
+        let rows = query().run(&fixture, &owner).await.unwrap();
         match rows.columns[0].r#type.kind() {
             TypeKind::Composite(fields) => fields.len(),
             other => panic!("{other:?}"),
@@ -83,7 +83,7 @@ async fn a_composite_type_that_changes_is_seen_at_once_when_this_service_changes
     };
     assert_eq!(attributes().await, 1);
     Sql::new("alter type pair add attribute b text")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
     assert_eq!(attributes().await, 2);
@@ -91,9 +91,9 @@ async fn a_composite_type_that_changes_is_seen_at_once_when_this_service_changes
 
 #[tokio::test]
 async fn hints_are_names_as_postgresql_reads_them() {
-    let stage = Stage::new("hints").await;
-    stage.admin.batch_execute(SETUP).await.unwrap();
-    let owner = stage.owner();
+    let fixture = Fixture::new("hints").await;
+    fixture.admin.batch_execute(SETUP).await.unwrap();
+    let owner = fixture.owner();
     for (hint, value, expected) in [
         ("int4", "1", "integer"),
         ("integer", "1", "integer"),
@@ -116,7 +116,7 @@ async fn hints_are_names_as_postgresql_reads_them() {
             .hint(hint)
             .set([value]);
         assert_eq!(
-            query.value(&stage, &owner).await,
+            query.value(&fixture, &owner).await,
             format!("\"{expected}\""),
             "{hint}"
         );
@@ -125,8 +125,8 @@ async fn hints_are_names_as_postgresql_reads_them() {
 
 #[tokio::test]
 async fn a_hint_that_is_no_type_is_named() {
-    let stage = Stage::new("no_type").await;
-    for login in [stage.owner(), stage.guest()] {
+    let fixture = Fixture::new("no_type").await;
+    for login in [fixture.owner(), fixture.guest()] {
         for hint in [
             "nonsense",
             "int4; drop table t",
@@ -137,7 +137,7 @@ async fn a_hint_that_is_no_type_is_named() {
             "a\0b",
         ] {
             let query = Sql::new("select :value").hint(hint).set(["1"]);
-            let error = query.run(&stage, &login).await.unwrap_err();
+            let error = query.run(&fixture, &login).await.unwrap_err();
             assert!(
                 matches!(&error, Error::Input(InputError::UnknownHint { name, hint: named })
                     if name == "value" && named == hint),
@@ -146,44 +146,50 @@ async fn a_hint_that_is_no_type_is_named() {
         }
         let text = "select count(*) from pg_prepared_statements where statement like '%regtype%'
             and statement not like '%select count%'";
-        assert_eq!(Sql::new(text).value(&stage, &login).await, "0");
+        assert_eq!(Sql::new(text).value(&fixture, &login).await, "0");
     }
 }
 
 #[tokio::test]
 async fn a_hint_follows_the_roles_search_path_and_its_changes() {
-    let stage = Stage::new("hint_path").await;
-    let owner = stage.owner();
+    let fixture = Fixture::new("hint_path").await;
+    let owner = fixture.owner();
     let odd = || {
         Sql::new("select pg_typeof(:v)::text")
             .hint("odd")
             .set([r#""x""#])
     };
-    assert!(odd().run(&stage, &owner).await.is_err());
+    assert!(odd().run(&fixture, &owner).await.is_err());
     Sql::new("create type odd as enum ('x')")
-        .run(&stage, &owner)
+        .run(&fixture, &owner)
         .await
         .unwrap();
-    assert_eq!(odd().value(&stage, &owner).await, r#""odd""#);
-    Sql::new("drop type odd").run(&stage, &owner).await.unwrap();
-    assert!(odd().run(&stage, &owner).await.is_err());
+    assert_eq!(odd().value(&fixture, &owner).await, r#""odd""#);
+    Sql::new("drop type odd")
+        .run(&fixture, &owner)
+        .await
+        .unwrap();
+    assert!(odd().run(&fixture, &owner).await.is_err());
 }
 
 #[tokio::test]
 async fn what_we_do_not_decode_comes_as_text() {
-    let stage = Stage::new("as_text").await;
+    let fixture = Fixture::new("as_text").await;
     let query = "select '1.5'::money as m, 'a b'::tsvector as v, 'x'::name as n";
-    let rows = Sql::new(query).run(&stage, &stage.owner()).await.unwrap();
+    let rows = Sql::new(query)
+        .run(&fixture, &fixture.owner())
+        .await
+        .unwrap();
     assert_eq!(rows.columns[1].format, WireFormat::Text);
     assert_eq!(rows.values[0][1], r#""'a' 'b'""#);
 }
 
 #[tokio::test]
 async fn a_column_shows_its_origin() {
-    let stage = Stage::new("origin").await;
-    stage.admin.batch_execute(SETUP).await.unwrap();
+    let fixture = Fixture::new("origin").await;
+    fixture.admin.batch_execute(SETUP).await.unwrap();
     let rows = Sql::new("select p, p + 1 as q from t")
-        .run(&stage, &stage.owner())
+        .run(&fixture, &fixture.owner())
         .await
         .unwrap();
     assert_eq!(
@@ -194,11 +200,11 @@ async fn a_column_shows_its_origin() {
 }
 
 #[tokio::test]
-async fn a_value_that_cannot_be_read_is_told_from_a_statement_that_fails() {
-    let stage = Stage::new("unread").await;
+async fn an_unreadable_value_is_distinguished_from_a_failed_statement() {
+    let fixture = Fixture::new("unread").await;
     let setup = "create domain even as int check (value % 2 = 0);
         create table t (a int); grant all on t to public";
-    stage.admin.batch_execute(setup).await.unwrap();
+    fixture.admin.batch_execute(setup).await.unwrap();
     let cases = [
         ("select :a::int", r#""x""#, "22P02", true),
         ("select :a::int2", "99999", "22003", true),
@@ -221,21 +227,21 @@ async fn a_value_that_cannot_be_read_is_told_from_a_statement_that_fails() {
             false,
         ),
     ];
-    for login in [stage.owner(), stage.guest()] {
+    for login in [fixture.owner(), fixture.guest()] {
         for (text, value, sqlstate, unread) in cases {
-            // The second time what PostgreSQL said of it is known.
+            // The second time the description is cached.
             for _ in 0..2 {
                 let good = match text {
                     _ if text.contains("date") => r#""2000-01-01""#,
                     _ => "2",
                 };
                 let query = Sql::new(text).set([good]).set([value]);
-                let error = query.run(&stage, &login).await.unwrap_err();
+                let error = query.run(&fixture, &login).await.unwrap_err();
                 let Error::Rejected(rejection) = error else {
                     panic!("{text}: {error:?}")
                 };
                 assert_eq!(rejection.sqlstate, sqlstate, "{text}");
-                // PostgreSQL 13 does not say which value it could not read.
+                // PostgreSQL 13 does not report which value it could not read.
                 let told = unread && testing::cluster().version().major >= 14;
                 let place = told.then_some("params[1].a");
                 assert_eq!(rejection.place.as_deref(), place, "{text}");

@@ -56,7 +56,9 @@ macro_rules! routes {
                     $($path $(| $alias)* => return Some(Self::$exact),)*
                     _ => {}
                 }
-                $(if let Some(mut names) = template::names($template, path) {
+                $(if path.starts_with(const { template::prefix($template) })
+                    && let Some(mut names) = template::names($template, path)
+                {
                     $(let $name = names.next()?;)+
                     return Some(Self::$named($($name),+));
                 })*

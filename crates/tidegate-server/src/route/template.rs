@@ -4,6 +4,15 @@ use std::borrow::Cow;
 
 use tidegate_http::percent;
 
+/// What a template has before its first name. Comparing it first is cheap, and most paths differ there.
+pub(super) const fn prefix(template: &str) -> &str {
+    let mut end = 0;
+    while end < template.len() && template.as_bytes()[end] != b'{' {
+        end += 1;
+    }
+    template.split_at(end).0
+}
+
 /// The names that `path` has where `template` has `{…}`, percent-decoded. `None` when the path does
 /// not match, or when a name is empty or is not UTF-8.
 pub(super) fn names<'p>(

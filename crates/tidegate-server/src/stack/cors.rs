@@ -81,15 +81,18 @@ impl Around for Cors {
     type State = Grant;
 
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Grant> {
+        let is_options = request.method() == Method::OPTIONS;
+        let mut grant = self.allowed(request.headers());
+        if matches!(grant, Grant::None) && !is_options {
+            return ControlFlow::Continue(grant);
+        }
         // No page of another origin reads or posts what people see (RFC 9700, section 2.6).
         let page = Route::is_path_of_page(request.uri().path());
-        let grant = if page {
-            Grant::None
-        } else {
-            self.allowed(request.headers())
-        };
+        if page {
+            grant = Grant::None;
+        }
         // `OPTIONS` is no method of any route, so the miss tells the methods.
-        if request.method() != Method::OPTIONS {
+        if !is_options {
             return ControlFlow::Continue(grant);
         }
         let Err(Miss::MethodNotAllowed(allow)) =

@@ -1,10 +1,10 @@
-//! Databases that tell when a definition changes.
+//! Databases that notify when a definition changes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_embedded::Cluster;
-use tidegate_service::{Control, DdlNotification, ListenEnd};
+use tidegate_service::{DdlNotification, ListenEnd, ServiceConnections};
 use tidegate_sql::DatabaseName;
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -27,27 +27,30 @@ async fn database(name: &str) -> tokio_postgres::Client {
     connect(&cluster().url(name)).await
 }
 
-fn control(url: &str) -> Arc<Control> {
+fn control(url: &str) -> Arc<ServiceConnections> {
     let config = Config::from_url(url).unwrap();
-    Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap())
+    Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap())
 }
 
-/// Hears until it is dropped.
-fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<DdlNotification> {
-    let (tell, told) = mpsc::unbounded_channel();
+/// Receives notifications until it is dropped.
+fn receive(
+    control: Arc<ServiceConnections>,
+    name: &str,
+) -> mpsc::UnboundedReceiver<DdlNotification> {
+    let (sender, receiver) = mpsc::unbounded_channel();
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
-        let heard = |announcement| {
+        let heard = |notification| {
             // The test may have ended.
-            let _ = tell.send(announcement);
+            let _ = sender.send(notification);
         };
         control.ddl_notifications(&database, heard).await
     });
-    told
+    receiver
 }
 
-async fn next(told: &mut mpsc::UnboundedReceiver<DdlNotification>) -> Option<DdlNotification> {
-    timeout(PATIENCE, told.recv()).await.unwrap()
+async fn next(receiver: &mut mpsc::UnboundedReceiver<DdlNotification>) -> Option<DdlNotification> {
+    timeout(PATIENCE, receiver.recv()).await.unwrap()
 }
 
 #[tokio::test]
@@ -57,20 +60,20 @@ async fn definitions_and_grants_of_all_roles_are_reported() {
                create schema own authorization announced_owner; create table a (id int)";
     admin.batch_execute(sql).await.unwrap();
     let control = control(&cluster().admin_url());
-    let mut first = hear(control.clone(), "announced");
+    let mut first = receive(control.clone(), "announced");
     assert_eq!(next(&mut first).await, Some(DdlNotification::Listening));
-    // A second node finds what the first one made.
-    let mut second = hear(control, "announced");
+    // A second node finds the trigger that the first one created.
+    let mut second = receive(control, "announced");
     assert_eq!(next(&mut second).await, Some(DdlNotification::Listening));
-    // The last two run with a path in which nothing of PostgreSQL's would be found.
+    // The last two run with a `search_path` in which no built-in name would be found.
     admin
         .batch_execute(
             "create function own.pg_notify(text, text) returns void language sql as 'select 1/0'",
         )
         .await
         .unwrap();
-    for told in [&mut first, &mut second] {
-        assert_eq!(next(told).await, Some(DdlNotification::Changed));
+    for receiver in [&mut first, &mut second] {
+        assert_eq!(next(receiver).await, Some(DdlNotification::Changed));
     }
     for sql in [
         "alter table a add b int",
@@ -91,7 +94,7 @@ async fn definitions_and_grants_of_all_roles_are_reported() {
     }
 }
 
-/// A sign-up grants something to a new role, which concerns no other user.
+/// A sign-up grants privileges to a new role, which affects no other user.
 #[tokio::test]
 async fn only_what_a_superuser_provisions_is_not_announced() {
     let admin = database("announced_quiet").await;
@@ -102,8 +105,8 @@ async fn only_what_a_superuser_provisions_is_not_announced() {
         )
         .await
         .unwrap();
-    let mut told = hear(control(&cluster().admin_url()), "announced_quiet");
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
+    let mut receiver = receive(control(&cluster().admin_url()), "announced_quiet");
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     let grant = "grant usage on schema public to announced_quiet_user";
     admin
         .batch_execute(&format!(
@@ -112,20 +115,20 @@ async fn only_what_a_superuser_provisions_is_not_announced() {
         ))
         .await
         .unwrap();
-    // The one that the test sent itself.
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Changed));
-    assert!(told.try_recv().is_err());
+    // The notification that the test sent itself.
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Changed));
+    assert!(receiver.try_recv().is_err());
     let sql = "set session authorization announced_quiet_owner; \
                set tidegate.provisioning = 'on'; create table public.own (id int)";
     admin.batch_execute(sql).await.unwrap();
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Changed));
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Changed));
 }
 
 #[tokio::test]
 async fn a_dropped_trigger_is_not_made_again() {
     let admin = database("announced_gone").await;
-    let mut told = hear(control(&cluster().admin_url()), "announced_gone");
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
+    let mut receiver = receive(control(&cluster().admin_url()), "announced_gone");
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     let sql = "drop schema tidegate_catalog cascade";
     admin.batch_execute(sql).await.unwrap();
     admin
@@ -142,7 +145,7 @@ async fn a_cluster_with_prepared_transactions_gets_no_trigger() {
     let cluster = Cluster::start(settings).await.unwrap();
     let silence = control(&cluster.admin_url())
         .ddl_notifications(&DatabaseName::new("postgres"), |_| {
-            panic!("nothing is told")
+            panic!("nothing is receiver")
         })
         .await;
     assert_eq!(silence.unwrap(), ListenEnd::NoTrigger);
@@ -161,7 +164,7 @@ async fn without_the_right_to_make_a_trigger_nothing_is_reported() {
     );
     let silence = control(&url)
         .ddl_notifications(&DatabaseName::new("announced_poor"), |_| {
-            panic!("nothing is told")
+            panic!("nothing is receiver")
         })
         .await;
     assert_eq!(silence.unwrap(), ListenEnd::NoTrigger);
@@ -177,7 +180,7 @@ async fn a_foreign_schema_gets_no_trigger() {
     admin.batch_execute(sql).await.unwrap();
     let silence = control(&cluster().admin_url())
         .ddl_notifications(&DatabaseName::new("announced_taken"), |_| {
-            panic!("nothing is told")
+            panic!("nothing is receiver")
         })
         .await;
     assert_eq!(silence.unwrap(), ListenEnd::NoTrigger);
@@ -201,26 +204,26 @@ async fn default_privileges_give_no_right_on_our_schema() {
                    from pg_namespace n join pg_proc p on p.pronamespace = n.oid \
                    where n.nspname = 'tidegate_catalog'";
         let row = admin.query_one(sql, &[]).await.unwrap();
-        [0, 1, 2].map(|place| row.get::<_, bool>(place))
+        [0, 1, 2].map(|column| row.get::<_, bool>(column))
     };
-    let mut told = hear(control(&cluster().admin_url()), "announced_default");
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
+    let mut receiver = receive(control(&cluster().admin_url()), "announced_default");
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     assert_eq!(rights().await, [false; 3]);
-    // What an older release left behind is mended by the next use.
+    // The next use repairs what an older release left.
     let sql = "grant all on schema tidegate_catalog to announced_heir with grant option";
     admin.batch_execute(sql).await.unwrap();
     assert_eq!(rights().await, [true; 3]);
-    let mut told = hear(control(&cluster().admin_url()), "announced_default");
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
+    let mut receiver = receive(control(&cluster().admin_url()), "announced_default");
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     assert_eq!(rights().await, [false; 3]);
 }
 
-/// The notice that the session of a definition gets, if any.
+/// The SQLSTATE of the notice that the session of a definition gets, if any.
 async fn noticed(url: &str, options: &str, sql: &str) -> Option<String> {
     let mut config: tokio_postgres::Config = url.parse().unwrap();
     config.options(options);
     let (client, mut connection) = config.connect(tokio_postgres::NoTls).await.unwrap();
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let drive = async move {
         let mut messages = std::pin::pin!(futures_util::stream::poll_fn(
             move |cx| connection.poll_message(cx)
@@ -228,27 +231,27 @@ async fn noticed(url: &str, options: &str, sql: &str) -> Option<String> {
         while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
             if let tokio_postgres::AsyncMessage::Notice(notice) = message {
                 // The test may have ended.
-                let _ = tell.send(notice.code().code().to_owned());
+                let _ = sender.send(notice.code().code().to_owned());
             }
         }
     };
     tokio::spawn(drive);
     client.batch_execute(sql).await.unwrap();
-    told.try_recv().ok()
+    receiver.try_recv().ok()
 }
 
 #[tokio::test]
 async fn only_sessions_of_the_service_are_notified_at_once() {
     let _admin = database("announced_here").await;
-    let mut told = hear(control(&cluster().admin_url()), "announced_here");
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
+    let mut receiver = receive(control(&cluster().admin_url()), "announced_here");
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     let url = cluster().url("announced_here");
     let ours = "-c tidegate.session=on -c client_min_messages=error";
-    let told = noticed(&url, ours, "create table ours (id int)").await;
-    assert_eq!(told.as_deref(), Some("TGDEF"));
+    let receiver = noticed(&url, ours, "create table ours (id int)").await;
+    assert_eq!(receiver.as_deref(), Some("TGDEF"));
     for tells in ["grant select on ours to public", "drop table ours"] {
-        let told = noticed(&url, ours, tells).await;
-        assert_eq!(told.as_deref(), Some("TGDEF"), "{tells}");
+        let receiver = noticed(&url, ours, tells).await;
+        assert_eq!(receiver.as_deref(), Some("TGDEF"), "{tells}");
     }
     for silent in [
         "select 1",
@@ -267,15 +270,15 @@ async fn only_sessions_of_the_service_are_notified_at_once() {
 #[tokio::test]
 async fn what_an_older_release_made_is_renewed() {
     let admin = database("announced_old").await;
-    let mut told = hear(control(&cluster().admin_url()), "announced_old");
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
+    let mut receiver = receive(control(&cluster().admin_url()), "announced_old");
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     let sql = "create or replace function tidegate_catalog.announce() returns event_trigger \
                language plpgsql as $$ begin perform pg_notify('tidegate_catalog', ''); end $$";
     admin.batch_execute(sql).await.unwrap();
-    let mut told = hear(control(&cluster().admin_url()), "announced_old");
-    assert_eq!(next(&mut told).await, Some(DdlNotification::Listening));
+    let mut receiver = receive(control(&cluster().admin_url()), "announced_old");
+    assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     let url = cluster().url("announced_old");
     let sql = "create table ours (id int)";
-    let told = noticed(&url, "-c tidegate.session=on", sql).await;
-    assert_eq!(told.as_deref(), Some("TGDEF"));
+    let receiver = noticed(&url, "-c tidegate.session=on", sql).await;
+    assert_eq!(receiver.as_deref(), Some("TGDEF"));
 }

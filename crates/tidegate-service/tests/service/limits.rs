@@ -1,9 +1,9 @@
-//! The service's own connections to many databases at once.
+//! Service connections to many databases at once.
 
 use std::sync::Arc;
 
 use futures_util::future::{join_all, try_join_all};
-use tidegate_service::{Control, DdlNotification, Limits, ListenEnd};
+use tidegate_service::{DdlNotification, Limits, ListenEnd, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor as _, Principal};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
@@ -17,8 +17,8 @@ const LIMITS: Limits = Limits {
     listeners: 2,
 };
 
-/// A service, and databases whose names begin with `prefix`.
-async fn service(prefix: &str, count: usize) -> (Arc<Control>, Vec<DatabaseName>) {
+/// Service connections, and databases whose names start with `prefix`.
+async fn service(prefix: &str, count: usize) -> (Arc<ServiceConnections>, Vec<DatabaseName>) {
     let cluster = tidegate_embedded::testing::cluster();
     let root = connect(&cluster.url("postgres")).await;
     let mut names = Vec::new();
@@ -29,11 +29,11 @@ async fn service(prefix: &str, count: usize) -> (Arc<Control>, Vec<DatabaseName>
         names.push(DatabaseName::new(&name));
     }
     let config = Config::from_url(&cluster.admin_url()).unwrap();
-    let control = Control::new(Arc::new(config), Jitter::none()).unwrap();
+    let control = ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap();
     (Arc::new(control.with_limits(LIMITS)), names)
 }
 
-/// How many sessions there are in databases whose names begin with `prefix`.
+/// The number of sessions in databases whose names start with `prefix`.
 async fn sessions(prefix: &str) -> i64 {
     let cluster = tidegate_embedded::testing::cluster();
     let count = "SELECT count(*) FROM pg_stat_activity WHERE starts_with(datname::text, $1)";
@@ -41,7 +41,7 @@ async fn sessions(prefix: &str) -> i64 {
     root.query_one(count, &[&prefix]).await.unwrap().get(0)
 }
 
-async fn look(control: &Control, database: &DatabaseName) -> tidegate_sql::Result<()> {
+async fn look(control: &ServiceConnections, database: &DatabaseName) -> tidegate_sql::Result<()> {
     let sql = Sql::new("SELECT pg_catalog.pg_sleep(0.05)").set([]);
     let who = Principal::Catalog(database.clone());
     let mut rows = Gathered::default();
@@ -59,9 +59,9 @@ async fn catalogs_of_many_databases_are_read_over_few_connections() {
             look(&control, database).await.unwrap();
         }
     }
-    // PostgreSQL ends a session a moment after its connection was closed.
+    // PostgreSQL ends a session some time after its connection was closed.
     soon(async { while sessions("looked_into").await > 3 {} }).await;
-    // What is open is used again.
+    // An open connection is reused.
     let last = &databases[7];
     look(&control, last).await.unwrap();
     assert!(sessions("looked_into_7").await == 1);
@@ -86,7 +86,7 @@ async fn no_more_databases_are_listened_to_than_allowed() {
     for silence in soon(others).await {
         assert_eq!(silence.unwrap(), ListenEnd::NoRoom);
     }
-    // A place is free again once a listener stops.
+    // A permit is free again once a listener stops.
     first[0].abort();
     soon(async {
         loop {

@@ -1,12 +1,12 @@
-//! A lock table that is full.
+//! A full lock table.
 
 use tidegate_embedded::{Cluster, testing};
 use tokio_postgres::Client;
 
-use super::{Place, soon};
+use super::{TestDatabase, soon};
 use crate::fixture::connect;
 
-/// Takes whatever room there is in the lock table and keeps it in an open transaction.
+/// Takes all room in the lock table and keeps it in an open transaction.
 const FILL: &str = "BEGIN; DO $$ BEGIN
     FOR chunk IN REVERSE 8..0 LOOP
         LOOP
@@ -20,7 +20,7 @@ const FILL: &str = "BEGIN; DO $$ BEGIN
 END $$";
 
 /// A cluster whose lock table has some three hundred entries, with a control database.
-async fn small() -> (Cluster, Place) {
+async fn small() -> (Cluster, TestDatabase) {
     let settings = testing::settings()
         .with("max_locks_per_transaction", "10")
         .with("max_connections", "20")
@@ -33,12 +33,12 @@ async fn small() -> (Cluster, Place) {
     for sql in ["CREATE DATABASE locked", "CREATE DATABASE elsewhere"] {
         root.batch_execute(sql).await.unwrap();
     }
-    let place = Place::on(&cluster, "locked").await;
-    place.beside.batch_execute(made).await.unwrap();
+    let database = TestDatabase::on(&cluster, "locked").await;
+    database.beside.batch_execute(made).await.unwrap();
     let guard = "SELECT count(*) FROM pg_stat_activity \
                  WHERE datname = 'locked' AND state = 'idle in transaction'";
     let ready = async {
-        while place
+        while database
             .beside
             .query_one(guard, &[])
             .await
@@ -48,7 +48,7 @@ async fn small() -> (Cluster, Place) {
         {}
     };
     soon(ready).await;
-    (cluster, place)
+    (cluster, database)
 }
 
 async fn fill(cluster: &Cluster, role: &str) -> Client {
@@ -64,25 +64,25 @@ async fn fill(cluster: &Cluster, role: &str) -> Client {
 
 #[tokio::test]
 async fn a_users_session_that_fills_the_lock_table_gives_way_to_the_service() {
-    let (cluster, place) = small().await;
+    let (cluster, database) = small().await;
     let hog = fill(&cluster, "hog").await;
-    let full = place
+    let full = database
         .beside
         .batch_execute("INSERT INTO notes VALUES ('beside')");
     assert_eq!(full.await.unwrap_err().code().unwrap().code(), "53200");
-    let written = place
+    let written = database
         .control("INSERT INTO public.notes VALUES ('control')")
         .await;
     written.unwrap();
     assert!(hog.batch_execute("SELECT 1").await.is_err());
-    let notes = place
+    let notes = database
         .beside
         .query_one("SELECT string_agg(note, ' ') FROM notes", &[]);
     assert_eq!(notes.await.unwrap().get::<_, String>(0), "control");
 }
 
-/// More definitions in one transaction than PostgreSQL keeps messages for (4,096), so that every
-/// session forgets what it has read of the catalogs.
+/// More definitions in one transaction than PostgreSQL queues invalidation messages for (4,096), so
+/// that every session drops its catalog caches.
 fn storm() -> String {
     let columns: Vec<String> = (0..1400).map(|column| format!("c{column} int")).collect();
     let table = |number: u32| format!("CREATE TABLE storm{number} ({});", columns.join(", "));
@@ -91,10 +91,10 @@ fn storm() -> String {
 
 #[tokio::test]
 async fn a_guard_whose_caches_were_emptied_still_makes_room() {
-    let (cluster, place) = small().await;
-    place.beside.batch_execute(&storm()).await.unwrap();
+    let (cluster, database) = small().await;
+    database.beside.batch_execute(&storm()).await.unwrap();
     let hog = fill(&cluster, "hog").await;
-    let written = place
+    let written = database
         .control("INSERT INTO public.notes VALUES ('control')")
         .await;
     written.unwrap();
@@ -103,12 +103,12 @@ async fn a_guard_whose_caches_were_emptied_still_makes_room() {
 
 #[tokio::test]
 async fn a_session_of_a_role_that_is_not_ours_is_left_alone() {
-    let (cluster, place) = small().await;
+    let (cluster, database) = small().await;
     let other = fill(&cluster, "other").await;
-    let written = place
+    let written = database
         .control("INSERT INTO public.notes VALUES ('control')")
         .await;
-    // The reserve is used; the session of the other role goes on.
+    // The reserve is used; the session of the other role continues.
     written.unwrap();
     other
         .batch_execute("SAVEPOINT alive; COMMIT")
@@ -118,7 +118,7 @@ async fn a_session_of_a_role_that_is_not_ours_is_left_alone() {
 
 #[tokio::test]
 async fn a_forged_error_ends_nobodys_session() {
-    let (cluster, place) = small().await;
+    let (cluster, database) = small().await;
     let url = cluster.url("elsewhere");
     let admin = format!("{}:{}", cluster.admin_user(), cluster.admin_password());
     let busy = connect(&url.replace(&admin, "hog:hog")).await;
@@ -126,39 +126,39 @@ async fn a_forged_error_ends_nobodys_session() {
     busy.batch_execute(many).await.unwrap();
     let forge = "CREATE FUNCTION public.forge() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'full' \
                  USING ERRCODE = '53200', HINT = 'see max_locks_per_transaction'; END $$";
-    place.beside.batch_execute(forge).await.unwrap();
+    database.beside.batch_execute(forge).await.unwrap();
     let forged = "INSERT INTO public.notes VALUES (public.forge())";
-    assert!(place.control(forged).await.is_err());
+    assert!(database.control(forged).await.is_err());
     busy.batch_execute("COMMIT").await.unwrap();
 }
 
 #[tokio::test]
 async fn a_session_that_goes_on_taking_locks_is_ended() {
-    let (cluster, place) = small().await;
+    let (cluster, database) = small().await;
     let hog = fill(&cluster, "hog").await;
     let greedy = "DO $$ BEGIN LOOP
             BEGIN PERFORM pg_advisory_xact_lock((random() * 1e15)::bigint);
             EXCEPTION WHEN out_of_memory THEN NULL; END;
         END LOOP; END $$";
     let greedy = tokio::spawn(async move { hog.batch_execute(greedy).await });
-    let written = place
+    let written = database
         .control("INSERT INTO public.notes VALUES ('control')")
         .await;
     written.unwrap();
     assert!(soon(greedy).await.unwrap().is_err());
 }
 
-/// PostgreSQL cannot terminate a session while it parses a name of an operator: that takes a time
-/// quadratic in its length.
+/// PostgreSQL cannot terminate a session while it parses the name of an operator, which takes
+/// quadratic time.
 #[tokio::test]
 async fn the_service_works_beside_a_session_that_cannot_be_terminated() {
-    let (cluster, place) = small().await;
-    // Asked once before the table is full, so that it needs no lock later.
+    let (cluster, database) = small().await;
+    // Prepared before the table is full, so that it needs no lock later.
     let parses = "SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) \
                   WHERE application_name = 'parsing')";
-    let parses = place.beside.prepare(parses).await.unwrap();
+    let parses = database.beside.prepare(parses).await.unwrap();
     let is_parsing = async || -> bool {
-        let row = place.beside.query_one(&parses, &[]).await;
+        let row = database.beside.query_one(&parses, &[]).await;
         row.unwrap().get(0)
     };
     assert!(!is_parsing().await);
@@ -168,7 +168,7 @@ async fn the_service_works_beside_a_session_that_cannot_be_terminated() {
     let parsing = tokio::spawn(async move { hog.batch_execute(endless).await });
     soon(async { while !is_parsing().await {} }).await;
     for _ in 0..50 {
-        let written = place
+        let written = database
             .control("INSERT INTO public.notes VALUES ('control')")
             .await;
         written.unwrap();

@@ -1,4 +1,4 @@
-//! The service's own connections.
+//! Service connections.
 
 mod ddl_notifications;
 mod limits;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_embedded::Cluster;
-use tidegate_service::{Control, Notice};
+use tidegate_service::{Notification, ServiceConnections};
 use tidegate_sql::{
     DatabaseName, Error, Executor as _, Login, Mode, Principal, QueryOptions, Result, RoleName,
     RoleUse,
@@ -21,14 +21,14 @@ use tokio_postgres::Client;
 
 use crate::fixture::{Gathered, Rows, Sql, connect};
 
-/// A control database of a test's own.
-struct Place {
-    control: Arc<Control>,
+/// A control database of its own for a test.
+struct TestDatabase {
+    control: Arc<ServiceConnections>,
     database: DatabaseName,
     beside: Client,
 }
 
-impl Place {
+impl TestDatabase {
     async fn new(name: &str) -> Self {
         let cluster = tidegate_embedded::testing::cluster();
         let root = connect(&cluster.url("postgres")).await;
@@ -42,7 +42,7 @@ impl Place {
         let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
         config.control_database = DatabaseName::new(name);
         Self {
-            control: Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap()),
+            control: Arc::new(ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap()),
             database: DatabaseName::new(name),
             beside: connect(&cluster.url(name)).await,
         }
@@ -69,7 +69,7 @@ impl Place {
         Principal::Catalog(self.database.clone())
     }
 
-    /// How many statements with this mark run here.
+    /// How many running statements contain this mark.
     async fn running(&self, mark: &str) -> i64 {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
             AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// Waits for something that must happen soon.
+/// Waits for a future with a deadline.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(20);
     tokio::time::timeout(limit, what)
@@ -100,17 +100,17 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 
 #[tokio::test]
 async fn rows_come_as_postgresql_sends_them() {
-    let place = Place::new("control_rows").await;
-    place
+    let database = TestDatabase::new("control_rows").await;
+    database
         .control("CREATE TABLE public.things (id int PRIMARY KEY, tags text[])")
         .await
         .unwrap();
     let insert = Sql::new("INSERT INTO public.things VALUES (:id, :tags)")
         .set(["1", r#"["a","ü \" b"]"#])
         .set(["2", "null"]);
-    let inserted = place.run(&Principal::Control, insert).await.unwrap();
+    let inserted = database.run(&Principal::Control, insert).await.unwrap();
     assert_eq!(inserted.affected, Some(2));
-    let rows = place
+    let rows = database
         .control("SELECT * FROM public.things ORDER BY id")
         .await
         .unwrap();
@@ -132,17 +132,17 @@ async fn rows_come_as_postgresql_sends_them() {
 
 #[tokio::test]
 async fn all_sets_of_a_statement_count_or_none() {
-    let place = Place::new("control_sets").await;
-    place
+    let database = TestDatabase::new("control_sets").await;
+    database
         .control("CREATE TABLE public.things (id int PRIMARY KEY)")
         .await
         .unwrap();
     let insert = Sql::new("INSERT INTO public.things VALUES (:id)")
         .set(["1"])
         .set(["1"]);
-    let error = place.run(&Principal::Control, insert).await.unwrap_err();
+    let error = database.run(&Principal::Control, insert).await.unwrap_err();
     assert_eq!(error.sqlstate(), Some("23505"));
-    let rows = place
+    let rows = database
         .control("SELECT count(*)::int FROM public.things")
         .await
         .unwrap();
@@ -151,8 +151,8 @@ async fn all_sets_of_a_statement_count_or_none() {
 
 #[tokio::test]
 async fn a_refusal_tells_what_postgresql_said_and_where() {
-    let place = Place::new("control_refusal").await;
-    let error = place.control("SELECT 1, nothing").await.unwrap_err();
+    let database = TestDatabase::new("control_refusal").await;
+    let error = database.control("SELECT 1, nothing").await.unwrap_err();
     let Error::Rejected(rejection) = &error else {
         panic!("{error:?}")
     };
@@ -160,11 +160,11 @@ async fn a_refusal_tells_what_postgresql_said_and_where() {
         (rejection.sqlstate.as_str(), rejection.position),
         ("42703", Some(11))
     );
-    place
+    database
         .control("CREATE TABLE public.things (id int CONSTRAINT small CHECK (id < 9))")
         .await
         .unwrap();
-    let error = place
+    let error = database
         .control("INSERT INTO public.things VALUES (10)")
         .await
         .unwrap_err();
@@ -177,49 +177,52 @@ async fn a_refusal_tells_what_postgresql_said_and_where() {
 
 #[tokio::test]
 async fn a_changed_table_is_read_again() {
-    let place = Place::new("control_stale").await;
-    place
+    let database = TestDatabase::new("control_stale").await;
+    database
         .control("CREATE TABLE public.things AS SELECT 1 AS id")
         .await
         .unwrap();
     let read = "SELECT * FROM public.things";
     for _ in 0..8 {
-        assert_eq!(place.control(read).await.unwrap().values, [["1"]]);
+        assert_eq!(database.control(read).await.unwrap().values, [["1"]]);
     }
-    place
+    database
         .beside
         .batch_execute("ALTER TABLE public.things ADD COLUMN more text DEFAULT 'x'")
         .await
         .unwrap();
     for _ in 0..8 {
-        assert_eq!(place.control(read).await.unwrap().values, [["1", "\"x\""]]);
+        assert_eq!(
+            database.control(read).await.unwrap().values,
+            [["1", "\"x\""]]
+        );
     }
 }
 
 #[tokio::test]
 async fn a_catalog_is_read_only_and_finds_nothing_by_a_short_name() {
-    let place = Place::new("control_catalog").await;
-    place
+    let database = TestDatabase::new("control_catalog").await;
+    database
         .beside
         .batch_execute("CREATE TABLE public.things (id int)")
         .await
         .unwrap();
-    let catalog = place.catalog();
-    let path = place
+    let catalog = database.catalog();
+    let path = database
         .run(&catalog, Sql::new("SHOW search_path"))
         .await
         .unwrap();
     assert_eq!(path.values, [["\"\""]]);
-    let error = place
+    let error = database
         .run(&catalog, Sql::new("SELECT * FROM things"))
         .await
         .unwrap_err();
     assert_eq!(error.sqlstate(), Some("42P01"));
     let write = Sql::new("INSERT INTO public.things VALUES (1)");
-    let error = place.run(&catalog, write).await.unwrap_err();
+    let error = database.run(&catalog, write).await.unwrap_err();
     assert_eq!(error.sqlstate(), Some("25006"));
     let classes = "SELECT count(*)::int FROM pg_class WHERE relname = :name";
-    let rows = place
+    let rows = database
         .run(&catalog, Sql::new(classes).set(["\"things\""]))
         .await
         .unwrap();
@@ -228,22 +231,25 @@ async fn a_catalog_is_read_only_and_finds_nothing_by_a_short_name() {
 
 #[tokio::test]
 async fn a_database_that_is_not_there_is_named_so_and_a_dropped_one_can_go() {
-    let place = Place::new("control_databases").await;
+    let database = TestDatabase::new("control_databases").await;
     let nowhere = Principal::Catalog(DatabaseName::new("no such database"));
-    let error = place.run(&nowhere, Sql::new("SELECT 1")).await.unwrap_err();
+    let error = database
+        .run(&nowhere, Sql::new("SELECT 1"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::NoDatabase), "{error:?}");
-    place
+    database
         .beside
         .batch_execute("CREATE DATABASE control_dropped")
         .await
         .unwrap();
     let gone = DatabaseName::new("control_dropped");
     let catalog = Principal::Catalog(gone.clone());
-    place.run(&catalog, Sql::new("SELECT 1")).await.unwrap();
-    place.control.close(&gone);
+    database.run(&catalog, Sql::new("SELECT 1")).await.unwrap();
+    database.control.close(&gone);
     soon(async {
-        // The server takes a moment to see that the connection is closed.
-        while place
+        // The server needs some time to notice that the connection is closed.
+        while database
             .beside
             .batch_execute("DROP DATABASE control_dropped")
             .await
@@ -257,26 +263,26 @@ async fn a_database_that_is_not_there_is_named_so_and_a_dropped_one_can_go() {
 
 #[tokio::test]
 async fn statements_of_users_are_refused() {
-    let place = Place::new("control_users").await;
+    let database = TestDatabase::new("control_users").await;
     let who = Principal::Role(Login {
-        database: place.database.clone(),
+        database: database.database.clone(),
         role: RoleName::new("anybody"),
         role_use: RoleUse::User(1),
     });
-    let error = place.run(&who, Sql::new("SELECT 1")).await.unwrap_err();
+    let error = database.run(&who, Sql::new("SELECT 1")).await.unwrap_err();
     assert!(matches!(error, Error::Internal(_)), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_transaction_is_committed_or_was_never_there() {
-    let place = Place::new("control_transaction").await;
-    place
+    let database = TestDatabase::new("control_transaction").await;
+    database
         .control("CREATE TABLE public.things (id int PRIMARY KEY)")
         .await
         .unwrap();
     for (id, commit) in [("1", true), ("2", false)] {
         let options = QueryOptions::default();
-        let begun = place
+        let begun = database
             .control
             .begin(&Principal::Control, Mode::ReadWrite, &options)
             .await;
@@ -291,8 +297,8 @@ async fn a_transaction_is_committed_or_was_never_there() {
         }
     }
     let read = "SELECT array_agg(id) FROM public.things";
-    assert_eq!(place.control(read).await.unwrap().values, [["[1]"]]);
-    let begun = place
+    assert_eq!(database.control(read).await.unwrap().values, [["[1]"]]);
+    let begun = database
         .control
         .begin(
             &Principal::Control,
@@ -312,8 +318,8 @@ async fn a_transaction_is_committed_or_was_never_there() {
 
 #[tokio::test]
 async fn an_abandoned_statement_is_cancelled() {
-    let place = Place::new("control_cancel").await;
-    let control = place.control.clone();
+    let database = TestDatabase::new("control_cancel").await;
+    let control = database.control.clone();
     let task = tokio::spawn(async move {
         let sql = Sql::new("SELECT 'nobody waits', pg_sleep(600)").set([]);
         let mut rows = Gathered::default();
@@ -321,23 +327,23 @@ async fn an_abandoned_statement_is_cancelled() {
             .query(&Principal::Control, &sql.bound, sql.options(), &mut rows)
             .await
     });
-    place.wait_for_running("nobody waits", 1).await;
+    database.wait_for_running("nobody waits", 1).await;
     task.abort();
-    place.wait_for_running("nobody waits", 0).await;
-    assert_eq!(place.control("SELECT 1").await.unwrap().values, [["1"]]);
+    database.wait_for_running("nobody waits", 0).await;
+    assert_eq!(database.control("SELECT 1").await.unwrap().values, [["1"]]);
 }
 
 #[tokio::test]
 async fn a_deadline_ends_a_statement_and_a_transaction() {
-    let place = Place::new("control_deadline").await;
+    let database = TestDatabase::new("control_deadline").await;
     let soon = Duration::from_secs(2);
     let sql = Sql::new("SELECT 'too late', pg_sleep(600)").within(soon);
-    let error = place.run(&Principal::Control, sql).await.unwrap_err();
+    let error = database.run(&Principal::Control, sql).await.unwrap_err();
     assert!(matches!(error, Error::Deadline), "{error:?}");
     let sql = Sql::new("SELECT 'too late', pg_sleep(600)")
         .set([])
         .within(soon);
-    let begun = place
+    let begun = database
         .control
         .begin(&Principal::Control, Mode::ReadWrite, sql.options())
         .await;
@@ -348,15 +354,15 @@ async fn a_deadline_ends_a_statement_and_a_transaction() {
         .unwrap_err();
     assert!(matches!(error, Error::Deadline), "{error:?}");
     drop(transaction);
-    place.wait_for_running("too late", 0).await;
+    database.wait_for_running("too late", 0).await;
 }
 
 #[tokio::test]
 async fn more_work_than_connections_waits_its_turn() {
-    let place = Place::new("control_turns").await;
+    let database = TestDatabase::new("control_turns").await;
     let tasks: Vec<_> = (0..60)
         .map(|_| {
-            let control = place.control.clone();
+            let control = database.control.clone();
             tokio::spawn(async move {
                 let sql = Sql::new("SELECT pg_sleep(0.01)::text").set([]);
                 let mut rows = Gathered::default();
@@ -373,8 +379,8 @@ async fn more_work_than_connections_waits_its_turn() {
 
 #[tokio::test]
 async fn a_backend_that_does_not_stop_is_terminated() {
-    let place = Place::new("control_terminate").await;
-    place
+    let database = TestDatabase::new("control_terminate").await;
+    database
         .beside
         .batch_execute("CREATE ROLE control_stubborn LOGIN PASSWORD 'x'")
         .await
@@ -387,7 +393,7 @@ async fn a_backend_that_does_not_stop_is_terminated() {
     let query = "SELECT pg_backend_pid()";
     let process_id: i32 = client.query_one(query, &[]).await.unwrap().get(0);
     let sleep = tokio::spawn(async move { client.batch_execute("SELECT pg_sleep(600)").await });
-    place.wait_for_running("pg_sleep(600)", 1).await;
+    database.wait_for_running("pg_sleep(600)", 1).await;
     let terminate = async |role: &str, process_id| {
         let role = RoleName::new(role);
         let backend = Backend {
@@ -395,7 +401,7 @@ async fn a_backend_that_does_not_stop_is_terminated() {
             process_id,
             secret_key: 0,
         };
-        place.control.terminate(backend).await
+        database.control.terminate(backend).await
     };
     assert_eq!(
         terminate("control_other", process_id).await,
@@ -415,16 +421,16 @@ async fn a_backend_that_does_not_stop_is_terminated() {
 }
 
 #[tokio::test]
-async fn notices_arrive_and_a_broken_listener_reports_when_it_is_back() {
-    let place = Place::new("control_notices").await;
-    let mut notices = place.control.notices();
+async fn notifications_arrive_and_a_broken_listener_reports_when_it_is_back() {
+    let database = TestDatabase::new("control_notices").await;
+    let mut notifications = database.control.notifications();
     soon(async {
-        // It may have begun to listen before we did.
+        // It may have started to listen before.
         while !matches!(
-            tokio::time::timeout(Duration::from_millis(50), notices.recv()).await,
-            Ok(Ok(Notice::Said(text))) if &*text == "probe"
+            tokio::time::timeout(Duration::from_millis(50), notifications.recv()).await,
+            Ok(Ok(Notification::Received(text))) if &*text == "probe"
         ) {
-            place
+            database
                 .beside
                 .batch_execute("NOTIFY tidegate, 'probe'")
                 .await
@@ -432,26 +438,32 @@ async fn notices_arrive_and_a_broken_listener_reports_when_it_is_back() {
         }
     })
     .await;
-    place
+    database
         .control("SELECT pg_notify('tidegate', 'users shop')::text")
         .await
         .unwrap();
-    let next = async |notices: &mut tokio::sync::broadcast::Receiver<Notice>| loop {
-        match soon(notices.recv()).await.unwrap() {
-            Notice::Said(text) if &*text == "probe" => {}
+    let next = async |notifications: &mut tokio::sync::broadcast::Receiver<Notification>| loop {
+        match soon(notifications.recv()).await.unwrap() {
+            Notification::Received(text) if &*text == "probe" => {}
             notice => return notice,
         }
     };
-    assert_eq!(next(&mut notices).await, Notice::Said("users shop".into()));
+    assert_eq!(
+        next(&mut notifications).await,
+        Notification::Received("users shop".into())
+    );
     let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
         WHERE datname = 'control_notices' AND query = 'LISTEN tidegate'";
-    let killed = place.beside.query(kill, &[]).await.unwrap();
+    let killed = database.beside.query(kill, &[]).await.unwrap();
     assert_eq!(killed.len(), 1);
-    assert_eq!(next(&mut notices).await, Notice::Listening);
-    place
+    assert_eq!(next(&mut notifications).await, Notification::Listening);
+    database
         .beside
         .batch_execute("NOTIFY tidegate, 'again'")
         .await
         .unwrap();
-    assert_eq!(next(&mut notices).await, Notice::Said("again".into()));
+    assert_eq!(
+        next(&mut notifications).await,
+        Notification::Received("again".into())
+    );
 }

@@ -1,23 +1,23 @@
-//! A PostgreSQL that goes away and comes back.
+//! A PostgreSQL that goes down and comes back.
 
 use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown};
 use tidegate_sql::Error;
 
-use super::{Place, soon};
+use super::{TestDatabase, soon};
 
 #[tokio::test]
 async fn requests_fail_at_once_during_an_outage_and_work_afterwards() {
     let cluster = Cluster::start(tidegate_embedded::testing::settings())
         .await
         .unwrap();
-    let place = Place::on(&cluster, "postgres").await;
-    place.control.ping().await.unwrap();
+    let database = TestDatabase::on(&cluster, "postgres").await;
+    database.control.ping().await.unwrap();
     cluster.halt(Shutdown::Immediate).await.unwrap();
     let start = Instant::now();
     for _ in 0..50 {
-        let error = place.control("SELECT 1").await.unwrap_err();
+        let error = database.control("SELECT 1").await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     }
     assert!(
@@ -27,11 +27,11 @@ async fn requests_fail_at_once_during_an_outage_and_work_afterwards() {
     );
     cluster.resume().await.unwrap();
     soon(async {
-        while place.control.ping().await.is_err() {
+        while database.control.ping().await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
     .await;
-    assert_eq!(place.control("SELECT 1").await.unwrap().values, [["1"]]);
+    assert_eq!(database.control("SELECT 1").await.unwrap().values, [["1"]]);
     cluster.stop().await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Where PostgreSQL is and how the service gets in.
+//! The address of PostgreSQL and the administrator's login.
 
 mod url;
 
@@ -11,28 +11,28 @@ use tidegate_sql::DatabaseName;
 
 pub use url::ConfigError;
 
-/// The cluster that one server works with. Made by [`Config::from_url`].
+/// A PostgreSQL cluster. Created by [`Config::from_url`].
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where the cluster listens.
     pub target: Target,
-    /// How much TLS is asked for; made of no effect by a Unix socket, as in libpq.
+    /// The TLS mode. A Unix socket ignores it, as in libpq.
     pub tls: TlsMode,
-    /// The certificates (PEM) that may have signed the cluster's; the system's when absent.
+    /// The root certificates (PEM); `None` for those of the system.
     pub root_certificate: Option<PathBuf>,
-    /// The role with which the service administers.
+    /// The administrator's role.
     pub admin_role: String,
-    /// Its password.
+    /// The administrator's password.
     pub admin_password: Secret,
-    /// The database that `admin_url` names: where the service connects to make others.
+    /// The database of `admin_url`, to which the service connects in order to create others.
     pub admin_database: DatabaseName,
     /// The service's own database.
     pub control_database: DatabaseName,
-    /// How many servers share the cluster's connections.
+    /// How many nodes share the cluster's connections.
     pub nodes: u32,
-    /// How long a connection may take until it is ready.
+    /// The time limit of opening a connection.
     pub connect_timeout: Duration,
-    /// How many prepared statements a connection keeps.
+    /// How many prepared statements a connection caches.
     pub statements_per_connection: usize,
     /// The TLS settings, read from files once.
     pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
@@ -43,7 +43,7 @@ pub struct Config {
 pub enum Target {
     /// A host and a port.
     Tcp {
-        /// The name or the address, without brackets.
+        /// The name or address, without brackets.
         host: String,
         /// The port.
         port: u16,
@@ -58,7 +58,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether what is sent stays on this machine.
+    /// Whether the data stays on this machine.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Unix { .. } => true,
@@ -72,18 +72,18 @@ impl Target {
     }
 }
 
-/// How much TLS is asked for (PostgreSQL, "SSL Mode Descriptions").
+/// TLS modes (PostgreSQL, "SSL Mode Descriptions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsMode {
     /// None.
     Disable,
-    /// When the server has it; nothing is verified.
+    /// If the server supports it; nothing is verified.
     Prefer,
-    /// Always; the chain is verified only when a root certificate is given, as in libpq.
+    /// Always; the chain is verified only if a root certificate is given, as in libpq.
     Require,
-    /// Always, with a chain up to a root certificate.
+    /// Always; the chain is verified.
     VerifyCa,
-    /// Always, with a chain and the host's name.
+    /// Always; the chain and the host name are verified.
     VerifyFull,
 }
 
@@ -110,16 +110,16 @@ impl fmt::Debug for Secret {
 }
 
 impl Config {
-    /// Reads `postgresql://user:password@host:port/database?sslmode=…&sslrootcert=…&host=/dir`
+    /// Parses `postgresql://user:password@host:port/database?sslmode=…&sslrootcert=…&host=/dir`
     /// (PostgreSQL, "Connection URIs"; one host only).
     ///
-    /// A `host` parameter or a percent-encoded host that starts with `/` is a socket directory.
-    /// Without `sslmode` it is `verify-full`, or `prefer` on this machine.
+    /// A `host` parameter or a percent-encoded host that starts with `/` is a socket directory. The
+    /// default `sslmode` is `verify-full`, or `prefer` on this machine.
     pub fn from_url(url: &str) -> Result<Self, ConfigError> {
         url::parse(url)
     }
 
-    /// Replaces what the URL says about TLS.
+    /// Replaces the TLS settings of the URL.
     #[must_use]
     pub fn with_tls(mut self, mode: TlsMode, root_certificate: Option<&Path>) -> Self {
         self.tls = mode;
@@ -128,7 +128,7 @@ impl Config {
         self
     }
 
-    /// The same cluster with another login of the service's own, such as for replication.
+    /// The same cluster with another login of the service, such as for replication.
     #[must_use]
     pub fn with_login(mut self, role: &str, password: Secret) -> Self {
         role.clone_into(&mut self.admin_role);

@@ -1,4 +1,4 @@
-//! Reads a connection URI.
+//! Parses a connection URI.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use tidegate_sql::DatabaseName;
 
 use super::{Config, Secret, Target, TlsMode};
 
-/// Why a connection URI cannot be used. The URI itself is never quoted: it holds a password.
+/// Why a connection URI is invalid. The URI itself is never quoted, because it contains a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// It does not start as one.
+    /// It does not start with the scheme.
     #[error("the URL must start with postgresql:// or postgres://")]
     NotPostgres,
-    /// A percent sign without two hexadecimal digits, or bytes that are no UTF-8.
+    /// A percent sign without two hexadecimal digits, or bytes that are not UTF-8.
     #[error("the URL's {0} is not percent-encoded UTF-8")]
     BadEncoding(&'static str),
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("the URL's port is no number from 1 to 65535")]
     BadPort,
-    /// Several hosts.
+    /// More than one host.
     #[error("the URL names several hosts; this service works with one cluster at one address")]
     SeveralHosts,
     /// No user.
@@ -49,7 +49,7 @@ impl std::str::FromStr for TlsMode {
     }
 }
 
-/// The pieces of a URI, decoded.
+/// The decoded parts of a URI.
 #[derive(Default)]
 struct Pieces {
     user: Option<String>,
@@ -120,7 +120,8 @@ impl Pieces {
             "sslrootcert" => {
                 self.root_certificate = (value != "system").then(|| PathBuf::from(value));
             }
-            // Ours to decide, and harmless when a URL that was made for another client has them.
+            // The service sets these itself; they are accepted so that a URL for another client
+            // works.
             "application_name" | "connect_timeout" | "client_encoding" => {}
             other => return Err(ConfigError::UnknownParameter(other.to_owned())),
         }

@@ -1,7 +1,7 @@
 //! `tidegate user repair`.
 
 use tidegate_oauth::UserKey;
-use tidegate_pool::Key;
+use tidegate_pool::PoolKey;
 use tidegate_postgres::RoleConnector;
 use tidegate_sql::{DatabaseName, RoleName};
 
@@ -13,7 +13,7 @@ use crate::service::Service;
 
 /// A role to repair.
 struct Login {
-    key: Key,
+    key: PoolKey,
     /// Whether anonymous callers share it.
     shared: bool,
 }
@@ -68,7 +68,7 @@ async fn of_tenant(service: &Service, database: &str) -> Result<Vec<Login>> {
 
 fn login(database: &str, role: &str, shared: bool) -> Login {
     Login {
-        key: Key {
+        key: PoolKey {
             database: DatabaseName::new(database),
             role: RoleName::new(role),
             trusted: false,

@@ -1,0 +1,94 @@
+//! Checks of the control database, from outside.
+
+use super::super::script::identifier;
+use super::super::session::Session;
+use super::super::{Admin, Error, Result, role, tenant};
+use super::Finding;
+
+/// Whether the control database exists or can be created, and is not used by others.
+pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding>> {
+    let name = admin.config.control_database.as_str();
+    if let Err(occupied) = tenant::require_free(name) {
+        return Ok(vec![Finding::missing(occupied.to_string(), None)]);
+    }
+    if !tenant::database_exists(home, name).await? {
+        let may = super::may_create_databases(home).await?;
+        let sql = super::control_database(name, &home.role).to_string();
+        return Ok(vec![Finding::require(
+            may,
+            &format!("the control database {name} will be made"),
+            &format!("the control database {name} is not there and may not be made"),
+            sql.trim_end().to_owned(),
+        )]);
+    }
+    // Another check reports that it cannot be opened.
+    if let Ok(inside) = admin.open(name).await {
+        match tenant::require_control(&inside, name).await {
+            // The SQL of other findings would lock out its users.
+            Err(occupied @ Error::Occupied { .. }) => {
+                return Ok(vec![Finding::missing(occupied.to_string(), None)]);
+            }
+            looked => looked?,
+        }
+    }
+    rights(home, name).await
+}
+
+/// Who may connect: the administrator, and the roles on the database's own list. A role of Tidegate
+/// that is not on the list connects through another role, which may be intended.
+const RIGHTS: &str = "
+    SELECT pg_catalog.has_database_privilege(current_user, d.oid, 'CONNECT')
+           AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'),
+           0 = ANY (l.grantees),
+           ARRAY(SELECT r.rolname::text FROM ours r WHERE r.oid = ANY (l.grantees) ORDER BY 1),
+           ARRAY(SELECT r.rolname::text FROM ours r
+                 WHERE r.oid <> ALL (l.grantees)
+                   AND pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT') ORDER BY 1)
+    FROM pg_catalog.pg_database d
+    CROSS JOIN LATERAL (
+        SELECT ARRAY(SELECT a.grantee FROM pg_catalog.aclexplode(
+                         coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
+                     WHERE a.privilege_type = 'CONNECT') AS grantees) l
+    WHERE d.datname = $1";
+
+async fn rights(home: &Session, name: &str) -> Result<Vec<Finding>> {
+    let query = format!(
+        "WITH ours AS (SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
+             WHERE pg_catalog.starts_with( \
+                 pg_catalog.shobj_description(r.oid, 'pg_authid'), $2)) {RIGHTS}"
+    );
+    let row = home.client.query_one(&query, &[&name, &role::MARK]).await?;
+    let database = identifier(name);
+    let works = Finding::require(
+        row.get(0),
+        &format!("the control database {name} is there"),
+        &format!("the administrator may not work in the control database {name}"),
+        format!(
+            "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {database} TO {};",
+            identifier(&home.role)
+        ),
+    );
+    let (everybody, named, by_others): (bool, Vec<String>, Vec<String>) =
+        (row.get(1), row.get(2), row.get(3));
+    if !everybody && named.is_empty() && !by_others.is_empty() {
+        let text = format!(
+            "the users {} may connect to the control database by other roles: take them out of \
+             those, or CONNECT from those",
+            by_others.join(", ")
+        );
+        return Ok(vec![works, Finding::advice(text, None)]);
+    }
+    let (who, from) = if everybody {
+        ("everybody".to_owned(), "PUBLIC".to_owned())
+    } else {
+        let quoted: Vec<_> = named.iter().map(|user| identifier(user)).collect();
+        (format!("the users {}", named.join(", ")), quoted.join(", "))
+    };
+    let closed = Finding::require(
+        !everybody && named.is_empty(),
+        "the control database is closed to users",
+        &format!("{who} may connect to the control database"),
+        format!("REVOKE ALL ON DATABASE {database} FROM {from};"),
+    );
+    Ok(vec![works, closed])
+}

@@ -1,0 +1,201 @@
+//! Checks inside of databases: the control database, and those of tenants.
+
+use super::super::script::identifier;
+use super::super::session::Session;
+use super::super::{Admin, Error, Result, restricted, tenant};
+use super::recorded_tenants;
+use super::{FeedLogin, Finding, Severity, authenticators, logins, missing_objects, shared};
+
+impl Admin {
+    /// Checks whether the databases and roles of the control database's tenants exist, what those
+    /// databases allow PUBLIC, and whether change events can come from them. Connects to each of
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// Only if the list of databases cannot be read.
+    pub async fn examine_tenants(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
+        let home = self.open_home().await?;
+        let kept = recorded_tenants::tenants(self, &home).await?;
+        let mut findings = Vec::new();
+        for tenant in &kept {
+            let found = missing_objects::examine(&home, tenant, feed).await?;
+            // Other problems of a tenant may make its logins fail, and are reported already.
+            let refused = if found
+                .iter()
+                .all(|finding| finding.severity == Severity::Good)
+            {
+                logins::refused(self, &home, tenant).await?
+            } else {
+                Vec::new()
+            };
+            findings.extend(if refused.is_empty() { found } else { refused });
+        }
+        findings.extend(shared::default_users(self, &home).await?);
+        for name in recorded_tenants::databases(&home, &kept).await? {
+            match self.open(&name).await {
+                Ok(session) => {
+                    let owner = kept.iter().find(|tenant| tenant.name == name);
+                    let owner = owner.map(|tenant| tenant.owner_role.as_str());
+                    let restricted = restricted_functions(&session, (&name, owner), feed);
+                    findings.push(restricted.await?);
+                    if let Some(tenant) = kept.iter().find(|tenant| tenant.name == name) {
+                        findings.extend(authenticators::examine(&session, tenant).await?);
+                    }
+                    if matches!(feed, FeedLogin::Outbox) {
+                        findings.push(outbox(&session, &name).await?);
+                    }
+                }
+                Err(error) => findings.push(closed(&home, &name, &error)),
+            }
+        }
+        Ok(findings)
+    }
+
+    /// The fingerprint of the master key with which the control database was set up; `None` if the
+    /// database does not exist, is empty or cannot be read.
+    pub async fn recorded_fingerprint(&self) -> Result<Option<String>> {
+        let name = self.config.control_database.as_str();
+        if !tenant::database_exists(&self.open_home().await?, name).await? {
+            return Ok(None);
+        }
+        let Ok(session) = self.open(name).await else {
+            return Ok(None);
+        };
+        let found = session
+            .client
+            .query_opt("SELECT fingerprint FROM tidegate.master_key", &[])
+            .await;
+        Ok(found.ok().flatten().map(|row| row.get(0)))
+    }
+}
+
+/// Reports that a database cannot be opened, with the SQL that lets the administrator in if a
+/// privilege is missing.
+fn closed(home: &Session, database: &str, error: &Error) -> Finding {
+    let sql = (error.sqlstate() == Some("42501")).then(|| {
+        format!(
+            "GRANT CONNECT ON DATABASE {} TO {} WITH GRANT OPTION;",
+            identifier(database),
+            identifier(&home.role)
+        )
+    });
+    let reason = error.reason();
+    let text = format!("the database {database} cannot be looked into ({reason})");
+    Finding::advice(text, sql)
+}
+
+/// Whether an outbox exists or can be created.
+async fn outbox(session: &Session, database: &str) -> Result<Finding> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT coalesce((SELECT pg_catalog.pg_has_role(nspowner, 'USAGE') \
+                              FROM pg_catalog.pg_namespace WHERE nspname = 'tidegate_outbox'), \
+                    pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'))",
+            &[],
+        )
+        .await?;
+    Ok(Finding::recommend(
+        row.get(0),
+        &format!("the database {database} can have an outbox"),
+        &format!("the database {database} can have no outbox: change events need it"),
+        format!(
+            "GRANT CREATE ON DATABASE {} TO {};",
+            identifier(database),
+            identifier(&session.role)
+        ),
+    ))
+}
+
+/// Functions with which PUBLIC can do harm without a privilege on any table.
+async fn restricted_functions(
+    session: &Session,
+    (database, owner): (&str, Option<&str>),
+    feed: FeedLogin<'_>,
+) -> Result<Finding> {
+    let open = restricted::open_to_all(session).await?;
+    // The service takes locks of its own in the database.
+    let mut service = Vec::new();
+    if !session.superuser {
+        service.push(session.role.as_str());
+    }
+    if let FeedLogin::Logical(reader) = feed {
+        let reader = reader.admin_role.as_str();
+        if reader != session.role && !session.is_superuser(reader).await? {
+            service.push(reader);
+        }
+    }
+    let sql = format!(
+        "\\connect {}\n{}",
+        identifier(database),
+        restricted::script(&open, owner, &service)
+    );
+    Ok(Finding::recommend(
+        open.is_empty(),
+        &format!(
+            "in {database}, only roles that the owner allows may take advisory locks, make large \
+             objects and end sessions"
+        ),
+        &format!(
+            "in {database}, everybody may take advisory locks (their table is shared by all \
+             databases), fill the disk with large objects and messages in the log of changes, and \
+             end the sessions of others with the same role; the default user may too; grant \
+             EXECUTE to those roles of your own that need it before this"
+        ),
+        sql.trim_end().to_owned(),
+    ))
+}
+
+/// The administrator's privileges on the content of the control database, if it has any.
+pub(super) async fn control_schema(admin: &Admin, home: &Session) -> Result<Option<Finding>> {
+    let name = admin.config.control_database.as_str();
+    if !tenant::database_exists(home, name).await? {
+        return Ok(None);
+    }
+    // Another check reports that the database cannot be opened.
+    let Ok(session) = admin.open(name).await else {
+        return Ok(None);
+    };
+    let row = session
+        .client
+        .query_opt(
+            "SELECT pg_catalog.has_schema_privilege(current_user, n.oid, 'USAGE') \
+                    AND pg_catalog.has_schema_privilege(current_user, n.oid, 'CREATE'), \
+                    NOT EXISTS ( \
+                        SELECT FROM pg_catalog.pg_class c \
+                        CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) p (name) \
+                        WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
+                          AND NOT pg_catalog.has_table_privilege(current_user, c.oid, p.name)), \
+                    NOT EXISTS ( \
+                        SELECT FROM pg_catalog.pg_class c \
+                        WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
+                          AND NOT pg_catalog.pg_has_role(current_user, c.relowner, 'USAGE')) \
+             FROM pg_catalog.pg_namespace n WHERE n.nspname = 'tidegate'",
+            &[],
+        )
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let (schema, tables, owns): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
+    let to = identifier(&session.role);
+    let connect = format!("\\connect {}", identifier(name));
+    if schema && tables && !owns {
+        return Ok(Some(Finding::advice(
+            "the administrator does not own what is in the control database: a newer version may \
+             not be able to bring it up to date",
+            format!("{connect}\n-- REASSIGN OWNED BY <the role that made it> TO {to};"),
+        )));
+    }
+    Ok(Some(Finding::require(
+        schema && tables,
+        "the administrator may read and write what is in the control database",
+        "the administrator may not read and write all that is in the control database",
+        format!(
+            "{connect}\nGRANT ALL ON SCHEMA tidegate TO {to};\n\
+             GRANT ALL ON ALL TABLES IN SCHEMA tidegate TO {to};\n\
+             GRANT ALL ON ALL SEQUENCES IN SCHEMA tidegate TO {to};"
+        ),
+    )))
+}

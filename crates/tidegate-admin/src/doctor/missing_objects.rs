@@ -1,0 +1,249 @@
+//! Whether the databases and roles of tenants exist; after an incomplete restore some do not.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use SqlPart::{Name, Syntax};
+
+use super::super::role::{self, Existing};
+use super::super::script::{Script, SqlPart, identifier};
+use super::super::session::Session;
+use super::super::{Result, group, tenant, users_role};
+use super::entrance::{connect, grantor, is_member, needed, needs_admin_option};
+use super::recorded_tenants::{
+    ConnectPrivilege, Login, Membership, RecordedTenant, TenantRoles, memberships, roles,
+};
+use super::{FeedLogin, Finding, public_access};
+
+/// How many names a finding contains.
+const MOST_NAMES: usize = 5;
+
+/// The number of CONNECT grants in a database up to which no cost could be measured.
+const MOST_GRANTED: usize = 100;
+
+/// Whether the tenant's database and roles exist, and whether its users and no others may connect.
+pub(super) async fn examine(
+    home: &Session,
+    kept: &RecordedTenant,
+    feed: FeedLogin<'_>,
+) -> Result<Vec<Finding>> {
+    let found = tenant::database_exists(home, &kept.name).await?;
+    let roles = roles(home, kept).await?;
+    let mut findings = Vec::new();
+    findings.extend(absent(home, (kept, found), &roles));
+    findings.extend(foreign(kept, &roles));
+    let memberships = memberships(home, kept).await?;
+    findings.extend(ungrouped(home, kept, &memberships));
+    if found {
+        findings.extend(barred(home, kept, &roles));
+        findings.extend(granted_one_by_one(kept, &roles));
+        findings.extend(public_access::examine(home, kept, (&roles, feed)).await?);
+    } else {
+        findings.push(no_database(kept));
+    }
+    if findings.is_empty() {
+        let text = format!("the database and the roles of {} are there", kept.name);
+        findings.push(Finding::good(text));
+    }
+    Ok(findings)
+}
+
+fn no_database(kept: &RecordedTenant) -> Finding {
+    let name = &kept.name;
+    Finding::missing(
+        format!("the database {name} is not there, and {name} is a tenant"),
+        format!(
+            "-- restore it from a backup when its roles are there, or give the tenant up with\n\
+             -- tidegate tenant drop {name}"
+        ),
+    )
+}
+
+/// The missing roles, with the statements that create them.
+fn absent(
+    home: &Session,
+    (kept, found): (&RecordedTenant, bool),
+    roles: &TenantRoles<'_>,
+) -> Option<Finding> {
+    let mut absent: Vec<_> = roles.logins.iter().filter(|login| !login.there()).collect();
+    let mut script = Script::default();
+    let mut inside = Script::default();
+    if let Some(of_users) = needed(roles) {
+        script.append(group::create(of_users.role));
+        administered(home, of_users.role, &mut script);
+        if found {
+            script.append(users_role::connect(&kept.name, of_users.role));
+            inside.append(users_role::usage(of_users.role));
+        }
+        absent.insert(0, of_users);
+    }
+    for login in roles.logins.iter().filter(|login| !login.there()) {
+        script.append(role::create(login.role, None));
+        administered(home, login.role, &mut script);
+        if found || is_member(kept, login.role) {
+            connect(home, kept, login.role, &mut script);
+        }
+        if found {
+            enter(kept, login.role, &mut inside);
+        }
+    }
+    if absent.is_empty() {
+        return None;
+    }
+    let mut sql = script.to_string();
+    if found {
+        let database = identifier(&kept.name);
+        let _ = write!(sql, "\\connect {database}\n{inside}");
+        sql.push_str(
+            "-- what they owned and were granted comes with a backup, restored after this\n",
+        );
+    }
+    let text = format!(
+        "roles of the tenant {} are not there, so that nobody gets in as them: {}",
+        kept.name,
+        names(absent.iter().map(|login| login.role))
+    );
+    Some(Finding::missing(text, sql.trim_end().to_owned()))
+}
+
+/// Since PostgreSQL 16 the administrator needs the ADMIN OPTION for a role that a superuser
+/// creates.
+fn administered(home: &Session, role: &str, script: &mut Script) {
+    if needs_admin_option(home) {
+        script.push(&[
+            Syntax("GRANT "),
+            Name(role),
+            Syntax(" TO "),
+            Name(&home.role),
+            Syntax(" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE"),
+        ]);
+    }
+}
+
+/// Grants that a role gets inside the database when it is created.
+fn enter(kept: &RecordedTenant, role: &str, script: &mut Script) {
+    if role != kept.owner_role {
+        if kept.users_role.is_none() {
+            script.append(users_role::usage(role));
+        }
+    } else if !kept.adopted {
+        script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(role)]);
+    }
+}
+
+/// Roles of the tenant that Tidegate neither changes nor repairs.
+fn foreign(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
+    let all = roles.logins.iter().chain(&roles.of_users);
+    let foreign = all.filter(|login| login.existing == Existing::Foreign);
+    let foreign: Vec<_> = foreign.map(|login| login.role).collect();
+    let mut script = Script::default();
+    for role in &foreign {
+        script.append(role::mark(role));
+    }
+    let text = format!(
+        "roles of the tenant {} lack the comment `{}`, and such roles are neither repaired nor \
+         dropped; set it if they are the tenant's, as after a backup without comments: {}",
+        kept.name,
+        role::MARK,
+        names(foreign.iter().copied())
+    );
+    let sql = script.to_string().trim_end().to_owned();
+    (!foreign.is_empty()).then(|| Finding::missing(text, sql))
+}
+
+/// Missing groups and memberships.
+fn ungrouped(
+    home: &Session,
+    kept: &RecordedTenant,
+    memberships: &[Membership<'_>],
+) -> Option<Finding> {
+    let mut made = BTreeSet::new();
+    let mut script = Script::default();
+    let mut outside = Vec::new();
+    for login in memberships.iter().filter(|login| !login.member) {
+        let group = &login.group;
+        if made.insert(group) {
+            if !login.group_there {
+                script.append(group::create(group));
+            }
+            if !login.group_administered {
+                administered(home, group, &mut script);
+            }
+        }
+        script.append(group::join(home, (login.role, group), grantor(home)));
+        outside.push(login.role);
+    }
+    let text = format!(
+        "users of the tenant {} are not in the roles of their groups, and have none of their \
+         rights: {}",
+        kept.name,
+        names(outside.iter().copied())
+    );
+    let sql = script.to_string().trim_end().to_owned();
+    (!outside.is_empty()).then(|| Finding::missing(text, sql))
+}
+
+/// Roles whose login is refused by an attribute, as operators lock out a role.
+fn barred(home: &Session, kept: &RecordedTenant, found: &TenantRoles<'_>) -> Option<Finding> {
+    let (mut roles, mut sql) = (Vec::new(), Vec::new());
+    let of_users = found.of_users.as_ref();
+    if let Some(closed) =
+        of_users.filter(|role| role.there() && role.entry == ConnectPrivilege::Refused)
+    {
+        sql.push(commented(&users_role::connect(&kept.name, closed.role)));
+        roles.push(closed.role);
+    }
+    for login in found.logins.iter().filter(|login| login.there()) {
+        let role = identifier(login.role);
+        if let Some(clause) = login.barred {
+            sql.push(format!("-- ALTER ROLE {role} {clause};"));
+        }
+        if login.entry == ConnectPrivilege::Refused {
+            let mut script = Script::default();
+            connect(home, kept, login.role, &mut script);
+            sql.push(commented(&script));
+        }
+        if login.barred.is_some() || login.entry == ConnectPrivilege::Refused {
+            roles.push(login.role);
+        }
+    }
+    let text = format!(
+        "roles of the tenant {} are kept out by PostgreSQL (NOLOGIN, VALID UNTIL, no CONNECT); \
+         these let them in, if that is not meant: {}",
+        kept.name,
+        names(roles.iter().copied())
+    );
+    (!roles.is_empty()).then(|| Finding::advice(text, sql.join("\n")))
+}
+
+/// The statement as a comment, so that it runs only after someone has read it.
+fn commented(script: &Script) -> String {
+    format!("-- {}", script.to_string().trim_end())
+}
+
+/// Users with CONNECT grants of their own, as an older release made them. With thousands of them
+/// every request reads a long list.
+fn granted_one_by_one(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
+    let of_users = kept.users_role.as_ref()?;
+    let granted = |login: &&Login<'_>| {
+        login.entry == ConnectPrivilege::Granted && is_member(kept, login.role)
+    };
+    let count = roles.logins.iter().filter(granted).count();
+    let text = format!(
+        "{count} users of the tenant {} have CONNECT by grants of their own, which slows every \
+         request; a node that starts, and each node once an hour, makes them members of {of_users} \
+         instead",
+        kept.name
+    );
+    (count > MOST_GRANTED).then(|| Finding::advice(text, None))
+}
+
+/// The first of these names, and how many more there are.
+pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let mut text = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        let _ = write!(text, " and {more} more");
+    }
+    text
+}

@@ -1,0 +1,118 @@
+//! Databases of tenants that let PUBLIC connect, as after a restore without their privileges.
+
+use SqlPart::{Name, Syntax};
+
+use super::super::script::{Script, SqlPart};
+use super::super::session::Session;
+use super::super::{Result, group, users_role};
+use super::recorded_tenants::{ConnectPrivilege, RecordedTenant, TenantRoles};
+use super::{FeedLogin, Finding, entrance};
+
+/// Reports that a database lets PUBLIC connect, with the SQL that restricts it to the tenant and
+/// the service.
+pub(super) async fn examine(
+    home: &Session,
+    kept: &RecordedTenant,
+    (roles, feed): (&TenantRoles<'_>, FeedLogin<'_>),
+) -> Result<Option<Finding>> {
+    let row = home
+        .client
+        .query_opt(
+            "SELECT FROM pg_catalog.pg_database d CROSS JOIN LATERAL pg_catalog.aclexplode( \
+                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a \
+             WHERE d.datname = $1 AND a.grantee = 0 AND a.privilege_type = 'CONNECT'",
+            &[&kept.name],
+        )
+        .await?;
+    if row.is_none() {
+        return Ok(None);
+    }
+    let mut script = the_service(home, kept, feed).await?;
+    if let Some(of_users) = roles.of_users.as_ref()
+        && of_users.entry != ConnectPrivilege::Granted
+    {
+        // If both it and a user are missing, another finding creates it.
+        if !of_users.there() && entrance::needed(roles).is_none() {
+            script.append(group::create(of_users.role));
+        }
+        script.append(users_role::connect(&kept.name, of_users.role));
+    }
+    let closed = |entry| !matches!(entry, ConnectPrivilege::Granted | ConnectPrivilege::Member);
+    for login in roles
+        .logins
+        .iter()
+        .filter(|login| login.there() && closed(login.entry))
+    {
+        entrance::connect(home, kept, login.role, &mut script);
+    }
+    script.push(&[
+        Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
+        Name(&kept.name),
+        Syntax(" FROM PUBLIC"),
+    ]);
+    let text = format!(
+        "everybody may connect to the database {}, users of other tenants too; grant CONNECT to \
+         those roles of your own that need it before this",
+        kept.name
+    );
+    let sql = script.to_string().trim_end().to_owned();
+    Ok(Some(Finding::advice(text, sql)))
+}
+
+/// The service's own logins, if the database has another owner: the administrator, which creates
+/// users and captures, and the login that reads changes.
+async fn the_service(home: &Session, kept: &RecordedTenant, feed: FeedLogin<'_>) -> Result<Script> {
+    let database = kept.name.as_str();
+    let mut script = Script::default();
+    if !administers(home, database).await? {
+        script.push(&[
+            Syntax("GRANT CONNECT, CREATE ON DATABASE "),
+            Name(database),
+            Syntax(" TO "),
+            Name(&home.role),
+            Syntax(" WITH GRANT OPTION"),
+        ]);
+    }
+    if let FeedLogin::Logical(reader) = feed {
+        let reader = reader.admin_role.as_str();
+        if reader != home.role && locked_out(home, database, reader).await? {
+            script.push(&[
+                Syntax("GRANT CONNECT ON DATABASE "),
+                Name(database),
+                Syntax(" TO "),
+                Name(reader),
+            ]);
+        }
+    }
+    Ok(script)
+}
+
+async fn administers(home: &Session, database: &str) -> Result<bool> {
+    let row = home
+        .client
+        .query_one(
+            "SELECT pg_catalog.has_database_privilege($1, 'CONNECT WITH GRANT OPTION') \
+                    AND pg_catalog.has_database_privilege($1, 'CREATE WITH GRANT OPTION')",
+            &[&database],
+        )
+        .await?;
+    Ok(row.get(0))
+}
+
+/// Whether a role may connect only as a member of PUBLIC.
+async fn locked_out(home: &Session, database: &str, role: &str) -> Result<bool> {
+    let row = home
+        .client
+        .query_opt(
+            "SELECT NOT r.rolsuper AND NOT EXISTS ( \
+                 SELECT FROM pg_catalog.aclexplode( \
+                     coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a \
+                 WHERE a.grantee <> 0 AND a.privilege_type = 'CONNECT' \
+                   AND pg_catalog.pg_has_role(r.oid, a.grantee, 'USAGE')) \
+             FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
+             WHERE r.rolname = $1 AND d.datname = $2",
+            &[&role, &database],
+        )
+        .await?;
+    Ok(row.is_some_and(|row| row.get(0)))
+}

@@ -1,0 +1,262 @@
+//! The tenants that the control database records, and the state of their roles.
+
+use super::super::role::{self, Existing};
+use super::super::session::Session;
+use super::super::{Admin, Result, authenticator, group, tenant, users_role};
+
+/// A tenant as recorded in the control database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedTenant {
+    /// The tenant's database.
+    pub name: String,
+    /// The role of its owner.
+    pub owner_role: String,
+    /// Whether the database was adopted.
+    pub(super) adopted: bool,
+    /// The roles that log in to it.
+    logins: Vec<String>,
+    /// The role of all users, unless the tenant's name is too long for it.
+    pub(super) users_role: Option<String>,
+    /// The authenticators needed for the number of users: a backup of the database grants them
+    /// privileges.
+    authenticators: Vec<String>,
+    /// Those of the logins that anonymous callers share.
+    pub(super) shared: Vec<String>,
+    /// Roles in groups, each with the name of a group.
+    memberships: Vec<(String, String)>,
+}
+
+impl RecordedTenant {
+    /// The roles of its users, the owner's first.
+    pub(super) fn logins(&self) -> &[String] {
+        &self.logins
+    }
+}
+
+impl Admin {
+    /// The tenants that the control database records, by name; none if the database does not exist,
+    /// is empty or cannot be read. Changes nothing.
+    pub async fn recorded_tenants(&self) -> Result<Vec<RecordedTenant>> {
+        tenants(self, &self.open_home().await?).await
+    }
+}
+
+pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<RecordedTenant>> {
+    let control = admin.config.control_database.as_str();
+    if !tenant::database_exists(home, control).await? {
+        return Ok(Vec::new());
+    }
+    // Other checks report that it cannot be opened or read.
+    let Ok(session) = admin.open(control).await else {
+        return Ok(Vec::new());
+    };
+    let rows = session
+        .client
+        .query(
+            "SELECT t.name, t.owner_role, t.adopted, \
+                    coalesce(u.role, t.owner_role), u.user_group, \
+                    coalesce(u.default_user, false) \
+             FROM tidegate.tenants t LEFT JOIN tidegate.users u ON u.database = t.name \
+             ORDER BY t.name COLLATE \"C\", u.role <> t.owner_role, u.role COLLATE \"C\"",
+            &[],
+        )
+        .await;
+    let mut tenants: Vec<RecordedTenant> = Vec::new();
+    for row in rows.unwrap_or_default() {
+        let name: String = row.get(0);
+        if tenants.last().is_none_or(|last| last.name != name) {
+            tenants.push(RecordedTenant {
+                users_role: users_role::name(&name),
+                name,
+                owner_role: row.get(1),
+                adopted: row.get(2),
+                logins: Vec::new(),
+                authenticators: Vec::new(),
+                shared: Vec::new(),
+                memberships: Vec::new(),
+            });
+        }
+        let (login, groups): (String, Option<&str>) = (row.get(3), row.get(4));
+        if let Some(tenant) = tenants.last_mut() {
+            // In the format in which the store writes them.
+            for group in groups.into_iter().flat_map(|names| names.split(',')) {
+                let membership = (login.clone(), group.to_owned());
+                tenant.memberships.push(membership);
+            }
+            if row.get(5) {
+                tenant.shared.push(login.clone());
+            }
+            tenant.logins.push(login);
+        }
+    }
+    for tenant in &mut tenants {
+        let prefix = authenticator::prefix(&tenant.name);
+        let count = tenant.logins.len().div_ceil(authenticator::MOST_MEMBERS);
+        let names = (1..=count).map(|number| format!("{prefix}{number}"));
+        tenant.authenticators = names.collect();
+    }
+    Ok(tenants)
+}
+
+/// The state of a tenant's roles.
+pub(super) struct TenantRoles<'a> {
+    /// Those that log in.
+    pub(super) logins: Vec<Login<'a>>,
+    /// The role of all users, unless the tenant's name is too long for it.
+    pub(super) of_users: Option<Login<'a>>,
+}
+
+/// The state of a role.
+pub(super) struct Login<'a> {
+    pub(super) role: &'a str,
+    /// Whether the role exists, and whether Tidegate created it.
+    pub(super) existing: Existing,
+    /// Why PostgreSQL refuses its login, as the clause of `ALTER ROLE` that allows it again.
+    pub(super) barred: Option<&'static str>,
+    /// How it may connect to the database. A database that does not exist refuses no role.
+    pub(super) entry: ConnectPrivilege,
+}
+
+/// A membership of a login that the control database records.
+pub(super) struct Membership<'a> {
+    pub(super) role: &'a str,
+    /// The role of the group, and whether it exists.
+    pub(super) group: String,
+    pub(super) group_there: bool,
+    /// Whether the login is a member.
+    pub(super) member: bool,
+    /// Whether the administrator has the ADMIN OPTION for the group.
+    pub(super) group_administered: bool,
+}
+
+/// By which privilege a role may connect to a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConnectPrivilege {
+    /// A grant of its own.
+    Granted,
+    /// Its membership in the role of all users.
+    Member,
+    /// A grant to PUBLIC or to another role.
+    Inherited,
+    /// None.
+    Refused,
+}
+
+const LOGINS: &str = "WITH granted AS MATERIALIZED ( \
+        SELECT DISTINCT a.grantee FROM pg_catalog.pg_database h, \
+        pg_catalog.aclexplode(h.datacl || '{}') a \
+        WHERE h.datname = $2 AND h.datacl IS NOT NULL AND a.privilege_type = 'CONNECT') \
+    SELECT r.oid IS NOT NULL, \
+        coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($3::text || '%'), false), \
+        CASE WHEN NOT r.rolcanlogin THEN 'LOGIN' \
+             WHEN r.rolvaliduntil < pg_catalog.now() THEN 'VALID UNTIL ''infinity''' END, \
+        coalesce(pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), true), \
+        coalesce(r.oid IN (SELECT a.grantee FROM granted a), false), \
+        coalesce(r.oid IN (SELECT m.member FROM pg_catalog.pg_auth_members m \
+                           JOIN pg_catalog.pg_roles s ON s.oid = m.roleid \
+                           JOIN granted a ON a.grantee = s.oid \
+                           WHERE s.rolname::text = $4), false) \
+    FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS k (login, place) \
+    LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.login \
+    LEFT JOIN pg_catalog.pg_database d ON d.datname = $2 ORDER BY k.place";
+
+const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
+        EXISTS (SELECT FROM pg_catalog.pg_auth_members m \
+                JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+                WHERE m.roleid = g.oid AND r.rolname = k.login), \
+        EXISTS (SELECT FROM pg_catalog.pg_auth_members m \
+                JOIN pg_catalog.pg_roles a ON a.oid = m.member \
+                WHERE m.roleid = g.oid AND m.admin_option AND a.rolname = current_user) \
+    FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) \
+             WITH ORDINALITY AS k (login, in_group, place) \
+    LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
+
+/// Looks up all login roles of a tenant. Missing authenticators are included only if users are
+/// missing too; otherwise the service creates them.
+pub(super) async fn roles<'a>(
+    home: &Session,
+    tenant: &'a RecordedTenant,
+) -> Result<TenantRoles<'a>> {
+    let names = tenant.logins.iter().chain(&tenant.authenticators);
+    let names: Vec<&'a String> = names.chain(&tenant.users_role).collect();
+    let rows = home
+        .client
+        .query(
+            LOGINS,
+            &[&names, &tenant.name, &role::MARK, &tenant.users_role],
+        )
+        .await?;
+    let login = |(row, role): (&tokio_postgres::Row, &'a String)| Login {
+        role,
+        existing: match (row.get(0), row.get(1)) {
+            (false, _) => Existing::Nothing,
+            (true, true) => Existing::Ours,
+            (true, false) => Existing::Foreign,
+        },
+        barred: match row.get::<_, Option<&str>>(2) {
+            None => None,
+            Some("LOGIN") => Some("LOGIN"),
+            Some(_) => Some("VALID UNTIL 'infinity'"),
+        },
+        entry: match (row.get(3), row.get(4), row.get(5)) {
+            (_, true, _) => ConnectPrivilege::Granted,
+            (_, false, true) => ConnectPrivilege::Member,
+            (true, false, false) => ConnectPrivilege::Inherited,
+            (false, false, false) => ConnectPrivilege::Refused,
+        },
+    };
+    let mut logins: Vec<_> = rows.iter().zip(names).map(login).collect();
+    let of_users = tenant.users_role.as_ref().and_then(|_| logins.pop());
+    let authenticators = logins.split_off(tenant.logins.len());
+    let is_missing = |login: &Login<'_>| login.existing == Existing::Nothing;
+    if logins.iter().any(is_missing) {
+        logins.extend(authenticators.into_iter().filter(is_missing));
+    }
+    Ok(TenantRoles { logins, of_users })
+}
+
+/// Looks up which logins of a tenant are in their groups.
+pub(super) async fn memberships<'a>(
+    home: &Session,
+    tenant: &'a RecordedTenant,
+) -> Result<Vec<Membership<'a>>> {
+    let kept = || tenant.memberships.iter();
+    let roles: Vec<_> = kept().map(|(role, _)| role).collect();
+    let groups: Vec<_> = kept()
+        .map(|(_, group)| group::role_of(&tenant.name, group))
+        .collect();
+    let rows = home.client.query(MEMBERSHIPS, &[&roles, &groups]).await?;
+    let membership =
+        |((row, role), group): ((&tokio_postgres::Row, &&'a String), String)| Membership {
+            role,
+            group,
+            group_there: row.get(0),
+            member: row.get(1),
+            group_administered: row.get(2),
+        };
+    let found = rows.iter().zip(&roles).zip(groups);
+    Ok(found.map(membership).collect())
+}
+
+/// The most tenants that are checked.
+const MOST: i64 = 1_000;
+
+/// The existing databases of tenants: those that the control database records, and those on which a
+/// role created by Tidegate has privileges.
+pub(super) async fn databases(home: &Session, kept: &[RecordedTenant]) -> Result<Vec<String>> {
+    let names: Vec<_> = kept.iter().map(|tenant| tenant.name.as_str()).collect();
+    let rows = home
+        .client
+        .query(
+            "SELECT d.datname::text FROM pg_catalog.pg_database d \
+             WHERE d.datallowconn AND (d.datname = ANY ($3) OR EXISTS ( \
+                 SELECT FROM pg_catalog.aclexplode(d.datacl) a \
+                 JOIN pg_catalog.pg_roles r ON r.oid = a.grantee \
+                 WHERE pg_catalog.shobj_description(r.oid, 'pg_authid') \
+                       LIKE ($1::text || '%'))) \
+             ORDER BY 1 LIMIT $2",
+            &[&role::MARK, &MOST, &names],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}

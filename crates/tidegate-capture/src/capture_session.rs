@@ -1,0 +1,163 @@
+//! The session that changes captures: as the owner of a database, or as the administrator.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_changelog::LogResult;
+use tidegate_pool::PoolKey;
+use tidegate_postgres::Credentials;
+use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_wire::{Config, ConnectError, ConnectFault};
+use tokio::sync::OnceCell;
+use tokio_postgres::Client;
+use tracing::debug;
+
+use crate::error;
+
+/// The logins that change databases.
+pub(crate) struct Logins {
+    /// The cluster, with the administrator's login.
+    pub(crate) admin: Config,
+    /// The credentials of the databases' owners, who own most tables.
+    pub(crate) owners: Option<Arc<dyn Credentials>>,
+    /// The longest wait for a lock on a table.
+    pub(crate) lock_patience: Duration,
+}
+
+/// Serialises changes of a database's captures among the nodes. It is an advisory lock in the
+/// control database, where no tenant may log in. In the tenant's own database any of its users
+/// could hold the lock forever.
+const LOCK: &str = "\
+    SELECT pg_catalog.pg_advisory_lock((7133::bigint << 32) | d.oid::bigint) \
+    FROM pg_catalog.pg_database d WHERE d.datname = $1::text";
+
+/// Releases the lock. The session holds no other lock.
+const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
+
+/// A session that can change tables and their captures: as the owner of the database if its
+/// credential is known, otherwise as the administrator.
+pub(crate) struct CaptureSession {
+    pub(crate) client: Client,
+    lock_patience: Duration,
+    database: DatabaseName,
+    /// The administrator's login, for the session that holds the lock.
+    admin: Config,
+    /// The session in the control database that holds the lock, once it was needed.
+    lock_session: OnceCell<Client>,
+}
+
+impl CaptureSession {
+    /// A session of the database's owner, if its credential is known.
+    pub(crate) async fn owner(logins: &Logins, database: &DatabaseName) -> LogResult<Option<Self>> {
+        let Some(owners) = &logins.owners else {
+            return Ok(None);
+        };
+        let role = RoleName::new(database.as_str());
+        let key = PoolKey {
+            database: database.clone(),
+            role,
+            trusted: false,
+        };
+        let Ok(credential) = owners.of(&key, false).await else {
+            return Ok(None);
+        };
+        let config = logins.admin.clone();
+        let config = config.with_login(database.as_str(), credential.password);
+        match tidegate_service::open(&config, database).await {
+            Ok(client) => Ok(Some(Self::new(logins, database, client))),
+            // The owner of an adopted database may have a login of its own.
+            Err(error) if matches!(error.fault(), ConnectFault::Login | ConnectFault::Barred) => {
+                Ok(None)
+            }
+            Err(ConnectError::Refused(said)) if said.sqlstate == "42501" => Ok(None),
+            Err(error) => Err(error::of_connection(error, database.as_str())),
+        }
+    }
+
+    /// A session of the administrator.
+    pub(crate) async fn admin(logins: &Logins, database: &DatabaseName) -> LogResult<Self> {
+        let opened = tidegate_service::open(&logins.admin, database).await;
+        let role = &logins.admin.admin_role;
+        let client = opened.map_err(|error| error::of_connection(error, role))?;
+        Ok(Self::new(logins, database, client))
+    }
+
+    fn new(logins: &Logins, database: &DatabaseName, client: Client) -> Self {
+        Self {
+            client,
+            lock_patience: logins.lock_patience,
+            database: database.clone(),
+            admin: logins.admin.clone(),
+            lock_session: OnceCell::new(),
+        }
+    }
+
+    /// Opens a transaction, during which no other node changes captures.
+    pub(crate) async fn begin(&self) -> LogResult<()> {
+        self.take_lock().await?;
+        // The commit must be in the log at once. Otherwise a stream would never reach it.
+        let patience = self.lock_patience.as_millis();
+        let begun = self
+            .run(&format!(
+                "BEGIN; SET LOCAL lock_timeout = {patience}; \
+                 SELECT pg_catalog.set_config('synchronous_commit', 'local', true) \
+                 WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
+            ))
+            .await;
+        if begun.is_err() {
+            self.release_lock().await;
+        }
+        begun
+    }
+
+    /// Commits, or rolls back after an error.
+    pub(crate) async fn end<T>(&self, done: LogResult<T>) -> LogResult<T> {
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = self.run(end).await;
+        self.release_lock().await;
+        let done = done?;
+        ended.map(|()| done)
+    }
+
+    async fn take_lock(&self) -> LogResult<()> {
+        let open = || async {
+            let opened = tidegate_service::open(&self.admin, &self.admin.control_database).await;
+            let client =
+                opened.map_err(|error| error::of_connection(error, &self.admin.admin_role))?;
+            let patience = format!("SET lock_timeout = {}", self.lock_patience.as_millis());
+            let set = client.batch_execute(&patience).await;
+            set.map_err(|error| error::of_statement(&error, self.lock_patience))?;
+            Ok(client)
+        };
+        let lock_session = self.lock_session.get_or_try_init(open).await?;
+        let taken = lock_session.execute(LOCK, &[&self.database.as_str()]).await;
+        taken.map_err(|error| error::of_statement(&error, self.lock_patience))?;
+        Ok(())
+    }
+
+    /// Errors are ignored: a session that does not respond has ended or ends with this one, and the
+    /// lock with it.
+    async fn release_lock(&self) {
+        if let Some(lock_session) = self.lock_session.get()
+            && let Err(error) = lock_session.execute(UNLOCK, &[]).await
+        {
+            debug!(%error, "the lock of the control database was not released");
+        }
+    }
+
+    /// Runs commands without a result.
+    pub(crate) async fn run(&self, commands: &str) -> LogResult<()> {
+        let done = self.client.batch_execute(commands).await;
+        done.map_err(|error| error::of_statement(&error, self.lock_patience))
+    }
+
+    /// Runs a query.
+    pub(crate) async fn rows(
+        &self,
+        query: &str,
+        values: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+    ) -> LogResult<Vec<tokio_postgres::Row>> {
+        let rows = self.client.query(query, values).await;
+        rows.map_err(|error| error::of_statement(&error, self.lock_patience))
+    }
+}

@@ -1,0 +1,70 @@
+//! Retries work that needs locks. Each attempt waits only a short time, because other sessions wait
+//! behind it.
+
+use std::time::Duration;
+
+use tidegate_changelog::{LogError, LogResult};
+use tokio::time::{Instant, sleep};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::readers;
+use crate::capture_session::CaptureSession;
+
+/// The shortest and the longest pause between two attempts.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
+
+/// What to do in a transaction of its own, once its locks are granted.
+#[derive(Clone, Copy)]
+pub(super) enum LockedWork<'a> {
+    /// A query.
+    Rows(&'a str, &'a [&'a (dyn ToSql + Sync)]),
+    /// Commands.
+    Run(&'a str),
+    /// Commands, unless more than this many streams are open.
+    RunUnlessRead(i64, &'a str),
+}
+
+impl CaptureSession {
+    /// Retries until a deadline.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::TimedOut`] if a lock was not granted.
+    pub(super) async fn insist(
+        &self,
+        deadline: Instant,
+        work: LockedWork<'_>,
+    ) -> LogResult<Vec<Row>> {
+        let mut pause = PAUSE.0;
+        loop {
+            let outcome = match self.begin().await {
+                Ok(()) => {
+                    let done = self.attempt(work).await;
+                    self.end(done).await
+                }
+                Err(error) => self.end(Err(error)).await,
+            };
+            let in_vain = matches!(outcome, Err(LogError::TimedOut { .. }));
+            if !in_vain || Instant::now() + pause > deadline {
+                return outcome;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE.1);
+        }
+    }
+
+    async fn attempt(&self, work: LockedWork<'_>) -> LogResult<Vec<Row>> {
+        match work {
+            LockedWork::Rows(query, values) => return self.rows(query, values).await,
+            LockedWork::Run(commands) => self.run(commands).await?,
+            LockedWork::RunUnlessRead(most, commands) => {
+                let rows = self.rows(readers::COUNT, &[]).await?;
+                if rows.first().is_some_and(|row| row.get::<_, i64>(0) <= most) {
+                    self.run(commands).await?;
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,91 @@
+//! Encodes pgoutput messages (PostgreSQL, "Logical Replication Message Formats").
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tidegate_changelog::LogPosition;
+
+use super::layout::Layout;
+use super::record_text::Value;
+
+pub(super) fn begin(commit: LogPosition, transaction: u64) -> Bytes {
+    let mut out = BytesMut::with_capacity(21);
+    out.put_u8(b'B');
+    out.put_u64(commit.0);
+    out.put_u64(0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the protocol has the number without its epoch"
+    )]
+    out.put_u32(transaction as u32);
+    out.freeze()
+}
+
+/// A transaction ends.
+pub(super) fn commit(commit: LogPosition, end: LogPosition) -> Bytes {
+    let mut out = BytesMut::with_capacity(26);
+    out.put_u8(b'C');
+    out.put_u8(0);
+    out.put_u64(commit.0);
+    out.put_u64(end.0);
+    out.put_u64(0);
+    out.freeze()
+}
+
+/// The description of a table from here on. Old rows are whole.
+pub(super) fn relation(layout: &Layout) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(b'R');
+    out.put_u32(layout.root);
+    for name in [&layout.schema, &layout.name] {
+        put_name(&mut out, name);
+    }
+    out.put_u8(b'f');
+    out.put_u16(count(layout.columns_in_log().count()));
+    for column in layout.columns_in_log() {
+        out.put_u8(1);
+        put_name(&mut out, &column.name);
+        out.put_u32(column.r#type);
+        out.put_i32(-1);
+    }
+    out.freeze()
+}
+
+/// A row was inserted, updated (`new`) or deleted (`old`).
+pub(super) fn row(operation: u8, relation: u32, values: &[&Value<'_>]) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(operation);
+    out.put_u32(relation);
+    out.put_u8(if operation == b'D' { b'O' } else { b'N' });
+    out.put_u16(count(values.len()));
+    for value in values {
+        match value {
+            None => out.put_u8(b'n'),
+            Some(text) => {
+                out.put_u8(b't');
+                // No value is longer than 1 GB.
+                out.put_u32(u32::try_from(text.len()).unwrap_or(u32::MAX));
+                out.extend_from_slice(text);
+            }
+        }
+    }
+    out.freeze()
+}
+
+/// A table was truncated.
+pub(super) fn truncate(relation: u32) -> Bytes {
+    let mut out = BytesMut::with_capacity(10);
+    out.put_u8(b'T');
+    out.put_u32(1);
+    out.put_u8(0);
+    out.put_u32(relation);
+    out.freeze()
+}
+
+fn put_name(out: &mut BytesMut, name: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.put_u8(0);
+}
+
+/// A table has at most 1,600 columns.
+fn count(columns: usize) -> u16 {
+    u16::try_from(columns).unwrap_or(u16::MAX)
+}

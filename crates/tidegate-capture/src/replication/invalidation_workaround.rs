@@ -1,0 +1,45 @@
+//! Works around a defect of older servers: after a transaction that was open while a publication
+//! changed, the old version of the publication stays in use.
+//!
+//! Before 13.21, 14.18, 15.13, 16.9 and 17.5 the decoding of such a transaction caches its tables
+//! as they were when it started, and is not notified of the change. Later commits are then omitted
+//! silently (PostgreSQL 17.5, "Release Notes": invalidations for transactions that are in
+//! progress).
+
+use tidegate_changelog::{Demand, LogResult};
+use tidegate_wire::version;
+
+use super::table_info::TableInfo;
+use super::{EVERYTHING, INSERTS};
+use crate::capture_session::CaptureSession;
+
+impl CaptureSession {
+    /// Publishes the table again after all transactions have ended that were open when it was
+    /// published. That invalidates what they left in the cache. No change is missed: every
+    /// transaction sees the table as published, before or after.
+    pub(super) async fn republish(&self, demand: &Demand) -> LogResult<()> {
+        let version = "SELECT pg_catalog.current_setting('server_version_num')::int4";
+        let rows = self.rows(version, &[]).await?;
+        let version: i32 = rows.first().map(|row| row.get(0)).unwrap_or_default();
+        if !version::keeps_old_publications(version.unsigned_abs()) {
+            return Ok(());
+        }
+        self.begin().await?;
+        let done = self.republish_within(demand).await;
+        self.end(done).await
+    }
+
+    async fn republish_within(&self, demand: &Demand) -> LogResult<()> {
+        let table = TableInfo::of(self, demand.relation).await?;
+        let there = [(EVERYTHING, table.listed.0), (INSERTS, table.listed.1)];
+        for (publication, _) in there.iter().filter(|(_, there)| *there) {
+            let name = &table.name;
+            self.run(&format!(
+                "ALTER PUBLICATION \"{publication}\" DROP TABLE ONLY {name}; \
+                 ALTER PUBLICATION \"{publication}\" ADD TABLE ONLY {name}"
+            ))
+            .await?;
+        }
+        Ok(())
+    }
+}

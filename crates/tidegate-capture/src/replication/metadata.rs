@@ -1,0 +1,136 @@
+//! Capture metadata of a database, stored as the comment of its publication.
+//!
+//! The comment is dropped with the publication, is visible to every node, and changes in the same
+//! transaction as the capture. A line is `table since identity`: `since` is the position from which
+//! the table is captured without a gap (`-` if unknown), `identity` the replica identity before the
+//! service raised it (`-` if it did not). For a partitioned table `changed partitions` follows: the
+//! position before which rows last came or went with a partition (`-` for never), and the
+//! partitions as last seen.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use tidegate_changelog::LogPosition;
+
+use crate::partitions::Partitions;
+
+/// The tables that the service has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct CaptureMetadata(pub(super) BTreeMap<u32, TableMetadata>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TableMetadata {
+    pub(super) since: Option<LogPosition>,
+    pub(super) before: Option<ReplicaIdentity>,
+    /// The position before which rows last came or went with a partition.
+    pub(super) changed: Option<LogPosition>,
+    pub(super) partitions: Option<Partitions>,
+}
+
+impl TableMetadata {
+    /// The position from which the log has every change.
+    pub(super) fn complete(&self) -> Option<LogPosition> {
+        self.since.max(self.since.and(self.changed))
+    }
+}
+
+/// A replica identity before it was raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplicaIdentity {
+    Default,
+    Nothing,
+    /// The index with this OID.
+    Index(u32),
+}
+
+impl CaptureMetadata {
+    /// Parses a comment; invalid lines are left out.
+    pub(super) fn parse(comment: &str) -> Self {
+        let line = |line: &str| {
+            let mut words = line.split(' ');
+            let table = words.next()?.parse().ok()?;
+            let (since, identity) = (words.next()?, words.next()?);
+            let before = match identity.split_at_checked(1)? {
+                ("d", "") => Some(ReplicaIdentity::Default),
+                ("n", "") => Some(ReplicaIdentity::Nothing),
+                ("i", index) => Some(ReplicaIdentity::Index(index.parse().ok()?)),
+                _ => None,
+            };
+            let entry = TableMetadata {
+                since: since.parse().ok(),
+                before,
+                changed: words.next().and_then(|word| word.parse().ok()),
+                partitions: words.next().and_then(Partitions::parse),
+            };
+            Some((table, entry))
+        };
+        Self(comment.lines().filter_map(line).collect())
+    }
+
+    /// The comment. It contains nothing that must be quoted.
+    pub(super) fn to_comment(&self) -> String {
+        let mut comment = String::from("Tidegate: do not edit\n");
+        for (table, entry) in &self.0 {
+            let position = |position: Option<LogPosition>| {
+                position.map_or("-".to_owned(), |position| position.to_string())
+            };
+            let since = position(entry.since);
+            let identity = match entry.before {
+                None => "-".to_owned(),
+                Some(ReplicaIdentity::Default) => "d".to_owned(),
+                Some(ReplicaIdentity::Nothing) => "n".to_owned(),
+                Some(ReplicaIdentity::Index(index)) => format!("i{index}"),
+            };
+            write!(comment, "{table} {since} {identity}").expect("a String takes everything");
+            if let Some(partitions) = &entry.partitions {
+                let (changed, partitions) = (position(entry.changed), partitions.to_text());
+                write!(comment, " {changed} {partitions}").expect("a String takes everything");
+            }
+            comment.push('\n');
+        }
+        comment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ledger_reads_what_it_writes() {
+        let entry = |since, before| TableMetadata {
+            since,
+            before,
+            ..TableMetadata::default()
+        };
+        let parted = |changed, partitions| TableMetadata {
+            changed,
+            partitions: Partitions::parse(partitions),
+            ..TableMetadata::default()
+        };
+        let metadata = CaptureMetadata(BTreeMap::from([
+            (1, entry(None, None)),
+            (
+                2,
+                entry(
+                    Some(LogPosition(0x1_0000_0002)),
+                    Some(ReplicaIdentity::Default),
+                ),
+            ),
+            (3, entry(None, Some(ReplicaIdentity::Nothing))),
+            (4, entry(None, Some(ReplicaIdentity::Index(77)))),
+            (5, parted(Some(LogPosition(3)), "8/9,10")),
+            (6, parted(None, ".")),
+        ]));
+        let comment = metadata.to_comment();
+        assert_eq!(
+            comment,
+            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n"
+        );
+        assert_eq!(CaptureMetadata::parse(&comment), metadata);
+        assert_eq!(
+            CaptureMetadata::parse("not a comment of the service"),
+            CaptureMetadata::default()
+        );
+    }
+}

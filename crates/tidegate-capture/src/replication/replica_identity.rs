@@ -1,0 +1,76 @@
+//! Keeps writers working. PostgreSQL refuses UPDATE and DELETE of a table that is published with
+//! them but has no replica identity, because its primary key or index was dropped, or because its
+//! owner wants none.
+
+use tidegate_changelog::LogResult;
+use tidegate_sql::DatabaseName;
+use tracing::warn;
+
+use super::table_info::TableInfo;
+use super::{EVERYTHING, Shared};
+use crate::capture_session::CaptureSession;
+
+/// Removes a table from the publication of every operation if its writers are refused and that
+/// could not be fixed otherwise.
+pub(super) async fn writers(
+    shared: &Shared,
+    database: &DatabaseName,
+    relation: u32,
+) -> LogResult<()> {
+    if let Some(owner) = CaptureSession::owner(&shared.logins, database).await?
+        && owner.stop_capture(relation).await?
+    {
+        return Ok(());
+    }
+    let admin = CaptureSession::admin(&shared.logins, database).await?;
+    admin.stop_capture(relation).await.map(drop)
+}
+
+impl CaptureSession {
+    /// Returns whether writers are accepted afterwards.
+    async fn stop_capture(&self, relation: u32) -> LogResult<bool> {
+        self.begin().await?;
+        let spared = self.stop_capture_within(relation).await;
+        self.end(spared).await
+    }
+
+    async fn stop_capture_within(&self, relation: u32) -> LogResult<bool> {
+        let Some(mut table) = self.table(relation).await? else {
+            return Ok(true);
+        };
+        if !table.refuses_writers() {
+            return Ok(true);
+        }
+        if !table.may_publish {
+            return Ok(false);
+        }
+        let name = &table.name;
+        warn!(
+            table = name,
+            "stopped the capture of a table, because PostgreSQL refused its writers"
+        );
+        let mut commands = format!("ALTER PUBLICATION \"{EVERYTHING}\" DROP TABLE ONLY {name}; ");
+        if let Some(entry) = table.metadata.0.get_mut(&relation) {
+            entry.since = None;
+        }
+        commands.push_str(&table.comment());
+        self.run(&commands).await?;
+        Ok(true)
+    }
+
+    /// Whether writes to a table are refused.
+    pub(super) async fn refuses_writers(&self, relation: u32) -> LogResult<bool> {
+        let table = self.table(relation).await?;
+        Ok(table.is_some_and(|table| table.refuses_writers()))
+    }
+
+    /// Inspects a table; `None` if it cannot be captured at all.
+    async fn table(&self, relation: u32) -> LogResult<Option<TableInfo>> {
+        use tidegate_changelog::LogError::{Gone, NoTable, Unsupported};
+        match TableInfo::of(self, relation).await {
+            Ok(table) => Ok(Some(table)),
+            Err(Gone | NoTable | Unsupported(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

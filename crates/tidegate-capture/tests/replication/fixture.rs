@@ -1,0 +1,178 @@
+//! A database whose log is read.
+
+use std::time::Duration;
+
+use tidegate_capture::{Replication, ReplicationSettings};
+use tidegate_changelog::{
+    Captured, ChangeLog as _, Demand, LogMessage, LogPosition, LogResult, LogStart, LogStream,
+};
+use tidegate_embedded::{Cluster, testing};
+use tidegate_sql::DatabaseName;
+use tidegate_wire::Config;
+use tokio_postgres::{Client, NoTls};
+
+pub(crate) struct Fixture {
+    pub(crate) database: DatabaseName,
+    pub(crate) log: Replication,
+    pub(crate) sql: Client,
+    pub(crate) cluster: &'static Cluster,
+}
+
+/// The administrator's login, with an existing control database.
+pub(crate) fn config(cluster: &Cluster) -> Config {
+    let mut config = Config::from_url(&cluster.socket_url("postgres")).unwrap();
+    config.control_database = DatabaseName::new("postgres");
+    config
+}
+
+impl Fixture {
+    pub(crate) async fn new(name: &str) -> Self {
+        Self::on(testing::cluster(), name, ReplicationSettings::default()).await
+    }
+
+    pub(crate) async fn on(
+        cluster: &'static Cluster,
+        name: &str,
+        settings: ReplicationSettings,
+    ) -> Self {
+        let root = connect(&cluster.url("postgres")).await;
+        root.batch_execute(&format!("CREATE DATABASE {name}"))
+            .await
+            .unwrap();
+        let config = config(cluster);
+        Self {
+            database: DatabaseName::new(name),
+            log: Replication::new(config.clone(), config, None, settings),
+            sql: connect(&cluster.url(name)).await,
+            cluster,
+        }
+    }
+
+    /// Opens another session.
+    pub(crate) async fn session(&self) -> Client {
+        connect(&self.cluster.url(self.database.as_str())).await
+    }
+
+    pub(crate) async fn run(&self, sql: &str) {
+        self.sql.batch_execute(sql).await.unwrap();
+    }
+
+    pub(crate) async fn value(&self, query: &str) -> String {
+        let row = self.sql.query_one(query, &[]).await.unwrap();
+        row.get::<_, Option<String>>(0).unwrap_or_default()
+    }
+
+    pub(crate) async fn oid(&self, table: &str) -> u32 {
+        let query = "SELECT ($1::text::regclass)::oid";
+        self.sql.query_one(query, &[&table]).await.unwrap().get(0)
+    }
+
+    pub(crate) async fn open(&self, after: Option<LogPosition>) -> LogResult<Box<dyn LogStream>> {
+        let start = after.map_or(LogStart::Now, LogStart::At);
+        self.log.open(&self.database, start).await
+    }
+
+    pub(crate) async fn capture(
+        &self,
+        table: &str,
+        changes: bool,
+        old_rows: bool,
+    ) -> LogResult<Captured> {
+        let demand = self.demand(table, changes, old_rows).await;
+        self.log.capture(&self.database, &demand).await
+    }
+
+    pub(crate) async fn demand(&self, table: &str, changes: bool, old_rows: bool) -> Demand {
+        Demand {
+            relation: self.oid(table).await,
+            changes,
+            old_rows,
+            patience: Duration::from_secs(20),
+        }
+    }
+
+    /// The present replica identity of a table.
+    pub(crate) async fn identity(&self, table: &str) -> String {
+        self.value(&format!(
+            "SELECT relreplident::text FROM pg_class WHERE oid = '{table}'::regclass"
+        ))
+        .await
+    }
+}
+
+/// Collects what a stream returns.
+pub(crate) struct StreamReader {
+    pub(crate) stream: Box<dyn LogStream>,
+    /// The ends of transactions that changed a captured table; before 15 empty ones are reported
+    /// too.
+    pub(crate) commits: Vec<LogPosition>,
+    empty: bool,
+    pub(crate) reached: LogPosition,
+    /// The last bytes of inserted and deleted rows, which are text.
+    pub(crate) rows: Vec<String>,
+}
+
+impl StreamReader {
+    pub(crate) fn new(stream: Box<dyn LogStream>) -> Self {
+        Self {
+            stream,
+            commits: Vec::new(),
+            empty: true,
+            reached: LogPosition::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn step(&mut self) -> LogResult<()> {
+        let mut batch = Vec::new();
+        let next = self.stream.next(&mut batch);
+        tokio::time::timeout(Duration::from_secs(20), next)
+            .await
+            .expect("the stream is silent")?;
+        for message in batch {
+            match message {
+                LogMessage::Reached(position) => {
+                    self.reached = self.reached.max(position);
+                    self.stream.confirm(position);
+                }
+                LogMessage::Change(bytes) => match bytes[0] {
+                    b'C' => {
+                        let end = bytes[10..18].try_into().unwrap();
+                        let end = LogPosition(u64::from_be_bytes(end));
+                        self.reached = self.reached.max(end);
+                        if !std::mem::replace(&mut self.empty, true) {
+                            self.commits.push(end);
+                        }
+                    }
+                    b'I' | b'U' | b'D' => {
+                        self.empty = false;
+                        self.rows.push(String::from_utf8_lossy(&bytes).into_owned());
+                    }
+                    _ => {}
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads until this many transactions have arrived.
+    pub(crate) async fn read(&mut self, transactions: usize) {
+        while self.commits.len() < transactions {
+            self.step().await.unwrap();
+        }
+    }
+
+    /// Reads until everything before a position has arrived.
+    pub(crate) async fn reach(&mut self, position: LogPosition) {
+        while self.reached < position {
+            self.stream.ask();
+            self.step().await.unwrap();
+        }
+    }
+}
+
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}

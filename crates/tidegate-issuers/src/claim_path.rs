@@ -1,0 +1,134 @@
+//! Paths to a claim, such as `realm_access.roles[0]`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The longest path, in bytes.
+const MAX_LENGTH: usize = 512;
+
+/// Where a claim stands in a token: names joined by dots, indexes in brackets.
+///
+/// A name that has a dot or a bracket is written in brackets and quotes, as issuers ask for in
+/// namespaced claims: `["https://shop.example.com/roles"][0]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ClaimPath {
+    text: String,
+    segments: Vec<Segment>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Segment {
+    Member(String),
+    Index(usize),
+}
+
+/// Why a text is no claim path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{path}` is not a claim path: {expected} was expected at byte {at}; a path is like `realm_access.roles[0]` or `[\"https://example.com/roles\"][0]`"
+)]
+pub struct ClaimPathError {
+    /// The text.
+    pub path: String,
+    /// The byte where reading stopped.
+    pub at: usize,
+    /// What was expected there.
+    pub expected: &'static str,
+}
+
+impl ClaimPath {
+    /// The path of a claim at the top.
+    pub(crate) fn member(name: &str) -> Self {
+        Self {
+            text: name.to_owned(),
+            segments: vec![Segment::Member(name.to_owned())],
+        }
+    }
+
+    /// The value in the claims of a token; `None` if there is none.
+    pub fn find<'c>(&self, claims: &'c Map<String, Value>) -> Option<&'c Value> {
+        let (first, rest) = self.segments.split_first()?;
+        let Segment::Member(first) = first else {
+            return None;
+        };
+        rest.iter()
+            .try_fold(claims.get(first)?, |value, segment| match segment {
+                Segment::Member(name) => value.get(name),
+                Segment::Index(index) => value.get(index),
+            })
+    }
+}
+
+impl FromStr for ClaimPath {
+    type Err = ClaimPathError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |at, expected| ClaimPathError {
+            path: text.chars().take(MAX_LENGTH).collect(),
+            at,
+            expected,
+        };
+        if text.len() > MAX_LENGTH {
+            return Err(error(MAX_LENGTH, "the end"));
+        }
+        let mut segments = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let at = text.len() - rest.len();
+            let (segment, behind) =
+                segment(rest, segments.is_empty()).map_err(|expected| error(at, expected))?;
+            segments.push(segment);
+            rest = behind;
+        }
+        match segments.first() {
+            Some(Segment::Member(_)) => Ok(Self {
+                text: text.to_owned(),
+                segments,
+            }),
+            _ => Err(error(0, "the name of a claim")),
+        }
+    }
+}
+
+/// The first segment of the text and what follows, or what was expected.
+fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> {
+    if let Some(quoted) = text.strip_prefix("[\"") {
+        let (name, behind) = quoted
+            .split_once("\"]")
+            .ok_or("a name that ends with \"]")?;
+        return Ok((Segment::Member(name.to_owned()), behind));
+    }
+    if let Some(index) = text.strip_prefix('[') {
+        let (digits, behind) = index.split_once(']').ok_or("an index that ends with ]")?;
+        let index = digits.parse().map_err(|_| "an index, such as [0]")?;
+        return Ok((Segment::Index(index), behind));
+    }
+    let name = match text.strip_prefix('.') {
+        Some(name) => name,
+        None if is_first => text,
+        None => return Err("a dot or a bracket"),
+    };
+    let (name, behind) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
+    if name.is_empty() || name.contains([']', '"']) {
+        return Err("a name");
+    }
+    Ok((Segment::Member(name.to_owned()), behind))
+}
+
+impl TryFrom<String> for ClaimPath {
+    type Error = ClaimPathError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for ClaimPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,131 @@
+//! Requests to an issuer: its discovery document and its keys.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::redirect;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::address::Resolver;
+use crate::key_set::KeySet;
+use crate::settings::check_url;
+use crate::{FetchError, IssuerSettings, Network, SettingsError};
+
+/// How long a request may take as a whole.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum size of a response. Real key sets have a few kilobytes.
+const MAX_BODY: usize = 512 * 1024;
+
+/// Loads the documents of one issuer.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    http: reqwest::Client,
+    issuer: String,
+    jwks_url: Option<String>,
+    network: Network,
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+}
+
+impl Fetch {
+    pub(crate) fn new(settings: &IssuerSettings, network: Network) -> Result<Self, SettingsError> {
+        // A proxy would resolve names behind the check of addresses.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .timeout(TIMEOUT)
+            .dns_resolver(Arc::new(Resolver(network)))
+            .build()
+            .map_err(|error| SettingsError::Client(error.to_string()))?;
+        Ok(Self {
+            http,
+            issuer: settings.issuer.clone(),
+            jwks_url: settings.jwks_url.clone(),
+            network,
+        })
+    }
+
+    /// The current keys of the issuer.
+    pub(crate) async fn keys(&self) -> Result<KeySet, FetchError> {
+        let url = match &self.jwks_url {
+            Some(url) => url.clone(),
+            None => self.discover().await?,
+        };
+        let document = self.get(&url, "a JSON Web Key Set").await?;
+        KeySet::read(document).ok_or(FetchError::Document {
+            url,
+            expected: "a JSON Web Key Set with at least one usable key",
+        })
+    }
+
+    /// The address of the keys, from OpenID Connect's discovery document, else from that of OAuth
+    /// (RFC 8414, section 3.1).
+    async fn discover(&self) -> Result<String, FetchError> {
+        let base = self.issuer.trim_end_matches('/');
+        let url = format!("{base}/.well-known/openid-configuration");
+        let expected = "a discovery document";
+        let found: Result<Discovery, FetchError> = self.get(&url, expected).await;
+        let found = match (found, oauth_metadata_url(base)) {
+            (Err(FetchError::Request { .. }), Some(url)) => self.get(&url, expected).await?,
+            (found, _) => found?,
+        };
+        if found.issuer.trim_end_matches('/') != base {
+            return Err(FetchError::Document {
+                url,
+                expected: "the discovery document of this issuer",
+            });
+        }
+        Ok(found.jwks_uri)
+    }
+
+    async fn get<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        expected: &'static str,
+    ) -> Result<T, FetchError> {
+        let failed = |reason: String| FetchError::Request {
+            url: url.to_owned(),
+            reason,
+        };
+        // The discovery document names addresses too.
+        check_url("jwks_url", url, self.network).map_err(|error| failed(error.to_string()))?;
+        let request_failed = |error: reqwest::Error| failed(root_cause(&error));
+        let mut response = self.http.get(url).send().await.map_err(request_failed)?;
+        if !response.status().is_success() {
+            return Err(failed(format!("the response is {}", response.status())));
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(request_failed)? {
+            if body.len() + chunk.len() > MAX_BODY {
+                return Err(FetchError::TooLarge {
+                    url: url.to_owned(),
+                    most: MAX_BODY,
+                });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        serde_json::from_slice(&body).map_err(|_| FetchError::Document {
+            url: url.to_owned(),
+            expected,
+        })
+    }
+}
+
+/// The well-known part goes between host and path.
+fn oauth_metadata_url(issuer: &str) -> Option<String> {
+    let mut url = reqwest::Url::parse(issuer).ok()?;
+    let path = url.path().trim_end_matches('/').to_owned();
+    url.set_path(&format!("/.well-known/oauth-authorization-server{path}"));
+    Some(url.into())
+}
+
+/// The innermost error: the outer ones repeat the URL.
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.last().map(ToString::to_string).unwrap_or_default()
+}

@@ -1,0 +1,140 @@
+//! Caches the keys of an issuer and loads them again: after ten minutes, and when a token names an
+//! unknown key.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::fetch::Fetch;
+use crate::key_set::{KeySet, SignatureCheck};
+use crate::token::Token;
+use crate::{FetchError, SignatureAlgorithm, TokenError};
+
+/// After this time the keys are loaded again, while requests go on with those at hand.
+const FRESH: Duration = Duration::from_mins(10);
+/// How long keys are used while the issuer cannot be reached.
+const USABLE: Duration = Duration::from_hours(24);
+/// The least time between two requests, so that callers with invented keys cannot make many.
+const BETWEEN_REQUESTS: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(crate) struct KeyCache {
+    fetch: Fetch,
+    loaded: RwLock<Option<Loaded>>,
+    attempt: Mutex<Option<Attempt>>,
+}
+
+#[derive(Clone, Debug)]
+struct Loaded {
+    keys: Arc<KeySet>,
+    at: Instant,
+}
+
+/// The last request for the keys.
+#[derive(Debug)]
+struct Attempt {
+    at: Instant,
+    error: Option<FetchError>,
+}
+
+impl KeyCache {
+    pub(crate) fn new(fetch: Fetch) -> Self {
+        Self {
+            fetch,
+            loaded: RwLock::default(),
+            attempt: Mutex::default(),
+        }
+    }
+
+    /// Verifies the signature of a token, and returns the keys that did.
+    pub(crate) async fn verify(
+        self: &Arc<Self>,
+        token: &Token<'_>,
+        algorithm: SignatureAlgorithm,
+    ) -> Result<Arc<KeySet>, TokenError> {
+        let check = |keys: &KeySet| {
+            let id = token.header.kid.as_deref();
+            keys.check(id, algorithm, token.signed, &token.signature)
+        };
+        if let Some(loaded) = self.usable() {
+            match check(&loaded.keys) {
+                SignatureCheck::Valid => {
+                    self.refresh_if_stale(&loaded);
+                    return Ok(loaded.keys);
+                }
+                SignatureCheck::Invalid if token.header.kid.is_some() => {
+                    return Err(TokenError::Signature);
+                }
+                // Without an id, the key may be one that the issuer has added since.
+                SignatureCheck::Invalid | SignatureCheck::NoKey => {}
+            }
+        }
+        let failure = self.refresh().await;
+        let Some(loaded) = self.usable() else {
+            return Err(failure.map_or(TokenError::UnknownKey, TokenError::Unavailable));
+        };
+        match check(&loaded.keys) {
+            SignatureCheck::Valid => Ok(loaded.keys),
+            SignatureCheck::Invalid => Err(TokenError::Signature),
+            SignatureCheck::NoKey => Err(TokenError::UnknownKey),
+        }
+    }
+
+    /// Whether these are still the keys: a cached token counts only with the keys that verified it.
+    pub(crate) fn are_current(self: &Arc<Self>, keys: &Arc<KeySet>) -> bool {
+        let loaded = self.usable();
+        loaded.is_some_and(|loaded| {
+            self.refresh_if_stale(&loaded);
+            Arc::ptr_eq(&loaded.keys, keys)
+        })
+    }
+
+    fn usable(&self) -> Option<Loaded> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        loaded.clone().filter(|loaded| loaded.at.elapsed() < USABLE)
+    }
+
+    fn refresh_if_stale(self: &Arc<Self>, loaded: &Loaded) {
+        // A lock that is taken means that they are being loaded.
+        if loaded.at.elapsed() >= FRESH && self.attempt.try_lock().is_ok() {
+            let cache = Arc::clone(self);
+            tokio::spawn(async move {
+                cache.refresh().await;
+            });
+        }
+    }
+
+    /// Loads the keys, unless they were asked for a moment ago. Callers wait for one request together.
+    /// Returns why the last request failed.
+    async fn refresh(&self) -> Option<FetchError> {
+        let mut attempt = self.attempt.lock().await;
+        if let Some(last) = &*attempt
+            && last.at.elapsed() < BETWEEN_REQUESTS
+        {
+            return last.error.clone();
+        }
+        let result = self.fetch.keys().await;
+        let error = result.as_ref().err().cloned();
+        *attempt = Some(Attempt {
+            at: Instant::now(),
+            error: error.clone(),
+        });
+        match result {
+            Ok(keys) => self.keep(keys),
+            Err(error) => tracing::warn!(%error, "cannot load the keys of a token issuer"),
+        }
+        error
+    }
+
+    fn keep(&self, keys: KeySet) {
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        let (keys, at) = (Arc::new(keys), Instant::now());
+        match &mut *loaded {
+            // Unchanged keys keep their identity, and with it the cached tokens.
+            Some(loaded) if *loaded.keys == *keys => loaded.at = at,
+            loaded => *loaded = Some(Loaded { keys, at }),
+        }
+    }
+}

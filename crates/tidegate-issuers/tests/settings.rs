@@ -1,0 +1,88 @@
+//! Settings of issuers.
+
+use serde_json::{Value, json};
+use tidegate_issuers::{Issuer, IssuerSettings, Network, SettingsError};
+
+use crate::fixture::read;
+
+fn with(member: &str, value: Value) -> Value {
+    let mut settings = json!({"issuer": "https://id.example.com", "audience": ["api"]});
+    settings[member] = value;
+    settings
+}
+
+fn rejected(settings: Value) -> SettingsError {
+    Issuer::new(read(settings), Network::PublicOnly).unwrap_err()
+}
+
+#[test]
+fn addresses_must_be_encrypted_and_public() {
+    for url in [
+        "http://id.example.com",
+        "ftp://id.example.com",
+        "id.example.com",
+        "https://user@id.example.com",
+        "https://id.example.com/#a",
+        "http://127.0.0.1:8080",
+        "file:///etc/passwd",
+    ] {
+        for member in ["issuer", "jwks_url"] {
+            let error = rejected(with(member, json!(url)));
+            assert!(matches!(error, SettingsError::Url { member: found, .. } if found == member));
+        }
+    }
+    for url in [
+        "https://10.0.0.1",
+        "https://[::1]/",
+        "https://169.254.169.254/x",
+    ] {
+        let error = rejected(with("jwks_url", json!(url)));
+        assert!(
+            matches!(error, SettingsError::PrivateAddress { .. }),
+            "{url}: {error}"
+        );
+        let settings = read(with("jwks_url", json!(url)));
+        Issuer::new(settings, Network::AllowPrivate).unwrap();
+    }
+    let error = rejected(with("issuer", json!("https://id.example.com?a")));
+    assert!(matches!(error, SettingsError::Url { .. }));
+}
+
+#[test]
+fn lists_and_clock_skew_have_limits() {
+    for (member, value, found) in [
+        ("audience", json!([]), 0),
+        ("audience", json!(vec!["a"; 21]), 21),
+        ("algorithms", json!([]), 0),
+    ] {
+        let error = rejected(with(member, value));
+        assert!(
+            matches!(error, SettingsError::Count { member: at, found: n, .. } if (at, n) == (member, found)),
+            "{error}"
+        );
+    }
+    let error = rejected(with("clock_skew", json!(301)));
+    assert_eq!(
+        error,
+        SettingsError::ClockSkew {
+            found: 301,
+            most: 300
+        }
+    );
+}
+
+#[test]
+fn only_algorithms_with_public_keys_can_be_configured() {
+    for algorithm in ["none", "HS256", "HS512", "rs256", "ES256K", ""] {
+        let settings = with("algorithms", json!([algorithm]));
+        let error = serde_json::from_value::<IssuerSettings>(settings).unwrap_err();
+        assert!(error.to_string().contains("unknown variant"), "{error}");
+    }
+    let error = serde_json::from_value::<IssuerSettings>(with("keys", json!(1))).unwrap_err();
+    assert!(
+        error.to_string().contains("unknown field `keys`"),
+        "{error}"
+    );
+    let error = serde_json::from_value::<IssuerSettings>(with("role_claim", json!("a[")));
+    assert!(error.unwrap_err().to_string().contains("an index"));
+}

@@ -1,0 +1,118 @@
+//! A connection that is checked out.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Inner;
+use super::connector::{Connector, PoolKey, Recycle};
+use super::entry::PoolEntry;
+
+/// A role with at least this limit can share one connection among its requests.
+const SEVERAL: usize = 4;
+
+/// A connection that is checked out; dropping it returns it to the pool.
+///
+/// The pool then asks the connector whether to reuse it at once, to reset it in the background, or
+/// to close it.
+pub struct PooledConnection<K: Connector> {
+    inner: Arc<Inner<K>>,
+    /// `None` only during drop.
+    entry: Option<Box<PoolEntry<K::Connection>>>,
+    session_changed: bool,
+}
+
+impl<K: Connector> PooledConnection<K> {
+    pub(super) fn new(
+        inner: Arc<Inner<K>>,
+        entry: Box<PoolEntry<K::Connection>>,
+        session_changed: bool,
+    ) -> Self {
+        Self {
+            inner,
+            entry: Some(entry),
+            session_changed,
+        }
+    }
+
+    /// Whether another OAuth session of the same user had this connection before, so that a soft
+    /// reset must run first.
+    pub fn session_changed(&self) -> bool {
+        self.session_changed
+    }
+
+    /// The database and the role that logged in.
+    pub fn key(&self) -> &PoolKey {
+        &self.entry().key
+    }
+
+    /// Whether a waiting request could use this connection if it were returned, or the pool would
+    /// close it. The waiting requests of a role that may have several connections do not count:
+    /// they can share it.
+    pub fn is_wanted(&self) -> bool {
+        let state = self.inner.state.lock();
+        let now = Instant::now();
+        let own_may_wait = state.settings.of_user() >= SEVERAL;
+        let role = state.role(self.key());
+        let own_waits = role.is_some_and(|role| !role.waiters.is_empty());
+        state.is_wanted_by_another_role(self.key(), now)
+            || (own_waits && !own_may_wait)
+            || state.is_retired(self.entry(), now)
+    }
+
+    /// The connector of its pool.
+    pub fn connector(&self) -> &K {
+        &self.inner.connector
+    }
+
+    /// Closes the connection instead of returning it.
+    pub fn discard(mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.inner.return_connection(entry, Recycle::Discard);
+        }
+    }
+
+    fn entry(&self) -> &PoolEntry<K::Connection> {
+        self.entry
+            .as_ref()
+            .expect("a lease has its connection until it is dropped")
+    }
+}
+
+impl<K: Connector> Deref for PooledConnection<K> {
+    type Target = K::Connection;
+
+    fn deref(&self) -> &Self::Target {
+        &self.entry().connection
+    }
+}
+
+impl<K: Connector> DerefMut for PooledConnection<K> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        let entry = self
+            .entry
+            .as_mut()
+            .expect("a lease has its connection until it is dropped");
+        &mut entry.connection
+    }
+}
+
+impl<K: Connector> Drop for PooledConnection<K> {
+    fn drop(&mut self) {
+        if let Some(mut entry) = self.entry.take() {
+            let recycle = self.inner.connector.recycle(&mut entry.connection);
+            self.inner.return_connection(entry, recycle);
+        }
+    }
+}
+
+impl<K: Connector> fmt::Debug for PooledConnection<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PooledConnection")
+            .field("key", self.key())
+            .field("session_changed", &self.session_changed)
+            .finish_non_exhaustive()
+    }
+}

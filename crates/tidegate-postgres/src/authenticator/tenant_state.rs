@@ -1,0 +1,247 @@
+//! The cached decision about one database.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::RwLock;
+use tidegate_sql::{DatabaseName, RoleName};
+
+use super::Objection;
+use super::decide::{AuthenticatorMember, DecisionQuery};
+
+/// The delay before the next query after a failure.
+const RETRY: Duration = Duration::from_secs(1);
+/// A database without shared connections is queried again after this time, even if no change was
+/// reported.
+const BACKSTOP: Duration = Duration::from_secs(30);
+
+/// The state of one database.
+#[derive(Default)]
+pub(super) struct TenantState {
+    cached: RwLock<Option<Arc<CachedDecision>>>,
+    /// Counts invalidations of the decision.
+    invalidations: AtomicU64,
+    /// Held by the caller that queries the database; others wait and share the result.
+    deciding: tokio::sync::Mutex<()>,
+}
+
+/// A decision about a database.
+pub(super) struct CachedDecision {
+    /// Why connections are not shared; empty when they are.
+    pub(super) objections: Vec<Objection>,
+    members: Arc<HashMap<RoleName, Membership>>,
+    /// The count of invalidations that the decision covers.
+    invalidations: u64,
+    /// When it expires.
+    until: Option<Instant>,
+    /// Whether a definition without an objection was made since. It may have changed the members.
+    outdated: bool,
+}
+
+/// A user's authenticator.
+#[derive(Clone)]
+struct Membership {
+    authenticator: RoleName,
+    /// When the user may no longer log in.
+    expires: Option<Instant>,
+}
+
+impl CachedDecision {
+    pub(super) fn authenticator(&self, role: &RoleName) -> Option<RoleName> {
+        let membership = self.members.get(role)?;
+        let valid = membership
+            .expires
+            .is_none_or(|expires| Instant::now() < expires);
+        valid.then(|| membership.authenticator.clone())
+    }
+
+    fn shares(&self) -> bool {
+        self.objections.is_empty()
+    }
+
+    /// The authenticators of all users.
+    fn authenticators(&self) -> HashSet<&RoleName> {
+        let members = self.members.values();
+        members.map(|member| &member.authenticator).collect()
+    }
+}
+
+impl TenantState {
+    /// The cached decision, if it is valid.
+    pub(super) fn fresh(&self) -> Option<Arc<CachedDecision>> {
+        let cached = self.cached.read().clone()?;
+        let in_time = cached.until.is_none_or(|until| Instant::now() < until);
+        (in_time && cached.invalidations == self.invalidations.load(Ordering::Acquire))
+            .then_some(cached)
+    }
+
+    /// The cached decision, valid or not.
+    pub(super) fn cached(&self) -> Option<Arc<CachedDecision>> {
+        self.cached.read().clone()
+    }
+
+    /// Whether the members may have changed since the decision.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.cached().is_some_and(|cached| cached.outdated)
+    }
+
+    pub(super) fn invalidate(&self) {
+        self.invalidations.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Queries the database, unless another caller has just done so.
+    pub(super) async fn decide_if_stale(&self, query: &DecisionQuery<'_>) -> Arc<CachedDecision> {
+        let _deciding = self.deciding.lock().await;
+        if let Some(cached) = self.fresh() {
+            return cached;
+        }
+        let invalidations = self.invalidations.load(Ordering::Acquire);
+        // The invalidation came without an objection, so the decision stays.
+        if let Some(cached) = self.cached().filter(|cached| cached.shares())
+            && query.is_undisputed().await.unwrap_or(false)
+        {
+            return self.keep(query.database, cached.again(invalidations));
+        }
+        self.query(query, invalidations).await
+    }
+
+    /// Queries the database. Until then the cached decision stays valid.
+    pub(super) async fn decide_now(&self, query: &DecisionQuery<'_>) {
+        let _deciding = self.deciding.lock().await;
+        let invalidations = self.invalidations.load(Ordering::Acquire);
+        self.query(query, invalidations).await;
+    }
+
+    /// Adds plain users, to whom the cached decision applies. If that fails, decides again.
+    pub(super) async fn add(&self, query: &DecisionQuery<'_>, users: &[String]) {
+        let _deciding = self.deciding.lock().await;
+        let Some(cached) = self.cached().filter(|cached| cached.shares()) else {
+            // Connections are not shared in any case.
+            return;
+        };
+        match query.members(users).await {
+            Ok(members) => {
+                let mut all = HashMap::clone(&cached.members);
+                all.extend(index(members));
+                self.keep(query.database, cached.with(all));
+            }
+            Err(error) => {
+                tracing::debug!(database = %query.database, %error, "new users could not be read; deciding again");
+                self.query(query, self.invalidations.load(Ordering::Acquire))
+                    .await;
+            }
+        }
+    }
+
+    async fn query(&self, query: &DecisionQuery<'_>, invalidations: u64) -> Arc<CachedDecision> {
+        let (objections, members, until) = match query.decide().await {
+            Ok((objections, members)) => {
+                let until = (!objections.is_empty()).then(|| Instant::now() + BACKSTOP);
+                (objections, members, until)
+            }
+            Err(error) => {
+                let objection = Objection {
+                    reason: error.to_string(),
+                    remedy: String::new(),
+                };
+                let until = Some(Instant::now() + RETRY);
+                (vec![objection], Vec::new(), until)
+            }
+        };
+        let members = if objections.is_empty() {
+            members
+        } else {
+            Vec::new()
+        };
+        self.keep(
+            query.database,
+            CachedDecision {
+                objections,
+                members: Arc::new(index(members)),
+                invalidations,
+                until,
+                outdated: false,
+            },
+        )
+    }
+
+    fn keep(&self, database: &DatabaseName, cached: CachedDecision) -> Arc<CachedDecision> {
+        let cached = Arc::new(cached);
+        let before = self.cached.write().replace(cached.clone());
+        log_change(database, before.as_deref(), &cached);
+        cached
+    }
+}
+
+impl CachedDecision {
+    /// The same decision with other members.
+    fn with(&self, members: HashMap<RoleName, Membership>) -> Self {
+        Self {
+            objections: Vec::new(),
+            members: Arc::new(members),
+            invalidations: self.invalidations,
+            until: self.until,
+            outdated: self.outdated,
+        }
+    }
+
+    /// The same decision after further invalidations.
+    fn again(&self, invalidations: u64) -> Self {
+        Self {
+            objections: Vec::new(),
+            members: self.members.clone(),
+            invalidations,
+            until: None,
+            outdated: true,
+        }
+    }
+}
+
+fn index(members: Vec<AuthenticatorMember>) -> HashMap<RoleName, Membership> {
+    let mut names: HashMap<String, RoleName> = HashMap::new();
+    let mut index = HashMap::with_capacity(members.len());
+    let now = Instant::now();
+    for member in members {
+        let authenticator = names
+            .entry(member.authenticator)
+            .or_insert_with_key(|name| RoleName::new(name))
+            .clone();
+        let expires = member.valid_for.map(|valid_for| now + valid_for);
+        let membership = Membership {
+            authenticator,
+            expires,
+        };
+        index.insert(RoleName::new(member.user), membership);
+    }
+    index
+}
+
+/// Logs a decision that differs from the previous one.
+fn log_change(database: &DatabaseName, before: Option<&CachedDecision>, cached: &CachedDecision) {
+    match (
+        before.and_then(|before| before.objections.first()),
+        cached.objections.first(),
+    ) {
+        (before, Some(objection)) if before != Some(objection) => tracing::warn!(
+            %database,
+            reason = objection.reason,
+            sql = objection.remedy,
+            "shared connections are off for this tenant; each user logs in on its own, which is slower with many users"
+        ),
+        (Some(_), None) => tracing::info!(%database, "shared connections are on again"),
+        _ => {}
+    }
+    if let Some(before) = before.filter(|before| before.shares() && cached.shares()) {
+        let now = cached.authenticators();
+        for authenticator in before.authenticators().difference(&now) {
+            tracing::warn!(
+                %database,
+                %authenticator,
+                "an authenticator was dropped or locked, or lacks a right, and its users log in on \
+                 their own; `tidegate doctor` prints what sets it right"
+            );
+        }
+    }
+}

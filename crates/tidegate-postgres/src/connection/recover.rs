@@ -1,0 +1,148 @@
+//! From any state back to a connection that can be lent, or to a closed one.
+
+use std::time::Duration;
+
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{Backend, TerminateOutcome, Terminator, tag};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Connection, ConnectionState, TransactionStatus};
+use crate::statement::SideEffects;
+
+/// How long a cancelled statement may take to end before its backend is terminated.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long a reset may take.
+const RESET: Duration = Duration::from_secs(5);
+/// When to terminate a backend that has not closed its connection.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// When to retry if the administrator's connection was not available.
+const UNASKED: Duration = Duration::from_secs(5);
+/// When to repeat a termination that was requested.
+const AGAIN: Duration = Duration::from_secs(30);
+
+impl Connection {
+    /// Brings the connection back to [`ConnectionState::Idle`]. Cancels what still runs and waits
+    /// until the cancel request cannot hit a later statement. Terminates the backend if that does
+    /// not help within a second. Then rolls back an open transaction and resets the session.
+    ///
+    /// Returns whether the connection can be used; if not, drop it.
+    pub async fn recover(&mut self, terminator: &dyn Terminator) -> bool {
+        if self.state() == ConnectionState::NeedsRecovery && !self.is_quiet() {
+            self.cancel_and_drain(terminator).await;
+        }
+        if self.state() == ConnectionState::Resetting {
+            self.finish_reset().await;
+        }
+        // Also reached if the soft reset found a statement that the caller prepared.
+        if self.state() == ConnectionState::NeedsRecovery {
+            if self.session.transaction() != TransactionStatus::Idle {
+                self.simple("ROLLBACK");
+            }
+            self.push_reset();
+            self.finish_reset().await;
+        }
+        self.state() == ConnectionState::Idle
+    }
+
+    /// Closes the connection and waits until PostgreSQL does nothing for it: until it closed the
+    /// connection, or has no such backend. After a failover nothing else reports that. A socket
+    /// timeout would, but it also expires while a running statement leaves its input unread.
+    pub async fn close_and_wait(self, terminator: &dyn Terminator) {
+        let backend = self.backend().clone();
+        tokio::select! {
+            () = self.close() => {}
+            () = end(&backend, terminator) => {
+                tracing::info!(?backend, "backend no longer exists; closed its connection");
+            }
+        }
+    }
+
+    /// Whether nothing is running, except possibly a reset that was sent in full.
+    fn is_quiet(&self) -> bool {
+        !self.session.may_run() && self.channel.outbound.is_empty()
+    }
+
+    /// Cancels what runs and reads the rest of its output.
+    async fn cancel_and_drain(&mut self, terminator: &dyn Terminator) {
+        if self.session.is_pipeline_open() {
+            self.abort();
+        }
+        // It is not known how the statement ended.
+        self.session.note_side_effects(SideEffects::Everything);
+        let canceller = self.canceller.clone();
+        let cancel = timeout(GRACE, canceller.cancel());
+        let (outcome, drained) =
+            tokio::join!(cancel, self.drain(Instant::now() + GRACE, Errors::Expected));
+        if !matches!(outcome, Ok(Ok(()))) {
+            tracing::warn!(backend = self.backend().process_id, "cancel request failed");
+        }
+        // If the stream has failed, there is no backend to terminate.
+        let runs_on = !drained && !self.session.is_closed();
+        if !drained || !matches!(outcome, Ok(Ok(()))) {
+            self.mark_closed();
+        }
+        if runs_on {
+            tracing::info!(
+                backend = self.backend().process_id,
+                "statement ignored the cancel request; terminating its backend"
+            );
+            terminator.terminate(self.backend().clone()).await;
+        }
+        self.session.end_interruption();
+    }
+
+    /// Waits for the responses of a reset that has been queued.
+    pub(crate) async fn finish_reset(&mut self) {
+        if self.drain(Instant::now() + RESET, Errors::Fatal).await {
+            self.session.end_reset();
+        } else {
+            tracing::warn!(
+                backend = self.backend().process_id,
+                "session reset failed; connection closed"
+            );
+            self.mark_closed();
+        }
+    }
+
+    /// Reads until no response is outstanding; returns `false` on failure.
+    async fn drain(&mut self, deadline: Instant, errors: Errors) -> bool {
+        while self.session.is_waiting() {
+            match self.next(Some(deadline)).await {
+                Ok(tag::READY_FOR_QUERY) if self.ready_for_query().is_ok() => {}
+                Ok(tag::ERROR_RESPONSE) if errors == Errors::Fatal => {
+                    // The caller deallocated the check. The next reset prepares it again.
+                    if !ServerError::read(self.channel.inbound.body()).is("26000") {
+                        return false;
+                    }
+                    self.session.note_check_deallocated();
+                }
+                Ok(tag::READY_FOR_QUERY) | Err(_) => return false,
+                Ok(tag::DATA_ROW) => self.session.count_reset_row(),
+                Ok(_) => {}
+            }
+        }
+        true
+    }
+}
+
+/// Terminates a backend, repeatedly until it no longer exists.
+async fn end(backend: &Backend, terminator: &dyn Terminator) {
+    let mut pause = PATIENCE;
+    loop {
+        sleep(pause).await;
+        pause = match terminator.terminate(backend.clone()).await {
+            TerminateOutcome::Gone => return,
+            TerminateOutcome::Requested => AGAIN,
+            TerminateOutcome::Unknown => UNASKED,
+        };
+    }
+}
+
+/// How to treat errors while responses are discarded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errors {
+    /// The statement was cancelled, as intended.
+    Expected,
+    /// An internal statement failed.
+    Fatal,
+}

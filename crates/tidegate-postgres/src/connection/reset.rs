@@ -1,0 +1,60 @@
+//! Resetting a session: removes what statements may have left in it.
+
+use super::Connection;
+use crate::statement::SideEffects;
+
+/// Does what `DISCARD ALL` does, except for locks and prepared statements (PostgreSQL, "DISCARD").
+const SOFT: &str = "SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; CLOSE ALL; RESET ALL; \
+    UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES";
+
+/// Seeds `random()` with a secret random number from -1 up to 1.
+macro_rules! seed {
+    () => {
+        "pg_catalog.setseed(pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)\
+         ::pg_catalog.float8 OPERATOR(pg_catalog./) 9223372036854775808::pg_catalog.float8)\
+         ::pg_catalog.text"
+    };
+}
+
+/// Releases locks, seeds `random()`, and lists the statements that callers prepared by SQL. It is
+/// prepared once for each connection, because planning it costs more than all the rest.
+const CHECK: &str = concat!(
+    "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text UNION ALL SELECT ",
+    seed!(),
+    " UNION ALL SELECT p.name FROM pg_catalog.pg_prepared_statement() p WHERE p.from_sql"
+);
+
+/// The rows that the check returns if callers prepared nothing.
+pub(crate) const CHECK_ROWS: u32 = 2;
+
+/// Makes `random()` unpredictable again, which `DISCARD ALL` does not.
+const SEED: &str = concat!("SELECT ", seed!());
+
+impl Connection {
+    /// Queues the reset that removes the recorded side effects.
+    pub(crate) fn push_reset(&mut self) {
+        let side_effects = self.session.side_effects().max(SideEffects::Session);
+        let seeds = side_effects >= SideEffects::Everything;
+        if side_effects >= SideEffects::Statements {
+            self.session.statements.clear();
+            self.simple("DISCARD ALL");
+        } else {
+            self.simple(SOFT);
+            self.push_check();
+        }
+        if seeds {
+            self.simple(SEED);
+        }
+        // A statement timeout of the caller's may fire at the very end of the reset. It then hits
+        // this Sync and not the next caller's message.
+        self.sync();
+        self.session.begin_reset(side_effects, 2 + u32::from(seeds));
+    }
+
+    fn push_check(&mut self) {
+        self.begin_pipeline();
+        if self.push_internal(CHECK).is_err() {
+            self.mark_closed();
+        }
+    }
+}

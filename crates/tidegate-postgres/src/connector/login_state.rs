@@ -1,0 +1,149 @@
+//! Whether roles may log in, and the settings with which their sessions start (PostgreSQL, "Role
+//! Attributes" and "ALTER ROLE").
+//!
+//! PostgreSQL checks both at login only. When they change, the open connections of the role are
+//! closed before their next use.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tidegate_pool::{Connector, Pool, PoolKey};
+use tidegate_sql::statement::{BoundStatement, Statement};
+use tidegate_sql::{Executor, Principal, QueryOptions, Result};
+use tidegate_values::Parameter;
+
+use crate::purity::text_rows;
+
+/// An SQL expression over `r` of `pg_roles` and `d` of `pg_database`. Its text changes when the
+/// role may no longer log in to the database, or when its sessions would start with other settings.
+pub const LOGIN_STATE: &str = "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
+    coalesce(r.rolvaliduntil <= pg_catalog.now(), false), \
+    d.oid, d.datallowconn, pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), \
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws('/', s.setdatabase, s.setrole, \
+       s.xmin), ' ' ORDER BY s.setdatabase, s.setrole) \
+     FROM pg_catalog.pg_db_role_setting s \
+     WHERE s.setrole IN (0, r.oid) AND s.setdatabase IN (0, d.oid)))";
+
+/// Reads `pg_current_snapshot()` in the first row, then the login states.
+static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    let states = format!(
+        "SELECT '', '', pg_catalog.pg_current_snapshot()::text \
+         UNION ALL SELECT k.database, k.role, {LOGIN_STATE} FROM ROWS FROM (pg_catalog.unnest(:databases::text[]), pg_catalog.unnest(:roles::text[])) \
+          AS k (database, role) \
+      JOIN pg_catalog.pg_database d ON d.datname = k.database \
+      JOIN pg_catalog.pg_roles r ON r.rolname = k.role"
+    );
+    Arc::new(Statement::parse(&states).expect("the statement can be parsed"))
+});
+
+/// The time limit of the query.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The login states with which open connections were opened.
+#[derive(Debug, Default)]
+pub(crate) struct LoginStates {
+    known: Mutex<HashMap<PoolKey, String>>,
+    /// Checks requested, and how many of them have been answered.
+    asked: AtomicU64,
+    answered: tokio::sync::Mutex<u64>,
+}
+
+impl LoginStates {
+    /// Records the state before a connection is opened. An earlier state is kept, because older
+    /// connections started with it.
+    pub(crate) fn note(&self, key: &PoolKey, state: String) {
+        self.known.lock().entry(key.clone()).or_insert(state);
+    }
+
+    /// Closes the connections in `pool` whose login state has changed. Concurrent callers share one
+    /// query.
+    pub(crate) async fn check(
+        &self,
+        service: &dyn Executor,
+        pool: &Pool<impl Connector>,
+    ) -> Result<()> {
+        let mine = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut answered = self.answered.lock().await;
+        if *answered >= mine {
+            return Ok(());
+        }
+        let covers = self.asked.load(Ordering::SeqCst);
+        self.compare(service, pool).await?;
+        *answered = covers;
+        Ok(())
+    }
+
+    /// As [`Self::check`]. Returns `pg_current_snapshot()`, which stays the same until a
+    /// transaction of the cluster changes something.
+    pub(crate) async fn compare(
+        &self,
+        service: &dyn Executor,
+        pool: &Pool<impl Connector>,
+    ) -> Result<String> {
+        let held = pool.keys();
+        let mut snapshot = String::new();
+        let mut states = HashMap::new();
+        let options = QueryOptions {
+            deadline: Some(Instant::now() + LIMIT),
+            ..QueryOptions::default()
+        };
+        for row in text_rows(service, &Principal::Control, &bind(&held), &options).await? {
+            let [database, role, state]: [String; 3] = row.try_into().unwrap_or_default();
+            if database.is_empty() {
+                snapshot = state;
+            } else {
+                states.insert((database, role), state);
+            }
+        }
+        for key in self.changed(held, &states, pool) {
+            tracing::info!(%key, "role changed or locked out; closing its connections");
+            pool.close_role(&key.database, &key.role);
+        }
+        Ok(snapshot)
+    }
+
+    /// The logins whose state has changed. A role or database that was dropped has an empty state.
+    fn changed(
+        &self,
+        held: Vec<PoolKey>,
+        states: &HashMap<(String, String), String>,
+        pool: &Pool<impl Connector>,
+    ) -> Vec<PoolKey> {
+        let mut known = self.known.lock();
+        let mut changed = Vec::new();
+        for key in held {
+            let names = (key.database.to_string(), key.role.to_string());
+            let state = states.get(&names).cloned().unwrap_or_default();
+            let before = known.insert(key.clone(), state.clone());
+            if before.is_some_and(|before| before != state) {
+                changed.push(key);
+            }
+        }
+        // Connections may have been opened in the meantime.
+        let held: HashSet<_> = pool.keys().into_iter().collect();
+        known.retain(|key, _| held.contains(key));
+        changed
+    }
+}
+
+fn bind(keys: &[PoolKey]) -> BoundStatement {
+    // The text form of an array (PostgreSQL, "Array Input and Output Syntax").
+    let quoted = |name: &str| format!("\"{}\"", name.replace('\\', r"\\").replace('"', "\\\""));
+    let array = |name: fn(&PoolKey) -> &str| {
+        let names: Vec<_> = keys.iter().map(|key| quoted(name(key))).collect();
+        Parameter::Text(format!("{{{}}}", names.join(",")).into())
+    };
+    let databases = array(|key| key.database.as_str());
+    let roles = array(|key| key.role.as_str());
+    BoundStatement {
+        statement: STATEMENT.clone(),
+        hints: vec![None; 2],
+        formats: vec![None; 2],
+        sets: vec![vec![databases, roles]],
+        listed: false,
+        places: Vec::new(),
+    }
+}

@@ -1,0 +1,187 @@
+//! Opens, resets and closes the pool's connections.
+
+mod login_state;
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_pool::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
+use tidegate_sql::BoxFuture;
+use tidegate_wire::{
+    Config, ConnectError, Secret, StartupParameters, Terminator, says_lock_table_full,
+};
+
+use crate::connection::{Connection, ConnectionState};
+use login_state::LoginStates;
+
+pub use login_state::LOGIN_STATE;
+
+/// The credential with which a role logs in.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    /// The password, such as [`crate::role_password`] derives.
+    pub password: Secret,
+    /// The startup parameters of its sessions.
+    pub startup: StartupParameters,
+    /// The state of the login ([`LOGIN_STATE`]), with which [`crate::UserExecutor::check_logins`]
+    /// compares; `None` if it was not read.
+    pub state: Option<String>,
+    /// Whether the role may log in to the database if its password is right.
+    pub admission: Admission,
+}
+
+impl Credential {
+    /// A credential without further information.
+    pub fn new(password: Secret, startup: StartupParameters) -> Self {
+        Self {
+            password,
+            startup,
+            state: None,
+            admission: Admission::default(),
+        }
+    }
+}
+
+/// Whether a role may log in to a database. If not, PostgreSQL reports the same error as for a
+/// wrong password (28P01).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// Nothing is known against it.
+    #[default]
+    Admitted,
+    /// The role does not exist, or `VALID UNTIL` or `NOLOGIN` prevents the login.
+    Barred,
+    /// The database does not exist.
+    NoDatabase,
+}
+
+/// Provides the credentials of roles, once for each new connection.
+pub trait Credentials: Send + Sync {
+    /// The credential of a role in a database. If anonymous callers share the role (`shared`),
+    /// settings that the role made for itself must not apply to its sessions.
+    fn of<'a>(
+        &'a self,
+        key: &'a PoolKey,
+        shared: bool,
+    ) -> BoxFuture<'a, Result<Credential, OpenError>>;
+}
+
+/// Opens connections that log in as users.
+#[derive(Clone)]
+pub struct RoleConnector {
+    config: Arc<Config>,
+    credentials: Arc<dyn Credentials>,
+    terminator: Arc<dyn Terminator>,
+    logins: Arc<LoginStates>,
+}
+
+impl RoleConnector {
+    /// A connector to the cluster of `config`.
+    pub fn new(
+        config: Arc<Config>,
+        credentials: Arc<dyn Credentials>,
+        terminator: Arc<dyn Terminator>,
+    ) -> Self {
+        Self {
+            config,
+            credentials,
+            terminator,
+            logins: Arc::default(),
+        }
+    }
+
+    /// The login states with which connections were opened.
+    pub(crate) fn logins(&self) -> &LoginStates {
+        &self.logins
+    }
+
+    /// Terminates backends that do not stop.
+    pub(crate) fn terminator(&self) -> &Arc<dyn Terminator> {
+        &self.terminator
+    }
+
+    async fn log_in(&self, key: &PoolKey, shared: bool) -> Result<Connection, OpenError> {
+        let credential = self.credentials.of(key, shared).await?;
+        let Credential {
+            password,
+            startup,
+            state,
+            admission,
+        } = credential;
+        if let Some(state) = state {
+            self.logins.note(key, state);
+        }
+        let (database, role) = (key.database.as_str(), key.role.as_str());
+        let opened = Connection::open(&self.config, database, role, password.reveal(), &startup);
+        let opened = Box::pin(opened).await;
+        if let Err(ConnectError::Refused(said)) = &opened
+            && says_lock_table_full(said)
+        {
+            self.terminator.lock_table_is_full();
+        }
+        opened.map_err(|error| match (OpenError::from(error), admission) {
+            (OpenError::Login(_), Admission::NoDatabase) => OpenError::NoDatabase,
+            (OpenError::Login(cause), Admission::Barred) => OpenError::barred(cause),
+            (error, _) => error,
+        })
+    }
+}
+
+impl fmt::Debug for RoleConnector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoleConnector")
+            .field("target", &self.config.target)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connector for RoleConnector {
+    type Connection = Connection;
+
+    fn open<'a>(
+        &'a self,
+        key: &'a PoolKey,
+        shared: bool,
+    ) -> BoxFuture<'a, Result<Connection, OpenError>> {
+        Box::pin(self.log_in(key, shared))
+    }
+
+    fn is_open(&self, connection: &mut Connection) -> bool {
+        connection.is_open()
+    }
+
+    fn recycle(&self, connection: &mut Connection) -> Recycle {
+        match connection.state() {
+            // The next user of the connection waits for the rest of a reset.
+            ConnectionState::Idle | ConnectionState::Resetting => Recycle::Reuse,
+            ConnectionState::NeedsRecovery => Recycle::Reset,
+            ConnectionState::Closed => Recycle::Discard,
+        }
+    }
+
+    fn may_run(&self, connection: &Connection) -> bool {
+        connection.may_run()
+    }
+
+    fn reset<'a>(
+        &'a self,
+        connection: &'a mut Connection,
+    ) -> BoxFuture<'a, Result<(), ResetFailed>> {
+        Box::pin(async move {
+            if connection.recover(&*self.terminator).await {
+                Ok(())
+            } else {
+                Err(ResetFailed)
+            }
+        })
+    }
+
+    fn close(&self, connection: Connection) -> BoxFuture<'static, ()> {
+        Box::pin(connection.close())
+    }
+
+    fn close_and_wait(&self, connection: Connection) -> BoxFuture<'static, ()> {
+        let terminator = self.terminator.clone();
+        Box::pin(async move { connection.close_and_wait(&*terminator).await })
+    }
+}

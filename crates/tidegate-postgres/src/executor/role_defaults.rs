@@ -1,0 +1,53 @@
+//! Statements that may change role defaults, the settings with which sessions start (PostgreSQL,
+//! "ALTER ROLE", `SET`). The change applies to the next request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_pool::Pool;
+use tidegate_sql::statement::{BoundStatement, Kind};
+use tidegate_sql::{Executor, Login, RoleUse};
+
+use crate::connector::RoleConnector;
+
+/// How long the response to a statement waits for the check. Afterwards the periodic check finds
+/// the change.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Checks after a user's statement whether role or database defaults have changed.
+#[derive(Clone)]
+pub(super) struct RoleDefaults {
+    pub(super) pool: Pool<RoleConnector>,
+    pub(super) service: Option<Arc<dyn Executor>>,
+}
+
+impl RoleDefaults {
+    /// Closes the connections whose sessions would now start with other settings, after a statement
+    /// of `login`.
+    pub(super) async fn look(&self, login: &Login) {
+        // Settings that an anonymous caller makes for the shared role do not apply to its sessions.
+        let (Some(service), RoleUse::User(_)) = (&self.service, login.role_use) else {
+            return;
+        };
+        let database = &login.database;
+        // Covers changes from before the first snapshot of role defaults was taken.
+        self.pool.close_unshared(database, &login.role);
+        let checking = self.pool.connector().logins().check(&**service, &self.pool);
+        let outcome = tokio::time::timeout(PATIENCE, checking).await;
+        if !matches!(outcome, Ok(Ok(()))) {
+            tracing::debug!(%database, ?outcome, "role defaults not checked; the next check does it");
+        }
+    }
+}
+
+/// Whether the statement's text may change role defaults. Changes by other means are found within a
+/// second.
+pub(super) fn may_change_role_defaults(bound: &BoundStatement) -> bool {
+    let statement = &bound.statement;
+    if !matches!(statement.kind(), Kind::Other | Kind::Procedural) {
+        return false;
+    }
+    let text = statement.text().to_ascii_lowercase();
+    let whose = ["role", "user", "database"];
+    text.contains("alter") && whose.iter().any(|word| text.contains(word))
+}

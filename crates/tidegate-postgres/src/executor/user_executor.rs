@@ -1,0 +1,348 @@
+//! Runs statements of users.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_pool::{Pool, PooledConnection};
+use tidegate_sql::statement::{BoundStatement, Kind};
+use tidegate_sql::{
+    Author, Completion, DatabaseName, Description, Error, Executor, Login, QueryOptions, Result,
+    RoleUse,
+};
+use tidegate_wire::is_lock_table_full;
+use tokio::time::{Instant, timeout_at};
+
+use super::role_defaults::RoleDefaults;
+use super::route::{Authentication, Route, route};
+use crate::connection::ConnectionState;
+use crate::connector::RoleConnector;
+use crate::metadata::{MetadataCache, MetadataCaches};
+use crate::multiplex::Multiplexer;
+use crate::purity::DdlGuard;
+use crate::statement::{RunError, StatementTask, TransactionPosition};
+
+/// Runs statements of users, each as the caller's role.
+#[derive(Clone)]
+pub struct UserExecutor {
+    pub(super) pool: Pool<RoleConnector>,
+    caches: Arc<MetadataCaches>,
+    pub(super) service: Option<Arc<dyn Executor>>,
+    authentication: Option<Arc<dyn Authentication>>,
+    pub(super) multiplexer: Arc<Multiplexer>,
+}
+
+impl fmt::Debug for UserExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserExecutor")
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The circumstances of a connection that is checked out.
+pub(super) struct CheckedOut {
+    pub(super) route: Route,
+    pub(super) metadata: Arc<MetadataCache>,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl CheckedOut {
+    /// A statement outside of a transaction.
+    pub(super) fn task<'a>(&'a self, bound: &'a BoundStatement) -> StatementTask<'a> {
+        self.task_at(TransactionPosition::Alone, bound)
+    }
+
+    /// A statement at a position in a transaction.
+    pub(super) fn task_at<'a>(
+        &'a self,
+        position: TransactionPosition,
+        bound: &'a BoundStatement,
+    ) -> StatementTask<'a> {
+        StatementTask {
+            bound,
+            login: &self.route.login,
+            switch: self.route.switch(),
+            metadata: &self.metadata,
+            deadline: self.deadline,
+            position,
+        }
+    }
+}
+
+impl UserExecutor {
+    /// An executor that uses the connections of `pool`.
+    pub fn new(pool: Pool<RoleConnector>) -> Self {
+        let multiplexer = Arc::new(Multiplexer::new(pool.settings().of_user()));
+        Self {
+            pool,
+            caches: Arc::default(),
+            service: None,
+            authentication: None,
+            multiplexer,
+        }
+    }
+
+    /// Lets `service` query which names of a database are untrusted, as
+    /// [`tidegate_sql::Principal::Catalog`]. Without it, every read counts as impure and is
+    /// followed by a reset.
+    #[must_use]
+    pub fn with_service(mut self, service: Arc<dyn Executor>) -> Self {
+        self.service = Some(service);
+        self
+    }
+
+    /// Runs text of Tidegate and of tenants' owners on shared connections, as far as
+    /// `authentication` allows it. Without it, only the owner and the default user have such
+    /// connections.
+    #[must_use]
+    pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
+        self.authentication = Some(authentication);
+        self
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Pool<RoleConnector> {
+        &self.pool
+    }
+
+    /// How many statements on this node may have changed a definition of the database, by their
+    /// kind or because the event trigger reported one.
+    pub fn definitions(&self, database: &DatabaseName) -> u64 {
+        self.caches.of(database).generation()
+    }
+
+    /// Reports that a definition of the database may have changed elsewhere.
+    pub fn redefined(&self, database: &DatabaseName) {
+        let metadata = self.caches.of(database);
+        let ddl_guard = DdlGuard::begin(&metadata.purity);
+        metadata.forget();
+        self.invalidate(database);
+        drop(ddl_guard);
+    }
+
+    /// Requires a new decision whether users may share connections.
+    pub(super) fn invalidate(&self, database: &DatabaseName) {
+        if let Some(authentication) = &self.authentication {
+            authentication.invalidate(database);
+        }
+    }
+
+    /// The databases in which statements have run here, and how many statements.
+    pub fn databases(&self) -> Vec<(DatabaseName, u64)> {
+        self.caches.statements()
+    }
+
+    /// How many statements and transactions of the database have ended here.
+    pub fn statements(&self, database: &DatabaseName) -> u64 {
+        self.caches.of(database).statements()
+    }
+
+    /// How many of those call, by their text, what may be a user-defined function.
+    pub fn calls(&self, database: &DatabaseName) -> u64 {
+        self.caches.of(database).calls()
+    }
+
+    /// How many requests multiplexed connections have answered.
+    pub fn shared_reads(&self) -> u64 {
+        self.multiplexer.answered()
+    }
+
+    /// Closes the connections of roles that may no longer log in (`NOLOGIN`, `VALID UNTIL`,
+    /// `CONNECT`), or whose sessions would start with other settings (`ALTER ROLE … SET`): idle
+    /// ones at once, others when they are returned. Also checks whether users may still share
+    /// connections. Call it at least every second.
+    ///
+    /// Returns `pg_current_snapshot()`, which stays the same until a transaction of the cluster
+    /// changes something; an empty string without a service.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service.
+    pub async fn check_logins(&self) -> Result<String> {
+        if let Some(authentication) = &self.authentication {
+            authentication.refresh().await?;
+        }
+        match &self.service {
+            Some(service) => {
+                let logins = self.pool.connector().logins();
+                logins.compare(&**service, &self.pool).await
+            }
+            None => Ok(String::new()),
+        }
+    }
+
+    /// Forgets a database that is dropped, and closes its connections.
+    pub fn forget(&self, database: &DatabaseName) {
+        self.caches.remove(database);
+        if let Some(authentication) = &self.authentication {
+            authentication.forget(database);
+        }
+        self.pool.close(database);
+    }
+
+    /// Chooses the connection for statements that run together.
+    pub(super) async fn route(
+        &self,
+        login: &Login,
+        author: Author,
+        statements: &[&BoundStatement],
+    ) -> Route {
+        let authentication = self.authentication.as_ref();
+        let author = match author {
+            Author::Owner if !self.may_call(login, statements).await => Author::Caller,
+            author => author,
+        };
+        route(authentication, login, (author, statements)).await
+    }
+
+    /// Whether the functions that the owner's statements call may receive values of callers on a
+    /// shared connection.
+    async fn may_call(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
+        let called = statements.iter().map(|bound| &bound.statement);
+        let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
+        if called.is_empty() {
+            return true;
+        }
+        let Some(service) = &self.service else {
+            return false;
+        };
+        let metadata = self.caches.of(&login.database);
+        let purity = &metadata.purity;
+        for statement in called {
+            let database = &login.database;
+            if !purity.may_call(statement, service, database).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Records that a shared connection could not switch to the user's role.
+    pub(super) fn refused(&self, login: &Login, error: &Error) {
+        tracing::debug!(role = %login.role, %error, "shared connection refused the role");
+        self.invalidate(&login.database);
+    }
+
+    /// The metadata cache of the login's database. Refreshes its purity cache if that is due.
+    pub(super) fn metadata(&self, login: &Login) -> Arc<MetadataCache> {
+        let metadata = self.caches.of(&login.database);
+        if let Some(service) = &self.service {
+            metadata.purity.refresh(service, &login.database);
+        }
+        metadata
+    }
+
+    /// Describes a statement; see [`tidegate_sql::Executor::describe`].
+    pub async fn describe(
+        &self,
+        login: &Login,
+        bound: &BoundStatement,
+        options: &QueryOptions,
+    ) -> Result<Description> {
+        check(login, bound)?;
+        let checked_out = self.check_out(Route::own(login), options).await;
+        let (mut pooled, checked_out) = checked_out.map_err(RunError::into_error)?;
+        let outcome = pooled.describe_only(&checked_out.task(bound)).await;
+        conclude(pooled, outcome.map_err(RunError::into_error)).await
+    }
+
+    pub(super) fn role_defaults(&self) -> RoleDefaults {
+        RoleDefaults {
+            pool: self.pool.clone(),
+            service: self.service.clone(),
+        }
+    }
+
+    pub(super) async fn check_out(
+        &self,
+        route: Route,
+        options: &QueryOptions,
+    ) -> Result<(PooledConnection<RoleConnector>, CheckedOut), RunError> {
+        let deadline = options.deadline.map(Instant::from_std);
+        let pooled = self.acquire(&route.login, deadline).await;
+        let pooled = pooled.map_err(|error| match error {
+            // The authenticator does not exist, is locked, or has another password.
+            Error::Rejected(_) | Error::Unavailable { .. } if route.switch().is_some() => {
+                RunError::RoleRefused(error)
+            }
+            error => RunError::Failed(error),
+        })?;
+        let checked_out = CheckedOut {
+            metadata: self.metadata(&route.login),
+            route,
+            deadline,
+        };
+        Ok((pooled, checked_out))
+    }
+
+    /// Checks out a connection in its initial state.
+    pub(super) async fn acquire(
+        &self,
+        login: &Login,
+        deadline: Option<Instant>,
+    ) -> Result<PooledConnection<RoleConnector>> {
+        loop {
+            let acquired = self.pool.acquire(login);
+            let mut pooled = match deadline {
+                None => acquired.await?,
+                Some(deadline) => timeout_at(deadline, acquired)
+                    .await
+                    .unwrap_or(Err(Error::Deadline))?,
+            };
+            if pooled.session_changed() {
+                pooled.change_session();
+            }
+            if pooled.state() == ConnectionState::Idle {
+                return Ok(pooled);
+            }
+            let terminator = self.pool.connector().terminator();
+            if Box::pin(pooled.recover(&**terminator)).await && pooled.is_open() {
+                return Ok(pooled);
+            }
+            pooled.discard();
+        }
+    }
+}
+
+/// Refuses statements that must not run on a role that anonymous callers share.
+pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
+    match login.role_use {
+        RoleUse::Anonymous => Ok(bound.statement.check_for_shared_role()?),
+        RoleUse::User(_) | RoleUse::Trusted { .. } => Ok(()),
+    }
+}
+
+/// Drops cached metadata after a value did not match its type. The type has changed, and the
+/// notification has not arrived yet.
+pub(super) fn forget_if_malformed(metadata: &MetadataCache, outcome: &Result<Completion>) {
+    if outcome.as_ref().is_err_and(Error::is_malformed_value) {
+        metadata.forget();
+    }
+}
+
+/// Starts a DDL guard for a statement whose kind may change a definition.
+pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Option<DdlGuard> {
+    let redefines = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
+    redefines.then(|| DdlGuard::begin(&metadata.purity))
+}
+
+/// Returns the connection. After a passed deadline it first waits until the statement has ended,
+/// which takes at most a second.
+pub(super) async fn conclude<T>(
+    mut pooled: PooledConnection<RoleConnector>,
+    outcome: Result<T>,
+) -> Result<T> {
+    if outcome.as_ref().is_err_and(is_lock_table_full) {
+        pooled.connector().terminator().lock_table_is_full();
+    }
+    if matches!(outcome, Err(Error::Deadline)) {
+        let recovered = tokio::spawn(async move {
+            let terminator = pooled.connector().terminator().clone();
+            Box::pin(pooled.recover(&*terminator)).await;
+        });
+        if let Err(error) = recovered.await {
+            return Err(Error::internal(error));
+        }
+    }
+    outcome
+}

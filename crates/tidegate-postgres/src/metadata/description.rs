@@ -1,0 +1,110 @@
+//! How PostgreSQL describes a statement.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_values::codec::wire_format;
+use tidegate_values::{Column, Type, WireFormat};
+use tidegate_wire::body::FieldDescription;
+use tokio::time::Instant;
+
+use super::latency::LatencyEstimate;
+
+/// How long to use what others can change without PostgreSQL reporting it: the definition and name
+/// of a type that is not built in, the type that a hint names, and the parameter types that
+/// PostgreSQL inferred from tables and functions.
+const PERISHABLE: Duration = Duration::from_secs(4);
+
+/// The parameters and columns of a statement.
+#[derive(Debug)]
+pub(crate) struct StatementDescription {
+    pub(crate) parameters: Vec<Type>,
+    pub(crate) columns: Vec<Column>,
+    /// The format codes of the columns.
+    pub(crate) formats: Vec<i16>,
+    /// The columns as PostgreSQL described them.
+    pub(crate) fields: Vec<FieldDescription>,
+    /// How long it takes, over all connections.
+    pub(crate) latency: Arc<LatencyEstimate>,
+    /// The generation of the metadata cache when it was read.
+    generation: u64,
+    /// When it expires. Only set with parameters or with types that are not built in.
+    perishes: Option<Instant>,
+}
+
+impl StatementDescription {
+    /// `types` are first the types of the parameters, then those of the fields.
+    pub(crate) fn new(
+        parameters: usize,
+        fields: Vec<FieldDescription>,
+        mut types: Vec<Type>,
+        generation: u64,
+    ) -> Self {
+        let perishes = parameters > 0 || types.iter().any(is_perishable);
+        let perishes = perishes.then(|| Instant::now() + PERISHABLE);
+        let columns: Vec<_> = fields
+            .iter()
+            .zip(types.drain(parameters.min(types.len())..))
+            .map(|(field, r#type)| Column {
+                name: field.name.clone(),
+                format: wire_format(&r#type),
+                r#type,
+                origin: (field.table != 0).then_some((field.table, field.attribute)),
+            })
+            .collect();
+        let formats = columns
+            .iter()
+            .map(|column| format_code(column.format))
+            .collect();
+        Self {
+            parameters: types,
+            columns,
+            formats,
+            fields,
+            latency: Arc::default(),
+            generation,
+            perishes,
+        }
+    }
+
+    /// Whether it is still valid in this generation of the cache.
+    #[inline]
+    pub(crate) fn is_fresh(&self, generation: u64) -> bool {
+        match self.perishes {
+            // PostgreSQL itself refuses a prepared statement whose columns have changed. It replans
+            // one whose parameters have changed, with their old types.
+            None => true,
+            Some(until) => self.generation == generation && Instant::now() < until,
+        }
+    }
+
+    /// Whether both descriptions have the same parameters and columns.
+    pub(crate) fn is_described_as(&self, other: &Self) -> bool {
+        let numbers = |description: &Self| {
+            description
+                .parameters
+                .iter()
+                .map(Type::oid)
+                .collect::<Vec<_>>()
+        };
+        std::ptr::eq(self, other)
+            || (self.fields == other.fields && numbers(self) == numbers(other))
+    }
+
+    /// The generation of the cache when it was read.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+fn format_code(format: WireFormat) -> i16 {
+    match format {
+        WireFormat::Text => 0,
+        WireFormat::Binary => 1,
+    }
+}
+
+/// Whether the type can be altered, or replaced by another of the same name.
+fn is_perishable(r#type: &Type) -> bool {
+    Type::from_oid(r#type.oid()).is_none()
+}

@@ -1,0 +1,174 @@
+//! An estimate of how long a statement takes.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The longest time, on a connection of its own, of a statement that may be multiplexed.
+const QUICK: Duration = Duration::from_millis(2);
+/// How long a statement that delayed others is not multiplexed. The time doubles with each
+/// incident, at most this many times. It is short at first, because a busy machine may be the
+/// cause.
+const AWAY: (Duration, u32) = (Duration::from_secs(1), 4);
+/// The weight of a slow response, where every other response reduces the sum by 1, and the sum at
+/// which the statement is suspended.
+const SLOWNESS: (u32, u32) = (16, 64);
+/// After this time without an incident, earlier incidents are forgotten.
+const FORGIVEN: Duration = Duration::from_mins(1);
+/// The assumed time of a statement that was never multiplexed, in nanoseconds.
+const ASSUMED: u32 = 50_000;
+/// A longer measurement raises the estimate by at most this fraction. The shortest of many
+/// measurements shows how long a statement takes; longer ones show how busy the machine is.
+const GROWTH: u32 = 128;
+
+/// The shortest observed time of a statement. Longer times say more about the load of the machine.
+#[derive(Debug)]
+pub(crate) struct LatencyEstimate {
+    /// On a connection of its own, in nanoseconds; 0 if unknown.
+    alone: AtomicU32,
+    /// On a multiplexed connection, from the end of the previous response, in nanoseconds.
+    served: AtomicU32,
+    /// Until when it is not multiplexed, in milliseconds since `born`.
+    suspended_until: AtomicU64,
+    /// Incidents in a row.
+    strikes: AtomicU32,
+    /// The sum of the weights of slow responses; see [`SLOWNESS`].
+    slowness: AtomicU32,
+    born: Instant,
+}
+
+impl Default for LatencyEstimate {
+    fn default() -> Self {
+        Self {
+            alone: AtomicU32::new(0),
+            served: AtomicU32::new(ASSUMED),
+            suspended_until: AtomicU64::new(0),
+            strikes: AtomicU32::new(0),
+            slowness: AtomicU32::new(0),
+            born: Instant::now(),
+        }
+    }
+}
+
+impl LatencyEstimate {
+    /// Records a run on a connection of its own.
+    pub(crate) fn record_direct(&self, time: Duration) {
+        record(&self.alone, time);
+    }
+
+    /// Records a run on a multiplexed connection.
+    pub(crate) fn record_multiplexed(&self, time: Duration) {
+        let slowness = self.slowness.load(Ordering::Relaxed);
+        self.slowness
+            .store(slowness.saturating_sub(1), Ordering::Relaxed);
+        record(&self.served, time);
+    }
+
+    /// Records a run on a multiplexed connection that was too slow. Rare ones are attributed to the
+    /// machine.
+    pub(crate) fn record_slow(&self, now: Instant) {
+        let (each, most) = SLOWNESS;
+        let slowness = self.slowness.load(Ordering::Relaxed) + each;
+        self.slowness.store(slowness % most, Ordering::Relaxed);
+        if slowness >= most {
+            tracing::debug!("statement is often slow on multiplexed connections");
+            self.suspend_until(now + AWAY.0);
+        }
+    }
+
+    fn suspend_until(&self, until: Instant) {
+        let until = u64::try_from((until - self.born).as_millis()).unwrap_or(u64::MAX);
+        self.suspended_until.fetch_max(until, Ordering::Relaxed);
+    }
+
+    /// Stops multiplexing the statement for a while: it delayed others, wrote, or returned too
+    /// much.
+    pub(crate) fn suspend(&self, now: Instant) {
+        let (first, doublings) = AWAY;
+        let behaved = (now - self.born).checked_sub(self.suspended_until());
+        if behaved.is_none() {
+            return;
+        }
+        if behaved > Some(FORGIVEN) {
+            self.strikes.store(0, Ordering::Relaxed);
+        }
+        let strikes = self.strikes.fetch_add(1, Ordering::Relaxed);
+        self.suspend_until(now + first * (1 << strikes.min(doublings)));
+    }
+
+    /// Whether it may be multiplexed.
+    pub(crate) fn is_quick(&self, now: Instant) -> bool {
+        let alone = self.alone.load(Ordering::Relaxed);
+        alone > 0
+            && Duration::from_nanos(alone.into()) <= QUICK
+            && now - self.born >= self.suspended_until()
+    }
+
+    fn suspended_until(&self) -> Duration {
+        Duration::from_millis(self.suspended_until.load(Ordering::Relaxed))
+    }
+
+    /// The expected time on a multiplexed connection.
+    pub(crate) fn expected(&self) -> Duration {
+        Duration::from_nanos(self.served.load(Ordering::Relaxed).into())
+    }
+}
+
+/// Records a measurement. A concurrent one may be lost, which does no harm.
+fn record(known: &AtomicU32, time: Duration) {
+    let new = u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1);
+    let old = known.load(Ordering::Relaxed);
+    let bound = match old {
+        0 => u32::MAX,
+        _ => old.saturating_add(old / GROWTH + 1),
+    };
+    known.store(new.min(bound), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_in_ten_is_too_often_slow_and_one_in_a_hundred_is_not() {
+        let is_quick_after = |often: u32| {
+            let latency = LatencyEstimate::default();
+            latency.record_direct(Duration::from_micros(200));
+            for read in 0..1000 {
+                if read % often == 0 {
+                    latency.record_slow(Instant::now());
+                } else {
+                    latency.record_multiplexed(Duration::from_micros(10));
+                }
+            }
+            latency.is_quick(Instant::now())
+        };
+        assert!(is_quick_after(100));
+        assert!(!is_quick_after(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_statement_is_quick_when_it_was_and_comes_back_after_a_while() {
+        let latency = LatencyEstimate::default();
+        let is_quick = || latency.is_quick(Instant::now());
+        assert!(!is_quick(), "nothing is known of it");
+        latency.record_direct(Duration::from_micros(200));
+        assert!(is_quick());
+        for _ in 0..1000 {
+            latency.record_direct(Duration::from_millis(50));
+        }
+        assert!(!is_quick());
+        latency.record_direct(Duration::from_micros(200));
+        assert!(is_quick(), "it was the others on the machine");
+        latency.suspend(Instant::now());
+        assert!(!is_quick());
+        tokio::time::advance(AWAY.0).await;
+        assert!(is_quick());
+        latency.suspend(Instant::now());
+        tokio::time::advance(AWAY.0).await;
+        assert!(!is_quick(), "the second time it is twice as long");
+        tokio::time::advance(AWAY.0).await;
+        assert!(is_quick());
+    }
+}

@@ -1,0 +1,212 @@
+//! The metadata cache: types and statement descriptions of a database, shared by its connections.
+
+mod description;
+mod latency;
+mod type_loader;
+mod types;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use tidegate_sql::{BoundStatement, DatabaseName, RoleName, Statement, TypeHint};
+use tidegate_values::Type;
+use tokio::time::Instant;
+
+use crate::purity::PurityCache;
+
+pub(crate) use description::StatementDescription;
+pub(crate) use latency::LatencyEstimate;
+pub(crate) use type_loader::{TREE_13, TREE_14, TypeRow, build};
+pub(crate) use types::LONGEST_TYPE_NAME;
+
+/// The most entries of each map; a full map is cleared.
+const LIMIT: usize = 1024;
+/// How long a cached type is valid. A statement description that uses it is valid for longer.
+const VALID_FOR: Duration = Duration::from_secs(1);
+
+/// What is cached for one database.
+#[derive(Debug, Default)]
+pub(crate) struct MetadataCache {
+    types: RwLock<HashMap<u32, (Type, Instant)>>,
+    /// Names depend on the `search_path`, and therefore on the role.
+    hints: RwLock<HashMap<(RoleName, String), (Type, Instant)>>,
+    descriptions: Mutex<HashMap<u64, DescribedStatement>>,
+    hasher: RandomState,
+    /// Counts definitions that ran through this node.
+    generation: AtomicU64,
+    /// Counts statements and transactions that ended on this node.
+    statements: AtomicU64,
+    /// Counts those whose text calls functions.
+    calls: AtomicU64,
+    /// Descriptions from before this generation are invalid.
+    valid_from: AtomicU64,
+    /// Which statements may have side effects.
+    pub(crate) purity: Arc<PurityCache>,
+}
+
+/// A statement description for one role.
+#[derive(Debug)]
+struct DescribedStatement {
+    role: RoleName,
+    key: StatementKey,
+    description: Arc<StatementDescription>,
+}
+
+impl MetadataCache {
+    /// Changes when cached data becomes invalid.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Increases with every statement, or transaction of several, that ends.
+    pub(crate) fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Acquire)
+    }
+
+    /// Increases with every one whose text calls what may be a user-defined function.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Acquire)
+    }
+
+    /// Counts a statement or a transaction that has ended; `called` means that its text calls
+    /// functions.
+    pub(crate) fn count(&self, called: bool) {
+        self.statements.fetch_add(1, Ordering::Release);
+        if called {
+            self.calls.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Clears the cache, because a statement may have changed a definition.
+    pub(crate) fn forget(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.types.write().clear();
+        self.hints.write().clear();
+        self.descriptions.lock().clear();
+    }
+
+    /// Invalidates all statement descriptions: one was stale inside a transaction, where it could
+    /// not be read again, and others may be stale too.
+    pub(crate) fn invalidate_descriptions(&self) {
+        let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
+        self.valid_from.fetch_max(generation, Ordering::AcqRel);
+        self.descriptions.lock().clear();
+    }
+
+    /// Whether a description is still valid.
+    pub(crate) fn is_valid(&self, description: &StatementDescription) -> bool {
+        description.generation() >= self.valid_from.load(Ordering::Acquire)
+            && description.is_fresh(self.generation())
+    }
+
+    /// The description of a statement that the role has used before.
+    pub(crate) fn description(
+        &self,
+        bound: &BoundStatement,
+        role: &RoleName,
+    ) -> Option<Arc<StatementDescription>> {
+        let found = self.find(bound, role);
+        found.filter(|description| self.is_valid(description))
+    }
+
+    /// The latency of a statement that the role has used before, even if its description is stale.
+    pub(crate) fn latency(
+        &self,
+        bound: &BoundStatement,
+        role: &RoleName,
+    ) -> Option<Arc<LatencyEstimate>> {
+        Some(self.find(bound, role)?.latency.clone())
+    }
+
+    fn find(&self, bound: &BoundStatement, role: &RoleName) -> Option<Arc<StatementDescription>> {
+        let descriptions = self.descriptions.lock();
+        let known = descriptions.get(&self.key(bound, role))?;
+        (known.role == *role && known.key.is_of(bound)).then(|| known.description.clone())
+    }
+
+    pub(crate) fn keep_description(
+        &self,
+        bound: &BoundStatement,
+        role: &RoleName,
+        description: &Arc<StatementDescription>,
+    ) {
+        let known = DescribedStatement {
+            role: role.clone(),
+            key: StatementKey::of(bound),
+            description: description.clone(),
+        };
+        if description.generation() == self.generation() {
+            let mut descriptions = self.descriptions.lock();
+            make_room(&mut descriptions);
+            descriptions.insert(self.key(bound, role), known);
+        }
+    }
+
+    pub(crate) fn forget_description(&self, bound: &BoundStatement, role: &RoleName) {
+        self.descriptions.lock().remove(&self.key(bound, role));
+    }
+
+    fn key(&self, bound: &BoundStatement, role: &RoleName) -> u64 {
+        self.hasher
+            .hash_one((bound.statement.text(), &bound.hints, role))
+    }
+}
+
+/// A statement by its text and type hints.
+#[derive(Clone, Debug)]
+pub(crate) struct StatementKey {
+    pub(crate) statement: Arc<Statement>,
+    pub(crate) hints: Vec<Option<TypeHint>>,
+}
+
+impl StatementKey {
+    pub(crate) fn of(bound: &BoundStatement) -> Self {
+        Self {
+            statement: bound.statement.clone(),
+            hints: bound.hints.clone(),
+        }
+    }
+
+    pub(crate) fn is_of(&self, bound: &BoundStatement) -> bool {
+        let same_text = Arc::ptr_eq(&self.statement, &bound.statement)
+            || self.statement.text() == bound.statement.text();
+        same_text && self.hints == bound.hints
+    }
+}
+
+/// Clears a full map. What is needed is read again.
+fn make_room<K, V>(map: &mut HashMap<K, V>) {
+    if map.len() >= LIMIT {
+        map.clear();
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct MetadataCaches(RwLock<HashMap<DatabaseName, Arc<MetadataCache>>>);
+
+impl MetadataCaches {
+    pub(crate) fn of(&self, database: &DatabaseName) -> Arc<MetadataCache> {
+        if let Some(metadata) = self.0.read().get(database) {
+            return metadata.clone();
+        }
+        self.0.write().entry(database.clone()).or_default().clone()
+    }
+
+    /// How many statements have ended in each database.
+    pub(crate) fn statements(&self) -> Vec<(DatabaseName, u64)> {
+        let all = self.0.read();
+        let counts = all.iter();
+        counts
+            .map(|(name, metadata)| (name.clone(), metadata.statements()))
+            .collect()
+    }
+
+    /// Removes the cache of a database that was dropped.
+    pub(crate) fn remove(&self, database: &DatabaseName) {
+        self.0.write().remove(database);
+    }
+}

@@ -1,0 +1,39 @@
+//! Counts of all multiplexed connections.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
+use tidegate_pool::PoolKey;
+
+/// Counts that all groups share.
+pub(super) struct Counts {
+    /// The multiplexed connections of each role.
+    pub(super) open: Mutex<HashMap<PoolKey, usize>>,
+    /// The most multiplexed connections of a role.
+    pub(super) most: usize,
+    /// The pipelines that were answered.
+    pub(super) answered: AtomicU64,
+}
+
+impl Counts {
+    /// Counts a connection that is about to be opened; `false` if the role has reached its limit.
+    pub(super) fn open_one(&self, key: &PoolKey) -> bool {
+        let mut open = self.open.lock();
+        let of_role = open.entry(key.clone()).or_default();
+        let may = *of_role < self.most;
+        *of_role += usize::from(may);
+        may
+    }
+
+    /// Counts a connection that was closed.
+    pub(super) fn close_one(&self, key: &PoolKey) {
+        let mut open = self.open.lock();
+        if let Some(count) = open.get_mut(key) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(key);
+            }
+        }
+    }
+}

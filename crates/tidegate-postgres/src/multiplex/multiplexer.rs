@@ -1,0 +1,174 @@
+//! Groups of requests that may share multiplexed connections.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::available_parallelism;
+
+use parking_lot::{Mutex, RwLock};
+use tidegate_pool::{PoolKey, PooledConnection};
+use tidegate_sql::{Login, Result};
+use tokio::time::Instant;
+
+use super::connection::Multiplexed;
+use super::counts::Counts;
+use super::driver::drive;
+use super::send_queue::Enqueued;
+use super::slot::{ConnectionSlot, SlotClaim};
+use crate::connector::RoleConnector;
+use crate::metadata::MetadataCache;
+use crate::purity::CachedPurity;
+use crate::statement::StatementTask;
+
+/// A group opens a multiplexed connection when a request finds this many others running.
+const MANY: usize = 4;
+/// The most multiplexed connections of a group.
+const MOST: usize = 8;
+/// When there are this many groups, those without running requests are removed.
+const GROUPS: usize = 1024;
+
+/// The groups, by login: one for each OAuth session of a user, or for the role of shared
+/// connections.
+pub(crate) struct Multiplexer {
+    groups: RwLock<HashMap<Login, Arc<RequestGroup>>>,
+    counts: Arc<Counts>,
+}
+
+impl Multiplexer {
+    /// `connections` is the most connections of a role, of which a quarter may be multiplexed.
+    pub(crate) fn new(connections: usize) -> Self {
+        Self {
+            groups: RwLock::default(),
+            counts: Arc::new(Counts {
+                open: Mutex::default(),
+                most: (connections / 4).max(1),
+                answered: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// How many pipelines multiplexed connections have answered.
+    pub(crate) fn answered(&self) -> u64 {
+        self.counts.answered.load(Ordering::Relaxed)
+    }
+
+    /// Counts an answered pipeline.
+    pub(crate) fn count(&self) {
+        self.counts.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request in its group until the guard is dropped.
+    pub(crate) fn enter(&self, login: &Login) -> InFlightGuard {
+        let known = self.groups.read().get(login).cloned();
+        let group = known.unwrap_or_else(|| self.make(login));
+        let others = group.running.fetch_add(1, Ordering::Relaxed);
+        InFlightGuard { group, others }
+    }
+
+    fn make(&self, login: &Login) -> Arc<RequestGroup> {
+        let mut groups = self.groups.write();
+        if groups.len() >= GROUPS {
+            groups.retain(|_, group| group.running.load(Ordering::Relaxed) > 0);
+        }
+        let group = groups.entry(login.clone());
+        group
+            .or_insert_with(|| Arc::new(RequestGroup::new(&self.counts)))
+            .clone()
+    }
+}
+
+/// Requests that may share multiplexed connections.
+struct RequestGroup {
+    running: AtomicUsize,
+    slots: Box<[Arc<ConnectionSlot>]>,
+    counts: Arc<Counts>,
+}
+
+impl RequestGroup {
+    fn new(counts: &Arc<Counts>) -> Self {
+        static PROCESSORS: OnceLock<usize> = OnceLock::new();
+        let processors = PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from));
+        let slots = (*processors).min(counts.most).clamp(1, MOST);
+        Self {
+            running: AtomicUsize::new(0),
+            slots: (0..slots).map(|_| Arc::default()).collect(),
+            counts: counts.clone(),
+        }
+    }
+}
+
+/// Counts a request as running in its group.
+pub(crate) struct InFlightGuard {
+    group: Arc<RequestGroup>,
+    /// How many others were running when the request arrived.
+    others: usize,
+}
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        self.group.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl InFlightGuard {
+    /// Queues a pipeline on a connection with room, unless no other request is running. If the
+    /// receiver fails, the pipeline has to run on a connection of its own.
+    pub(crate) fn ask(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
+        // A single request is answered sooner on a connection of its own.
+        if self.others == 0 {
+            return Enqueued::NotMultiplexed;
+        }
+        for slot in &self.group.slots {
+            match slot.take(tasks) {
+                Enqueued::Full => {}
+                asked => return asked,
+            }
+        }
+        Enqueued::Full
+    }
+
+    /// Opens a multiplexed connection if enough requests are running and this pipeline could use
+    /// it; `pooled` checks out the connection.
+    pub(crate) fn open<F>(
+        &self,
+        tasks: &[StatementTask<'_>],
+        metadata: &Arc<MetadataCache>,
+        pooled: impl FnOnce() -> F,
+    ) where
+        F: Future<Output = Result<PooledConnection<RoleConnector>>> + Send + 'static,
+    {
+        let now = Instant::now();
+        let Some(first) = tasks.first() else {
+            return;
+        };
+        if self.others < MANY || !tasks.iter().all(|task| is_fit(task, now)) {
+            return;
+        }
+        let Some(slot) = self.group.slots.iter().find(|slot| slot.is_empty(now)) else {
+            return;
+        };
+        let Some(claim) = SlotClaim::new(slot, &self.group.counts, PoolKey::from(first.login))
+        else {
+            return;
+        };
+        let (pooled, metadata) = (pooled(), metadata.clone());
+        let switch = first.switch.map(|switch| switch.text);
+        tokio::spawn(async move {
+            // Errors are ignored: a request that checks out a connection itself reports them.
+            if let Ok(pooled) = pooled.await
+                && let Some((wire, queue)) = Multiplexed::open(pooled, metadata, switch).await
+            {
+                claim.slot().state.lock().queue = Some(queue);
+                drive(claim, wire).await;
+            }
+        });
+    }
+}
+
+/// Whether the statement could be multiplexed.
+fn is_fit(task: &StatementTask<'_>, now: Instant) -> bool {
+    let description = task.metadata.description(task.bound, &task.login.role);
+    description.is_some_and(|description| description.latency.is_quick(now))
+        && !(task.metadata.purity).is_impure(&task.bound.statement, &CachedPurity::default())
+}

@@ -1,0 +1,167 @@
+//! A pipeline on a multiplexed connection, queued or sent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::{BoundStatement, Statement};
+use tidegate_wire::tag;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::buffered_rows::BufferedRows;
+use crate::metadata::StatementKey;
+use crate::statement::PreparedStatement;
+
+/// A pipeline that is queued or sent, and the rows received so far.
+pub(super) struct PendingPipeline {
+    pub(super) steps: Vec<PendingStatement>,
+    pub(super) asked: Instant,
+    /// How long it is expected to take.
+    pub(super) expected: Duration,
+    /// Its rows, as protocol messages.
+    rows: Vec<u8>,
+    /// Where the rows of each completed statement end in `rows`.
+    ends: Vec<usize>,
+    progress: Progress,
+    reply: oneshot::Sender<BufferedRows>,
+}
+
+/// A statement of a pipeline.
+pub(super) struct PendingStatement {
+    pub(super) statement: Arc<Statement>,
+    pub(super) prepared: Arc<PreparedStatement>,
+}
+
+/// The state of a pipeline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// The response to the role switch is outstanding.
+    Switching,
+    /// Responses to statements are outstanding.
+    Running,
+    Failed(PipelineFault),
+}
+
+/// Why a pipeline failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PipelineFault {
+    /// The role switch was refused, or a statement failed.
+    Refused,
+    /// Cached data of a statement was stale.
+    Stale,
+    /// PostgreSQL refused a write.
+    Writes,
+    /// The rows exceed the buffer.
+    Large,
+}
+
+impl PendingPipeline {
+    pub(super) fn new(
+        steps: Vec<PendingStatement>,
+        switches: bool,
+        (asked, expected): (Instant, Duration),
+        reply: oneshot::Sender<BufferedRows>,
+    ) -> Self {
+        Self {
+            ends: Vec::with_capacity(steps.len()),
+            steps,
+            asked,
+            expected,
+            rows: Vec::new(),
+            progress: if switches {
+                Progress::Switching
+            } else {
+                Progress::Running
+            },
+            reply,
+        }
+    }
+
+    /// Consumes a message that belongs to the role switch; returns `false` if it belongs to a
+    /// statement.
+    pub(super) fn takes_switch(&mut self, tag: u8) -> bool {
+        let takes = self.progress == Progress::Switching && tag != tag::ERROR_RESPONSE;
+        if takes && tag == tag::COMMAND_COMPLETE {
+            self.progress = Progress::Running;
+        }
+        takes
+    }
+
+    /// The statement whose response is outstanding.
+    pub(super) fn current(&self) -> Option<&PendingStatement> {
+        self.steps.get(self.ends.len())
+    }
+
+    /// Whether all statements have completed without an error.
+    pub(super) fn is_good(&self) -> bool {
+        self.progress == Progress::Running && self.ends.len() == self.steps.len()
+    }
+
+    /// Why it failed, if it did.
+    pub(super) fn fault(&self) -> Option<PipelineFault> {
+        match self.progress {
+            Progress::Failed(fault) => Some(fault),
+            Progress::Switching | Progress::Running => None,
+        }
+    }
+
+    /// Buffers a row.
+    pub(super) fn keep_row(&mut self, message: &[u8]) {
+        if self.progress == Progress::Running {
+            self.rows.extend_from_slice(message);
+        }
+    }
+
+    /// The size of the buffered rows in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The current statement has completed.
+    pub(super) fn complete(&mut self) {
+        if self.progress == Progress::Running {
+            self.ends.push(self.rows.len());
+        }
+    }
+
+    /// Records a failure; the first one counts.
+    pub(super) fn fail(&mut self, fault: PipelineFault) {
+        if self.fault().is_none() {
+            self.progress = Progress::Failed(fault);
+        }
+    }
+
+    /// Stops multiplexing its statements for a while.
+    pub(super) fn ban(&self, now: Instant) {
+        for step in &self.steps {
+            step.prepared.description.latency.suspend(now);
+        }
+    }
+
+    /// Passes the rows to the request, if that still waits.
+    pub(super) fn answer(self) {
+        let descriptions = self
+            .steps
+            .iter()
+            .map(|step| step.prepared.description.clone());
+        let parts = descriptions.zip(self.ends).collect();
+        drop(self.reply.send(BufferedRows::new(parts, self.rows)));
+    }
+}
+
+/// A statement that a pipeline prepares on the connection, with a description from another
+/// connection that PostgreSQL has not confirmed here.
+#[derive(Clone)]
+pub(super) struct SpeculativePrepare {
+    pub(super) key: StatementKey,
+    pub(super) prepared: Arc<PreparedStatement>,
+}
+
+impl SpeculativePrepare {
+    pub(super) fn new(bound: &BoundStatement, prepared: &Arc<PreparedStatement>) -> Self {
+        Self {
+            key: StatementKey::of(bound),
+            prepared: prepared.clone(),
+        }
+    }
+}

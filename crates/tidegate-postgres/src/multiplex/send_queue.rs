@@ -1,0 +1,199 @@
+//! The requests' side of a multiplexed connection: the pipelines to be sent next.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::buffered_rows::BufferedRows;
+use super::pending::{PendingPipeline, PendingStatement, PipelineFault, SpeculativePrepare};
+use crate::metadata::StatementKey;
+use crate::session::{PipelinedRead, push_reads};
+use crate::statement::{PreparedStatement, StatementCache, StatementTask};
+
+/// The longest total time that the pipelines on a connection may be expected to take.
+const BACKLOG: Duration = Duration::from_millis(1);
+/// The most pipelines on a connection.
+const DEEPEST: usize = 64;
+/// The longest pipeline in bytes, values included: others wait for it to be sent.
+const LONGEST: usize = 64 << 10;
+
+/// The result of queueing a pipeline.
+pub(crate) enum Enqueued {
+    /// The pipeline is queued. If it cannot be answered, the sender is dropped.
+    Queued(oneshot::Receiver<BufferedRows>),
+    /// There is no room, or no connection.
+    Full,
+    /// The statements may not be multiplexed now.
+    NotMultiplexed,
+}
+
+/// The pipelines that requests have queued since the driver last took them.
+pub(super) struct SendQueue {
+    /// The prepared statements of the connection, moved here while it is multiplexed.
+    statements: StatementCache,
+    /// The messages of `jobs`.
+    staged: BytesMut,
+    jobs: Vec<PendingPipeline>,
+    /// Statements that unanswered pipelines prepare.
+    speculative: Vec<SpeculativePrepare>,
+    /// How many pipelines are queued or sent, and how long they are expected to take together.
+    depth: usize,
+    backlog: Duration,
+    waker: Option<Waker>,
+}
+
+impl SendQueue {
+    pub(super) fn new(statements: StatementCache) -> Self {
+        Self {
+            statements,
+            staged: BytesMut::with_capacity(1024),
+            jobs: Vec::new(),
+            speculative: Vec::new(),
+            depth: 0,
+            backlog: Duration::ZERO,
+            waker: None,
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.depth == 0 || (self.depth < DEEPEST && self.backlog < BACKLOG)
+    }
+
+    /// Queues a pipeline of reads if all of them are cached, quick and pure.
+    pub(super) fn take(&mut self, tasks: &[StatementTask<'_>]) -> Enqueued {
+        if !self.has_room() {
+            return Enqueued::Full;
+        }
+        let now = Instant::now();
+        let Some(reads) = self.find(tasks, now) else {
+            return Enqueued::NotMultiplexed;
+        };
+        let pushed = push_reads(&mut self.statements, &mut self.staged, &reads, LONGEST);
+        if pushed.is_none() {
+            return Enqueued::NotMultiplexed;
+        }
+        let unknown = reads.iter().filter(|read| read.unconfirmed);
+        let speculative =
+            unknown.map(|read| SpeculativePrepare::new(read.task.bound, &read.prepared));
+        self.speculative.extend(speculative);
+        let latencies = reads
+            .iter()
+            .map(|read| read.prepared.description.latency.expected());
+        let expected = latencies.sum();
+        self.depth += 1;
+        self.backlog += expected;
+        let steps = reads.into_iter().map(|read| PendingStatement {
+            statement: read.task.bound.statement.clone(),
+            prepared: read.prepared,
+        });
+        let switches = tasks.first().is_some_and(|task| task.switch.is_some());
+        let (reply, answer) = oneshot::channel();
+        let job = PendingPipeline::new(steps.collect(), switches, (now, expected), reply);
+        self.jobs.push(job);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+        Enqueued::Queued(answer)
+    }
+
+    /// The prepared statements of the pipeline; `None` if one of them must not be multiplexed.
+    fn find<'a>(
+        &mut self,
+        tasks: &'a [StatementTask<'a>],
+        now: Instant,
+    ) -> Option<Vec<PipelinedRead<'a>>> {
+        let mut reads: Vec<PipelinedRead<'a>> = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let (prepared, unconfirmed) = self.known(task, &reads)?;
+            if !prepared.description.latency.is_quick(now) || task.is_impure(&prepared) {
+                return None;
+            }
+            reads.push(PipelinedRead {
+                task,
+                prepared,
+                unconfirmed,
+            });
+        }
+        Some(reads)
+    }
+
+    /// The prepared statement of a task, and whether the pipeline has to prepare it.
+    fn known(
+        &mut self,
+        task: &StatementTask<'_>,
+        before: &[PipelinedRead<'_>],
+    ) -> Option<(Arc<PreparedStatement>, bool)> {
+        let is_its_parse = |read: &&PipelinedRead<'_>| {
+            read.unconfirmed && StatementKey::of(read.task.bound).is_of(task.bound)
+        };
+        // A read before it in the same pipeline prepares the same statement.
+        if let Some(read) = before.iter().find(is_its_parse) {
+            return Some((read.prepared.clone(), false));
+        }
+        let (prepared, unconfirmed) = self.statements.known(task, true)?;
+        // Another pipeline prepares the statement; the description is confirmed with its response.
+        let is_pending = |guess: &SpeculativePrepare| {
+            guess.prepared.role == prepared.role && guess.key.is_of(task.bound)
+        };
+        if unconfirmed && self.speculative.iter().any(is_pending) {
+            return self.statements.known(task, false);
+        }
+        Some((prepared, unconfirmed))
+    }
+
+    /// Whether pipelines are queued. If not, the driver is woken when one is.
+    pub(super) fn watch(&mut self, waker: &Waker) -> bool {
+        let waits = !self.jobs.is_empty();
+        if !waits {
+            self.waker = Some(waker.clone());
+        }
+        waits
+    }
+
+    /// Moves the queued messages into `out` and returns their pipelines.
+    pub(super) fn drain(&mut self, out: &mut BytesMut) -> Vec<PendingPipeline> {
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.staged);
+        } else {
+            out.extend_from_slice(&self.staged);
+        }
+        self.staged.clear();
+        std::mem::take(&mut self.jobs)
+    }
+
+    /// Whether no pipeline is queued.
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Removes a pipeline that was answered or has failed.
+    pub(super) fn end(&mut self, job: &PendingPipeline) {
+        self.depth = self.depth.saturating_sub(1);
+        self.backlog = match self.depth {
+            0 => Duration::ZERO,
+            _ => self.backlog.saturating_sub(job.expected),
+        };
+        for step in &job.steps {
+            let of_it =
+                |guess: &mut SpeculativePrepare| Arc::ptr_eq(&guess.prepared, &step.prepared);
+            if let Some(guess) = self.speculative.extract_if(.., of_it).next() {
+                if job.is_good() {
+                    self.statements.keep(guess.key, guess.prepared);
+                } else {
+                    self.statements.discard(&guess.prepared.name);
+                }
+            } else if job.fault() == Some(PipelineFault::Stale) {
+                self.statements.forget_prepared(&step.prepared);
+            }
+        }
+    }
+
+    /// Returns the prepared statements; `None` if PostgreSQL may hold others than these.
+    pub(super) fn into_statements(self) -> Option<StatementCache> {
+        (self.staged.is_empty() && self.speculative.is_empty()).then_some(self.statements)
+    }
+}

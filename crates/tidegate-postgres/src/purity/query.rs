@@ -1,0 +1,100 @@
+//! Reads the definitions of a database.
+
+use std::sync::{Arc, LazyLock};
+
+use tidegate_sql::{
+    BoundStatement, BoxFuture, DatabaseName, Executor, Flow, Principal, QueryOptions, Result,
+    RowSink, Statement,
+};
+use tidegate_values::{Column, RawRow};
+
+static FINGERPRINT: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement(include_str!("fingerprint.sql")));
+static DEFINITIONS: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement(include_str!("definitions.sql")));
+
+fn statement(text: &str) -> Arc<Statement> {
+    Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
+}
+
+/// One row of `definitions.sql`.
+#[derive(Debug, Default)]
+pub(super) struct Definition {
+    pub(super) kind: String,
+    pub(super) oid: String,
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// Queries one database as the service.
+pub(super) struct PurityQuery<'a> {
+    pub(super) service: &'a dyn Executor,
+    pub(super) database: &'a DatabaseName,
+    pub(super) options: QueryOptions,
+}
+
+impl PurityQuery<'_> {
+    /// A text that changes with anything that [`PurityQuery::definitions`] returns.
+    pub(super) async fn fingerprint(&self) -> Result<String> {
+        let rows = self.rows(&FINGERPRINT).await?;
+        Ok(rows.into_iter().flatten().next().unwrap_or_default())
+    }
+
+    /// The definitions that a statement can run without mentioning them.
+    pub(super) async fn definitions(&self) -> Result<Vec<Definition>> {
+        let rows = self.rows(&DEFINITIONS).await?;
+        let definition = |row: Vec<String>| {
+            let [kind, oid, name, text]: [String; 4] = row.try_into().unwrap_or_default();
+            Definition {
+                kind,
+                oid,
+                name,
+                text,
+            }
+        };
+        Ok(rows.into_iter().map(definition).collect())
+    }
+
+    async fn rows(&self, statement: &Arc<Statement>) -> Result<Vec<Vec<String>>> {
+        let who = Principal::Catalog(self.database.clone());
+        let bound = BoundStatement::without_values(statement)?;
+        text_rows(self.service, &who, &bound, &self.options).await
+    }
+}
+
+/// The rows of a statement whose columns are text; NULL becomes an empty string.
+pub(crate) async fn text_rows(
+    service: &dyn Executor,
+    who: &Principal,
+    bound: &BoundStatement,
+    options: &QueryOptions,
+) -> Result<Vec<Vec<String>>> {
+    let mut text_rows = TextRows::default();
+    service.query(who, bound, options, &mut text_rows).await?;
+    Ok(text_rows.0)
+}
+
+/// Collects rows of text; NULL becomes an empty string.
+#[derive(Default)]
+pub(crate) struct TextRows(pub(crate) Vec<Vec<String>>);
+
+impl RowSink for TextRows {
+    fn columns(&mut self, _: &[Column]) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        // A text value has the same bytes in both wire formats.
+        let text = |value: Option<&[u8]>| {
+            let text = std::str::from_utf8(value.unwrap_or_default());
+            text.map(str::to_owned)
+                .map_err(tidegate_sql::Error::internal)
+        };
+        self.0.push(row.values().map(text).collect::<Result<_>>()?);
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,161 @@
+//! Decides which functions the owner's methods may call on shared connections.
+//!
+//! The code comes from roles as which no caller can act (`authenticator`), so it is trusted like
+//! the owner's triggers and views. But a method passes its caller's values to the function. A
+//! function that runs a value as SQL, or sets a setting to it, does no harm on a login connection;
+//! on a shared connection the caller could become another user. Therefore a function is unsafe if
+//! its definition can run text or change the role, or mentions an unsafe function.
+
+use std::collections::{HashMap, HashSet};
+
+use super::query::Definition;
+
+/// Words by which code in SQL or PL/pgSQL runs text, sets a setting, or reads what writes of other
+/// callers leave in the session.
+const UNSAFE: [&str; 6] = [
+    "currval",
+    "execute",
+    "lastval",
+    "set_config",
+    "ts_rewrite",
+    "ts_stat",
+];
+/// An escaped name may be any name; the XML functions run text (`query_to_xml`); an UPDATE of
+/// `pg_settings` changes settings.
+const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
+
+/// The functions that the owner's methods may not call on shared connections.
+#[derive(Debug, Default)]
+pub(super) struct UnsafeFunctions {
+    names: HashSet<String>,
+    /// Whether one of them has a name that is not a single word, so that no text can be searched
+    /// for it.
+    every: bool,
+}
+
+impl UnsafeFunctions {
+    /// Finds them among the definitions of the kind `call`.
+    pub(super) fn find(definitions: &[Definition]) -> Self {
+        let functions = definitions.iter().filter(|known| known.kind == "call");
+        let mut unsafe_functions = Self::default();
+        let mut others: HashMap<&str, Vec<HashSet<String>>> = HashMap::new();
+        for function in functions {
+            if is_unsafe(&function.text) {
+                unsafe_functions.add(&function.name);
+            } else {
+                let known = others.entry(&function.name).or_default();
+                known.push(words(&function.text));
+            }
+        }
+        loop {
+            let calls = |words: &HashSet<String>| !unsafe_functions.names.is_disjoint(words);
+            let found: Vec<_> = others
+                .iter()
+                .filter(|(_, definitions)| definitions.iter().any(calls))
+                .map(|(name, _)| *name)
+                .collect();
+            if found.is_empty() {
+                return unsafe_functions;
+            }
+            for name in found {
+                others.remove(name);
+                unsafe_functions.add(name);
+            }
+        }
+    }
+
+    /// Whether a statement may call one of them, or contains an unsafe word itself.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        self.every || is_unsafe(text) || !self.names.is_disjoint(&words(text))
+    }
+
+    fn add(&mut self, name: &str) {
+        let name = name.to_lowercase();
+        self.every |= !name.chars().all(is_word);
+        self.names.insert(name);
+    }
+}
+
+/// Whether a text contains unsafe words. An empty definition could not be read and counts as
+/// unsafe.
+fn is_unsafe(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = words(&lower);
+    let has = |word: &str| words.contains(word);
+    text.is_empty()
+        || UNSAFE.iter().any(|word| has(word))
+        || UNSAFE_PARTS.iter().any(|part| lower.contains(part))
+        || (has("set") || has("reset")) && (has("role") || has("authorization"))
+}
+
+/// The words of a text in lower case, including those in comments, strings and names. A word with
+/// `$` is also split, because it may be a dollar quote (`$body$set`).
+fn words(text: &str) -> HashSet<String> {
+    let words = text.split(|character| !is_word(character));
+    let parts = words.clone().flat_map(|word| word.split('$'));
+    let words = words.chain(parts).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(functions: &[[&str; 2]]) -> UnsafeFunctions {
+        let functions = functions.iter().map(|[name, text]| Definition {
+            kind: "call".to_owned(),
+            oid: String::new(),
+            name: (*name).to_owned(),
+            text: (*text).to_owned(),
+        });
+        UnsafeFunctions::find(&functions.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_runs_a_text_or_changes_the_role_is_unsafe() {
+        for text in [
+            "",
+            "begin EXECUTE format('select %s', q); end",
+            "begin perform pg_catalog.\"set_config\"(a, b, true); end",
+            "begin set /* as */ local Role x; end",
+            "select U&\"\\0065xecute\"()",
+            "select query_to_xml(q, true, false, '')",
+            "create function f() returns void language sql as $function$set /**/ role x$function$",
+            "update pg_settings set setting = b where name = a",
+        ] {
+            let functions = found(&[["f", text], ["g", "select 1"]]);
+            assert!(functions.are_in("select public.\"F\"(1)"), "{text}");
+            assert!(!functions.are_in("select g(1), execut(2)"), "{text}");
+        }
+        let none = found(&[["f", "update t set name = a where role = 'x'"]]);
+        assert!(none.are_in("select f(1)"), "in doubt");
+        let none = found(&[["f", "select role from t"]]);
+        assert!(!none.are_in("select f(1)"));
+        assert!(none.are_in("select set_config(:a, :b, true)"));
+    }
+
+    #[test]
+    fn what_names_an_unsafe_function_is_unsafe_too() {
+        let functions = found(&[
+            ["third", "select second(a)"],
+            ["second", "select a"],
+            ["second", "select first(a)"],
+            ["first", ""],
+            ["other", "select a"],
+        ]);
+        for name in ["first", "second", "third"] {
+            assert!(functions.are_in(&format!("select {name}(1)")), "{name}");
+        }
+        assert!(!functions.are_in("select other(1)"));
+    }
+
+    #[test]
+    fn a_name_that_is_no_word_makes_every_call_unsafe() {
+        assert!(found(&[["run it", ""]]).are_in("select other(1)"));
+        assert!(!found(&[["run it", "select 1"]]).are_in("select other(1)"));
+    }
+}

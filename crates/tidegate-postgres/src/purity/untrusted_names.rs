@@ -1,0 +1,257 @@
+//! Derives untrusted names from definitions.
+
+use std::collections::{HashMap, HashSet};
+
+use tidegate_sql::Statement;
+use tidegate_sql::statement::{Purity, UntrustedNames};
+
+use super::query::Definition;
+use super::unsafe_functions::UnsafeFunctions;
+
+/// A relation with the code that a read of it may run.
+#[derive(Default)]
+struct Relation<'a> {
+    name: &'a str,
+    texts: Vec<&'a str>,
+    children: Vec<&'a str>,
+}
+
+/// The names that make a statement impure.
+#[derive(Debug, Default)]
+pub(super) struct UntrustedSets {
+    /// Names that make a read impure.
+    pub(super) reads: UntrustedNames,
+    /// Names that make a write impure: the same, and those of code that only writes run.
+    pub(super) writes: UntrustedNames,
+    /// Relations under row level security, and the views that read them.
+    pub(super) restricted: UntrustedNames,
+    /// The functions that the owner's methods may not call on shared connections.
+    pub(super) calls: UnsafeFunctions,
+}
+
+pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
+    let of_writes =
+        |definition: &&Definition| matches!(&*definition.kind, "write" | "cascade" | "type");
+    let reads = definitions
+        .iter()
+        .filter(|definition| !of_writes(definition));
+    UntrustedSets {
+        reads: find_in(reads),
+        writes: find_in(definitions.iter()),
+        restricted: find_restricted(definitions),
+        calls: UnsafeFunctions::find(definitions),
+    }
+}
+
+/// Finds the names that these definitions make untrusted.
+///
+/// PostgreSQL prints definitions with an empty `search_path`. A function without a schema is a
+/// built-in one there, so the text is analysed like a caller's.
+fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> UntrustedNames {
+    let mut suspects = UntrustedNames::default();
+    let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
+    for definition in definitions {
+        let (oid, name, text) = (&*definition.oid, &*definition.name, &*definition.text);
+        match &*definition.kind {
+            "relation" | "write" => {
+                let relation = relations.entry(oid).or_default();
+                relation.name = name;
+                relation.texts.push(text);
+            }
+            "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
+            "call" | "restricted" => {}
+            "function" => suspects.add_function(name, text == "true"),
+            "operator" => suspects.add_operator(name),
+            "type" if !calls_unknown(text) => {}
+            // PostgreSQL inserts casts where no text shows them, and the type of a value is not
+            // shown either.
+            _ => suspects.add_everything(),
+        }
+    }
+    spread(&relations, &mut suspects);
+    suspects
+}
+
+/// Adds relations whose code calls unknown functions or mentions an untrusted name, and relations
+/// that are read together with those, until nothing is added.
+fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames) {
+    let mut found: HashSet<&str> = HashSet::new();
+    loop {
+        let fresh: Vec<_> = relations
+            .iter()
+            .filter(|(oid, relation)| {
+                !found.contains(*oid)
+                    && (relation.children.iter().any(|child| found.contains(child))
+                        || relation
+                            .texts
+                            .iter()
+                            .any(|text| calls_unknown(text) || suspects.are_in(text)))
+            })
+            .collect();
+        if fresh.is_empty() {
+            return;
+        }
+        for (oid, relation) in fresh {
+            found.insert(*oid);
+            suspects.add_relation(relation.name);
+        }
+    }
+}
+
+/// Finds relations under row level security, and views that mention them, directly or not.
+fn find_restricted(definitions: &[Definition]) -> UntrustedNames {
+    let mut restricted = UntrustedNames::default();
+    let of_kind = |kind: &'static str| definitions.iter().filter(move |one| one.kind == kind);
+    for one in of_kind("restricted") {
+        restricted.add_relation(&one.name);
+    }
+    let mut others: Vec<_> = of_kind("relation").collect();
+    loop {
+        let (found, rest): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|one| restricted.are_in(&one.text));
+        if found.is_empty() {
+            return restricted;
+        }
+        for one in found {
+            restricted.add_relation(&one.name);
+        }
+        others = rest;
+    }
+}
+
+fn calls_unknown(text: &str) -> bool {
+    !Statement::parse(text).is_ok_and(|statement| statement.purity() == Purity::Stateless)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition([kind, oid, name, text]: [&str; 4]) -> Definition {
+        Definition {
+            kind: kind.to_owned(),
+            oid: oid.to_owned(),
+            name: name.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn distrust_spreads_to_views_and_parents() {
+        let definitions = [
+            [
+                "relation",
+                "1",
+                "plain",
+                "SELECT count(*) AS n FROM public.t;",
+            ],
+            [
+                "relation",
+                "2",
+                "second",
+                "SELECT first.a FROM public.first;",
+            ],
+            ["relation", "3", "first", "SELECT public.own() AS a;"],
+            ["relation", "4", "parent", "select"],
+            ["child", "4", "", "5"],
+            ["relation", "5", "part", "select (public.own() > 0)"],
+            ["relation", "6", "far", ""],
+            ["function", "7", "own", "false"],
+        ];
+        let suspects = find(&definitions.map(definition)).reads;
+        for name in ["second", "first", "parent", "part", "far"] {
+            assert!(suspects.are_in(&format!("table {name}")), "{name}");
+        }
+        assert!(!suspects.are_in("select own from plain"));
+    }
+
+    #[test]
+    fn ordinary_definitions_are_trusted() {
+        let definitions = [
+            [
+                "relation",
+                "1",
+                "v",
+                "SELECT lower(t.name) AS n FROM public.t WHERE (t.a = 1);",
+            ],
+            ["relation", "2", "t", "select (owner = CURRENT_USER)"],
+            [
+                "relation",
+                "3",
+                "p",
+                "select ((price > (0)::numeric) AND (n ~~ '%@%'::text))",
+            ],
+            [
+                "relation",
+                "4",
+                "s",
+                "select ((s)::text = ANY ((ARRAY['a'::character varying, \
+              'b'::character varying])::text[]))",
+            ],
+            ["function", "5", "touch", "false"],
+        ];
+        assert!(find(&definitions.map(definition)).reads.is_empty());
+    }
+
+    #[test]
+    fn restricted_are_tables_under_row_level_security_and_views_that_read_them() {
+        let definitions = [
+            ["restricted", "1", "notes", ""],
+            [
+                "relation",
+                "2",
+                "second",
+                "SELECT first.a FROM public.first;",
+            ],
+            [
+                "relation",
+                "3",
+                "first",
+                "SELECT notes.a FROM public.notes;",
+            ],
+            [
+                "relation",
+                "4",
+                "other",
+                "SELECT items.a FROM public.items;",
+            ],
+        ];
+        let found = find(&definitions.map(definition));
+        for name in ["notes", "first", "second"] {
+            assert!(found.restricted.are_in(&format!("table {name}")), "{name}");
+        }
+        assert!(!found.restricted.are_in("select a from other, items"));
+        assert!(found.reads.is_empty() && found.writes.is_empty());
+    }
+
+    #[test]
+    fn a_user_defined_cast_makes_everything_untrusted() {
+        let suspects = find(&[definition(["cast", "1", "", ""])]).reads;
+        assert!(suspects.are_in("select 1"));
+    }
+
+    #[test]
+    fn code_that_only_writes_run_makes_writes_impure() {
+        let definitions = [
+            ["write", "1", "fired", ""],
+            ["write", "2", "stamped", "select public.own()"],
+            ["write", "3", "plain", "select now()"],
+            ["cascade", "4", "", "1"],
+            ["relation", "4", "parent", "select 1"],
+            ["relation", "5", "over", "SELECT fired.a FROM public.fired;"],
+            ["type", "6", "positive", "select (VALUE > 0)"],
+        ];
+        let found = find(&definitions.map(definition));
+        assert!(found.reads.is_empty());
+        for name in ["fired", "stamped", "parent", "over"] {
+            assert!(
+                found.writes.are_in(&format!("delete from {name}")),
+                "{name}"
+            );
+        }
+        assert!(!found.writes.are_in("insert into plain values (1)"));
+        let found = find(&[definition(["type", "1", "odd", "select public.own(VALUE)"])]);
+        assert!(found.reads.is_empty() && found.writes.are_in("insert into t values (1)"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Tracks whether names still resolve as at the start of the session.
+//!
+//! Cached data of a statement (its tables, the types of its parameters) depends on the
+//! `search_path`, on the role, and on the absence of temporary tables. A statement can change all
+//! three for those after it in its transaction.
+
+use tidegate_sql::Error;
+
+use super::internal_query::InternalQuery;
+use crate::connection::Connection;
+use crate::statement::{NameResolution, StatementTask};
+
+/// Whether names resolve as at the start of the session. The parameters are the initial
+/// `search_path` and the role as which statements run. A temporary schema exists once a temporary
+/// table was created.
+const ASK: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
+    AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
+    AND pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid";
+
+impl Connection {
+    /// Records how a statement may have changed name resolution.
+    pub(crate) fn note_name_changes(&mut self, task: &StatementTask<'_>, impure: bool) {
+        let behind = NameResolution::after(task, impure);
+        // The statement may also have restored it.
+        let again = self.session.name_resolution == NameResolution::Changed
+            && behind == NameResolution::Unknown;
+        self.session.name_resolution = if again {
+            NameResolution::Unknown
+        } else {
+            self.session.name_resolution.max(behind)
+        };
+    }
+
+    /// Whether cached descriptions may be used. Asks PostgreSQL if a statement may have changed
+    /// name resolution.
+    pub(crate) async fn may_use_cached(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
+        match self.session.name_resolution {
+            NameResolution::Initial | NameResolution::ProbablyInitial => Ok(true),
+            NameResolution::Changed => Ok(false),
+            NameResolution::Unknown => self.query_name_resolution(task).await,
+        }
+    }
+
+    /// Whether new descriptions may be cached for other sessions. Asks PostgreSQL if a statement
+    /// may have changed name resolution, even if its text does not show it.
+    pub(crate) async fn may_cache(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
+        match self.session.name_resolution {
+            NameResolution::Initial => Ok(true),
+            NameResolution::Changed => Ok(false),
+            NameResolution::ProbablyInitial | NameResolution::Unknown => {
+                self.query_name_resolution(task).await
+            }
+        }
+    }
+
+    async fn query_name_resolution(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
+        let path = self.session.search_path.clone();
+        let lookup = InternalQuery {
+            text: ASK,
+            parameters: &[&path, task.role().as_str()],
+            switch: task.switch,
+            deadline: task.deadline,
+        };
+        let mut own = false;
+        let mut take = |row: tidegate_values::RawRow<'_>| {
+            own = row.values().next()?? == [1];
+            Some(())
+        };
+        // If PostgreSQL refuses the query, it also refuses the statement that follows.
+        let said = self
+            .run_internal_query(&lookup, 1, &mut take)
+            .await?
+            .is_ok();
+        if self.session.prefix.is_refused() {
+            // The query did not run; PostgreSQL refuses the statement that follows, too.
+            return Ok(false);
+        }
+        let own = said && own;
+        self.session.name_resolution = if own {
+            NameResolution::Initial
+        } else {
+            NameResolution::Changed
+        };
+        Ok(own)
+    }
+}

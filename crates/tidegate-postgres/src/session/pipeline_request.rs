@@ -1,0 +1,40 @@
+//! The statements of a pipeline.
+
+use tidegate_sql::statement::Kind;
+use tidegate_sql::{Commit, Mode};
+use tokio::time::Instant;
+
+use crate::statement::{StatementTask, is_stateless};
+
+/// The statements of a pipeline.
+pub(crate) struct PipelineRequest<'a> {
+    /// The statements, each as a task outside of a transaction.
+    pub(crate) tasks: Vec<StatementTask<'a>>,
+    pub(crate) mode: Mode,
+    pub(crate) commit: Commit,
+}
+
+impl PipelineRequest<'_> {
+    /// Whether the statements may be sent before the responses of those before them. None of them
+    /// may end the transaction. Only the last may change name resolution, since PostgreSQL cannot
+    /// be asked in between.
+    pub(crate) fn can_pipeline(&self, trusted: bool) -> bool {
+        let count = self.tasks.len();
+        self.tasks.iter().enumerate().all(|(index, task)| {
+            let statement = &task.bound.statement;
+            let keeps_names = trusted || statement.is_plain() || index + 1 == count;
+            matches!(statement.kind(), Kind::Read | Kind::Write)
+                && keeps_names
+                && !task.bound.sets.is_empty()
+        })
+    }
+
+    /// Whether a rollback would undo anything.
+    pub(super) fn has_effects(&self) -> bool {
+        self.mode == Mode::ReadWrite && !self.tasks.iter().all(|task| is_stateless(task.bound))
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.tasks.first().and_then(|task| task.deadline)
+    }
+}

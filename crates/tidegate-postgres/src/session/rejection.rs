@@ -1,0 +1,48 @@
+//! Errors that PostgreSQL reports for a caller's statement.
+
+use tidegate_sql::{BoundStatement, DatabaseError, Error};
+use tidegate_wire::rejection::ServerError;
+use tidegate_wire::{is_outage_of_statement, outage};
+
+use crate::connection::Connection;
+
+impl Connection {
+    /// Turns an error of PostgreSQL into the caller's error.
+    pub(crate) fn rejected(&mut self, error: ServerError, bound: &BoundStatement) -> Error {
+        let mut rejection = error.rejection;
+        if rejection.sqlstate.starts_with("57P0") {
+            self.mark_closed();
+        }
+        if is_outage_of_statement(&rejection.sqlstate) {
+            return outage(rejection);
+        }
+        explain(&mut rejection);
+        rejection.position = rejection
+            .position
+            .map(|position| bound.statement.caller_position(position));
+        // PostgreSQL calls parameters by number in errors about them.
+        if matches!(&*rejection.sqlstate, "42601" | "42P08" | "42P18") {
+            rejection.message = bound.statement.caller_message(&rejection.message);
+        }
+        Error::Rejected(Box::new(rejection))
+    }
+}
+
+/// Adds what PostgreSQL leaves out. Some errors are only recognisable by their English message: the
+/// first one is never translated; for the last one a translated message is left as it is.
+fn explain(rejection: &mut DatabaseError) {
+    match &*rejection.sqlstate {
+        // Two statements changed the same row of a system catalog at once, such as that of a role.
+        // PostgreSQL has no SQLSTATE for it.
+        "XX000" if rejection.message.starts_with("tuple concurrently ") => {
+            "40001".clone_into(&mut rejection.sqlstate);
+        }
+        // The input functions of PostGIS and hstore report invalid text without a SQLSTATE.
+        "XX000" if rejection.place.is_some() => "22P02".clone_into(&mut rejection.sqlstate),
+        "57014" if rejection.message.ends_with("statement timeout") => {
+            let whose = "the limit is `statement_timeout` of the role, the database or the server";
+            rejection.hint.get_or_insert_with(|| whose.to_owned());
+        }
+        _ => {}
+    }
+}

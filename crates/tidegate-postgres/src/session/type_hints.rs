@@ -1,0 +1,117 @@
+//! Resolves the type names that callers write in hints.
+
+use postgres_types::FromSql;
+use tidegate_sql::{Error, InputError, TypeHint};
+use tidegate_values::{Type, TypeKind};
+use tidegate_wire::is_outage;
+
+use super::internal_query::InternalQuery;
+use crate::connection::Connection;
+use crate::metadata::LONGEST_TYPE_NAME;
+use crate::statement::StatementTask;
+
+/// The name is a parameter, so synonyms, `X[]`, `_X` and schemas work, and a type modifier is
+/// ignored.
+const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
+
+/// Longer names cannot be valid: schema and type of 63 bytes each, quoted, every quote doubled,
+/// with modifiers and brackets. The limit matters because PostgreSQL's parsing of a name cannot be
+/// interrupted and takes quadratic time.
+const LONGEST_READ: usize = 512;
+
+impl Connection {
+    /// The type of each hint of the statement. `own_names` tells whether names resolve as at the
+    /// start of the session; otherwise cached hints are neither used nor stored.
+    pub(crate) async fn resolve_hints(
+        &mut self,
+        task: &StatementTask<'_>,
+        own_names: bool,
+    ) -> Result<Vec<Option<Type>>, Error> {
+        let mut types = Vec::with_capacity(task.bound.hints.len());
+        for (place, hint) in task.bound.hints.iter().enumerate() {
+            let Some(TypeHint(name)) = hint else {
+                types.push(None);
+                continue;
+            };
+            let found = if own_names {
+                self.hint_by_own_names(task, name).await?
+            } else {
+                self.look_hint_up(task, name).await?
+            };
+            let Some(found) = found else {
+                let placeholder = task.bound.statement.placeholders().get(place);
+                return Err(Error::Input(InputError::UnknownHint {
+                    name: placeholder.cloned().unwrap_or_default(),
+                    hint: shown(name),
+                }));
+            };
+            types.push(Some(found));
+        }
+        Ok(types)
+    }
+
+    async fn hint_by_own_names(
+        &mut self,
+        task: &StatementTask<'_>,
+        name: &str,
+    ) -> Result<Option<Type>, Error> {
+        let (role, metadata) = (&task.login.role, task.metadata);
+        let known = metadata.hint(role, name);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let generation = metadata.generation();
+        let found = self.look_hint_up(task, name).await?;
+        if let Some(found) = &found {
+            metadata.keep_hint((role, name), found, generation);
+        }
+        Ok(found)
+    }
+
+    async fn look_hint_up(
+        &mut self,
+        task: &StatementTask<'_>,
+        name: &str,
+    ) -> Result<Option<Type>, Error> {
+        if name.contains('\0') || name.len() > LONGEST_READ {
+            return Ok(None);
+        }
+        let lookup = InternalQuery {
+            text: RESOLVE,
+            parameters: &[name],
+            switch: task.switch,
+            deadline: task.deadline,
+        };
+        let mut oid = None;
+        let mut take = |row: tidegate_values::RawRow<'_>| {
+            if let Some(raw) = row.values().next()? {
+                oid = Some(u32::from_sql(&Type::OID, raw).ok()?);
+            }
+            Some(())
+        };
+        match self.run_internal_query(&lookup, 1, &mut take).await? {
+            Ok(()) => {}
+            Err(error) if is_outage(&error.rejection.sqlstate) => {
+                return Err(self.rejected(error, task.bound));
+            }
+            // Text that is not a type name is a syntax error.
+            Err(_) => return Ok(None),
+        }
+        let Some(oid) = oid else { return Ok(None) };
+        let types = self.resolve(task.metadata, &[oid], task.deadline).await?;
+        Ok(types
+            .into_iter()
+            .next()
+            .filter(|found| *found.kind() != TypeKind::Pseudo))
+    }
+}
+
+/// The name, shortened for an error message.
+fn shown(name: &str) -> String {
+    let mut letters = name.chars();
+    let mut shown: String = letters.by_ref().take(LONGEST_TYPE_NAME).collect();
+    if letters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,67 @@
+//! Looks up types by OID.
+
+use std::collections::HashMap;
+
+use tidegate_sql::Error;
+use tidegate_values::Type;
+use tidegate_wire::version;
+use tokio::time::Instant;
+
+use super::internal_query::InternalQuery;
+use crate::connection::Connection;
+use crate::metadata::{MetadataCache, TREE_13, TREE_14, TypeRow, build};
+
+impl Connection {
+    /// Returns the types with these OIDs, in this order. Those that are not cached are read from
+    /// `pg_catalog` in one round trip.
+    pub(crate) async fn resolve(
+        &mut self,
+        metadata: &MetadataCache,
+        oids: &[u32],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Type>, Error> {
+        let generation = metadata.generation();
+        let (known, missing) = metadata.known(oids, Instant::now());
+        if missing.is_empty() {
+            return Ok(known.into_iter().flatten().collect());
+        }
+        let entries = self.read_types(&missing, deadline).await?;
+        metadata.keep_types(&missing, &entries, generation);
+        let found = known.into_iter().zip(oids);
+        Ok(found
+            .map(|(known, oid)| known.unwrap_or_else(|| build(*oid, &entries, 0)))
+            .collect())
+    }
+
+    async fn read_types(
+        &mut self,
+        oids: &[u32],
+        deadline: Option<Instant>,
+    ) -> Result<HashMap<u32, TypeRow>, Error> {
+        let text = if version::has_multiranges(self.server_version()) {
+            TREE_14
+        } else {
+            TREE_13
+        };
+        let list: Vec<String> = oids.iter().map(u32::to_string).collect();
+        let parameter = format!("{{{}}}", list.join(","));
+        let lookup = InternalQuery {
+            text,
+            parameters: &[&parameter],
+            // Every role may read `pg_catalog`.
+            switch: None,
+            deadline,
+        };
+        let mut entries = HashMap::new();
+        let mut take = |row: tidegate_values::RawRow<'_>| {
+            let (oid, entry) = TypeRow::read(row)?;
+            entries.insert(oid, entry);
+            Some(())
+        };
+        let outcome = self
+            .run_internal_query(&lookup, TypeRow::COLUMNS, &mut take)
+            .await?;
+        outcome.map_err(|error| Error::internal(error.rejection.message))?;
+        Ok(entries)
+    }
+}

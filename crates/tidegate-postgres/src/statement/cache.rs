@@ -1,0 +1,274 @@
+//! The prepared statements of a connection.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use tidegate_sql::statement::{Kind, Purity};
+use tidegate_sql::{BoundStatement, TypeHint};
+
+use super::prepared::PreparedStatement;
+use super::role_plans::RolePlans;
+use super::task::StatementTask;
+use crate::metadata::{StatementDescription, StatementKey};
+
+/// Prepared statements by text and hints. When it is full, the least recently used one is dropped.
+#[derive(Debug)]
+pub(crate) struct StatementCache {
+    entries: HashMap<u64, CachedStatement>,
+    role_plans: RolePlans,
+    hasher: RandomState,
+    capacity: usize,
+    /// Increases with every use and every new name.
+    clock: u64,
+    /// Names of dropped statements that PostgreSQL still holds.
+    dropped: Vec<String>,
+    /// The names of prepared internal commands, by their text.
+    own: HashMap<&'static str, String>,
+    /// The internal commands that the last pipeline prepares.
+    preparing: Vec<&'static str>,
+    /// The dropped names that the last pipeline closes before them.
+    closing: Vec<String>,
+}
+
+#[derive(Debug)]
+struct CachedStatement {
+    key: StatementKey,
+    prepared: Arc<PreparedStatement>,
+    used: u64,
+}
+
+impl StatementCache {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            entries: HashMap::new(),
+            role_plans: RolePlans::default(),
+            hasher: RandomState::new(),
+            capacity: capacity.max(1),
+            clock: 0,
+            dropped: Vec::new(),
+            own: HashMap::new(),
+            preparing: Vec::new(),
+            closing: Vec::new(),
+        }
+    }
+
+    /// The prepared statement of a read or write, and whether it is unconfirmed: described on
+    /// another connection, but not prepared on this one. Unconfirmed statements are returned only
+    /// if `allow_unconfirmed` is set.
+    pub(crate) fn known(
+        &mut self,
+        task: &StatementTask<'_>,
+        allow_unconfirmed: bool,
+    ) -> Option<(Arc<PreparedStatement>, bool)> {
+        if task.is_kept()
+            && let Some(prepared) = self.find(task.bound)
+        {
+            if task.metadata.is_valid(&prepared.description) {
+                return Some(self.for_role(task, prepared, allow_unconfirmed));
+            }
+            let key = self.key(task.bound);
+            self.remove(key);
+        }
+        let description = task.metadata.description(task.bound, &task.login.role)?;
+        if !allow_unconfirmed || !may_run_unconfirmed(task, &description) {
+            return None;
+        }
+        let name = if task.is_kept() {
+            self.name()
+        } else {
+            String::new()
+        };
+        Some((Arc::new(PreparedStatement::new(name, description)), true))
+    }
+
+    /// The prepared statement with this text and these hints.
+    fn find(&mut self, bound: &BoundStatement) -> Option<Arc<PreparedStatement>> {
+        let key = self.key(bound);
+        self.clock += 1;
+        let entry = self.entries.get_mut(&key)?;
+        if !entry.key.is_of(bound) {
+            return None;
+        }
+        entry.used = self.clock;
+        Some(entry.prepared.clone())
+    }
+
+    /// The role's own prepared statement, if it has one or uses the statement often enough to get
+    /// one.
+    fn for_role(
+        &mut self,
+        task: &StatementTask<'_>,
+        prepared: Arc<PreparedStatement>,
+        allow_unconfirmed: bool,
+    ) -> (Arc<PreparedStatement>, bool) {
+        let Some(switch) = task.switch else {
+            return (prepared, false);
+        };
+        let purity = &task.metadata.purity;
+        if !purity.is_restricted(&task.bound.statement, &prepared.restricted) {
+            return (prepared, false);
+        }
+        let found = self
+            .role_plans
+            .find(task.bound, switch.role, &prepared.description);
+        match found {
+            Ok(own) => return (own, false),
+            Err(true) if allow_unconfirmed && may_run_unconfirmed(task, &prepared.description) => {}
+            Err(_) => return (prepared, false),
+        }
+        let own = prepared.with(self.name(), &prepared.description, switch.role);
+        (Arc::new(own), true)
+    }
+
+    /// An unpredictable name for a prepared statement.
+    pub(crate) fn name(&mut self) -> String {
+        self.clock += 1;
+        format!("tidegate {:016x}", self.hasher.hash_one(self.clock))
+    }
+
+    /// The name of an internal command, and whether it still has to be prepared.
+    pub(crate) fn own(&mut self, text: &'static str) -> (String, bool) {
+        if let Some(name) = self.own.get(text) {
+            return (name.clone(), false);
+        }
+        let name = self.name();
+        self.own.insert(text, name.clone());
+        self.preparing.push(text);
+        (name, true)
+    }
+
+    /// A pipeline starts; the previous one is certain to be sent.
+    pub(crate) fn begin_pipeline(&mut self) {
+        self.preparing.clear();
+        self.closing.clear();
+    }
+
+    /// The last pipeline is not sent, so it prepares and closes nothing.
+    pub(crate) fn withdraw_pipeline(&mut self) {
+        for text in self.preparing.drain(..) {
+            self.own.remove(text);
+        }
+        self.dropped.append(&mut self.closing);
+    }
+
+    /// The name of an internal command that is prepared.
+    pub(crate) fn prepared_internal(&self, text: &str) -> Option<&str> {
+        self.own.get(text).map(String::as_str)
+    }
+
+    /// Forgets the internal commands, because one of them may not be prepared. The others are
+    /// closed.
+    pub(crate) fn forget_internal(&mut self) {
+        self.dropped.extend(self.own.drain().map(|(_, name)| name));
+    }
+
+    /// Adds a prepared statement.
+    pub(crate) fn keep(&mut self, key: StatementKey, prepared: Arc<PreparedStatement>) {
+        if prepared.role.is_some() {
+            let replaced = self.role_plans.keep(key, prepared);
+            self.dropped.extend(replaced);
+            return;
+        }
+        if self.entries.len() >= self.capacity {
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
+            if let Some(key) = oldest.map(|(key, _)| *key) {
+                self.remove(key);
+            }
+        }
+        let hash = self.hash(key.statement.text(), &key.hints);
+        self.remove(hash);
+        let used = self.clock;
+        let entry = CachedStatement {
+            key,
+            prepared,
+            used,
+        };
+        self.entries.insert(hash, entry);
+    }
+
+    /// Removes a stale statement, and the role's own plan of it.
+    pub(crate) fn forget(&mut self, task: &StatementTask<'_>) {
+        let key = self.key(task.bound);
+        self.remove(key);
+        let own = self.role_plans.remove(task.bound, task.role());
+        self.dropped.extend(own);
+    }
+
+    /// Removes a stale statement by its identity.
+    pub(crate) fn forget_prepared(&mut self, prepared: &Arc<PreparedStatement>) {
+        let is_it = |(_, entry): &(&u64, &CachedStatement)| Arc::ptr_eq(&entry.prepared, prepared);
+        if let Some(key) = self.entries.iter().find(is_it).map(|(key, _)| *key) {
+            self.remove(key);
+        }
+        self.dropped
+            .extend(self.role_plans.remove_prepared(prepared));
+    }
+
+    /// Closes a statement that was not added to the cache.
+    pub(crate) fn discard(&mut self, name: &str) {
+        if !name.is_empty() {
+            self.dropped.push(name.to_owned());
+        }
+    }
+
+    /// Drops all statements, because definitions have changed in this transaction.
+    pub(crate) fn retire(&mut self) {
+        let names = self
+            .entries
+            .drain()
+            .map(|(_, entry)| entry.prepared.name.clone());
+        self.dropped.extend(names);
+        self.dropped.extend(self.role_plans.drain());
+    }
+
+    /// Moves all content out and leaves an empty cache of the same capacity.
+    pub(crate) fn take(&mut self) -> Self {
+        let empty = Self::new(self.capacity);
+        std::mem::replace(self, empty)
+    }
+
+    /// Clears the cache, because the session was reset and PostgreSQL has dropped everything.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.role_plans = RolePlans::default();
+        self.dropped.clear();
+        self.own.clear();
+    }
+
+    /// Takes the names of dropped statements, which the caller closes.
+    pub(crate) fn take_dropped(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// Names of dropped statements, to be closed before the Parse of an internal command.
+    pub(crate) fn close_dropped(&mut self) -> &[String] {
+        let known = self.closing.len();
+        self.closing.append(&mut self.dropped);
+        &self.closing[known..]
+    }
+
+    fn remove(&mut self, key: u64) {
+        if let Some(entry) = self.entries.remove(&key) {
+            self.dropped.push(entry.prepared.name.clone());
+        }
+    }
+
+    fn key(&self, bound: &BoundStatement) -> u64 {
+        self.hash(bound.statement.text(), &bound.hints)
+    }
+
+    fn hash(&self, text: &str, hints: &[Option<TypeHint>]) -> u64 {
+        self.hasher.hash_one((text, hints))
+    }
+}
+
+/// Whether a statement may be sent with an unconfirmed description: it can be repeated, and it
+/// returns nothing before the description is confirmed.
+fn may_run_unconfirmed(task: &StatementTask<'_>, description: &StatementDescription) -> bool {
+    match task.bound.statement.kind() {
+        Kind::Read => task.bound.purity() == Purity::Stateless,
+        Kind::Write => description.columns.is_empty(),
+        Kind::Procedural | Kind::Other => false,
+    }
+}

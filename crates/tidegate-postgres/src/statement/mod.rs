@@ -1,0 +1,14 @@
+//! Statements, their prepared forms, and what they may leave in a session. Nothing here does I/O.
+
+mod cache;
+mod name_resolution;
+mod prepared;
+mod role_plans;
+mod side_effects;
+mod task;
+
+pub(crate) use cache::StatementCache;
+pub(crate) use name_resolution::NameResolution;
+pub(crate) use prepared::PreparedStatement;
+pub(crate) use side_effects::{SideEffects, is_stateless};
+pub(crate) use task::{AttemptError, RoleSwitch, RunError, StatementTask, TransactionPosition};

@@ -1,0 +1,85 @@
+//! Converts errors of tokio-postgres.
+
+use std::io;
+
+use tidegate_sql::{BoundStatement, DatabaseError, Error};
+use tidegate_wire::{ConnectError, is_outage, outage};
+use tokio_postgres::error::{DbError, ErrorPosition, Severity};
+
+/// The error of a failed statement.
+pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundStatement>) -> Error {
+    let Some(said) = error.as_db_error() else {
+        return if error.is_closed() || is_io(error) {
+            outage(describe(error))
+        } else {
+            Error::internal(describe(error))
+        };
+    };
+    if is_outage(said.code().code()) {
+        return outage(rejection(said));
+    }
+    let mut rejection = rejection(said);
+    if let Some(bound) = bound {
+        rejection.position = rejection
+            .position
+            .map(|position| bound.statement.caller_position(position));
+    }
+    Error::Rejected(Box::new(rejection))
+}
+
+/// Why a connection could not be opened.
+pub(super) fn of_connection(error: &tokio_postgres::Error) -> ConnectError {
+    match error.as_db_error() {
+        Some(said) => ConnectError::Refused(Box::new(rejection(said))),
+        None => ConnectError::Unreachable(io::Error::other(describe(error))),
+    }
+}
+
+/// Whether the statement only has to be prepared again (PostgreSQL, `RevalidateCachedQuery`).
+pub(super) fn is_stale(error: &tokio_postgres::Error) -> bool {
+    let Some(said) = error.as_db_error() else {
+        return false;
+    };
+    match said.code().code() {
+        "26000" => true,
+        "0A000" => said.routine() == Some("RevalidateCachedQuery"),
+        _ => false,
+    }
+}
+
+fn rejection(said: &DbError) -> DatabaseError {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let position = said.position().and_then(|position| match position {
+        ErrorPosition::Original(position) => Some(*position),
+        ErrorPosition::Internal { .. } => None,
+    });
+    DatabaseError {
+        sqlstate: said.code().code().to_owned(),
+        message: said.message().to_owned(),
+        detail: owned(said.detail()),
+        hint: owned(said.hint()),
+        position,
+        schema: owned(said.schema()),
+        table: owned(said.table()),
+        column: owned(said.column()),
+        constraint: owned(said.constraint()),
+        place: None,
+        fatal: !matches!(said.parsed_severity(), Some(Severity::Error)),
+    }
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<io::Error>)
+}
+
+/// The error and its causes in one line. tokio-postgres itself shows only the kind.
+fn describe(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! Notifications between nodes, through the control database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::poll_fn;
+use tidegate_wire::backoff::{Backoff, Jitter};
+use tidegate_wire::{Config, ConnectError};
+use tokio::sync::broadcast;
+use tokio_postgres::AsyncMessage;
+use tracing::{debug, warn};
+
+use super::connect::{CONTROL, connect};
+use super::service_pool::Reachability;
+
+/// The channel of the notifications.
+pub const CHANNEL: &str = "tidegate";
+/// The longest delay between attempts to listen again. A node that does not listen serves stale
+/// caches.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What a receiver gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notification {
+    /// Listening has started, for the first time or again. Earlier notifications are lost, so
+    /// caches that depend on them must be invalidated.
+    Listening,
+    /// The payload of a node's notification.
+    Received(Arc<str>),
+}
+
+/// Listens until the task is aborted.
+pub(super) async fn listen(
+    config: Arc<Config>,
+    reachability: Arc<Reachability>,
+    jitter: Jitter,
+    notifications: broadcast::Sender<Notification>,
+) {
+    let mut backoff = Backoff::new(jitter);
+    loop {
+        let attempt = connect(&config, &config.control_database, CONTROL).await;
+        let outcome = match attempt {
+            Ok((client, connection)) => {
+                forward(&client, connection, &notifications, || {
+                    backoff.succeed();
+                    reachability.succeeded();
+                })
+                .await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            warn!(%error, cause = ?std::error::Error::source(&error), "cannot LISTEN for notifications; retrying");
+        }
+        tokio::time::sleep(backoff.fail().min(LONGEST_PAUSE)).await;
+    }
+}
+
+/// Forwards notifications until the connection ends.
+async fn forward(
+    client: &tokio_postgres::Client,
+    mut connection: tokio_postgres::Connection<tokio_postgres::Socket, super::tls::Secured>,
+    notifications: &broadcast::Sender<Notification>,
+    mut connected: impl FnMut(),
+) -> Result<(), ConnectError> {
+    let mut messages = poll_fn(move |cx| connection.poll_message(cx));
+    let mut begin = std::pin::pin!(client.batch_execute("LISTEN tidegate"));
+    let mut listening = false;
+    loop {
+        tokio::select! {
+            started = &mut begin, if !listening => {
+                started.map_err(|error| super::error::of_connection(&error))?;
+                listening = true;
+                connected();
+                // There may be no receiver yet.
+                drop(notifications.send(Notification::Listening));
+            }
+            message = messages.next() => match message {
+                Some(Ok(AsyncMessage::Notification(said))) => {
+                    drop(notifications.send(Notification::Received(said.payload().into())));
+                }
+                Some(Ok(other)) => debug!(?other, "ignored a message that is not a notification"),
+                Some(Err(error)) => return Err(super::error::of_connection(&error)),
+                None => return Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A small pool of service connections to one database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use parking_lot::Mutex;
+use tidegate_sql::{DatabaseName, Error, Result};
+use tidegate_wire::backoff::{Backoff, Jitter};
+use tidegate_wire::{Config, ConnectError, ConnectFault, says_lock_table_full};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+use super::connect::settings;
+use super::error;
+use super::session::ServiceSession;
+use super::tls::Tls;
+
+/// How long a statement of the service waits for a connection.
+pub(super) const WAIT: Duration = Duration::from_secs(5);
+/// The retry delay if no connection was free.
+pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Whether PostgreSQL was reachable for the last service connection.
+pub(super) struct Reachability(Mutex<(Backoff, Option<Instant>)>);
+
+impl Reachability {
+    pub(super) fn new(jitter: Jitter) -> Self {
+        Self(Mutex::new((Backoff::new(jitter), None)))
+    }
+
+    /// Fails while PostgreSQL is known to be down.
+    fn check(&self) -> Result<()> {
+        let until = self.0.lock().1;
+        let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+        match rest {
+            Some(retry_after) if !retry_after.is_zero() => Err(Error::Unavailable {
+                retry_after,
+                source: None,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self) -> Duration {
+        let (backoff, until) = &mut *self.0.lock();
+        let now = Instant::now();
+        match until {
+            // A concurrent attempt has failed and set the delay already.
+            Some(until) if *until > now => *until - now,
+            _ => {
+                let delay = backoff.fail();
+                *until = Some(now + delay);
+                delay
+            }
+        }
+    }
+
+    pub(super) fn succeeded(&self) {
+        let (backoff, until) = &mut *self.0.lock();
+        if until.take().is_some() {
+            backoff.succeed();
+        }
+    }
+}
+
+/// A pool for one database; clones share it.
+#[derive(Clone)]
+pub(super) struct ServicePool {
+    pool: Pool,
+    tls: Tls,
+    reachability: Arc<Reachability>,
+    turns: Arc<Semaphore>,
+}
+
+impl ServicePool {
+    pub(super) fn new(
+        config: &Config,
+        database: &DatabaseName,
+        options: &str,
+        size: usize,
+        reachability: Arc<Reachability>,
+    ) -> Result<Self, ConnectError> {
+        let tls = Tls::new(config)?;
+        let recycling = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let settings = settings(config, database, options);
+        let manager = Manager::from_config(settings, tls.clone(), recycling);
+        let pool = Pool::builder(manager)
+            .max_size(size)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(WAIT))
+            .create_timeout(Some(config.connect_timeout))
+            .build()
+            .map_err(|error| ConnectError::Protocol(error.to_string()))?;
+        Ok(Self {
+            pool,
+            tls,
+            reachability,
+            turns: Arc::new(Semaphore::new(size)),
+        })
+    }
+
+    /// Waits for a permit to use one of the connections.
+    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
+        let turn = timeout(WAIT, self.turns.clone().acquire_owned()).await;
+        let timed_out = Error::PoolTimeout {
+            retry_after: RETRY_AFTER,
+        };
+        turn.map_err(|_| timed_out)?.map_err(Error::internal)
+    }
+
+    /// Checks out an idle connection.
+    pub(super) async fn session(&self) -> Result<ServiceSession> {
+        if self.pool.status().available == 0 {
+            self.reachability.check()?;
+        }
+        match self.pool.get().await {
+            Ok(object) => {
+                self.reachability.succeeded();
+                Ok(ServiceSession::new(object, self.tls.clone()))
+            }
+            Err(PoolError::Timeout(deadpool_postgres::TimeoutType::Wait)) => {
+                Err(Error::PoolTimeout {
+                    retry_after: RETRY_AFTER,
+                })
+            }
+            Err(PoolError::Backend(error)) => Err(self.refused(error::of_connection(&error))),
+            Err(error) => {
+                Err(self.refused(ConnectError::Unreachable(std::io::Error::other(error))))
+            }
+        }
+    }
+
+    fn refused(&self, error: ConnectError) -> Error {
+        // PostgreSQL is up, and the guard of the lock table makes room for the next attempt.
+        if matches!(&error, ConnectError::Refused(said) if says_lock_table_full(said)) {
+            return error.into_sql(RETRY_AFTER);
+        }
+        match error.fault() {
+            ConnectFault::Away | ConnectFault::Full => error.into_sql(self.reachability.failed()),
+            _ => error.into_sql(RETRY_AFTER),
+        }
+    }
+
+    /// Closes the idle connections now, and the others when they are returned.
+    pub(super) fn close(&self) {
+        self.pool.close();
+    }
+
+    /// The number of open connections, and the longest time that one of them has been idle.
+    pub(super) fn occupancy(&self) -> (usize, Option<Duration>) {
+        let mut longest = None;
+        self.pool.retain(|_, metrics| {
+            longest = longest.max(Some(metrics.last_used()));
+            true
+        });
+        (self.pool.status().size, longest)
+    }
+
+    /// Closes connections that have been idle for longer than `time`; returns whether any is left.
+    pub(super) fn expire(&self, time: Duration) -> bool {
+        self.pool.retain(|_, metrics| metrics.last_used() < time);
+        self.pool.status().size > 0
+    }
+}
