@@ -410,7 +410,7 @@ async fn pairs_have_no_order_operators() {
     );
     let query = "query($d: JSON) { x: getGqlPairs(where: $d) { id } }";
     for operator in ["gt", "gte", "lt", "lte"] {
-        let place = format!("`where.h.{operator}` is no operator for hstore");
+        let place = format!("`where.h.{operator}` is not an operator for hstore");
         refused(query, json!({"d": {"h": {operator: "a=>1"}}}), &place).await;
     }
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_catalog::load::{self, Roles, RolesChange};
-use tidegate_catalog::{Catalogs, Telling, Watched};
+use tidegate_catalog::{CatalogCache, DdlVisibility, WatchOutcome};
 use tidegate_feed::Feed;
 use tidegate_server::Probe;
 use tidegate_service::{ListenEnd, ServiceConnections};
-use tidegate_sql::{BoxFuture, DatabaseName, Terms};
+use tidegate_sql::{BoxFuture, DatabaseName, QueryOptions};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -70,7 +70,7 @@ struct DatabaseState {
     /// The listener; it ends when this is dropped.
     listener: JoinSet<()>,
     /// Whether the database notifies of definitions.
-    telling: Telling,
+    telling: DdlVisibility,
     /// Whether it is not listened to only because no service connection is free.
     no_connection: bool,
     /// Whether a check is running.
@@ -82,7 +82,7 @@ struct DatabaseState {
 
 /// Watches the databases in use.
 pub(crate) struct CatalogWatch {
-    catalogs: Arc<Catalogs>,
+    catalogs: Arc<CatalogCache>,
     control: Arc<ServiceConnections>,
     users: UserPool,
     /// Its captures may have to be renewed after a definition.
@@ -102,7 +102,7 @@ pub(crate) struct CatalogWatch {
 
 impl CatalogWatch {
     pub(crate) fn new(
-        catalogs: Arc<Catalogs>,
+        catalogs: Arc<CatalogCache>,
         control: Arc<ServiceConnections>,
         users: UserPool,
         feed: Option<Feed>,
@@ -163,7 +163,7 @@ impl CatalogWatch {
             state.ticks_since_check += 1;
             // Its schemas may be in use only since this tick.
             self.catalogs.rely(&database, state.telling);
-            let is_polled = state.telling != Telling::Always
+            let is_polled = state.telling != DdlVisibility::Always
                 && (!state.no_connection || no_connection.contains(&database));
             let is_due = is_polled
                 || roles_changed
@@ -214,7 +214,7 @@ impl CatalogWatch {
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         let mut states = self.states.values();
-        let is_notified = states.any(|state| state.telling == Telling::Always);
+        let is_notified = states.any(|state| state.telling == DdlVisibility::Always);
         if !self.ticks.is_multiple_of(TICKS_PER_ROLE_CHECK)
             || !(is_notified || self.users.is_used())
         {
@@ -245,15 +245,15 @@ impl CatalogWatch {
             return;
         };
         state.telling = match event {
-            ListenerEvent::Notified => Telling::Always,
-            ListenerEvent::Silent | ListenerEvent::NoConnection => Telling::Never,
+            ListenerEvent::Notified => DdlVisibility::Always,
+            ListenerEvent::Silent | ListenerEvent::NoConnection => DdlVisibility::Never,
         };
         let had_no_connection = std::mem::replace(
             &mut state.no_connection,
             matches!(event, ListenerEvent::NoConnection),
         );
         self.catalogs.rely(&database, state.telling);
-        let reports = state.telling == Telling::Always;
+        let reports = state.telling == DdlVisibility::Always;
         if reports {
             self.users.redefined(&database);
             if let Some(feed) = &self.feed {
@@ -273,7 +273,7 @@ impl CatalogWatch {
         };
         state.ticks_since_check = 0;
         if state.busy {
-            if state.telling == Telling::Always {
+            if state.telling == DdlVisibility::Always {
                 state.again = state.again.max(Some(reason));
             }
             return;
@@ -295,17 +295,17 @@ impl CatalogWatch {
     }
 }
 
-fn check_terms() -> Terms {
-    Terms {
+fn check_terms() -> QueryOptions {
+    QueryOptions {
         deadline: Some((Instant::now() + CHECK_TIMEOUT).into_std()),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 
 /// Checks one database and loads again what has changed. Returns after a pause that grows with the
 /// time that the check took.
 async fn check(
-    catalogs: Arc<Catalogs>,
+    catalogs: Arc<CatalogCache>,
     users: UserPool,
     permits: Arc<Semaphore>,
     (database, reason): (DatabaseName, Reason),
@@ -318,7 +318,7 @@ async fn check(
             Reason::Due => catalogs.watch(&database, &check_terms()).await,
         };
         // A failure is logged by the catalog and shown by `/readyz`.
-        if let Ok(Watched::Changed) = watched {
+        if let Ok(WatchOutcome::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
             // A reported definition has invalidated the caches already. If they were invalidated a
             // second time, the next request would compare the database once more.
@@ -359,7 +359,7 @@ async fn listen(
 
 /// Reports on `/readyz` whether every cached schema is current. It is not essential, because the
 /// node continues with the schemas that it has.
-pub(crate) struct CatalogProbe(pub(crate) Arc<Catalogs>);
+pub(crate) struct CatalogProbe(pub(crate) Arc<CatalogCache>);
 
 impl Probe for CatalogProbe {
     fn name(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_catalog::Catalogs;
+use tidegate_catalog::CatalogCache;
 use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
 use tidegate_server::App;
@@ -29,7 +29,7 @@ pub(crate) struct Maintenance {
     pub(crate) app: App,
     pub(crate) methods: Arc<Registry>,
     pub(crate) pool: UserPool,
-    pub(crate) catalogs: Arc<Catalogs>,
+    pub(crate) catalogs: Arc<CatalogCache>,
 }
 
 impl Maintenance {

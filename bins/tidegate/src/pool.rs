@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use tidegate_admin::RoleCredentials;
-use tidegate_catalog::{Definitions, Telling};
+use tidegate_catalog::{DdlCounter, DdlVisibility};
 use tidegate_pool::{Counters, Pool, WAIT_BOUNDS};
 use tidegate_postgres::{Authenticators, Postgres, RoleConnector, UserExecutor};
 use tidegate_server::{MetricsSource, Probe};
@@ -106,13 +106,13 @@ impl UserPool {
     }
 }
 
-impl Definitions for UserPool {
-    fn count(&self, database: &DatabaseName, telling: Telling) -> u64 {
+impl DdlCounter for UserPool {
+    fn count(&self, database: &DatabaseName, telling: DdlVisibility) -> u64 {
         let users = self.postgres.user_executor();
         let untold = match telling {
-            Telling::Always => 0,
-            Telling::Never => users.calls(database),
-            Telling::Unknown => users.statements(database),
+            DdlVisibility::Always => 0,
+            DdlVisibility::Never => users.calls(database),
+            DdlVisibility::Unknown => users.statements(database),
         };
         users.definitions(database).wrapping_add(untold)
     }

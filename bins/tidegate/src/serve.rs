@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_admin::doctor::Severity;
-use tidegate_catalog::Catalogs;
+use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
 use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
@@ -224,7 +224,7 @@ impl Node {
         let issuer = Arc::new(issuer);
         let pool = UserPool::open(service, settings)?;
         let methods = Arc::new(Registry::new(service.methods.clone()));
-        let catalogs = Catalogs::new(service.control.clone(), Arc::new(pool.clone()));
+        let catalogs = CatalogCache::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
         let feed = feed::open(service, settings, pool.executor()).await?;
         let status = Arc::new(FeedStatus {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tidegate_pool::{OpenError, PoolKey};
 use tidegate_postgres::{Admission, Credential, Credentials, LOGIN_STATE};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, Result,
-    RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, Executor, Flow, Principal, QueryOptions, Result, RowSink, Statement,
 };
+use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::{Secret, StartupParameters};
 
 use super::RolePasswords;
@@ -126,7 +126,7 @@ impl RoleCredentials {
             .query(
                 &Principal::Control,
                 &bound,
-                &Terms::default(),
+                &QueryOptions::default(),
                 &mut settings,
             )
             .await;

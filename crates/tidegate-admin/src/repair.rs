@@ -3,7 +3,7 @@
 use SqlPart::{Name, Syntax};
 use tidegate_pool::{Cause, Connector as _, OpenError, PoolKey};
 use tidegate_postgres::RoleConnector;
-use tidegate_sql::{DatabaseName, Rejection, RoleName};
+use tidegate_sql::{DatabaseError, DatabaseName, RoleName};
 use tidegate_wire::ConnectError;
 
 use super::script::{Script, SqlPart};
@@ -68,7 +68,7 @@ impl Admin {
 }
 
 /// The error of PostgreSQL about settings with which no session can start.
-fn settings_refused(refused: &OpenError) -> Option<&Rejection> {
+fn settings_refused(refused: &OpenError) -> Option<&DatabaseError> {
     let OpenError::Login(cause) = refused else {
         return None;
     };
@@ -92,7 +92,7 @@ fn reason(refused: OpenError) -> Cause {
 
 /// Writes the statements that reset those of the role's own settings that a message names. If it
 /// names none, the database is the cause, for example an event trigger.
-async fn resets(home: &Session, key: &PoolKey, said: &Rejection) -> Result<Script> {
+async fn resets(home: &Session, key: &PoolKey, said: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
     let mut script = Script::default();

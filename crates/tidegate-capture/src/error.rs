@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_changelog::LogError;
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 use tidegate_wire::{ConnectError, ConnectFault, is_outage};
 
 /// Converts a refused login or an unreachable server.
@@ -26,7 +26,7 @@ pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
 }
 
 /// Converts an error of PostgreSQL.
-pub(crate) fn of_command(said: Rejection, limit: Duration) -> LogError {
+pub(crate) fn of_command(said: DatabaseError, limit: Duration) -> LogError {
     let code = said.sqlstate.as_str();
     match code {
         // The slot or its log no longer exists, or the publication is younger than the slot.
@@ -51,10 +51,10 @@ pub(crate) fn of_command(said: Rejection, limit: Duration) -> LogError {
 pub(crate) fn of_statement(error: &tokio_postgres::Error, limit: Duration) -> LogError {
     match error.as_db_error() {
         Some(said) => of_command(
-            Rejection {
+            DatabaseError {
                 sqlstate: said.code().code().to_owned(),
                 message: said.message().to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             },
             limit,
         ),

@@ -5,10 +5,10 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use tidegate_catalog::Catalogs;
+use tidegate_catalog::CatalogCache;
 use tidegate_embedded::{Cluster, Settings};
 use tidegate_service::ServiceConnections;
-use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName, RoleUse};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 
@@ -29,13 +29,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Arc::new(Config::from_url(&cluster.admin_url())?),
         Jitter::none(),
     )?);
-    let catalogs = Catalogs::new(service, Arc::new(()));
+    let catalogs = CatalogCache::new(service, Arc::new(()));
     let login = Login {
         database: DatabaseName::new("postgres"),
         role: RoleName::new("postgres"),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
     };
-    let schemas = catalogs.schemas(&login, &Terms::default()).await?;
+    let schemas = catalogs.schemas(&login, &QueryOptions::default()).await?;
     writeln!(
         std::io::stdout(),
         "{}",

@@ -1,10 +1,10 @@
-//! The description of schemas as JSON (wire.md, "SQL"): what `GET /api/v4/sql/schema` answers.
+//! Describes schemas as JSON (wire.md, "SQL"), for `GET /api/v4/sql/schema`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tidegate_sql::TypeKind;
+use tidegate_values::TypeKind;
 
 use crate::model::{Column, ConstraintKind, Referenced, Relation, Schema};
 
@@ -18,8 +18,8 @@ pub fn describe_all(schemas: &[Arc<Schema>]) -> String {
     text
 }
 
-/// Describes a schema: a JSON object with `name` and `tables`, compact, the tables and the
-/// constraints ordered by name, the columns as they stand.
+/// Describes a schema: a compact JSON object with `name` and `tables`. Tables and constraints are
+/// ordered by name, columns by position.
 pub fn describe(schema: &Schema) -> String {
     let mut text = String::from("{\"name\":");
     string(&mut text, schema.name());
@@ -64,7 +64,7 @@ fn column(text: &mut String, column: &Column) {
     text.push('}');
 }
 
-/// A constraint as it is shown.
+/// A constraint in the description.
 struct Described<'a> {
     name: &'a str,
     kind: &'static str,
@@ -128,7 +128,7 @@ fn constraint(text: &mut String, schema: &Schema, described: &Described<'_>) {
     text.push('}');
 }
 
-/// The referenced table, qualified when it is of another schema, and its columns.
+/// The referenced table, qualified if it is in another schema, and its columns.
 fn far_side<'a>(schema: &'a Schema, referenced: &'a Referenced) -> (Cow<'a, str>, Vec<&'a str>) {
     match referenced {
         Referenced::Here(id, columns) => {
@@ -158,7 +158,7 @@ fn comment(text: &mut String, comment: Option<&str>) {
     }
 }
 
-/// Writes the items with commas between them.
+/// Writes the items separated by commas.
 fn list<T>(
     text: &mut String,
     items: impl IntoIterator<Item = T>,

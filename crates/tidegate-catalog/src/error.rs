@@ -1,40 +1,40 @@
-//! Why a schema cannot be described.
+//! Errors of this crate.
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a schema cannot be described.
+/// Why schemas or privileges cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The catalog query failed; the cause says whose fault it is.
+    /// The catalog query failed. The source says who is at fault.
     #[error("the catalog cannot be read")]
     Sql(#[from] tidegate_sql::Error),
-    /// A document is not one that describes a schema.
+    /// A document does not describe a schema.
     #[error("the schema document cannot be read: {0}")]
     Malformed(String),
-    /// The catalog query gave no document, which is our fault.
+    /// The catalog query returned no document: an internal error.
     #[error("the catalog query gave no document")]
     Document,
-    /// There is no such table.
-    #[error("there is no such table")]
+    /// The table does not exist.
+    #[error("the table does not exist")]
     NoTable,
-    /// The role owns the table, and an owner's rights cannot be taken for good.
+    /// The role owns the table; an owner can always restore its own privileges.
     #[error("the role owns the table")]
     OwnsTable,
-    /// No role that we can run as may grant this.
-    #[error("nobody of the tenant may grant {what}; {owner} owns it")]
+    /// No role that the service can run as may grant this.
+    #[error("no user of the tenant may grant {what}; {owner} owns it")]
     NobodyMayGrant {
-        /// What was to be granted.
+        /// The privilege.
         what: String,
-        /// Who could.
+        /// A role that may grant it.
         owner: String,
     },
-    /// A privilege that was to be taken would stay.
+    /// A privilege to revoke would remain.
     #[error("the role has {privilege} {from}")]
     GrantedElsewhere {
         /// The privilege.
         privilege: String,
-        /// Whence it has it: `through` a group or PUBLIC, `from` a foreign grantor.
+        /// Where it comes from: `through` a group or PUBLIC, `from` another grantor.
         from: String,
     },
 }

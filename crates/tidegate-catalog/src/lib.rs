@@ -9,7 +9,7 @@ pub mod model;
 pub mod naming;
 mod privileges;
 
-pub use catalogs::{Catalogs, Definitions, Schemas, Telling, Watched};
+pub use catalogs::{CatalogCache, DdlCounter, DdlVisibility, Schemas, WatchOutcome};
 pub use describe::{describe, describe_all};
 pub use error::{Error, Result};
 pub use model::{ColumnId, Relation, RelationId, RelationshipId, Schema};

@@ -1,5 +1,5 @@
-//! Who may do what with a table, as PostgreSQL says it ("Privileges"), and the statements that
-//! change it.
+//! The privileges of roles on a table (PostgreSQL, "Privileges"), and the statements that change
+//! them.
 
 mod answer;
 mod plan;
@@ -8,34 +8,35 @@ use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 use tidegate_sql::{
-    BoundStatement, DatabaseName, Executor, Login, Mode, Parameter, Principal, Statement, Terms,
+    BoundStatement, DatabaseName, Executor, Login, Mode, Principal, QueryOptions, Statement,
 };
+use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
 use answer::Document;
-use plan::Step;
+use plan::RoleStatements;
 
 static FACTS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let text = include_str!("privileges.sql");
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 });
 
-/// What a role may do with a table, in one word.
+/// The access level of a role to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing.
+    /// No privileges.
     None,
     /// `SELECT`.
     Read,
-    /// `SELECT`, `INSERT`, `UPDATE` and `DELETE`, with the table's sequences.
+    /// `SELECT`, `INSERT`, `UPDATE` and `DELETE`, and the table's sequences.
     Write,
 }
 
 impl Access {
-    /// All of them.
+    /// All levels.
     pub const ALL: [Self; 3] = [Self::None, Self::Read, Self::Write];
 
-    /// The word.
+    /// The name of the level.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -44,12 +45,12 @@ impl Access {
         }
     }
 
-    /// The access of this name.
+    /// The level with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|access| access.name() == name)
     }
 
-    /// The privileges that it needs.
+    /// The privileges of the level.
     const fn privileges(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
@@ -59,7 +60,7 @@ impl Access {
     }
 }
 
-/// A table and where it is.
+/// A table with its schema and database.
 #[derive(Clone, Copy, Debug)]
 pub struct TableName<'a> {
     /// The database.
@@ -70,16 +71,16 @@ pub struct TableName<'a> {
     pub table: &'a str,
 }
 
-/// What PostgreSQL lets a role do with a table.
+/// The privileges of a role on a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleAccess {
     /// The role.
     pub role: String,
-    /// The one word for it; none where no word fits.
+    /// The access level; `None` if the privileges match none.
     pub access: Option<Access>,
-    /// Whether the role may use the table's schema; without that it may do nothing.
+    /// Whether the role has USAGE on the table's schema, without which it can do nothing.
     pub usage: bool,
-    /// The privileges on the table, from whomever they come: own, of a group, of everybody.
+    /// The privileges on the table from all sources: its own, those of groups, and those of PUBLIC.
     pub privileges: Vec<String>,
     /// Privileges on single columns that the role does not have on the whole table.
     pub columns: Vec<ColumnPrivilege>,
@@ -94,7 +95,7 @@ pub struct ColumnPrivilege {
     pub column: String,
 }
 
-/// The table as the catalog knows it.
+/// The table as the catalog describes it.
 #[derive(Debug, Deserialize)]
 struct Facts {
     relation: String,
@@ -121,63 +122,63 @@ struct Role {
     privileges: Vec<String>,
     gives: Vec<String>,
     columns: Vec<ColumnPrivilege>,
-    grants: Vec<Grant>,
+    grants: Vec<TableGrant>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Grant {
+struct TableGrant {
     grantor: String,
-    /// The group, or `PUBLIC`; none for what was granted to the role itself.
+    /// The group, or `PUBLIC`; `None` for a grant to the role itself.
     through: Option<String>,
     privilege: String,
 }
 
-/// Tells what each of `roles` may do with a table; roles that are not there are left out.
+/// Reads what each of `roles` may do with a table. Roles that do not exist are left out.
 ///
 /// # Errors
 ///
-/// [`Error::NoTable`], [`Error::Sql`] when the catalog cannot be read.
+/// [`Error::NoTable`], and [`Error::Sql`] if the catalog cannot be read.
 pub async fn table_access(
     executor: &dyn Executor,
     table: TableName<'_>,
     roles: &[&str],
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Vec<RoleAccess>> {
-    let facts = facts(executor, table, roles, terms).await?;
-    Ok(facts.roles.into_iter().map(told).collect())
+    let facts = facts(executor, table, roles, options).await?;
+    Ok(facts.roles.into_iter().map(role_access).collect())
 }
 
-/// Gives the role `grantee` exactly this access to a table.
+/// Gives the role `grantee` exactly this access level on a table.
 ///
-/// `logins` are the roles as which we can run statements, `grantee` among them. The statements run
-/// as the table's owner if it is one of them, else as one that may pass the privileges on; USAGE on
-/// the schema is added in the same way where it is missing, and never taken away.
+/// `logins` are the roles as which the service can run statements, including `grantee`. The
+/// statements run as the table's owner if it is one of them, or else as a role with the grant
+/// option. USAGE on the schema is granted in the same way if it is missing, and never revoked.
 ///
 /// # Errors
 ///
-/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NobodyMayGrant`], [`Error::GrantedElsewhere`]
-/// before anything is changed; [`Error::Sql`].
+/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NobodyMayGrant`] and
+/// [`Error::GrantedElsewhere`] before anything is changed; [`Error::Sql`].
 pub async fn set_table_access(
     executor: &dyn Executor,
     table: TableName<'_>,
     asked: (&str, Access),
     logins: &[Login],
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<()> {
     for _ in 1..MOST_TRIES {
-        match grant_and_revoke(executor, table, asked, logins, terms).await {
+        match grant_and_revoke(executor, table, asked, logins, options).await {
             Err(Error::Sql(error)) if error.sqlstate() == Some(MET_ANOTHER) => {}
             done => return done,
         }
     }
-    grant_and_revoke(executor, table, asked, logins, terms).await
+    grant_and_revoke(executor, table, asked, logins, options).await
 }
 
-/// How often rights are set that others are setting at the same time.
+/// How often a conflicting concurrent change of privileges is retried.
 const MOST_TRIES: u32 = 20;
 
-/// `serialization_failure`: another session changed the rights on the same object at the same time.
-/// PostgreSQL says "tuple concurrently updated", for which the executor has this code.
+/// `serialization_failure`: another session changed the privileges of the same object at the same
+/// time. PostgreSQL reports "tuple concurrently updated", which the executor maps to this code.
 const MET_ANOTHER: &str = "40001";
 
 async fn grant_and_revoke(
@@ -185,15 +186,15 @@ async fn grant_and_revoke(
     table: TableName<'_>,
     (grantee, access): (&str, Access),
     logins: &[Login],
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<()> {
     let roles: Vec<_> = logins.iter().map(|login| login.role.as_str()).collect();
-    let facts = facts(executor, table, &roles, terms).await?;
-    for Step { role, statements } in plan::steps(&facts, grantee, access)? {
+    let facts = facts(executor, table, &roles, options).await?;
+    for RoleStatements { role, statements } in plan::steps(&facts, grantee, access)? {
         let login = logins.iter().find(|login| login.role.as_str() == role);
         let login = login.ok_or(Error::Document)?;
         let who = Principal::Role(login.clone());
-        let mut transaction = executor.begin(&who, Mode::ReadWrite, terms).await?;
+        let mut transaction = executor.begin(&who, Mode::ReadWrite, options).await?;
         for text in statements {
             let statement = Statement::parse(&text).map_err(tidegate_sql::Error::from)?;
             let statement = bind(Arc::new(statement), Vec::new());
@@ -210,7 +211,7 @@ async fn facts(
     executor: &dyn Executor,
     table: TableName<'_>,
     roles: &[&str],
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Facts> {
     let roles = serde_json::to_string(roles).map_err(|_| Error::Document)?;
     let value = |name: &String| match name.as_str() {
@@ -223,7 +224,7 @@ async fn facts(
     let who = Principal::Catalog(table.database.clone());
     let statement = bind(Arc::clone(&FACTS), values);
     executor
-        .query(&who, &statement, terms, &mut document)
+        .query(&who, &statement, options, &mut document)
         .await?;
     let document = document.0.ok_or(Error::NoTable)?;
     serde_json::from_str(&document).map_err(|_| Error::Document)
@@ -240,7 +241,7 @@ fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> BoundStatement {
     }
 }
 
-fn told(role: Role) -> RoleAccess {
+fn role_access(role: Role) -> RoleAccess {
     let has = |privilege: &&str| role.privileges.iter().any(|own| own == privilege);
     let holds = |access: Access| access.privileges().iter().all(&has);
     let access = if !role.usage || (role.privileges.is_empty() && role.columns.is_empty()) {
@@ -280,11 +281,11 @@ mod tests {
             columns: columns.iter().map(column).collect(),
             grants: Vec::new(),
         };
-        told(role).access
+        role_access(role).access
     }
 
     #[test]
-    fn a_word_is_told_only_where_it_says_all() {
+    fn an_access_level_is_only_reported_if_it_is_exact() {
         assert_eq!(access(&[], &[]), Some(Access::None));
         assert_eq!(access(&["SELECT"], &[]), Some(Access::Read));
         for more in ["TRUNCATE", "REFERENCES", "TRIGGER", "INSERT"] {

@@ -1,10 +1,10 @@
-//! By what values of an extension's types can be compared.
+//! Which comparisons the types of extensions support.
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn a_type_has_the_operators_of_its_owner() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "comparisons",
         "create schema ext; grant create, usage on schema ext to public;
          create extension hstore schema ext; create extension ltree schema ext;
@@ -17,7 +17,7 @@ async fn a_type_has_the_operators_of_its_owner() {
          create table t (h ext.hstore, l ext.ltree, q ext.lquery, p ext.paths, c ext.pair, i int[])",
     )
     .await;
-    let schema = stage.public().await;
+    let schema = fixture.public().await;
     let relation = &schema[schema.find("t").unwrap()];
     let told = |name: &str| -> Vec<(String, bool, bool)> {
         let column = relation.column(relation.find_column(name).unwrap());

@@ -1,16 +1,16 @@
-//! An executor that counts the questions of a catalog.
+//! An executor that counts the queries of a catalog.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Description, Error, Executor, Mode, Principal, Result,
-    RowSink, Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Error, Executor, Mode, Principal,
+    QueryOptions, Result, RowSink, Transaction,
 };
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-/// Passes statements on to another executor and counts them. Fails on demand.
+/// Forwards statements to another executor and counts them. Fails on demand.
 pub(crate) struct Counting {
     inner: Arc<dyn Executor>,
     loads: AtomicUsize,
@@ -23,9 +23,9 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    pub(crate) fn of(stage: &Stage) -> Arc<Self> {
+    pub(crate) fn of(fixture: &Fixture) -> Arc<Self> {
         Arc::new(Self {
-            inner: stage.control.clone(),
+            inner: fixture.control.clone(),
             loads: AtomicUsize::new(0),
             keys: AtomicUsize::new(0),
             comparisons: AtomicUsize::new(0),
@@ -57,7 +57,7 @@ impl Executor for Counting {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         let text = statement.statement.text();
@@ -79,7 +79,7 @@ impl Executor for Counting {
             if let Some(before) = before.flatten() {
                 before.await;
             }
-            self.inner.query(who, statement, terms, sink).await
+            self.inner.query(who, statement, options, sink).await
         })
     }
 
@@ -87,7 +87,7 @@ impl Executor for Counting {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         unimplemented!("a catalog needs no transaction")
     }
@@ -96,7 +96,7 @@ impl Executor for Counting {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         unimplemented!("a catalog describes nothing")
     }

@@ -1,39 +1,42 @@
-//! The description of schemas, beside the SQL that says the same.
+//! Compares the description of schemas with SQL that describes the same.
 
 use serde_json::{Value, json};
 use tidegate_catalog::{describe, describe_all};
-use tidegate_sql::Terms;
+use tidegate_sql::QueryOptions;
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-async fn public(stage: &Stage) -> Value {
-    let schema = stage.public().await;
+async fn public(fixture: &Fixture) -> Value {
+    let schema = fixture.public().await;
     serde_json::from_str(&describe(&schema)).unwrap()
 }
 
-/// What PostgreSQL says to the role in one statement.
-async fn reference(stage: &Stage, role: &str) -> String {
+/// PostgreSQL's description for a role, by one statement.
+async fn reference(fixture: &Fixture, role: &str) -> String {
     let text = include_str!("fixtures/description.sql").replace(":schema::", "$1::");
     let name = role.replace('"', "\"\"");
-    stage.run(&format!("set role \"{name}\"")).await;
+    fixture.run(&format!("set role \"{name}\"")).await;
     let none: Option<&str> = None;
-    let row = stage.client.query_one(&text, &[&none]).await.unwrap();
-    stage.run("reset role").await;
+    let row = fixture.client.query_one(&text, &[&none]).await.unwrap();
+    fixture.run("reset role").await;
     row.get(0)
 }
 
-async fn assert_equal(stage: &Stage, role: &str) {
-    let login = stage.login(role);
-    let schemas = stage.catalogs.schemas(&login, &Terms::default()).await;
+async fn assert_equal(fixture: &Fixture, role: &str) {
+    let login = fixture.login(role);
+    let schemas = fixture
+        .catalogs
+        .schemas(&login, &QueryOptions::default())
+        .await;
     assert_eq!(
         describe_all(&schemas.unwrap()),
-        reference(stage, role).await
+        reference(fixture, role).await
     );
 }
 
 #[tokio::test]
 async fn a_key_to_a_partitioned_table_is_one_key() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_key_to_parted",
         "create table p (a int, b int, primary key (a, b)) partition by list (a); \
          create table p1 partition of p for values in (1); \
@@ -44,7 +47,7 @@ async fn a_key_to_a_partitioned_table_is_one_key() {
          create table g1 partition of g for values in (1)",
     )
     .await;
-    let schema = public(&stage).await;
+    let schema = public(&fixture).await;
     let keys = |table: &Value| -> Vec<Value> {
         let all = table["constraints"].as_array().unwrap().iter();
         let foreign = all.filter(|one| one["constraint"] == "foreign");
@@ -58,7 +61,7 @@ async fn a_key_to_a_partitioned_table_is_one_key() {
 
 #[tokio::test]
 async fn tables_views_and_partitioned_roots_are_shown_and_partitions_are_not() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_kinds",
         "create table a (id int primary key); \
          create view b as select id from a; \
@@ -69,7 +72,7 @@ async fn tables_views_and_partitioned_roots_are_shown_and_partitions_are_not() {
          create table empty ()",
     )
     .await;
-    let schema = public(&stage).await;
+    let schema = public(&fixture).await;
     let names: Vec<_> = schema["tables"]
         .as_array()
         .unwrap()
@@ -85,14 +88,14 @@ async fn tables_views_and_partitioned_roots_are_shown_and_partitions_are_not() {
 
 #[tokio::test]
 async fn columns_tell_type_array_and_nullability() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_columns",
         "create type mood as enum ('ok'); create domain price as numeric not null; \
          create table a (id int generated always as identity, m mood[] not null, p price, \
          gone int, j jsonb, \"odd \"\" name\" char(2)); alter table a drop column gone",
     )
     .await;
-    let schema = public(&stage).await;
+    let schema = public(&fixture).await;
     assert_eq!(
         schema["tables"][0]["columns"],
         json!([
@@ -107,7 +110,7 @@ async fn columns_tell_type_array_and_nullability() {
 
 #[tokio::test]
 async fn constraints_keep_the_order_of_their_columns() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_constraints",
         "create schema other; create table other.far (x int primary key); \
          create table a (p int, q int, primary key (q, p)); \
@@ -115,7 +118,7 @@ async fn constraints_keep_the_order_of_their_columns() {
          exclude using btree (y with =), unique (x), foreign key (x, y) references a (q, p))",
     )
     .await;
-    let schema = public(&stage).await;
+    let schema = public(&fixture).await;
     assert_eq!(
         schema["tables"][0]["constraints"][0]["columns"],
         json!(["q", "p"])
@@ -142,13 +145,16 @@ async fn constraints_keep_the_order_of_their_columns() {
 
 #[tokio::test]
 async fn all_schemas_come_ordered_and_an_unknown_one_is_none() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_schemas",
         "create schema zebra; create schema alpha",
     )
     .await;
-    let owner = stage.owner();
-    let schemas = stage.catalogs.schemas(&owner, &Terms::default()).await;
+    let owner = fixture.owner();
+    let schemas = fixture
+        .catalogs
+        .schemas(&owner, &QueryOptions::default())
+        .await;
     assert_eq!(
         describe_all(&schemas.unwrap()),
         r#"[{"name":"alpha","tables":[]},{"name":"public","tables":[]},{"name":"zebra","tables":[]}]"#
@@ -162,7 +168,7 @@ async fn all_schemas_come_ordered_and_an_unknown_one_is_none() {
     ];
     for name in names {
         assert!(
-            stage.seen_by(&stage.owner(), name).await.is_none(),
+            fixture.seen_by(&fixture.owner(), name).await.is_none(),
             "{name}"
         );
     }
@@ -170,10 +176,10 @@ async fn all_schemas_come_ordered_and_an_unknown_one_is_none() {
 
 #[tokio::test]
 async fn the_description_is_what_one_statement_says() {
-    let stage = Stage::new("catalog_description", include_str!("fixtures/torture.sql")).await;
-    let owner = stage.owner();
-    assert_equal(&stage, owner.role.as_str()).await;
+    let fixture = Fixture::new("catalog_description", include_str!("fixtures/torture.sql")).await;
+    let owner = fixture.owner();
+    assert_equal(&fixture, owner.role.as_str()).await;
     for role in ["torture reader", "torture_columns", "torture_nothing"] {
-        assert_equal(&stage, role).await;
+        assert_equal(&fixture, role).await;
     }
 }

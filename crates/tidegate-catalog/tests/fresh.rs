@@ -1,29 +1,33 @@
-//! Schemas are replaced when what they were made of changes.
+//! Schemas are replaced when a definition changes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tidegate_catalog::{Catalogs, Telling, Watched};
+use tidegate_catalog::{CatalogCache, DdlVisibility, WatchOutcome};
 use tidegate_embedded::{Cluster, testing};
-use tidegate_sql::Terms;
+use tidegate_sql::QueryOptions;
 
 use crate::counting::Counting;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-pub(crate) async fn watch(stage: &Stage) -> Watched {
-    stage.catalogs.tick();
-    let terms = Terms::default();
-    stage.catalogs.watch(&stage.database, &terms).await.unwrap()
+pub(crate) async fn watch(fixture: &Fixture) -> WatchOutcome {
+    fixture.catalogs.tick();
+    let options = QueryOptions::default();
+    fixture
+        .catalogs
+        .watch(&fixture.database, &options)
+        .await
+        .unwrap()
 }
 
-/// What each kind of change is noticed as.
-async fn assert_noticed(stage: &Stage, role: &str, changes: &[&str]) {
-    let login = stage.login(role);
-    let mut before = stage.seen_by(&login, "public").await;
+/// Checks that each change is detected.
+async fn assert_noticed(fixture: &Fixture, role: &str, changes: &[&str]) {
+    let login = fixture.login(role);
+    let mut before = fixture.seen_by(&login, "public").await;
     for change in changes {
-        stage.run(change).await;
-        assert_eq!(watch(stage).await, Watched::Changed, "{change}");
-        let after = stage.seen_by(&login, "public").await;
+        fixture.run(change).await;
+        assert_eq!(watch(fixture).await, WatchOutcome::Changed, "{change}");
+        let after = fixture.seen_by(&login, "public").await;
         let version = |schema: &Option<Arc<_>>| {
             schema
                 .as_ref()
@@ -36,13 +40,13 @@ async fn assert_noticed(stage: &Stage, role: &str, changes: &[&str]) {
 
 #[tokio::test]
 async fn definitions_are_noticed() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "fresh_definitions",
         "create role fresh_reader; create table a (id int primary key); grant all on a to fresh_reader",
     )
     .await;
     assert_noticed(
-        &stage,
+        &fixture,
         "fresh_reader",
         &[
             "alter table a add b int",
@@ -71,14 +75,14 @@ async fn definitions_are_noticed() {
 
 #[tokio::test]
 async fn rights_are_noticed() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "fresh_rights",
         "create role fresh_some; create role fresh_others; create table a (id int, b int); \
          create table c (id int); grant select on c to fresh_some; grant select, update on c to fresh_others",
     )
     .await;
     assert_noticed(
-        &stage,
+        &fixture,
         "fresh_some",
         &[
             "grant select (id) on a to fresh_some",
@@ -100,11 +104,11 @@ async fn rights_are_noticed() {
 
 #[tokio::test]
 async fn what_changes_no_definition_changes_no_schema() {
-    // Of its own, because a role that another test makes is a change.
+    // A cluster of its own, because roles that other tests create are changes.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let sql = "create table a (id int primary key)";
-    let stage = Stage::on(&cluster, "fresh_same", sql).await;
-    let before = stage.public().await;
+    let fixture = Fixture::on(&cluster, "fresh_same", sql).await;
+    let before = fixture.public().await;
     for work in [
         "insert into a select generate_series(1, 100)",
         "create temp table scratch (id int primary key, t text check (t <> ''))",
@@ -112,93 +116,101 @@ async fn what_changes_no_definition_changes_no_schema() {
         "analyze a",
         "vacuum a",
     ] {
-        stage.run(work).await;
-        assert_eq!(watch(&stage).await, Watched::Same, "{work}");
+        fixture.run(work).await;
+        assert_eq!(watch(&fixture).await, WatchOutcome::Same, "{work}");
     }
-    // What only looks like a change gives the same schema.
-    stage.run("truncate a; create schema elsewhere").await;
-    assert_eq!(watch(&stage).await, Watched::Changed);
-    assert!(Arc::ptr_eq(&before, &stage.public().await));
-    drop(stage);
+    // Something that only looks like a change gives the same schema.
+    fixture.run("truncate a; create schema elsewhere").await;
+    assert_eq!(watch(&fixture).await, WatchOutcome::Changed);
+    assert!(Arc::ptr_eq(&before, &fixture.public().await));
+    drop(fixture);
     cluster.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn roles_that_see_the_same_share_it() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "fresh_shared",
         "create role fresh_one; create role fresh_two; create role fresh_three; \
          create table a (id int); grant select on a to fresh_one, fresh_two; grant insert on a to fresh_three",
     )
     .await;
-    let [one, two, three] = ["fresh_one", "fresh_two", "fresh_three"].map(|role| stage.login(role));
-    let one = stage.seen_by(&one, "public").await.unwrap();
+    let [one, two, three] =
+        ["fresh_one", "fresh_two", "fresh_three"].map(|role| fixture.login(role));
+    let one = fixture.seen_by(&one, "public").await.unwrap();
     assert!(Arc::ptr_eq(
         &one,
-        &stage.seen_by(&two, "public").await.unwrap()
+        &fixture.seen_by(&two, "public").await.unwrap()
     ));
-    let three = stage.seen_by(&three, "public").await.unwrap();
+    let three = fixture.seen_by(&three, "public").await.unwrap();
     assert!(!Arc::ptr_eq(&one, &three));
     assert_ne!(one.version(), three.version());
 }
 
 #[tokio::test]
 async fn a_definition_through_this_node_is_seen_by_the_next_request() {
-    let stage = Stage::new("fresh_own", "create table a (id int)").await;
-    let before = stage.public().await;
-    stage.run("create table b (id int)").await;
-    // Nobody has looked yet.
-    assert!(Arc::ptr_eq(&before, &stage.public().await));
-    stage.definitions.define();
-    let after = stage.public().await;
+    let fixture = Fixture::new("fresh_own", "create table a (id int)").await;
+    let before = fixture.public().await;
+    fixture.run("create table b (id int)").await;
+    // The fingerprint has not been compared yet.
+    assert!(Arc::ptr_eq(&before, &fixture.public().await));
+    fixture.definitions.define();
+    let after = fixture.public().await;
     assert!(after.find("b").is_some());
-    // Who holds the old one keeps it.
+    // A schema in use does not change.
     assert!(before.find("b").is_none());
 }
 
 #[tokio::test]
 async fn what_is_counted_depends_on_whether_the_database_tells() {
-    let stage = Stage::new("fresh_undecided", "create table a (id int)").await;
-    stage.public().await;
-    stage.run("create table b (id int)").await;
-    stage.definitions.run();
-    assert!(stage.public().await.find("b").is_some());
-    stage.catalogs.rely(&stage.database, Telling::Always);
-    stage.public().await;
-    stage.run("create table c (id int)").await;
-    stage.definitions.run();
-    assert!(stage.public().await.find("c").is_none());
-    stage.definitions.define();
-    assert!(stage.public().await.find("c").is_some());
+    let fixture = Fixture::new("fresh_undecided", "create table a (id int)").await;
+    fixture.public().await;
+    fixture.run("create table b (id int)").await;
+    fixture.definitions.run();
+    assert!(fixture.public().await.find("b").is_some());
+    fixture
+        .catalogs
+        .rely(&fixture.database, DdlVisibility::Always);
+    fixture.public().await;
+    fixture.run("create table c (id int)").await;
+    fixture.definitions.run();
+    assert!(fixture.public().await.find("c").is_none());
+    fixture.definitions.define();
+    assert!(fixture.public().await.find("c").is_some());
 }
 
 #[tokio::test]
 async fn a_definition_that_was_noticed_before_it_was_counted_is_seen_too() {
-    let stage = Stage::new("fresh_race", "create table a (id int)").await;
-    let executor = Counting::of(&stage);
-    let catalogs = Catalogs::new(executor.clone(), stage.definitions.clone());
-    let owner = stage.owner();
-    let terms = Terms::default();
-    catalogs.schema(&owner, "public", &terms).await.unwrap();
-    stage.run("create table b (id int)").await;
+    let fixture = Fixture::new("fresh_race", "create table a (id int)").await;
+    let executor = Counting::of(&fixture);
+    let catalogs = CatalogCache::new(executor.clone(), fixture.definitions.clone());
+    let owner = fixture.owner();
+    let options = QueryOptions::default();
+    catalogs.schema(&owner, "public", &options).await.unwrap();
+    fixture.run("create table b (id int)").await;
     catalogs.tick();
     executor.broken_loads.store(true, Ordering::Relaxed);
-    catalogs.watch(&stage.database, &terms).await.unwrap_err();
+    catalogs
+        .watch(&fixture.database, &options)
+        .await
+        .unwrap_err();
     executor.broken_loads.store(false, Ordering::Relaxed);
-    stage.definitions.define();
-    let found = catalogs.schema(&owner, "public", &terms).await.unwrap();
+    fixture.definitions.define();
+    let found = catalogs.schema(&owner, "public", &options).await.unwrap();
     assert!(found.unwrap().find("b").is_some());
 }
 
 #[tokio::test]
 async fn many_at_once_load_once() {
-    let stage = Stage::new("fresh_once", "create table a (id int)").await;
-    let executor = Counting::of(&stage);
-    let catalogs = Arc::new(Catalogs::new(executor.clone(), Arc::new(())));
+    let fixture = Fixture::new("fresh_once", "create table a (id int)").await;
+    let executor = Counting::of(&fixture);
+    let catalogs = Arc::new(CatalogCache::new(executor.clone(), Arc::new(())));
     let requests = (0..50).map(|_| {
-        let (catalogs, owner) = (catalogs.clone(), stage.owner());
+        let (catalogs, owner) = (catalogs.clone(), fixture.owner());
         tokio::spawn(async move {
-            let found = catalogs.schema(&owner, "public", &Terms::default()).await;
+            let found = catalogs
+                .schema(&owner, "public", &QueryOptions::default())
+                .await;
             assert!(found.unwrap().is_some());
         })
     });
@@ -210,43 +222,46 @@ async fn many_at_once_load_once() {
 }
 
 #[tokio::test]
-async fn a_failure_keeps_the_old_one_and_is_told_until_it_is_over() {
-    let stage = Stage::new("fresh_failure", "create table a (id int)").await;
-    let executor = Counting::of(&stage);
-    let catalogs = Catalogs::new(executor.clone(), stage.definitions.clone());
-    let (owner, terms) = (stage.owner(), Terms::default());
+async fn a_failed_reload_keeps_the_schema_and_is_reported_until_it_succeeds() {
+    let fixture = Fixture::new("fresh_failure", "create table a (id int)").await;
+    let executor = Counting::of(&fixture);
+    let catalogs = CatalogCache::new(executor.clone(), fixture.definitions.clone());
+    let (owner, options) = (fixture.owner(), QueryOptions::default());
     let old = catalogs
-        .schema(&owner, "public", &terms)
+        .schema(&owner, "public", &options)
         .await
         .unwrap()
         .unwrap();
-    stage.run("create table b (id int)").await;
+    fixture.run("create table b (id int)").await;
     executor.broken.store(true, Ordering::Relaxed);
     catalogs.tick();
-    catalogs.watch(&stage.database, &terms).await.unwrap_err();
-    assert_eq!(catalogs.failing(), std::slice::from_ref(&stage.database));
+    catalogs
+        .watch(&fixture.database, &options)
+        .await
+        .unwrap_err();
+    assert_eq!(catalogs.failing(), std::slice::from_ref(&fixture.database));
     // Also when the definition came through this node.
-    stage.definitions.define();
+    fixture.definitions.define();
     let kept = catalogs
-        .schema(&owner, "public", &terms)
+        .schema(&owner, "public", &options)
         .await
         .unwrap()
         .unwrap();
     assert!(Arc::ptr_eq(&old, &kept));
-    // What was never loaded cannot be kept.
+    // A schema that was never loaded cannot be kept.
     catalogs
-        .schema(&stage.login("postgres"), "other", &terms)
+        .schema(&fixture.login("postgres"), "other", &options)
         .await
         .unwrap_err();
     executor.broken.store(false, Ordering::Relaxed);
     catalogs.tick();
     assert_eq!(
-        catalogs.watch(&stage.database, &terms).await.unwrap(),
-        Watched::Changed
+        catalogs.watch(&fixture.database, &options).await.unwrap(),
+        WatchOutcome::Changed
     );
     assert!(catalogs.failing().is_empty());
     let new = catalogs
-        .schema(&owner, "public", &terms)
+        .schema(&owner, "public", &options)
         .await
         .unwrap()
         .unwrap();
@@ -255,50 +270,50 @@ async fn a_failure_keeps_the_old_one_and_is_told_until_it_is_over() {
 
 #[tokio::test]
 async fn only_databases_in_use_are_watched_and_come_back_fresh() {
-    let stage = Stage::new("fresh_use", "create table a (id int)").await;
-    assert!(stage.catalogs.watched().is_empty());
-    stage.public().await;
+    let fixture = Fixture::new("fresh_use", "create table a (id int)").await;
+    assert!(fixture.catalogs.watched().is_empty());
+    fixture.public().await;
     assert_eq!(
-        stage.catalogs.watched(),
-        std::slice::from_ref(&stage.database)
+        fixture.catalogs.watched(),
+        std::slice::from_ref(&fixture.database)
     );
     for _ in 0..60 {
-        stage.catalogs.tick();
+        fixture.catalogs.tick();
     }
-    assert!(stage.catalogs.watched().is_empty());
-    stage.run("create table b (id int)").await;
-    assert!(stage.public().await.find("b").is_some());
+    assert!(fixture.catalogs.watched().is_empty());
+    fixture.run("create table b (id int)").await;
+    assert!(fixture.public().await.find("b").is_some());
     assert_eq!(
-        stage.catalogs.watched(),
-        std::slice::from_ref(&stage.database)
+        fixture.catalogs.watched(),
+        std::slice::from_ref(&fixture.database)
     );
 }
 
 #[tokio::test]
 async fn a_database_that_is_gone_is_forgotten() {
-    let stage = Stage::new("fresh_gone", "create table a (id int)").await;
-    stage.public().await;
-    stage.control.close(&stage.database);
-    stage.run("set application_name to 'the last'").await;
+    let fixture = Fixture::new("fresh_gone", "create table a (id int)").await;
+    fixture.public().await;
+    fixture.control.close(&fixture.database);
+    fixture.run("set application_name to 'the last'").await;
     let cluster = tidegate_embedded::testing::cluster();
     let admin = tidegate_testkit::connect(&cluster.admin_url()).await;
     admin
         .batch_execute("drop database fresh_gone with (force)")
         .await
         .unwrap();
-    stage.catalogs.tick();
-    let watched = stage
+    fixture.catalogs.tick();
+    let watched = fixture
         .catalogs
-        .watch(&stage.database, &Terms::default())
+        .watch(&fixture.database, &QueryOptions::default())
         .await;
     watched.unwrap_err();
-    assert!(stage.catalogs.watched().is_empty() && stage.catalogs.failing().is_empty());
+    assert!(fixture.catalogs.watched().is_empty() && fixture.catalogs.failing().is_empty());
 }
 
-/// On what a policy calls it depends how a query is run.
+/// How a query runs depends on what a policy calls.
 #[tokio::test]
 async fn policies_are_noticed() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "fresh_policies",
         "create role fresh_guarded; create table a (id int); grant select on a to fresh_guarded; \
          create function own() returns int language sql stable as 'select 1'; \
@@ -306,7 +321,7 @@ async fn policies_are_noticed() {
     )
     .await;
     assert_noticed(
-        &stage,
+        &fixture,
         "fresh_guarded",
         &[
             "create policy q on a using (own() = 1)",
@@ -318,10 +333,10 @@ async fn policies_are_noticed() {
     .await;
 }
 
-/// A change is not loaded for all roles at once, but no role is served what was before it.
+/// A change is not loaded for all roles at once, but no role gets a stale schema.
 #[tokio::test]
 async fn of_many_roles_a_few_are_loaded_ahead_and_the_others_when_they_ask() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "fresh_many",
         "create table a (id int); grant select on a to public; \
          do $$ begin for n in 1..20 loop \
@@ -330,24 +345,24 @@ async fn of_many_roles_a_few_are_loaded_ahead_and_the_others_when_they_ask() {
          end loop; end $$",
     )
     .await;
-    let executor = Counting::of(&stage);
-    let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
-    let terms = Terms::default();
-    let logins = (1..=20).map(|n| stage.login(&format!("fresh_many_{n}")));
+    let executor = Counting::of(&fixture);
+    let catalogs = CatalogCache::new(executor.clone(), Arc::new(()));
+    let options = QueryOptions::default();
+    let logins = (1..=20).map(|n| fixture.login(&format!("fresh_many_{n}")));
     let logins: Vec<_> = logins.collect();
     for login in &logins {
-        catalogs.schema(login, "public", &terms).await.unwrap();
+        catalogs.schema(login, "public", &options).await.unwrap();
     }
     assert_eq!(executor.loads(), 20);
-    stage
+    fixture
         .run("create table b (id int); grant select on b to public")
         .await;
     catalogs.tick();
-    let watched = catalogs.watch(&stage.database, &terms).await.unwrap();
-    assert_eq!(watched, Watched::Changed);
+    let watched = catalogs.watch(&fixture.database, &options).await.unwrap();
+    assert_eq!(watched, WatchOutcome::Changed);
     assert_eq!(executor.loads(), 28);
     for login in &logins {
-        let found = catalogs.schema(login, "public", &terms).await.unwrap();
+        let found = catalogs.schema(login, "public", &options).await.unwrap();
         assert!(found.unwrap().find("b").is_some(), "{}", login.role);
     }
     assert_eq!(executor.loads(), 40);

@@ -1,15 +1,15 @@
-//! A schema that was brought up to date is the schema that would be loaded from nothing.
+//! A refreshed schema equals one that is loaded from scratch.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tidegate_catalog::{Catalogs, Schema};
-use tidegate_sql::{Login, Terms};
+use tidegate_catalog::{CatalogCache, Schema};
+use tidegate_sql::{Login, QueryOptions};
 use tidegate_testkit::Random;
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-/// All that a schema holds, as text.
+/// The whole content of a schema as text.
 fn text(schema: Option<&Schema>) -> String {
     let Some(schema) = schema else {
         return String::new();
@@ -21,7 +21,7 @@ fn text(schema: Option<&Schema>) -> String {
     text
 }
 
-/// Shows the first line that differs, because the whole is long.
+/// Reports the first line that differs, because the text is long.
 fn assert_same(kept: &str, new: &str, context: &str) {
     let mut relation = "";
     for (kept, new) in kept.lines().zip(new.lines()) {
@@ -33,40 +33,40 @@ fn assert_same(kept: &str, new: &str, context: &str) {
     assert_eq!(kept.len(), new.len(), "{context}");
 }
 
-/// Catalogs that have seen every step, beside ones that have seen nothing.
+/// A cache that has seen every step, and one that has seen nothing.
 struct Compared {
-    stage: Stage,
+    fixture: Fixture,
     logins: Vec<Login>,
 }
 
 impl Compared {
     async fn new(database: &str, roles: &[&str], sql: &str) -> Self {
-        let stage = Stage::new(database, sql).await;
-        let mut logins: Vec<_> = roles.iter().map(|role| stage.login(role)).collect();
-        logins.push(stage.owner());
-        let compared = Self { stage, logins };
+        let fixture = Fixture::new(database, sql).await;
+        let mut logins: Vec<_> = roles.iter().map(|role| fixture.login(role)).collect();
+        logins.push(fixture.owner());
+        let compared = Self { fixture, logins };
         compared.check("the beginning").await;
         compared
     }
 
     async fn step(&self, sql: &str) {
-        self.stage.run(sql).await;
-        self.stage.definitions.define();
+        self.fixture.run(sql).await;
+        self.fixture.definitions.define();
         self.check(sql).await;
     }
 
     async fn check(&self, after: &str) {
-        let stage = &self.stage;
-        let fresh = Catalogs::new(stage.control.clone(), stage.definitions.clone());
-        let terms = Terms::default();
+        let fixture = &self.fixture;
+        let fresh = CatalogCache::new(fixture.control.clone(), fixture.definitions.clone());
+        let options = QueryOptions::default();
         for login in &self.logins {
-            let kept = stage.catalogs.schema(login, "public", &terms).await;
-            let new = fresh.schema(login, "public", &terms).await;
+            let kept = fixture.catalogs.schema(login, "public", &options).await;
+            let new = fresh.schema(login, "public", &options).await;
             let (kept, new) = (kept.unwrap(), new.unwrap());
             let context = format!("as {} after: {after}", login.role);
             assert_same(&text(kept.as_deref()), &text(new.as_deref()), &context);
-            let kept = stage.catalogs.schemas(login, &terms).await.unwrap();
-            let new = fresh.schemas(login, &terms).await.unwrap();
+            let kept = fixture.catalogs.schemas(login, &options).await.unwrap();
+            let new = fresh.schemas(login, &options).await.unwrap();
             let all = |schemas: &[Arc<Schema>]| -> String {
                 schemas.iter().map(|schema| text(Some(schema))).collect()
             };
@@ -75,11 +75,11 @@ impl Compared {
     }
 }
 
-/// Every kind of definition, in an order in which each matters to something that was loaded before.
+/// Every kind of definition, in an order in which each affects something that was loaded before.
 const STEPS: &[&str] = &[
     "create table c (id int primary key, a_id int references a, b_id int references b)",
     "grant all on c to {r}",
-    // Two keys of one transaction exchange what they refer to.
+    // Two keys of one transaction swap the relations that they reference.
     "alter table a rename to between; alter table b rename to a; alter table between rename to b",
     "alter table a rename to between; alter table b rename to a; alter table between rename to b",
     "alter table a rename to renamed",
@@ -203,11 +203,11 @@ async fn random_definitions_are_loaded_as_from_nothing() {
     while done < 60 {
         let mut batch = String::new();
         for _ in 0..=random.below(3) {
-            // Not those that end the schema.
+            // Except for those that drop the schema.
             let step = STEPS[random.below(STEPS.len() - 3)];
             write!(batch, "{};", named(step, "incremental_random")).unwrap();
         }
-        match compared.stage.client.batch_execute(&batch).await {
+        match compared.fixture.client.batch_execute(&batch).await {
             Ok(()) => done += 1,
             Err(_) => refused += 1,
         }
@@ -215,7 +215,7 @@ async fn random_definitions_are_loaded_as_from_nothing() {
             refused < 2_000,
             "only {done} of the definitions were possible"
         );
-        compared.stage.definitions.define();
+        compared.fixture.definitions.define();
         compared.check(&batch).await;
     }
 }
@@ -224,10 +224,10 @@ async fn random_definitions_are_loaded_as_from_nothing() {
 #[tokio::test]
 async fn relations_that_did_not_change_are_shared() {
     let compared = compared("incremental_shared").await;
-    let stage = &compared.stage;
-    let before = stage.public().await;
+    let fixture = &compared.fixture;
+    let before = fixture.public().await;
     compared.step("alter table alone add column more int").await;
-    let after = stage.public().await;
+    let after = fixture.public().await;
     let columns = |schema: &Schema, name: &str| {
         let relation = &schema[schema.find(name).unwrap()];
         Arc::clone(&relation.columns)

@@ -1,4 +1,4 @@
-//! The catalog's tests: the model from documents, and against a real catalog.
+//! Tests of the catalog: models from documents, and from a real catalog.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot go on should stop where it stands"
@@ -8,10 +8,10 @@ mod comparisons;
 mod counting;
 mod describe;
 mod document;
+mod fixture;
 mod fresh;
 mod groups;
 mod incremental;
 mod naming;
 mod rights;
-mod stage;
 mod torture;

@@ -1,4 +1,4 @@
-//! Names that a request uses (wire.md 6).
+//! Names in requests (wire.md 6).
 
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;
@@ -80,7 +80,7 @@ fn reserved_type_names_get_a_number() {
 }
 
 #[test]
-fn colliding_type_names_go_by_table_name_and_are_told() {
+fn colliding_type_names_are_assigned_by_table_name_and_reported() {
     let names = ["a_b", "A_b", "aB", "a_B2", "表", "題", "table"];
     let tables: Vec<_> = names.iter().map(|n| table(n, &[], &json!([]))).collect();
     let schema = schema(&tables);
@@ -109,7 +109,7 @@ fn colliding_type_names_go_by_table_name_and_are_told() {
     assert_eq!(told.len(), 4);
 }
 
-/// The names of the types of `relation`, as long as these relations are there.
+/// The type names of `relation` if these relations exist.
 fn types(relation: &str, relations: &[&str]) -> Vec<String> {
     let tables: Vec<_> = relations
         .iter()
@@ -142,8 +142,8 @@ fn aggregates_yield_to_relations_of_their_names() {
 
 #[test]
 fn a_new_relation_takes_no_name_from_another() {
-    // None of these wants the name of another one's rows; some want that of its aggregates, or the
-    // number of one that has to yield.
+    // None of these relations gives the type name of another one. Some give the name of its
+    // aggregates, or its name with a number.
     let names = [
         "play",
         "play_aggregate",
@@ -162,7 +162,8 @@ fn a_new_relation_takes_no_name_from_another() {
     let alone = |name: &str| types(name, &[name]).swap_remove(0);
     for (place, one) in names.iter().enumerate() {
         for other in names[place + 1..].iter().chain(&names[..place]) {
-            // What has the name of a type of ours has a number, and only one that owns it takes it.
+            // A relation whose type name is reserved gets a number. Only a relation that has that
+            // name itself takes it.
             let yields = matches!((*one, *other), ("query", "query2") | ("date", "date2"));
             let together = types(one, &[one, other]).swap_remove(0);
             assert_eq!(

@@ -1,10 +1,10 @@
-//! What a role sees.
+//! What a role sees of a database.
 
 use tidegate_catalog::{Relation, Schema};
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-/// The letters of a relation's rights, and of each column's.
+/// The privileges of a relation, and of each column, as letters.
 fn rights(schema: &Schema, relation: &str) -> Option<(String, Vec<String>)> {
     let relation: &Relation = &schema[schema.find(relation)?];
     let letters = |rights: [(char, bool); 4]| {
@@ -43,7 +43,7 @@ fn assert_rights(schema: &Schema, relation: &str, all: &str, columns: &[&str]) {
 
 #[tokio::test]
 async fn rights_are_those_of_the_role_by_table_and_column() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_rights",
         "create role rights_reader; create role rights_group; create role rights_member in role rights_group; \
          create role rights_none; \
@@ -53,30 +53,30 @@ async fn rights_are_those_of_the_role_by_table_and_column() {
          grant all on b to rights_group",
     )
     .await;
-    let seen = stage
-        .seen_by(&stage.login("rights_reader"), "public")
+    let seen = fixture
+        .seen_by(&fixture.login("rights_reader"), "public")
         .await
         .unwrap();
     assert_rights(&seen, "a", "sud", &["x s", "y su", "z s"]);
     assert_rights(&seen, "b", "i", &["x i"]);
     assert_eq!(rights(&seen, "c"), None);
-    // Rights come through memberships too, and the owner has all.
-    let seen = stage
-        .seen_by(&stage.login("rights_member"), "public")
+    // Privileges come through memberships too, and the owner has all of them.
+    let seen = fixture
+        .seen_by(&fixture.login("rights_member"), "public")
         .await
         .unwrap();
     assert_rights(&seen, "b", "siud", &["x siu"]);
     assert_eq!(rights(&seen, "a"), None);
-    let seen = stage.public().await;
+    let seen = fixture.public().await;
     assert_rights(&seen, "a", "siud", &["x siu", "y siu", "z siu"]);
-    let none = stage
-        .seen_by(&stage.login("rights_none"), "public")
+    let none = fixture
+        .seen_by(&fixture.login("rights_none"), "public")
         .await
         .unwrap();
     assert_eq!(none.relations().count(), 0);
     assert!(
-        stage
-            .seen_by(&stage.login("nobody at all"), "public")
+        fixture
+            .seen_by(&fixture.login("nobody at all"), "public")
             .await
             .is_none()
     );
@@ -84,15 +84,15 @@ async fn rights_are_those_of_the_role_by_table_and_column() {
 
 #[tokio::test]
 async fn columns_without_a_right_are_not_there_and_their_keys_are_not_either() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_column_rights",
         "create role column_reader; create table p (id int primary key, code text unique, secret int); \
          create table c (id int primary key, p_id int references p, p_code text references p (code)); \
          grant select (id) on p to column_reader; grant select (id, p_id, p_code) on c to column_reader",
     )
     .await;
-    let seen = stage
-        .seen_by(&stage.login("column_reader"), "public")
+    let seen = fixture
+        .seen_by(&fixture.login("column_reader"), "public")
         .await
         .unwrap();
     let p = &seen[seen.find("p").unwrap()];
@@ -111,7 +111,7 @@ async fn columns_without_a_right_are_not_there_and_their_keys_are_not_either() {
 
 #[tokio::test]
 async fn a_view_gives_what_postgresql_lets_be_done_to_it() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_views",
         "create table t (id int primary key, n int); \
          create view simple as select id, n from t; \
@@ -125,7 +125,7 @@ async fn a_view_gives_what_postgresql_lets_be_done_to_it() {
          create foreign table remote (id int) server away",
     )
     .await;
-    let seen = stage.public().await;
+    let seen = fixture.public().await;
     assert_rights(&seen, "simple", "siud", &["id siu", "n siu"]);
     assert_rights(&seen, "computed", "siud", &["id siu", "more s"]);
     assert_rights(&seen, "joined", "s", &["id s"]);
@@ -136,21 +136,21 @@ async fn a_view_gives_what_postgresql_lets_be_done_to_it() {
 
 #[tokio::test]
 async fn a_view_that_cannot_be_asked_breaks_nothing() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_odd_view",
         "create table t (id int primary key); create foreign data wrapper none; \
          create server away foreign data wrapper none; create foreign table remote (id int) server away; \
          create view over_remote as select id from remote",
     )
     .await;
-    let seen = stage.public().await;
+    let seen = fixture.public().await;
     assert_rights(&seen, "over_remote", "s", &["id s"]);
     assert_rights(&seen, "t", "siud", &["id siu"]);
 }
 
 #[tokio::test]
 async fn row_security_is_what_applies_to_the_role() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "catalog_policies",
         "create role row_owner; create role row_reader; create role row_member in role row_owner; \
          create role row_free bypassrls; \
@@ -167,7 +167,10 @@ async fn row_security_is_what_applies_to_the_role() {
         ("row_member", false, true),
         ("row_free", false, false),
     ] {
-        let seen = stage.seen_by(&stage.login(role), "public").await.unwrap();
+        let seen = fixture
+            .seen_by(&fixture.login(role), "public")
+            .await
+            .unwrap();
         let applies = |name| seen[seen.find(name).unwrap()].row_security;
         assert_eq!(
             (applies("on_it"), applies("forced")),

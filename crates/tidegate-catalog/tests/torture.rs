@@ -1,15 +1,15 @@
-//! A real schema in which everything is odd.
+//! A real schema in which everything is unusual.
 
 use std::collections::HashSet;
 
-use tidegate_catalog::model::{Collation, Generated, Identity, Persistence, RelationKind};
+use tidegate_catalog::model::{Collation, Generated, IdentityKind, Persistence, RelationKind};
 use tidegate_catalog::{Relation, Schema};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-async fn torture(database: &str) -> Stage {
-    Stage::new(database, include_str!("fixtures/torture.sql")).await
+async fn torture(database: &str) -> Fixture {
+    Fixture::new(database, include_str!("fixtures/torture.sql")).await
 }
 
 fn relation<'a>(schema: &'a Schema, name: &str) -> &'a Relation {
@@ -36,8 +36,8 @@ fn is_name(name: &str) -> bool {
 
 #[tokio::test]
 async fn every_name_is_a_graphql_name_and_unique() {
-    let stage = torture("torture_names").await;
-    let schema = stage.public().await;
+    let fixture = torture("torture_names").await;
+    let schema = fixture.public().await;
     let mut types = HashSet::new();
     for (_, relation) in schema.relations() {
         assert!(is_name(&relation.type_name), "{}", relation.type_name);
@@ -82,8 +82,8 @@ async fn every_name_is_a_graphql_name_and_unique() {
 
 #[tokio::test]
 async fn relationships_follow_the_keys() {
-    let stage = torture("torture_keys").await;
-    let schema = stage.public().await;
+    let fixture = torture("torture_keys").await;
+    let schema = fixture.public().await;
     let names = |name| names(&schema, name);
     assert_eq!(
         names("chicken"),
@@ -97,7 +97,7 @@ async fn relationships_follow_the_keys() {
             "chickenByEggId>chicken"
         ]
     );
-    // A column is called `nodes`, another as the constraint of the sender.
+    // One column is named `nodes`, another one like the constraint of the sender.
     assert_eq!(
         names("mail"),
         ["mailReceiverFkey>nodes", "mailSenderFkey2>nodes"]
@@ -140,8 +140,8 @@ async fn relationships_follow_the_keys() {
 
 #[tokio::test]
 async fn a_relationship_is_certain_as_far_as_its_key_is() {
-    let stage = torture("torture_certain").await;
-    let schema = stage.public().await;
+    let fixture = torture("torture_certain").await;
+    let schema = fixture.public().await;
     let stop = relation(&schema, "stop");
     let certain = |name| {
         stop.relationship(stop.find_relationship(name).unwrap())
@@ -152,8 +152,8 @@ async fn a_relationship_is_certain_as_far_as_its_key_is() {
 
 #[tokio::test]
 async fn other_schemas_and_partitions_make_no_relationships() {
-    let stage = torture("torture_elsewhere").await;
-    let schema = stage.public().await;
+    let fixture = torture("torture_elsewhere").await;
+    let schema = fixture.public().await;
     let names = |name| names(&schema, name);
     assert!(names("here").is_empty() && names("odd_ref").is_empty());
     assert_eq!(names("part_ref")[0], "part>part");
@@ -163,8 +163,8 @@ async fn other_schemas_and_partitions_make_no_relationships() {
 
 #[tokio::test]
 async fn columns_tell_all_that_is_known_of_them() {
-    let stage = torture("torture_columns").await;
-    let schema = stage.public().await;
+    let fixture = torture("torture_columns").await;
+    let schema = fixture.public().await;
     let everything = relation(&schema, "everything");
     let column = |name| everything.column(everything.find_column(name).unwrap());
     assert_eq!(
@@ -172,8 +172,8 @@ async fn columns_tell_all_that_is_known_of_them() {
         Some("a \"comment\"\nwith \\ lines")
     );
     assert_eq!(column("m").comment.as_deref(), Some("how\tit feels ☂"));
-    assert_eq!(column("id").identity, Some(Identity::Always));
-    assert_eq!(column("by_default").identity, Some(Identity::ByDefault));
+    assert_eq!(column("id").identity, Some(IdentityKind::Always));
+    assert_eq!(column("by_default").identity, Some(IdentityKind::ByDefault));
     assert_eq!(column("doubled").generated, Some(Generated::Stored));
     for name in ["id", "by_default", "doubled", "serial_like", "d"] {
         assert!(column(name).has_default, "{name}");
@@ -218,9 +218,9 @@ async fn columns_tell_all_that_is_known_of_them() {
 }
 
 #[tokio::test]
-async fn kinds_and_persistence_are_told_apart() {
-    let stage = torture("torture_kinds").await;
-    let schema = stage.public().await;
+async fn kinds_and_persistence_are_distinguished() {
+    let fixture = torture("torture_kinds").await;
+    let schema = fixture.public().await;
     for (name, kind) in [
         ("nodes", RelationKind::Table),
         ("part", RelationKind::Partitioned),

@@ -16,7 +16,7 @@ use tidegate_feed::{
 use tidegate_pool::{OpenError, Pool, PoolKey};
 use tidegate_postgres::{Credential, Credentials, Postgres, RoleConnector, UserExecutor};
 use tidegate_service::ServiceConnections;
-use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Config, StartupParameters};
 
@@ -67,7 +67,7 @@ async fn main() -> Fallible<()> {
         login: Login {
             database: DatabaseName::new("postgres"),
             role: RoleName::new(cluster.admin_user()),
-            sharing: Sharing::One(1),
+            role_use: RoleUse::User(1),
         },
         tag: 1,
         relation: row.get(0),

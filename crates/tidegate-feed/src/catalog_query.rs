@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use tidegate_sql::codec::json_string;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, DatabaseName, Error, Executor, Flow, Mode,
-    Parameter, Principal, RawRow, Result, RoleName, RowSink, Statement, Terms,
+    Author, BoundStatement, BoxFuture, DatabaseName, Error, Executor, Flow, Mode, Principal,
+    QueryOptions, Result, RoleName, RowSink, Statement,
 };
+use tidegate_values::codec::json_string;
+use tidegate_values::{Column, Parameter, RawRow};
 
 /// The deadline of a query.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -72,7 +73,7 @@ impl CatalogReader {
         let mut rows = TextRows::default();
         let statement = bind(text, values)?;
         self.executor
-            .query(&self.principal(), &statement, &terms(), &mut rows)
+            .query(&self.principal(), &statement, &options(), &mut rows)
             .await?;
         Ok(rows.0)
     }
@@ -88,8 +89,8 @@ impl CatalogReader {
     }
 }
 
-fn terms() -> Terms {
-    Terms {
+fn options() -> QueryOptions {
+    QueryOptions {
         deadline: Some(Instant::now() + TIMEOUT),
         author: Author::Service,
     }
@@ -115,7 +116,9 @@ pub(crate) async fn query_snapshot(
     visible_transactions: &[u32],
     queries: &[(&str, &[&str])],
 ) -> Result<QueryOutcome> {
-    let mut transaction = executor.begin(principal, Mode::Snapshot, &terms()).await?;
+    let mut transaction = executor
+        .begin(principal, Mode::Snapshot, &options())
+        .await?;
     let ids = oid_array(visible_transactions);
     let mut opening = TextRows::default();
     transaction

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidegate_capture::{Outbox as OutboxLog, OutboxSettings, Replication, ReplicationSettings};
-use tidegate_catalog::{Catalogs, Schemas};
+use tidegate_catalog::{CatalogCache, Schemas};
 use tidegate_changelog::ChangeLog;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_feed::{
@@ -14,7 +14,7 @@ use tidegate_feed::{
 };
 use tidegate_filter::{Filter, Json};
 use tidegate_postgres::Credentials;
-use tidegate_sql::{DatabaseName, Executor, Login, RoleName, Sharing, Terms};
+use tidegate_sql::{DatabaseName, Executor, Login, QueryOptions, RoleName, RoleUse};
 use tidegate_testkit::{Passwords, create_role, database_on};
 use tidegate_wire::Config;
 use tokio_postgres::Client;
@@ -205,7 +205,7 @@ impl Fixture {
         Login {
             database: DatabaseName::new(&self.name),
             role: RoleName::new(format!("{}{user}", self.name)),
-            sharing: Sharing::One(1),
+            role_use: RoleUse::User(1),
         }
     }
 
@@ -308,8 +308,11 @@ pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
 
 /// The schemas as a role sees them.
 async fn load(executor: &Arc<dyn Executor>, login: &Login) -> Schemas {
-    let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
-    catalogs.schemas(login, &Terms::default()).await.unwrap()
+    let catalogs = CatalogCache::new(executor.clone(), Arc::new(()));
+    catalogs
+        .schemas(login, &QueryOptions::default())
+        .await
+        .unwrap()
 }
 
 pub(crate) async fn connect(url: &str) -> Client {

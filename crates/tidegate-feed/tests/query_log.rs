@@ -6,8 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tidegate_feed::Feed;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, Result, RowSink,
-    Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, QueryOptions,
+    Result, RowSink, Transaction,
 };
 use tokio::sync::{Notify, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::{sleep, timeout};
@@ -143,12 +143,12 @@ impl Executor for LoggingExecutor {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move {
             self.queries.log(is_user(who), statement);
-            let done = self.inner.query(who, statement, terms, sink).await;
+            let done = self.inner.query(who, statement, options, sink).await;
             self.queries.pause(&[statement.statement.text()]).await;
             done
         })
@@ -158,10 +158,10 @@ impl Executor for LoggingExecutor {
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async move {
-            let inner = self.inner.begin(who, mode, terms).await?;
+            let inner = self.inner.begin(who, mode, options).await?;
             self.queries.log_begin_and_commit(is_user(who));
             let (queries, is_user) = (self.queries.clone(), is_user(who));
             let transaction = LoggingTransaction {
@@ -178,9 +178,9 @@ impl Executor for LoggingExecutor {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
-        self.inner.describe(who, statement, terms)
+        self.inner.describe(who, statement, options)
     }
 }
 

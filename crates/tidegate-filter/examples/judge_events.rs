@@ -1,9 +1,10 @@
-//! Judges rows by a condition text: `cargo run -p tidegate-filter --example judge_events "price > 5"`.
+//! Evaluates a condition text on rows:
+//! `cargo run -p tidegate-filter --example judge_events "price > 5"`.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it has found")]
 
 use tidegate_catalog::Schema;
-use tidegate_filter::{Filter, Image, Matcher};
+use tidegate_filter::{Filter, Matcher, RowValue};
 
 const SHOP: &str = r#"{"name": "public", "relations": [
     {"name": "albums", "kind": "table", "rights": "s", "columns": [
@@ -24,9 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let filter = Filter::parse_condition(condition, albums)?;
     let matcher = Matcher::compile(&filter, albums)?;
     for (title, price) in ROWS {
-        let verdict = matcher.judge(|column| match &*albums.column(column).name {
-            "title" => Image::Text(title.as_bytes()),
-            _ => price.map_or(Image::Null, |price| Image::Text(price.as_bytes())),
+        let verdict = matcher.evaluate(|column| match &*albums.column(column).name {
+            "title" => RowValue::Text(title.as_bytes()),
+            _ => price.map_or(RowValue::Null, |price| RowValue::Text(price.as_bytes())),
         })?;
         println!("{title}: {verdict:?}");
     }

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = given
         .as_deref()
         .unwrap_or(r#"{"tags": {"contains": ["live"]}, "artists": {"name": {"ilike": "b%"}}}"#);
-    // JSON text is taken for valid; a request's body has been checked as a whole.
+    // JSON text must be valid; the body of a request is validated as a whole.
     let text: &serde_json::value::RawValue = serde_json::from_str(text)?;
     let schema = Schema::parse(SHOP)?;
     let albums = schema.find("albums").ok_or("there are no albums")?;

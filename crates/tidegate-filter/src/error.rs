@@ -1,12 +1,12 @@
-//! What can be wrong with a filter. All of it is the caller's fault.
+//! Errors of filters. All of them are the caller's fault.
 
-use tidegate_sql::ValueError;
-use tidegate_sql::json::JsonKind;
+use tidegate_values::ValueError;
+use tidegate_values::json::JsonKind;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a request gives no filter, or a filter no matcher.
+/// Why a request has no valid filter, or a filter cannot become a matcher.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A JSON value of another kind was expected.
@@ -14,12 +14,12 @@ pub enum Error {
     WrongKind {
         /// The path of the value, such as `where.and[1].price.gt`.
         place: String,
-        /// What it is.
+        /// The kind that was found.
         found: JsonKind,
-        /// What it should be.
+        /// What was expected.
         expected: String,
     },
-    /// A value of the right kind that is none of its type.
+    /// A value of the right kind that is not valid for its type.
     #[error("`{place}` is not a {expected}: {problem}")]
     InvalidValue {
         /// The path of the value.
@@ -29,39 +29,39 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
-    /// A name that the relation does not have.
+    /// A name that is not a column or relationship of the relation.
     #[error("`{place}` names no column and no relationship of `{relation}`")]
     UnknownName {
-        /// The path, with the name at its end.
+        /// The path, which ends in the name.
         place: String,
         /// The relation, as PostgreSQL spells it.
         relation: Box<str>,
     },
-    /// An operator that there is not, or not for the column's type.
-    #[error("`{place}` is no operator for {type}, expected {expected}")]
+    /// An operator that does not exist, or not for the column's type.
+    #[error("`{place}` is not an operator for {type}, expected {expected}")]
     UnknownOperator {
-        /// The path, with the operator at its end.
+        /// The path, which ends in the operator.
         place: String,
         /// The column's type.
         r#type: String,
-        /// The operators that there are.
+        /// The valid operators.
         expected: String,
     },
-    /// An object of operators that has none.
+    /// An object of operators that is empty.
     #[error("`{place}` has no operator, expected {expected}")]
     MissingOperator {
         /// The path of the object.
         place: String,
-        /// The operators that there are.
+        /// The valid operators.
         expected: String,
     },
-    /// A member that an object has twice.
+    /// An object has a member twice.
     #[error("`{place}` is given twice")]
     Repeated {
-        /// The path, with the member at its end.
+        /// The path, which ends in the member.
         place: String,
     },
-    /// Objects inside objects beyond the limit.
+    /// The objects are nested too deeply.
     #[error("`{place}` is nested too deeply: at most {most} levels")]
     TooDeep {
         /// The path of the first object that is too deep.
@@ -69,15 +69,15 @@ pub enum Error {
         /// The limit.
         most: usize,
     },
-    /// More conditions than the limit.
+    /// The filter has too many conditions.
     #[error("`{place}` is one condition too many: at most {most} in a filter")]
     TooLarge {
-        /// The path of the first condition that is too many.
+        /// The path of the first condition beyond the limit.
         place: String,
         /// The limit.
         most: usize,
     },
-    /// JSON that cannot be read, or a text that PostgreSQL could not store.
+    /// JSON that cannot be parsed, or a string that PostgreSQL could not store.
     #[error("`{place}` cannot be read: {problem}")]
     Unreadable {
         /// The path.
@@ -85,7 +85,7 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
-    /// A condition text that cannot be read.
+    /// A condition text that cannot be parsed.
     #[error("the condition cannot be read at character {position}: {problem}")]
     Condition {
         /// Character position (from 1) in the text.
@@ -93,7 +93,7 @@ pub enum Error {
         /// What was found and what was expected.
         problem: String,
     },
-    /// A condition that cannot be judged exactly outside the database.
+    /// A condition that cannot be evaluated exactly outside PostgreSQL.
     #[error("`{place}` cannot be judged for events: {problem}")]
     Unsupported {
         /// The path of the condition.
@@ -104,8 +104,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Where in the request it is, such as `where.and[1].price.gt`; nothing for a condition text,
-    /// whose errors have a position.
+    /// The path of the value in the request, such as `where.and[1].price.gt`. `None` for a
+    /// condition text, whose errors have a position instead.
     pub fn place(&self) -> Option<&str> {
         match self {
             Self::WrongKind { place, .. }
@@ -122,7 +122,7 @@ impl Error {
         }
     }
 
-    /// What is wrong with a value whose position says where it is.
+    /// The problem of a value without its path, for errors that have a position.
     pub(crate) fn without_place(&self) -> String {
         match self {
             Self::WrongKind {

@@ -1,58 +1,58 @@
-//! Filters as values.
+//! The parsed filter.
 
 use tidegate_catalog::{ColumnId, RelationshipId};
-use tidegate_sql::Parameter;
+use tidegate_values::Parameter;
 
 use crate::operator::Operator;
 
-/// A condition on the rows of one relation, checked against the catalog. Its truth is that of SQL:
-/// true, false or unknown, and only true lets a row pass.
+/// A condition on the rows of one relation, checked against the catalog. It has SQL's three truth
+/// values; a row passes only if the filter is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// All of them; true when there are none.
+    /// Conjunction; true when empty.
     All(Vec<Filter>),
-    /// One of them; false when there are none.
+    /// Disjunction; false when empty.
     Any(Vec<Filter>),
-    /// Its negation.
+    /// Negation.
     Not(Box<Filter>),
-    /// A column and values.
+    /// A comparison of a column with values.
     Compare(Comparison),
-    /// There is a row at the other end that passes.
+    /// A related row exists that passes the inner filter.
     Exists(RelationshipId, Box<Filter>),
 }
 
 /// A column compared with values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The column of the filter's relation.
+    /// The column, of the filter's relation.
     pub column: ColumnId,
-    /// How.
+    /// The operator.
     pub operator: Operator,
-    /// With what: one value; for [`Operator::In`] and [`Operator::NotIn`] one that is a JSON array
-    /// with elements; for [`Operator::IsNull`] and [`Operator::IsNotNull`] nothing, which is
-    /// `Parameter::Null`. No other value is NULL.
+    /// The operand. For [`Operator::In`] and [`Operator::NotIn`] it is a JSON array with at least
+    /// one element; for [`Operator::IsNull`] and [`Operator::IsNotNull`] it is `Parameter::Null`.
+    /// No other operand is NULL.
     pub value: Parameter,
-    /// Whether the value is a number in an SQL text that PostgreSQL compares as a number of a type
-    /// of its own, and not as one of the column's.
+    /// Whether the value is an unquoted number of a condition text. PostgreSQL then compares it as
+    /// a number of its own type, not as one of the column's type.
     pub number: bool,
-    /// Where the value stands in the request, such as `where.and[1].price.gt`.
+    /// The path of the value in the request, such as `where.and[1].price.gt`.
     pub place: Box<str>,
 }
 
 impl Filter {
-    /// The filter that every row passes: what a request gives that says nothing.
+    /// The filter that every row passes, which an empty `where` becomes.
     pub const fn everything() -> Self {
         Self::All(Vec::new())
     }
 
-    /// Whether it keeps no row out, whatever the rows hold: null and `{}` do, and so do `{"and":
-    /// []}`, `{"or": [{}]}` and `{"nin": []}`. An update or a delete refuses such a filter, so
-    /// that nobody empties a table by accident.
+    /// Whether every row passes, whatever its values: so do null, `{}`, `{"and": []}`,
+    /// `{"or": [{}]}` and `{"nin": []}`. Updates and deletes reject such a filter, so that no table is
+    /// emptied by accident.
     pub fn is_empty(&self) -> bool {
         self.constant() == Some(true)
     }
 
-    /// The truth value that it has for every row, when its shape alone tells.
+    /// The truth value for every row, if it follows from the structure alone.
     fn constant(&self) -> Option<bool> {
         let decides = |filters: &[Self], value: bool| {
             let constants = || filters.iter().map(Self::constant);
@@ -71,7 +71,7 @@ impl Filter {
         }
     }
 
-    /// Both of them.
+    /// The conjunction of both filters.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::All(filters), other) if filters.is_empty() => other,
@@ -84,8 +84,8 @@ impl Filter {
         }
     }
 
-    /// Where the one value stands that is used by an operator for which `uses` says yes; `None`
-    /// when there are several, or none.
+    /// The path of the only comparison whose operator satisfies `uses`; `None` when there are
+    /// several, or none.
     pub fn only_place(&self, uses: impl Fn(Operator) -> bool) -> Option<&str> {
         let mut places = Vec::new();
         self.places(&uses, &mut places);
@@ -110,7 +110,7 @@ impl Filter {
         }
     }
 
-    /// All of them, without a level for a single one.
+    /// The conjunction of the filters. A single filter stays as it is.
     pub(crate) fn all(mut filters: Vec<Self>) -> Self {
         match filters.len() {
             1 => filters.swap_remove(0),

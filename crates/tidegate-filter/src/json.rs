@@ -1,33 +1,33 @@
-//! A JSON value of a request: text as it came, or a literal with values put in.
+//! A JSON value of a request: JSON text, or a GraphQL literal whose variables are resolved.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
-use tidegate_sql::Parameter;
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::Parameter;
+use tidegate_values::json::{self, JsonKind};
 
 use crate::error::{Error, Result};
 
-/// A JSON value, read only as far as somebody asks.
+/// A JSON value that is parsed only as far as needed.
 ///
-/// A value that came as JSON text stays text, so that numbers keep their digits and what only
-/// passes through is never taken apart. A literal of a GraphQL document is a list or an object
-/// here, its scalars are their JSON text.
+/// JSON text is kept as text, so that numbers keep their digits and values that are only passed on
+/// are never parsed. A literal of a GraphQL document is a list or an object; its scalars are JSON
+/// text.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
-    /// The JSON text of any value, known to be valid.
+    /// JSON text of any value, known to be valid.
     Text(Cow<'a, str>),
     /// A list.
     List(Vec<Json<'a>>),
-    /// An object; the members in their order.
+    /// An object with its members in order.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// The members of an object in their order, borrowed as far as they can be.
-pub type Members<'j> = Vec<(Cow<'j, str>, Cow<'j, Json<'j>>)>;
+/// The members of an object in order, borrowed where possible.
+pub type JsonMembers<'j> = Vec<(Cow<'j, str>, Cow<'j, Json<'j>>)>;
 
-/// The elements of a list, borrowed as far as they can be.
-pub type Elements<'j> = Vec<Cow<'j, Json<'j>>>;
+/// The elements of a list, borrowed where possible.
+pub type JsonElements<'j> = Vec<Cow<'j, Json<'j>>>;
 
 impl<'a> From<&'a str> for Json<'a> {
     /// Takes JSON text that is known to be valid.
@@ -61,15 +61,15 @@ impl Json<'_> {
         self.kind() == JsonKind::Null
     }
 
-    /// The members of an object, in their order; no name comes twice. `place` names the value in
+    /// The members of an object, in order and with distinct names. `place` names the value in
     /// errors.
     ///
     /// # Errors
     ///
-    /// [`Error::WrongKind`] when it is no object, [`Error::Repeated`] when a name comes twice, and
-    /// [`Error::Unreadable`] for a name that PostgreSQL could not have.
-    pub fn members<'j>(&'j self, place: &dyn Display) -> Result<Members<'j>> {
-        let members: Members<'j> = match self {
+    /// [`Error::WrongKind`] if the value is not an object, [`Error::Repeated`] if a name occurs
+    /// twice, and [`Error::Unreadable`] for a name that PostgreSQL cannot store.
+    pub fn members<'j>(&'j self, place: &dyn Display) -> Result<JsonMembers<'j>> {
+        let members: JsonMembers<'j> = match self {
             Self::Object(members) => members
                 .iter()
                 .map(|(name, value)| (Cow::Borrowed(&**name), Cow::Borrowed(value)))
@@ -93,8 +93,8 @@ impl Json<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongKind`] when it is no array.
-    pub fn elements<'j>(&'j self, place: &dyn Display) -> Result<Elements<'j>> {
+    /// [`Error::WrongKind`] if the value is not an array.
+    pub fn elements<'j>(&'j self, place: &dyn Display) -> Result<JsonElements<'j>> {
         match self {
             Self::List(elements) => Ok(elements.iter().map(Cow::Borrowed).collect()),
             Self::Text(text) if self.kind() == JsonKind::Array => Ok(json::elements(text)
@@ -110,8 +110,8 @@ impl Json<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongKind`] when it is no string, [`Error::Unreadable`] for what PostgreSQL could
-    /// not store: U+0000, and halves of surrogate pairs.
+    /// [`Error::WrongKind`] if the value is not a string, [`Error::Unreadable`] for characters that
+    /// PostgreSQL cannot store: U+0000 and unpaired surrogates.
     pub fn string(&self, place: &dyn Display) -> Result<Cow<'_, str>> {
         match self {
             Self::Text(text) if self.kind() == JsonKind::String => {
@@ -121,7 +121,7 @@ impl Json<'_> {
         }
     }
 
-    /// The value as JSON text; borrowed when it came as text.
+    /// The value as JSON text; borrowed if it is text already.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text.trim_ascii()),
@@ -162,8 +162,8 @@ impl Json<'_> {
         }
     }
 
-    /// The value as a parameter: SQL NULL for `null`, and otherwise the JSON text, which an
-    /// executor turns into the text of the parameter's type.
+    /// The value as a parameter: NULL for `null`, otherwise the JSON text, which an executor
+    /// encodes as the parameter's type.
     pub fn parameter(&self) -> Parameter {
         if self.is_null() {
             Parameter::Null
@@ -172,7 +172,7 @@ impl Json<'_> {
         }
     }
 
-    /// The error of a value of another kind than expected.
+    /// The error for a value of another kind than expected.
     pub(crate) fn not(&self, place: &dyn Display, expected: impl Into<String>) -> Error {
         Error::WrongKind {
             place: place.to_string(),
@@ -204,8 +204,8 @@ fn unreadable(place: &dyn Display, problem: String) -> Error {
     }
 }
 
-/// The name that comes twice, if one does.
-fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
+/// The first name that occurs twice.
+fn repeated<'m>(members: &'m JsonMembers<'_>) -> Option<&'m str> {
     let mut names: Vec<_> = members.iter().map(|(name, _)| &**name).collect();
     names.sort_unstable();
     names

@@ -2,21 +2,23 @@
 
 mod condition;
 mod error;
-mod family;
 mod filter;
 mod json;
 mod matcher;
 mod operator;
-mod read;
+mod parse;
 mod rebind;
-mod write;
+mod to_sql;
+mod type_class;
 
 pub use error::{Error, Result};
-pub use family::{has_groups, has_order};
 pub use filter::{Comparison, Filter};
-pub use json::{Elements, Json, Members};
-pub use matcher::{Image, Key, KeyReader, Letters, Matcher, Pin, Verdict};
+pub use json::{Json, JsonElements, JsonMembers};
+pub use matcher::{
+    CaseFolding, ComparableKey, KeyReader, Matcher, RequiredValues, RowValue, Truth,
+};
 pub use operator::Operator;
-pub use read::no_text;
+pub use parse::non_text_kind;
 pub use rebind::Leaf;
-pub use write::Alias;
+pub use to_sql::Alias;
+pub use type_class::{is_groupable, is_sortable};

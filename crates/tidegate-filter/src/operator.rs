@@ -27,11 +27,11 @@ pub enum Operator {
     Like,
     /// `ILIKE`
     ILike,
-    /// A prefix of the text.
+    /// The text begins with the value.
     StartsWith,
-    /// A suffix of the text.
+    /// The text ends with the value.
     EndsWith,
-    /// A part of the text; for arrays, ranges and jsonb `@>`.
+    /// The text contains the value; for arrays, ranges and jsonb `@>`.
     Contains,
     /// `~`
     Regex,
@@ -74,8 +74,8 @@ impl Operator {
             .map(|(_, operator)| *operator)
     }
 
-    /// The name that a request uses; [`Operator::IsNotNull`] has that of its opposite, of which a
-    /// request says `false`.
+    /// The name that a request uses. [`Operator::IsNotNull`] has the name of its opposite, because
+    /// a request writes it as `{"isnull": false}`.
     pub fn name(self) -> &'static str {
         let wanted = match self {
             Self::IsNotNull => Self::IsNull,

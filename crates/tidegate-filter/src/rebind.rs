@@ -1,22 +1,22 @@
-//! Other values in the places of a filter's values.
+//! Replaces the values of a filter.
 
 use tidegate_catalog::{Relation, RelationId, Schema};
-use tidegate_sql::Parameter;
+use tidegate_values::Parameter;
 
-use crate::family::Family;
 use crate::filter::{Comparison, Filter};
 use crate::json::Json;
 use crate::operator::Operator;
-use crate::read::{Path, Target};
+use crate::parse::{Path, Target};
+use crate::type_class::TypeClass;
 
 /// A comparison of a filter, in the order in which [`Filter::write`] writes them.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'f> {
-    /// The relation of its column: that of the filter, or one at the end of relationships.
+    /// The relation of the compared column: that of the filter, or a related one.
     pub relation: RelationId,
     /// The comparison.
     pub comparison: &'f Comparison,
-    /// How many parameters it has in SQL.
+    /// The number of its parameters in SQL.
     pub parameters: usize,
 }
 
@@ -48,7 +48,7 @@ impl Filter {
         }
     }
 
-    /// The same filter without its values. It is not to be written.
+    /// The same filter without its values. It must not be written as SQL.
     #[must_use]
     pub fn without_values(&self) -> Self {
         let all = |filters: &[Self]| filters.iter().map(Self::without_values).collect();
@@ -73,37 +73,36 @@ impl Comparison {
         }
     }
 
-    /// Whether its SQL is the same for all values of the same JSON kind that it can have, null and
-    /// the empty list aside, and has one parameter.
+    /// Whether the SQL is the same for all values of the same JSON kind, except null and the empty
+    /// list, and has exactly one parameter.
     pub fn is_uniform(&self, relation: &Relation) -> bool {
-        let same = match Family::of(&relation.column(self.column).r#type) {
-            Family::Boolean
-            | Family::Integer(..)
-            | Family::Float
-            | Family::Numeric
-            | Family::Money
-            | Family::Text
-            | Family::Enum
-            | Family::Uuid
-            | Family::Bytes
-            | Family::Interval
-            | Family::Moment => true,
-            Family::Jsonb
-            | Family::Array
-            | Family::Range
-            | Family::Multirange
-            | Family::Composite
-            | Family::Geometric(_)
-            | Family::Incomparable
-            | Family::Other => false,
+        let same = match TypeClass::of(&relation.column(self.column).r#type) {
+            TypeClass::Boolean
+            | TypeClass::Integer(..)
+            | TypeClass::Float
+            | TypeClass::Numeric
+            | TypeClass::Money
+            | TypeClass::Text
+            | TypeClass::Enum
+            | TypeClass::Uuid
+            | TypeClass::Bytes
+            | TypeClass::Interval
+            | TypeClass::Moment => true,
+            TypeClass::Jsonb
+            | TypeClass::Array
+            | TypeClass::Range
+            | TypeClass::Multirange
+            | TypeClass::Composite
+            | TypeClass::Geometric(_)
+            | TypeClass::Incomparable
+            | TypeClass::Other => false,
         };
         let is_test = matches!(self.operator, Operator::IsNull | Operator::IsNotNull);
         same && !is_test && !self.number && self.value != Parameter::Null
     }
 
-    /// The parameter of the same comparison with another value, which was given as JSON. `None`
-    /// where the value is refused, or its comparison would have other SQL; then
-    /// [`Filter::parse`] tells what is wrong with it. The comparison must be
+    /// The parameter of the same comparison for another JSON value. `None` if the value is invalid
+    /// or needs other SQL; [`Filter::parse`] then reports the error. The comparison must be
     /// [uniform](Comparison::is_uniform).
     pub fn rebind(&self, relation: &Relation, value: &Json<'_>) -> Option<Parameter> {
         let target = Target::of(relation, self.column);

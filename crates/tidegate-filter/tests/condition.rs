@@ -1,10 +1,10 @@
-//! Condition texts beside the JSON that means the same, and their errors.
+//! Compares condition texts with JSON of the same meaning, and checks their errors.
 
 use tidegate_filter::{Error, Filter, Json, Matcher};
 
-use crate::stage;
+use crate::fixture;
 
-/// A filter without the places of its values.
+/// A filter without the paths of its values.
 fn shape(filter: &Filter) -> Filter {
     let all = |filters: &[Filter]| filters.iter().map(shape).collect();
     match filter {
@@ -21,7 +21,7 @@ fn shape(filter: &Filter) -> Filter {
 }
 
 fn condition(text: &str) -> Result<Filter, Error> {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.relation(schema.find("albums").unwrap());
     Filter::parse_condition(text, relation)
 }
@@ -97,12 +97,12 @@ const MEANINGS: &[(&str, &str)] = &[
 
 #[test]
 fn a_condition_means_what_its_json_means() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     for (text, json) in MEANINGS {
         let ours = condition(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(
             shape(&ours),
-            shape(&stage::parse(&schema, "albums", json).unwrap()),
+            shape(&fixture::parse(&schema, "albums", json).unwrap()),
             "{text}"
         );
     }
@@ -113,15 +113,15 @@ const ERRORS: &[(&str, usize, &str)] = &[
     ("id", 3, "the end, expected a comparison"),
     ("id =", 5, "expected a text in single quotes"),
     ("id = 1 live", 8, "`live`, expected `AND`, `OR` or the end"),
-    ("nothing = 1", 1, "`nothing` is no column of `albums`"),
-    ("\"ID\" = 1", 1, "the name `ID` is no column"),
+    ("nothing = 1", 1, "`nothing` is not a column of `albums`"),
+    ("\"ID\" = 1", 1, "the name `ID` is not a column"),
     ("id = title", 6, "`title`, expected a text"),
     ("id = null", 6, "write IS NULL"),
     ("id is 1", 7, "`1`, expected `NULL`"),
-    ("id = 'abc'", 6, "abc is no integer"),
+    ("id = 'abc'", 6, "abc is not an integer"),
     ("id = '99999999999999999999'", 6, "is not between"),
-    ("id = '4.5'", 6, "4.5 is no integer"),
-    ("id in (1, '4.5')", 7, "4.5 is no integer"),
+    ("id = '4.5'", 6, "4.5 is not an integer"),
+    ("id in (1, '4.5')", 7, "4.5 is not an integer"),
     ("id like 'a'", 9, "no such comparison for int8"),
     ("title = true", 9, "expected a string"),
     ("title = 5", 9, "a number, expected a string"),
@@ -130,7 +130,7 @@ const ERRORS: &[(&str, usize, &str)] = &[
     ("\"title = 'a'", 1, "never closed"),
     ("id in ()", 8, "`)`, expected a text"),
     ("id in (1", 9, "the end, expected `)`"),
-    ("id in (1, 'x')", 7, "x is no integer"),
+    ("id in (1, 'x')", 7, "x is not an integer"),
     ("id in 1", 7, "`1`, expected `(`"),
     ("(id = 1", 8, "the end, expected `)`"),
     ("id = 1)", 7, "`)`, expected"),
@@ -140,12 +140,12 @@ const ERRORS: &[(&str, usize, &str)] = &[
     ("id = 1 -- and", 8, "no number"),
     ("id = 1 /* */", 8, "`/` has no meaning"),
     ("id::text = '1'", 3, "`:` has no meaning"),
-    ("lower(title) = 'a'", 1, "`lower` is no column"),
+    ("lower(title) = 'a'", 1, "`lower` is not a column"),
     ("id = 1x", 6, "no number"),
     ("id = 1.2.3", 6, "no number"),
     ("id = e'a'", 6, "`e`, expected"),
     ("id = $1", 6, "`$` has no meaning"),
-    ("title = 'é' and x = 1", 17, "`x` is no column"),
+    ("title = 'é' and x = 1", 17, "`x` is not a column"),
     ("title like 'a\\'", 12, "backslash"),
     ("title = 'a\0b'", 14, "U+0000"),
 ];
@@ -182,7 +182,7 @@ fn nesting_and_length_end_somewhere() {
 
 #[test]
 fn a_subscription_takes_an_object_or_a_condition() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.find("albums").unwrap();
     let parse = |json: &'static str| {
         Filter::parse_subscription(&Json::from(json), &schema, relation, "where")

@@ -1,11 +1,11 @@
-//! Texts that are nearly values, beside PostgreSQL's input functions: what is refused here is refused
-//! there, and what the matcher reads means there the same.
+//! Compares the parsing of nearly valid texts with PostgreSQL's input functions: what is rejected
+//! here is rejected there, and what the matcher accepts has the same meaning.
 
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;
-use tidegate_filter::{Filter, Image, Json, Matcher};
+use tidegate_filter::{Filter, Json, Matcher, RowValue};
 
-use crate::stage;
+use crate::fixture;
 use tidegate_testkit::Random;
 
 const TYPES: &[&str] = &[
@@ -26,7 +26,7 @@ const TYPES: &[&str] = &[
     "interval",
 ];
 
-/// What the mutations put in.
+/// The characters that mutations insert.
 const CHARACTERS: &[char] = &[
     '0', '1', '2', '5', '6', '9', '-', '+', ':', '.', ' ', 'T', 'Z', 'z', 'e', 'E', 'B', 'C', 'P',
     'Y', 'M', 'D', 'H', 'S', 'i', 'n', 'f', 'a', 't', 'y', 'o', 's', 'x', '_', '{', '}', '\t',
@@ -182,7 +182,7 @@ fn mutated(random: &mut Random, text: &str) -> String {
     characters.into_iter().collect()
 }
 
-/// The texts of the samples of a type, and more.
+/// The texts of a type's samples, and more.
 fn bases(r#type: &str) -> Vec<String> {
     let samples: Vec<(String, String, String, Vec<Value>)> =
         serde_json::from_str(include_str!("golden/scalars.json")).unwrap();
@@ -205,7 +205,7 @@ fn bases(r#type: &str) -> Vec<String> {
         .collect()
 }
 
-/// What PostgreSQL makes of the texts; `None` where it refuses one.
+/// The values that PostgreSQL reads; `None` if it rejects a text.
 async fn read_by_postgresql(
     client: &tokio_postgres::Client,
     r#type: &str,
@@ -225,9 +225,9 @@ async fn no_text_is_read_otherwise_than_postgresql_reads_it() {
         .map(|name| format!("\"{name}\" {name}"))
         .collect();
     let ddl = format!("create table rows ({})", ddl.join(", "));
-    let client = stage::database("filter_constants", &ddl).await;
-    let columns = stage::columns(&client, "rows").await;
-    let schema = stage::schema("public", &[("rows", columns)], &[]);
+    let client = fixture::database("filter_constants", &ddl).await;
+    let columns = fixture::columns(&client, "rows").await;
+    let schema = fixture::schema("public", &[("rows", columns)], &[]);
     client
         .batch_execute(
             "create function pg_temp.try(t text, type text) returns text language plpgsql as $$ \
@@ -258,7 +258,7 @@ async fn no_text_is_read_otherwise_than_postgresql_reads_it() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Whether the matcher reads the text; then PostgreSQL must read the same value.
+/// Whether the matcher reads the text. PostgreSQL must then read the same value.
 fn agrees(schema: &Schema, r#type: &str, text: &str, theirs: Option<&str>) -> Result<bool, String> {
     let relation = schema.find("rows").unwrap();
     let json = json!({r#type: {"eq": text}}).to_string();
@@ -274,7 +274,7 @@ fn agrees(schema: &Schema, r#type: &str, text: &str, theirs: Option<&str>) -> Re
         return Ok(false);
     };
     let theirs = theirs.ok_or("PostgreSQL refuses what the matcher reads")?;
-    match matcher.judge(|_| Image::Text(theirs.as_bytes())) {
+    match matcher.evaluate(|_| RowValue::Text(theirs.as_bytes())) {
         Ok(verdict) if verdict.passes() => Ok(true),
         other => Err(format!("{theirs:?} for PostgreSQL: {other:?}")),
     }

@@ -1,10 +1,10 @@
-//! What a matcher takes and refuses, and what it tells of itself.
+//! What a matcher accepts and rejects, and its properties.
 
 use tidegate_catalog::Schema;
-use tidegate_filter::{Error, Filter, Image, Json, Matcher, Verdict};
-use tidegate_sql::Type;
+use tidegate_filter::{Error, Filter, Json, Matcher, RowValue, Truth};
+use tidegate_values::Type;
 
-use crate::stage;
+use crate::fixture;
 
 fn compile(schema: &Schema, relation: &str, json: &str) -> Result<Matcher, Error> {
     let id = schema.find(relation).unwrap();
@@ -14,7 +14,7 @@ fn compile(schema: &Schema, relation: &str, json: &str) -> Result<Matcher, Error
 
 #[test]
 fn what_cannot_be_judged_exactly_is_refused() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     for json in [
         r#"{"title": {"gt": "a"}}"#,
         r#"{"title": {"ilike": "é%"}}"#,
@@ -60,7 +60,7 @@ fn what_cannot_be_judged_exactly_is_refused() {
 #[test]
 fn text_under_a_loose_collation_is_only_asked_for_null() {
     let columns = |collation| vec![("t".to_owned(), Type::TEXT, collation)];
-    let schema = stage::schema("public", &[("rows", columns("non_deterministic"))], &[]);
+    let schema = fixture::schema("public", &[("rows", columns("non_deterministic"))], &[]);
     for json in [
         r#"{"t": "a"}"#,
         r#"{"t": {"in": ["a"]}}"#,
@@ -80,48 +80,48 @@ fn text_under_a_loose_collation_is_only_asked_for_null() {
 
 #[test]
 fn a_missing_column_leaves_open_what_depends_on_it() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.relation(schema.find("albums").unwrap());
     let id = relation.find_column("id").unwrap();
     let image = |column| {
         if column == id {
-            Image::Text(b"1")
+            RowValue::Text(b"1")
         } else {
-            Image::Missing
+            RowValue::Missing
         }
     };
     for (json, expected) in [
-        (r#"{"price": 1}"#, Verdict::Undecided),
-        (r#"{"price": null}"#, Verdict::Undecided),
-        (r#"{"price": {"in": [1]}}"#, Verdict::Undecided),
-        (r#"{"title": {"like": "a"}}"#, Verdict::Undecided),
-        (r#"{"not": {"price": 1}}"#, Verdict::Undecided),
-        (r#"{"id": 1, "price": 1}"#, Verdict::Undecided),
-        (r#"{"price": 1, "id": 2}"#, Verdict::False),
-        (r#"{"OR": [{"price": 1}, {"id": 1}]}"#, Verdict::True),
-        (r#"{"OR": [{"price": 1}, {"id": 2}]}"#, Verdict::Undecided),
+        (r#"{"price": 1}"#, Truth::Undecided),
+        (r#"{"price": null}"#, Truth::Undecided),
+        (r#"{"price": {"in": [1]}}"#, Truth::Undecided),
+        (r#"{"title": {"like": "a"}}"#, Truth::Undecided),
+        (r#"{"not": {"price": 1}}"#, Truth::Undecided),
+        (r#"{"id": 1, "price": 1}"#, Truth::Undecided),
+        (r#"{"price": 1, "id": 2}"#, Truth::False),
+        (r#"{"OR": [{"price": 1}, {"id": 1}]}"#, Truth::True),
+        (r#"{"OR": [{"price": 1}, {"id": 2}]}"#, Truth::Undecided),
     ] {
         let matcher = compile(&schema, "albums", json).unwrap();
-        assert_eq!(matcher.judge(image).unwrap(), expected, "{json}");
+        assert_eq!(matcher.evaluate(image).unwrap(), expected, "{json}");
     }
 }
 
 #[test]
-fn a_label_that_nobody_knows_leaves_everything_open() {
+fn an_unknown_label_makes_every_comparison_undecided() {
     let mood = Type::new(
         "mood".to_owned(),
         90_000,
-        tidegate_sql::TypeKind::Enum(vec!["sad".to_owned(), "glad".to_owned()]),
+        tidegate_values::TypeKind::Enum(vec!["sad".to_owned(), "glad".to_owned()]),
         "public".to_owned(),
     );
-    let schema = stage::schema("public", &[("rows", vec![("m".to_owned(), mood, "")])], &[]);
+    let schema = fixture::schema("public", &[("rows", vec![("m".to_owned(), mood, "")])], &[]);
     let judge = |json| {
         compile(&schema, "rows", json)
             .unwrap()
-            .judge(|_| Image::Text(b"new"))
+            .evaluate(|_| RowValue::Text(b"new"))
             .unwrap()
     };
-    // A known one may have got another name.
+    // A known label may have been renamed.
     for json in [
         r#"{"m": "sad"}"#,
         r#"{"m": {"neq": "sad"}}"#,
@@ -129,7 +129,7 @@ fn a_label_that_nobody_knows_leaves_everything_open() {
         r#"{"m": {"in": ["sad"]}}"#,
         r#"{"m": {"nin": ["sad"]}}"#,
     ] {
-        assert_eq!(judge(json), Verdict::Undecided, "{json}");
+        assert_eq!(judge(json), Truth::Undecided, "{json}");
     }
     let error = compile(&schema, "rows", r#"{"m": "none"}"#).unwrap_err();
     assert!(matches!(error, Error::InvalidValue { .. }), "{error}");
@@ -137,31 +137,34 @@ fn a_label_that_nobody_knows_leaves_everything_open() {
 
 #[test]
 fn bytes_that_are_no_value_are_an_error() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     for (json, raw) in [
-        (r#"{"id": 1}"#, Image::Binary(b"123")),
-        (r#"{"id": 1}"#, Image::Text(b"x")),
-        (r#"{"price": 1}"#, Image::Binary(b"")),
+        (r#"{"id": 1}"#, RowValue::Binary(b"123")),
+        (r#"{"id": 1}"#, RowValue::Text(b"x")),
+        (r#"{"price": 1}"#, RowValue::Binary(b"")),
         (
             r#"{"price": 1}"#,
-            Image::Binary(b"\0\x01\0\0\0\0\0\0\xff\xff"),
+            RowValue::Binary(b"\0\x01\0\0\0\0\0\0\xff\xff"),
         ),
-        (r#"{"released": "2024-01-01"}"#, Image::Text(b"01/02/2024")),
+        (
+            r#"{"released": "2024-01-01"}"#,
+            RowValue::Text(b"01/02/2024"),
+        ),
         (
             r#"{"key": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"}"#,
-            Image::Binary(b"short"),
+            RowValue::Binary(b"short"),
         ),
-        (r#"{"live": true}"#, Image::Binary(b"")),
-        (r#"{"length": "1 day"}"#, Image::Text(b"P1D")),
+        (r#"{"live": true}"#, RowValue::Binary(b"")),
+        (r#"{"length": "1 day"}"#, RowValue::Text(b"P1D")),
     ] {
         let matcher = compile(&schema, "albums", json).unwrap();
-        assert!(matcher.judge(|_| raw).is_err(), "{json} {raw:?}");
+        assert!(matcher.evaluate(|_| raw).is_err(), "{json} {raw:?}");
     }
 }
 
 #[test]
 fn equalities_that_every_row_fulfils_are_pins() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.relation(schema.find("albums").unwrap());
     for (json, expected) in [
         (r#"{"id": 1}"#, &[("id", 1)][..]),
@@ -181,7 +184,7 @@ fn equalities_that_every_row_fulfils_are_pins() {
     ] {
         let matcher = compile(&schema, "albums", json).unwrap();
         let pins: Vec<_> = matcher
-            .pins()
+            .required_values()
             .iter()
             .map(|pin| (&*relation.column(pin.column).name, pin.keys.len()))
             .collect();
@@ -191,7 +194,7 @@ fn equalities_that_every_row_fulfils_are_pins() {
 
 #[test]
 fn a_matcher_tells_its_columns_once_each() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.relation(schema.find("albums").unwrap());
     let matcher = compile(
         &schema,

@@ -1,18 +1,18 @@
-//! JSON beside the SQL that it becomes, in `tests/golden/where.txt`.
+//! Compares the SQL of JSON filters with `tests/golden/where.txt`.
 
 use std::fmt::Write as _;
 
-use tidegate_sql::Parameter;
 use tidegate_testkit::assert_golden;
+use tidegate_values::Parameter;
 
-use crate::stage;
+use crate::fixture;
 
 /// Each case is a line of JSON, followed by the text and the parameters, or by an error.
 #[test]
 fn json_becomes_the_sql_of_the_golden_file() {
     let path = "tests/golden/where.txt";
     let golden = std::fs::read_to_string(path).unwrap();
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let mut written = String::new();
     let cases = golden
         .lines()
@@ -25,12 +25,12 @@ fn json_becomes_the_sql_of_the_golden_file() {
 }
 
 fn outcome(schema: &tidegate_catalog::Schema, json: &str) -> String {
-    let filter = match stage::parse(schema, "albums", json) {
+    let filter = match fixture::parse(schema, "albums", json) {
         Ok(filter) => filter,
         Err(error) => return format!("  ! {error}"),
     };
     let relation = schema.find("albums").unwrap();
-    let bound = stage::select(schema, relation, &filter, "1");
+    let bound = fixture::select(schema, relation, &filter, "1");
     let text = bound.statement.text();
     let condition = text.split_once(" where ").unwrap().1;
     let mut out = format!("  {condition}");

@@ -1,10 +1,10 @@
-//! Texts that want to be SQL, at every place of a filter where a text can stand.
+//! SQL injection attempts, at every place of a filter where text is allowed.
 
 use serde_json::json;
 use tidegate_filter::{Error, Filter};
-use tidegate_sql::Parameter;
+use tidegate_values::Parameter;
 
-use crate::stage;
+use crate::fixture;
 
 const HOSTILE: &[&str] = &[
     "'; drop table victims; --",
@@ -24,21 +24,21 @@ const HOSTILE: &[&str] = &[
 
 #[test]
 fn a_hostile_name_is_an_unknown_one() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     for name in HOSTILE {
         for filter in [
             json!({*name: 1}),
             json!({"and": [{*name: {"eq": 1}}]}),
             json!({"artists": {*name: 1}}),
         ] {
-            let error = stage::parse(&schema, "albums", &filter.to_string()).unwrap_err();
+            let error = fixture::parse(&schema, "albums", &filter.to_string()).unwrap_err();
             assert!(
                 matches!(error, Error::UnknownName { .. }),
                 "{filter}: {error}"
             );
         }
         let filter = json!({"id": {*name: 1}});
-        let error = stage::parse(&schema, "albums", &filter.to_string()).unwrap_err();
+        let error = fixture::parse(&schema, "albums", &filter.to_string()).unwrap_err();
         assert!(
             matches!(error, Error::UnknownOperator { .. }),
             "{filter}: {error}"
@@ -48,7 +48,7 @@ fn a_hostile_name_is_an_unknown_one() {
 
 #[test]
 fn a_hostile_value_never_enters_the_text_of_the_statement() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.find("albums").unwrap();
     for operator in [
         "eq",
@@ -79,7 +79,7 @@ fn a_hostile_value_never_enters_the_text_of_the_statement() {
     for value in HOSTILE {
         let condition = format!("title = '{}'", value.replace('\'', "''"));
         let filter = Filter::parse_condition(&condition, schema.relation(relation)).unwrap();
-        let bound = stage::select(&schema, relation, &filter, "1");
+        let bound = fixture::select(&schema, relation, &filter, "1");
         assert_eq!(
             bound.statement.text(),
             sql(&schema, &json!({"title": value}))
@@ -93,8 +93,8 @@ fn a_hostile_value_never_enters_the_text_of_the_statement() {
 
 fn sql(schema: &tidegate_catalog::Schema, filter: &serde_json::Value) -> String {
     let relation = schema.find("albums").unwrap();
-    let filter = stage::parse(schema, "albums", &filter.to_string()).unwrap();
-    stage::select(schema, relation, &filter, "1")
+    let filter = fixture::parse(schema, "albums", &filter.to_string()).unwrap();
+    fixture::select(schema, relation, &filter, "1")
         .statement
         .text()
         .to_owned()
@@ -119,9 +119,9 @@ async fn a_table_whose_names_are_hostile_is_asked_for_hostile_values() {
         quoted(table),
         columns.join(", ")
     );
-    let client = stage::database("filter_injection", &ddl).await;
-    let described = stage::columns(&client, &quoted(table)).await;
-    let schema = stage::schema("public", &[(table, described)], &[]);
+    let client = fixture::database("filter_injection", &ddl).await;
+    let described = fixture::columns(&client, &quoted(table)).await;
+    let schema = fixture::schema("public", &[(table, described)], &[]);
     let relation = schema.find(table).unwrap();
     let values: Vec<_> = HOSTILE
         .iter()
@@ -140,9 +140,9 @@ async fn a_table_whose_names_are_hostile_is_asked_for_hostile_values() {
             json!({name: {"startsWith": value, "endsWith": value, "contains": value}}),
             json!({"m": {"in": ["'; --"]}, "ms": {"contains": ["'; --"]}, name: {"neq": "'"}}),
         ] {
-            let filter = stage::parse(&schema, table, &filter.to_string()).unwrap();
-            let bound = stage::select(&schema, relation, &filter, "1");
-            let rows = stage::run(&client, &bound).await.unwrap();
+            let filter = fixture::parse(&schema, table, &filter.to_string()).unwrap();
+            let bound = fixture::select(&schema, relation, &filter, "1");
+            let rows = fixture::run(&client, &bound).await.unwrap();
             assert_eq!(rows.len(), 1, "{name}: {}", bound.statement.text());
         }
     }

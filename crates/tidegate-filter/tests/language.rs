@@ -1,10 +1,10 @@
-//! The where language beside PostgreSQL.
+//! The where language, checked with PostgreSQL.
 
 use serde_json::json;
 use tidegate_catalog::Schema;
 use tokio_postgres::Client;
 
-use crate::stage;
+use crate::fixture;
 
 const TABLES: &str = r#"
 create extension citext; create schema ext; create extension hstore schema ext;
@@ -34,11 +34,11 @@ insert into things values (
 insert into things (id) values (2);
 "#;
 
-async fn stage() -> (Client, Schema) {
-    let client = stage::database("filter_language", TABLES).await;
-    let things = stage::columns(&client, "things").await;
-    let artists = stage::columns(&client, "artists").await;
-    let schema = stage::schema(
+async fn fixture() -> (Client, Schema) {
+    let client = fixture::database("filter_language", TABLES).await;
+    let things = fixture::columns(&client, "things").await;
+    let artists = fixture::columns(&client, "artists").await;
+    let schema = fixture::schema(
         "public",
         &[("things", things), ("artists", artists)],
         &[(
@@ -47,17 +47,17 @@ async fn stage() -> (Client, Schema) {
             ("artists", "id"),
         )],
     );
-    // The names must be found by their schemas alone.
+    // All names must be schema-qualified.
     client.batch_execute("set search_path = ''").await.unwrap();
     (client, schema)
 }
 
 async fn ids(client: &Client, schema: &Schema, json: &str) -> Vec<i32> {
     let filter =
-        stage::parse(schema, "things", json).unwrap_or_else(|error| panic!("{json}: {error}"));
+        fixture::parse(schema, "things", json).unwrap_or_else(|error| panic!("{json}: {error}"));
     let relation = schema.find("things").unwrap();
-    let bound = stage::select(schema, relation, &filter, "t0.id");
-    let rows = stage::run(client, &bound)
+    let bound = fixture::select(schema, relation, &filter, "t0.id");
+    let rows = fixture::run(client, &bound)
         .await
         .unwrap_or_else(|error| panic!("{json}: {}: {error:?}", bound.statement.text()));
     let mut ids: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
@@ -65,7 +65,7 @@ async fn ids(client: &Client, schema: &Schema, json: &str) -> Vec<i32> {
     ids
 }
 
-/// Filters that the first row passes, and the second does not.
+/// Filters that the first row passes and the second one does not.
 const PASSES: &[&str] = &[
     r#"{"id": 1}"#,
     r#"{"id": "1"}"#,
@@ -185,7 +185,7 @@ const PASSES: &[&str] = &[
 
 #[tokio::test]
 async fn every_type_finds_its_row_by_every_operator_it_has() {
-    let (client, schema) = stage().await;
+    let (client, schema) = fixture().await;
     for json in PASSES {
         assert_eq!(ids(&client, &schema, json).await, [1], "{json}");
     }
@@ -193,9 +193,9 @@ async fn every_type_finds_its_row_by_every_operator_it_has() {
 
 #[tokio::test]
 async fn null_and_empty_lists_have_the_truth_of_sql() {
-    let client = stage::database("filter_nulls", TABLES).await;
-    let things = stage::columns(&client, "things").await;
-    let schema = stage::schema("public", &[("things", things)], &[]);
+    let client = fixture::database("filter_nulls", TABLES).await;
+    let things = fixture::columns(&client, "things").await;
+    let schema = fixture::schema("public", &[("things", things)], &[]);
     for (json, expected) in [
         (r#"{"t": null}"#, &[2][..]),
         (r#"{"t": {"eq": null}}"#, &[2]),
@@ -220,9 +220,9 @@ async fn null_and_empty_lists_have_the_truth_of_sql() {
 
 #[tokio::test]
 async fn null_in_a_list_of_documents_is_the_json_null() {
-    let client = stage::database("filter_json_null", TABLES).await;
-    let things = stage::columns(&client, "things").await;
-    let schema = stage::schema("public", &[("things", things)], &[]);
+    let client = fixture::database("filter_json_null", TABLES).await;
+    let things = fixture::columns(&client, "things").await;
+    let schema = fixture::schema("public", &[("things", things)], &[]);
     let more = "insert into things (id, jb) values (3, 'null'), (4, '[null]'), (5, '\"null\"')";
     client.batch_execute(more).await.unwrap();
     for (json, expected) in [
@@ -243,8 +243,8 @@ async fn null_in_a_list_of_documents_is_the_json_null() {
 
 #[tokio::test]
 async fn an_index_serves_whatever_the_type() {
-    let client = stage::database("filter_indexes", TABLES).await;
-    let things = stage::columns(&client, "things").await;
+    let client = fixture::database("filter_indexes", TABLES).await;
+    let things = fixture::columns(&client, "things").await;
     let indexed = [
         "i2", "i8", "n", "f4", "b", "t", "v", "c", "nm", "ci", "m", "d", "u", "by", "iv", "da",
         "tsz", "ia", "r", "jb", "p", "ip", "h",
@@ -259,7 +259,7 @@ async fn an_index_serves_whatever_the_type() {
         .batch_execute("insert into things (id) select generate_series(10, 3000); analyze things; set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set search_path = ''")
         .await
         .unwrap();
-    let schema = stage::schema("public", &[("things", things)], &[]);
+    let schema = fixture::schema("public", &[("things", things)], &[]);
     let relation = schema.find("things").unwrap();
     for name in indexed {
         let eq = match name {
@@ -278,9 +278,9 @@ async fn an_index_serves_whatever_the_type() {
         };
         let filters = [json!({name: {"eq": eq}}), json!({name: {"in": [eq]}})];
         for filter in filters {
-            let filter = stage::parse(&schema, "things", &filter.to_string()).unwrap();
-            let bound = stage::select(&schema, relation, &filter, "id");
-            let plan = stage::explain(&client, &bound).await;
+            let filter = fixture::parse(&schema, "things", &filter.to_string()).unwrap();
+            let bound = fixture::select(&schema, relation, &filter, "id");
+            let plan = fixture::explain(&client, &bound).await;
             assert!(
                 plan.contains("Index Cond"),
                 "{}\n{plan}",

@@ -1,4 +1,4 @@
-//! The where language: beside golden files, and beside PostgreSQL.
+//! Tests of the where language, with golden files and with PostgreSQL.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot go on should stop where it stands"
@@ -7,6 +7,7 @@
 mod condition;
 mod constants;
 mod events;
+mod fixture;
 mod golden;
 mod injection;
 mod language;
@@ -14,5 +15,4 @@ mod matcher;
 mod orders;
 mod properties;
 mod refusals;
-mod stage;
 mod words;

@@ -1,13 +1,13 @@
-//! The matcher beside PostgreSQL: the same filters on the same rows, thousands of them.
+//! Compares the matcher with PostgreSQL: the same filters on thousands of rows.
 
 use serde_json::{Value, json};
 use tidegate_catalog::{ColumnId, Relation, Schema};
-use tidegate_filter::{Filter, Image, Json, KeyReader, Matcher, Verdict};
-use tidegate_sql::Type;
+use tidegate_filter::{Filter, Json, KeyReader, Matcher, RowValue, Truth};
+use tidegate_values::Type;
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::stage;
+use crate::fixture;
 use tidegate_testkit::Random;
 
 const TYPES: &str = "
@@ -18,8 +18,8 @@ create collation loose (provider = icu, locale = 'und-u-ks-level2', deterministi
 create extension citext;
 ";
 
-/// A column: its name, its type in DDL, its collation as documents call it, and values as JSON that
-/// filters compare with and rows hold.
+/// A column: its name, its type in DDL, its collation as documents write it, and JSON values for
+/// filters and rows.
 type Sample = (String, String, String, Vec<Value>);
 
 fn samples() -> Vec<Sample> {
@@ -41,28 +41,28 @@ impl<'a> FromSql<'a> for Raw {
 
 type Row = Vec<Option<Vec<u8>>>;
 
-struct Stage {
+struct Fixture {
     client: Client,
     schema: Schema,
     text: Vec<Row>,
     binary: Vec<Row>,
 }
 
-impl Stage {
+impl Fixture {
     fn relation(&self) -> &Relation {
         self.schema.relation(self.schema.find("rows").unwrap())
     }
 }
 
-async fn stage(name: &str, count: usize) -> Stage {
+async fn fixture(name: &str, count: usize) -> Fixture {
     let samples = samples();
     let columns: Vec<_> = samples
         .iter()
         .map(|(name, ddl, ..)| format!("{name} {ddl}"))
         .collect();
     let ddl = format!("{TYPES} create table rows (id int, {})", columns.join(", "));
-    let client = stage::database(name, &ddl).await;
-    let described = stage::columns(&client, "rows").await;
+    let client = fixture::database(name, &ddl).await;
+    let described = fixture::columns(&client, "rows").await;
     let collation = |name: &str| {
         samples
             .iter()
@@ -76,11 +76,11 @@ async fn stage(name: &str, count: usize) -> Stage {
         let collation = collation(&name);
         (name, r#type, collation)
     });
-    let schema = stage::schema("public", &[("rows", described.collect())], &[]);
+    let schema = fixture::schema("public", &[("rows", described.collect())], &[]);
     fill(&client, &schema, &samples, count).await;
     let text = text_rows(&client).await;
     let binary = binary_rows(&client).await;
-    Stage {
+    Fixture {
         client,
         schema,
         text,
@@ -88,7 +88,7 @@ async fn stage(name: &str, count: usize) -> Stage {
     }
 }
 
-/// Fills the table through the where language's own way of writing values: as parameters.
+/// Fills the table with the crate's own encoding of values: as parameters.
 async fn fill(client: &Client, schema: &Schema, samples: &[Sample], count: usize) {
     let mut random = Random::new(7);
     let relation = schema.relation(schema.find("rows").unwrap());
@@ -113,7 +113,7 @@ async fn fill(client: &Client, schema: &Schema, samples: &[Sample], count: usize
             sql.identifier(r#type.name());
         }
         let bound = sql.finish(tidegate_sql::statement::Kind::Write);
-        stage::run(client, &bound).await.unwrap();
+        fixture::run(client, &bound).await.unwrap();
     }
 }
 
@@ -144,104 +144,107 @@ async fn binary_rows(client: &Client) -> Vec<Row> {
         .collect()
 }
 
-fn image<'r>(row: &'r Row, binary: bool) -> impl Fn(ColumnId) -> Image<'r> {
+fn image<'r>(row: &'r Row, binary: bool) -> impl Fn(ColumnId) -> RowValue<'r> {
     move |column| match &row[column.index()] {
-        None => Image::Null,
-        Some(raw) if binary => Image::Binary(raw),
-        Some(raw) => Image::Text(raw),
+        None => RowValue::Null,
+        Some(raw) if binary => RowValue::Binary(raw),
+        Some(raw) => RowValue::Text(raw),
     }
 }
 
-/// What PostgreSQL finds for each row: true, false or NULL.
-async fn judged_by_postgresql(stage: &Stage, filter: &Filter) -> Result<Vec<Option<bool>>, String> {
-    let relation = stage.schema.find("rows").unwrap();
+/// PostgreSQL's result for each row: true, false or NULL.
+async fn judged_by_postgresql(
+    fixture: &Fixture,
+    filter: &Filter,
+) -> Result<Vec<Option<bool>>, String> {
+    let relation = fixture.schema.find("rows").unwrap();
     let mut sql = tidegate_sql::statement::SqlWriter::new();
     sql.syntax("select (");
     filter.write(
         &mut sql,
-        &stage.schema,
+        &fixture.schema,
         relation,
         tidegate_filter::Alias("t", 0),
     );
     sql.syntax(") from public.rows t0 order by id");
     let bound = sql.finish(tidegate_sql::statement::Kind::Read);
-    let rows = stage::run(&stage.client, &bound)
+    let rows = fixture::run(&fixture.client, &bound)
         .await
         .map_err(|error| format!("{error:?}"))?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-fn same(verdict: Verdict, expected: Option<bool>) -> bool {
+fn same(verdict: Truth, expected: Option<bool>) -> bool {
     match expected {
-        Some(true) => verdict == Verdict::True,
-        Some(false) => verdict == Verdict::False,
-        None => verdict == Verdict::Unknown,
+        Some(true) => verdict == Truth::True,
+        Some(false) => verdict == Truth::False,
+        None => verdict == Truth::Unknown,
     }
 }
 
-/// Compares both judges on all rows.
-async fn check(stage: &Stage, json: &Value) {
-    let relation = stage.schema.find("rows").unwrap();
+/// Compares both results on all rows.
+async fn check(fixture: &Fixture, json: &Value) {
+    let relation = fixture.schema.find("rows").unwrap();
     let text = json.to_string();
-    let filter = Filter::parse(&Json::from(&*text), &stage.schema, relation, "where")
+    let filter = Filter::parse(&Json::from(&*text), &fixture.schema, relation, "where")
         .unwrap_or_else(|error| panic!("{text}: {error}"));
-    let matcher = Matcher::compile(&filter, stage.relation())
+    let matcher = Matcher::compile(&filter, fixture.relation())
         .unwrap_or_else(|error| panic!("{text}: {error}"));
-    let expected = judged_by_postgresql(stage, &filter)
+    let expected = judged_by_postgresql(fixture, &filter)
         .await
         .unwrap_or_else(|error| panic!("{text}: {error}"));
     for (id, expected) in expected.into_iter().enumerate() {
-        for (rows, binary) in [(&stage.text, false), (&stage.binary, true)] {
-            let verdict = matcher.judge(image(&rows[id], binary)).unwrap();
-            if verdict == Verdict::Undecided && holds_a_letter_that_folds_to_ascii(&rows[id]) {
+        for (rows, binary) in [(&fixture.text, false), (&fixture.binary, true)] {
+            let verdict = matcher.evaluate(image(&rows[id], binary)).unwrap();
+            if verdict == Truth::Undecided && has_a_character_that_folds_to_ascii(&rows[id]) {
                 continue;
             }
             assert!(
                 same(verdict, expected),
                 "{text}: PostgreSQL finds {expected:?}, the matcher {verdict:?} for {:?}",
-                stage.text[id]
+                fixture.text[id]
                     .iter()
                     .map(|raw| raw.as_ref().map(|raw| String::from_utf8_lossy(raw)))
                     .collect::<Vec<_>>()
             );
             if verdict.passes() {
-                pinned(stage, &matcher, &rows[id], (binary, &text));
+                pinned(fixture, &matcher, &rows[id], (binary, &text));
             }
         }
     }
 }
 
-/// A condition text, which PostgreSQL reads too.
-async fn check_condition(stage: &Stage, text: &str) {
-    let filter = Filter::parse_condition(text, stage.relation())
+/// Checks a condition text, which PostgreSQL accepts too.
+async fn check_condition(fixture: &Fixture, text: &str) {
+    let filter = Filter::parse_condition(text, fixture.relation())
         .unwrap_or_else(|error| panic!("{text}: {error}"));
-    let matcher = Matcher::compile(&filter, stage.relation())
+    let matcher = Matcher::compile(&filter, fixture.relation())
         .unwrap_or_else(|error| panic!("{text}: {error}"));
-    let rows = stage
+    let rows = fixture
         .client
         .query(&format!("select ({text}) from rows order by id"), &[])
         .await
         .unwrap_or_else(|error| panic!("{text}: {error}"));
-    let written = judged_by_postgresql(stage, &filter).await;
+    let written = judged_by_postgresql(fixture, &filter).await;
     let written = written.unwrap_or_else(|error| panic!("{text}: {error}"));
     for (id, row) in rows.iter().enumerate() {
         let expected: Option<bool> = row.get(0);
         assert_eq!(written[id], expected, "{text}, written as SQL again");
-        for (rows, binary) in [(&stage.text, false), (&stage.binary, true)] {
-            let verdict = matcher.judge(image(&rows[id], binary)).unwrap();
+        for (rows, binary) in [(&fixture.text, false), (&fixture.binary, true)] {
+            let verdict = matcher.evaluate(image(&rows[id], binary)).unwrap();
             assert!(
                 same(verdict, expected),
                 "{text}: PostgreSQL finds {expected:?}, the matcher {verdict:?} in row {id}"
             );
             if verdict.passes() {
-                pinned(stage, &matcher, &rows[id], (binary, text));
+                pinned(fixture, &matcher, &rows[id], (binary, text));
             }
         }
     }
 }
 
-/// The only letters of which the matcher may say that it cannot tell.
-fn holds_a_letter_that_folds_to_ascii(row: &Row) -> bool {
+/// The only characters for which the matcher may be undecided.
+fn has_a_character_that_folds_to_ascii(row: &Row) -> bool {
     let texts = row
         .iter()
         .flatten()
@@ -251,10 +254,10 @@ fn holds_a_letter_that_folds_to_ascii(row: &Row) -> bool {
         .any(|text| text.contains(['\u{130}', '\u{212a}']))
 }
 
-/// A row that passes has one of the keys of every pin.
-fn pinned(stage: &Stage, matcher: &Matcher, row: &Row, (binary, text): (bool, &str)) {
-    for pin in matcher.pins() {
-        let reader = KeyReader::new(stage.relation().column(pin.column)).unwrap();
+/// A row that passes has one of the required values of each column.
+fn pinned(fixture: &Fixture, matcher: &Matcher, row: &Row, (binary, text): (bool, &str)) {
+    for pin in matcher.required_values() {
+        let reader = KeyReader::new(fixture.relation().column(pin.column)).unwrap();
         let key = reader
             .read(image(row, binary)(pin.column))
             .unwrap()
@@ -265,7 +268,7 @@ fn pinned(stage: &Stage, matcher: &Matcher, row: &Row, (binary, text): (bool, &s
 
 #[tokio::test]
 async fn every_scalar_type_is_judged_as_postgresql_judges_it() {
-    let stage = stage("filter_scalars", 120).await;
+    let fixture = fixture("filter_scalars", 120).await;
     for (name, _, collation, values) in &samples() {
         let name = &**name;
         for value in values {
@@ -276,31 +279,31 @@ async fn every_scalar_type_is_judged_as_postgresql_judges_it() {
                 {
                     continue;
                 }
-                check(&stage, &json!({name: {operator: value}})).await;
+                check(&fixture, &json!({name: {operator: value}})).await;
             }
-            check(&stage, &json!({name: {"in": [value, values[0], null]}})).await;
-            check(&stage, &json!({name: {"nin": [value, values[0]]}})).await;
+            check(&fixture, &json!({name: {"in": [value, values[0], null]}})).await;
+            check(&fixture, &json!({name: {"nin": [value, values[0]]}})).await;
         }
-        check(&stage, &json!({name: null})).await;
-        check(&stage, &json!({name: {"isNull": false}})).await;
+        check(&fixture, &json!({name: null})).await;
+        check(&fixture, &json!({name: {"isNull": false}})).await;
     }
 }
 
 #[tokio::test]
 async fn patterns_are_judged_as_postgresql_judges_them() {
-    let stage = stage("filter_patterns", 150).await;
+    let fixture = fixture("filter_patterns", 150).await;
     let patterns = [
         "", "%", "_", "__", "a%", "%b", "%a%", "a_b", "a\\_b", "%\\%", "a\\\\b", "A%", "_B", "é",
         "_é", "%é%", "日_", "z%", "% %", "ab   ", "\\a", "%_", "a%b%",
     ];
     for column in ["t", "td", "v", "c", "cd", "nm"] {
         for pattern in patterns {
-            check(&stage, &json!({column: {"like": pattern}})).await;
+            check(&fixture, &json!({column: {"like": pattern}})).await;
             if pattern.is_ascii() {
-                check(&stage, &json!({column: {"ilike": pattern}})).await;
+                check(&fixture, &json!({column: {"ilike": pattern}})).await;
             }
             for operator in ["startsWith", "endsWith", "contains"] {
-                check(&stage, &json!({column: {operator: pattern}})).await;
+                check(&fixture, &json!({column: {operator: pattern}})).await;
             }
         }
     }
@@ -309,7 +312,7 @@ async fn patterns_are_judged_as_postgresql_judges_them() {
 /// PostgreSQL gives a number without quotes a type of its own.
 #[tokio::test]
 async fn numbers_without_quotes_are_compared_as_postgresql_compares_them() {
-    let stage = stage("filter_numbers", 200).await;
+    let fixture = fixture("filter_numbers", 200).await;
     let numbers = [
         "0",
         "-0",
@@ -342,22 +345,22 @@ async fn numbers_without_quotes_are_compared_as_postgresql_compares_them() {
     for column in ["f4", "f8", "n", "i2", "i4", "i8", "d"] {
         for number in numbers {
             for operator in ["=", "<>", "<", "<=", ">", ">="] {
-                check_condition(&stage, &format!("{column} {operator} {number}")).await;
+                check_condition(&fixture, &format!("{column} {operator} {number}")).await;
             }
-            check_condition(&stage, &format!("{number} < {column}")).await;
-            check_condition(&stage, &format!("{column} in ({number})")).await;
-            // As a `real`, which it is in a longer list, it is too large for PostgreSQL too.
+            check_condition(&fixture, &format!("{number} < {column}")).await;
+            check_condition(&fixture, &format!("{column} in ({number})")).await;
+            // In a longer list it is a `real`, for which it is too large in PostgreSQL too.
             if column != "f4" || !number.ends_with("e100") {
-                check_condition(&stage, &format!("{column} in ({number}, 1, -0.1)")).await;
-                check_condition(&stage, &format!("{column} not in ({number}, null)")).await;
+                check_condition(&fixture, &format!("{column} in ({number}, 1, -0.1)")).await;
+                check_condition(&fixture, &format!("{column} not in ({number}, null)")).await;
             }
-            check_condition(&stage, &format!("{column} between {number} and 2.5")).await;
+            check_condition(&fixture, &format!("{column} between {number} and 2.5")).await;
         }
-        check_condition(&stage, &format!("{column} = '1'")).await;
-        check_condition(&stage, &format!("{column} in ('1', 2)")).await;
+        check_condition(&fixture, &format!("{column} = '1'")).await;
+        check_condition(&fixture, &format!("{column} in ('1', 2)")).await;
     }
     for text in ["f4 = '0.1'", "f4 in ('0.1', 1.5)", "f4 in ('0.1')"] {
-        check_condition(&stage, text).await;
+        check_condition(&fixture, text).await;
     }
 }
 
@@ -375,7 +378,7 @@ fn leaf(random: &mut Random, samples: &[Sample]) -> Value {
         6 if ordered => json!({name: {"gt": value, "lte": random.pick(values)}}),
         7 if ordered => json!({name: {"lt": value}}),
         8 if !collation.is_empty() => json!({name: {"ilike": "%a%"}}),
-        // An interval without members of operators' names is a value.
+        // An interval object without members that are named like operators is a value.
         _ => json!({name: {"eq": value}}),
     }
 }
@@ -400,11 +403,11 @@ fn tree(random: &mut Random, samples: &[Sample], depth: usize) -> Value {
 
 #[tokio::test]
 async fn random_filters_are_judged_as_postgresql_judges_them() {
-    let stage = stage("filter_random", 200).await;
+    let fixture = fixture("filter_random", 200).await;
     let samples = samples();
     let mut random = Random::new(42);
     for _ in 0..1_500 {
         let filter = tree(&mut random, &samples, 3);
-        check(&stage, &filter).await;
+        check(&fixture, &filter).await;
     }
 }

@@ -1,8 +1,8 @@
-//! Which types have an order and make groups, beside what PostgreSQL says.
+//! Which types can be sorted and grouped, according to PostgreSQL.
 
-use tidegate_filter::{has_groups, has_order};
+use tidegate_filter::{is_groupable, is_sortable};
 
-use crate::stage;
+use crate::fixture;
 
 const TYPES: &str =
     "create extension citext; create schema ext; create extension hstore schema ext;
@@ -24,13 +24,13 @@ async fn orders_and_groups_are_those_of_postgresql() {
     let columns = names.iter().enumerate();
     let columns: Vec<_> = columns.map(|(at, name)| format!("c{at} {name}")).collect();
     let setup = format!("{TYPES} create table odd ({})", columns.join(", "));
-    let client = stage::database("filter_orders", &setup).await;
-    let columns = stage::columns(&client, "odd").await;
-    let schema = stage::schema("public", &[("odd", columns)], &[]);
+    let client = fixture::database("filter_orders", &setup).await;
+    let columns = fixture::columns(&client, "odd").await;
+    let schema = fixture::schema("public", &[("odd", columns)], &[]);
     let odd = schema.relation(schema.find("odd").unwrap());
     for (at, name) in names.iter().enumerate() {
         let column = &odd.columns[at];
-        // Parts are compared only where there are two rows, none of them NULL.
+        // Elements are compared only if there are two rows without NULL.
         let row = match *name {
             "spot" => "'(1,\"(1,2)\")'",
             "papers" | "stamps" => "'(1,1)'",
@@ -43,9 +43,9 @@ async fn orders_and_groups_are_those_of_postgresql() {
         client.batch_execute(&fill).await.unwrap();
         let order = format!("select 1 from odd order by c{at}");
         let ordered = client.batch_execute(&order).await;
-        assert_eq!(has_order(column), ordered.is_ok(), "{name}: {ordered:?}");
+        assert_eq!(is_sortable(column), ordered.is_ok(), "{name}: {ordered:?}");
         let group = format!("select 1 from odd group by c{at}");
         let grouped = client.batch_execute(&group).await;
-        assert_eq!(has_groups(column), grouped.is_ok(), "{name}: {grouped:?}");
+        assert_eq!(is_groupable(column), grouped.is_ok(), "{name}: {grouped:?}");
     }
 }

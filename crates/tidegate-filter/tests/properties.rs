@@ -1,12 +1,12 @@
-//! What holds for every filter.
+//! Properties of every filter.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tidegate_filter::{Filter, Matcher};
 
-use crate::stage;
+use crate::fixture;
 
-/// JSON with the words of the language at every place, so that much of it is nearly right.
+/// JSON with words of the language everywhere, so that much of it is nearly valid.
 fn any_json() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
         Just("id"),
@@ -62,11 +62,11 @@ proptest! {
 
     #[test]
     fn any_json_is_a_filter_or_an_error_with_a_path(json in any_json()) {
-        let schema = stage::shop();
+        let schema = fixture::shop();
         let relation = schema.find("albums").unwrap();
-        match stage::parse(&schema, "albums", &json.to_string()) {
+        match fixture::parse(&schema, "albums", &json.to_string()) {
             Ok(filter) => {
-                let bound = stage::select(&schema, relation, &filter, "1");
+                let bound = fixture::select(&schema, relation, &filter, "1");
                 let count = bound.sets[0].len();
                 for number in 0..count {
                     let dollar = format!("${}", number + 1);
@@ -85,7 +85,7 @@ proptest! {
     fn any_text_is_a_condition_or_an_error_with_a_position(
         text in "((id|title|price|=|<|>|'a'|'|\"|1|[.]|-|,| and | or | not | in |like|is|null|between|[(]|[)]| |é){0,12})"
     ) {
-        let schema = stage::shop();
+        let schema = fixture::shop();
         let relation = schema.relation(schema.find("albums").unwrap());
         if let Err(error) = Filter::parse_condition(&text, relation) {
             let tidegate_filter::Error::Condition { position, .. } = error else {
@@ -97,11 +97,11 @@ proptest! {
 
     #[test]
     fn equal_shapes_give_equal_texts(ids in prop::collection::vec(any::<i64>(), 1..5), text in ".{0,8}") {
-        let schema = stage::shop();
+        let schema = fixture::shop();
         let sql = |json: Value| {
-            let filter = stage::parse(&schema, "albums", &json.to_string()).unwrap();
+            let filter = fixture::parse(&schema, "albums", &json.to_string()).unwrap();
             let relation = schema.find("albums").unwrap();
-            stage::select(&schema, relation, &filter, "1").statement.text().to_owned()
+            fixture::select(&schema, relation, &filter, "1").statement.text().to_owned()
         };
         let text = text.replace('\0', "");
         let shape = |ids: &[i64], text: &str| json!({"id": {"in": ids}, "title": {"startsWith": text}});

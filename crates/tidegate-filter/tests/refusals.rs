@@ -2,13 +2,13 @@
 
 use tidegate_filter::{Error, Filter, Json};
 
-use crate::stage;
+use crate::fixture;
 
 #[test]
 fn anything_but_an_object_or_null_is_no_filter() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     for json in ["1", "\"id = 1\"", "[]", "true"] {
-        let error = stage::parse(&schema, "albums", json).unwrap_err();
+        let error = fixture::parse(&schema, "albums", json).unwrap_err();
         assert!(matches!(error, Error::WrongKind { .. }), "{json}: {error}");
         assert_eq!(error.place(), Some("where"), "{json}");
     }
@@ -16,7 +16,7 @@ fn anything_but_an_object_or_null_is_no_filter() {
 
 #[test]
 fn nesting_ends_somewhere() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let nested = |levels: usize| {
         format!(
             "{}{{\"id\":1}}{}",
@@ -24,32 +24,32 @@ fn nesting_ends_somewhere() {
             "}".repeat(levels)
         )
     };
-    assert!(stage::parse(&schema, "albums", &nested(31)).is_ok());
-    let error = stage::parse(&schema, "albums", &nested(32)).unwrap_err();
+    assert!(fixture::parse(&schema, "albums", &nested(31)).is_ok());
+    let error = fixture::parse(&schema, "albums", &nested(32)).unwrap_err();
     assert!(matches!(error, Error::TooDeep { most: 32, .. }), "{error}");
-    let error = stage::parse(&schema, "albums", &nested(100)).unwrap_err();
+    let error = fixture::parse(&schema, "albums", &nested(100)).unwrap_err();
     assert!(matches!(error, Error::TooDeep { .. }), "{error}");
     let far = format!(
         "{}{{}}{}",
         "{\"artists\":{\"albums\":".repeat(20),
         "}}".repeat(20)
     );
-    let error = stage::parse(&schema, "albums", &far).unwrap_err();
+    let error = fixture::parse(&schema, "albums", &far).unwrap_err();
     assert!(matches!(error, Error::TooDeep { .. }), "{error}");
 }
 
 #[test]
 fn conditions_end_somewhere() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let many = |count: usize| format!("{{\"OR\":[{}]}}", vec!["{\"id\":1}"; count].join(","));
-    assert!(stage::parse(&schema, "albums", &many(10_000)).is_ok());
-    let error = stage::parse(&schema, "albums", &many(10_001)).unwrap_err();
+    assert!(fixture::parse(&schema, "albums", &many(10_000)).is_ok());
+    let error = fixture::parse(&schema, "albums", &many(10_001)).unwrap_err();
     assert_eq!(error.place(), Some("where.OR[10000].id"));
 }
 
 #[test]
 fn a_literal_with_values_reads_like_the_text_of_it() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.find("albums").unwrap();
     let scalar = |text: &'static str| Json::from(text);
     let object = |members: Vec<(&'static str, Json<'static>)>| {
@@ -76,7 +76,7 @@ fn a_literal_with_values_reads_like_the_text_of_it() {
     let text = r#"{"id":{"in":[1,"2"]},"AND":[{"extra":{"eq":{"a\"b":[1, 2]}}}]}"#;
     assert_eq!(literal.text(), text);
     let ours = Filter::parse(&literal, &schema, relation, "where").unwrap();
-    assert_eq!(ours, stage::parse(&schema, "albums", text).unwrap());
+    assert_eq!(ours, fixture::parse(&schema, "albums", text).unwrap());
     let twice = object(vec![("id", scalar("1")), ("id", scalar("2"))]);
     let error = Filter::parse(&twice, &schema, relation, "where").unwrap_err();
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_literal_with_values_reads_like_the_text_of_it() {
 
 #[test]
 fn an_id_takes_numbers_and_strings_but_no_null() {
-    let schema = stage::shop();
+    let schema = fixture::shop();
     let relation = schema.relation(schema.find("albums").unwrap());
     let id = relation.find_column("id").unwrap();
     let equals = |json: &'static str| Filter::equals(&Json::from(json), relation, id, "id");
@@ -102,8 +102,8 @@ fn an_id_takes_numbers_and_strings_but_no_null() {
 
 #[test]
 fn a_filter_that_says_something_is_not_empty_and_stays_so_beside_one_that_does_not() {
-    let schema = stage::shop();
-    let filter = |json| stage::parse(&schema, "albums", json).unwrap();
+    let schema = fixture::shop();
+    let filter = |json| fixture::parse(&schema, "albums", json).unwrap();
     assert!(filter("null").and(filter("{}")).is_empty());
     assert!(!filter("null").and(filter("{\"id\":1}")).is_empty());
     assert!(!filter("{\"id\":1}").and(filter("{}")).is_empty());

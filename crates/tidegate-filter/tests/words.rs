@@ -1,18 +1,18 @@
-//! A word that is no operator is an error on every column, wherever it stands.
+//! An unknown operator is an error on every column, wherever it occurs.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;
 use tidegate_filter::Error;
-use tidegate_sql::{Type, TypeField, TypeKind};
+use tidegate_values::{Type, TypeField, TypeKind};
 
-use crate::stage;
+use crate::fixture;
 
 fn made(name: &str, oid: u32, kind: TypeKind) -> Type {
     Type::new(name.to_owned(), oid, kind, "ext".to_owned())
 }
 
-/// A column of each family of types: its name is that of its type.
+/// A column for each class of types, named like its type.
 fn columns() -> Vec<(&'static str, Type)> {
     let attributes = vec![
         TypeField::new("a".to_owned(), Type::INT4),
@@ -68,11 +68,11 @@ fn columns() -> Vec<(&'static str, Type)> {
 /// `things`, each with a parent in `parents`.
 fn schema() -> Schema {
     let things = [columns(), vec![("parent", Type::INT4)]].concat();
-    stage::schema(
+    fixture::schema(
         "public",
         &[
-            ("things", stage::named(&things)),
-            ("parents", stage::named(&[("id", Type::INT4)])),
+            ("things", fixture::named(&things)),
+            ("parents", fixture::named(&[("id", Type::INT4)])),
         ],
         &[("things_parent", ("things", "parent"), ("parents", "id"))],
     )
@@ -131,7 +131,7 @@ const MEMBERS: &[&str] = &[
     "b",
 ];
 
-/// What somebody might write for an operator.
+/// A plausible misspelling of an operator.
 fn word() -> impl Strategy<Value = String> {
     let near = prop::sample::select(OPERATORS).prop_flat_map(|name| {
         prop::sample::select(vec![
@@ -212,7 +212,7 @@ proptest! {
         }
         object.insert(word.clone(), value);
         let (condition, path) = nested(&steps, json!({column.0: object}));
-        let error = stage::parse(&schema, "things", &condition.to_string());
+        let error = fixture::parse(&schema, "things", &condition.to_string());
         let place = format!("where{path}.{}.{word}", column.0);
         match error {
             Err(Error::UnknownOperator { place: found, expected, .. }) => {
@@ -229,7 +229,7 @@ proptest! {
         steps in prop::collection::vec(0..5_u8, 0..6),
     ) {
         let (condition, path) = nested(&steps, json!({column.0: {}}));
-        let error = stage::parse(&schema(), "things", &condition.to_string()).unwrap_err();
+        let error = fixture::parse(&schema(), "things", &condition.to_string()).unwrap_err();
         prop_assert!(matches!(error, Error::MissingOperator { .. }), "{}", error);
         let place = format!("where{path}.{}", column.0);
         prop_assert_eq!(error.place(), Some(&*place));
@@ -252,12 +252,12 @@ fn an_object_that_is_a_value_needs_no_operator() {
         r#"{"jsonb": [{"a": 1}]}"#,
         r#"{"document": {"in": [{"a": 1}]}}"#,
     ] {
-        assert!(stage::parse(&schema, "things", json).is_ok(), "{json}");
+        assert!(fixture::parse(&schema, "things", json).is_ok(), "{json}");
     }
 }
 
 #[test]
 fn a_composite_needs_an_operator_or_all_its_attributes() {
-    let error = stage::parse(&schema(), "things", r#"{"not": {"pair": {"a": 1}}}"#).unwrap_err();
+    let error = fixture::parse(&schema(), "things", r#"{"not": {"pair": {"a": 1}}}"#).unwrap_err();
     assert_eq!(error.place(), Some("where.not.pair"));
 }

@@ -1,4 +1,4 @@
-//! How long the API of a large schema takes to make and to introspect, and how much memory:
+//! Measures how long the API of a large schema takes to build and to introspect, and its memory:
 //! `cargo run --release -p tidegate-graphql --example measure_schema [tables]`.
 
 #![expect(
@@ -14,19 +14,19 @@ use std::time::Instant;
 use tidegate_catalog::Schema;
 use tidegate_graphql::{Api, Context, Limits};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, Result, RowSink,
-    Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, QueryOptions,
+    Result, RowSink, Transaction,
 };
 
 /// Introspection needs no database.
-struct Nobody;
+struct NoExecutor;
 
-impl Executor for Nobody {
+impl Executor for NoExecutor {
     fn query<'a>(
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         _: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async { Err(tidegate_sql::Error::NoDatabase) })
@@ -36,7 +36,7 @@ impl Executor for Nobody {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async { Err(tidegate_sql::Error::NoDatabase) })
     }
@@ -45,7 +45,7 @@ impl Executor for Nobody {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         Box::pin(async { Err(tidegate_sql::Error::NoDatabase) })
     }
@@ -72,10 +72,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         (resident()? - before) >> 20
     );
     let context = Context {
-        executor: &Nobody,
+        executor: &NoExecutor,
         principal: &Principal::Control,
         anonymous: false,
-        terms: Terms::default(),
+        options: QueryOptions::default(),
         room: u64::MAX,
     };
     for what in ["first", "second"] {
@@ -95,7 +95,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Tables of ten columns, each with a key to the one before it.
+/// Tables with ten columns, each with a foreign key to the previous one.
 fn document(tables: usize) -> Result<String, Box<dyn Error>> {
     let mut text = String::from("{\"name\":\"public\",\"relations\":[");
     for table in 0..tables {

@@ -1,4 +1,4 @@
-//! Prints the GraphQL schema of a catalog document, by default that of one small table:
+//! Prints the GraphQL schema of a catalog document, by default that of a small table:
 //! `cargo run -p tidegate-graphql --example print_schema [document.json]`.
 
 use std::error::Error;

@@ -1,6 +1,6 @@
-//! What a request costs of CPU, without a database and without HTTP: rows are given as PostgreSQL
-//! would send them. Other load on the machine does not count, as the time is that of the thread
-//! (Linux only).
+//! Measures the CPU time of a request, without a database and without HTTP: the rows are given as
+//! PostgreSQL would send them. The time is that of the thread, so other load does not matter (Linux
+//! only).
 //!
 //! `cargo run --release -p tidegate-graphql --example request_cost`
 
@@ -17,10 +17,11 @@ use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
 use tidegate_graphql::{Api, Context, Limits};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
-    Login, Mode, Pipeline, PipelineError, Principal, RawRow, Result, RoleName, RowSink, Sharing,
-    Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Login, Mode,
+    Pipeline, PipelineError, Principal, QueryOptions, Result, RoleName, RoleUse, RowSink,
+    Transaction,
 };
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 
 const SCHEMA: &str = r#"{"name": "public", "relations": [
     {"name": "albums", "kind": "table", "rights": "siud",
@@ -65,7 +66,7 @@ async fn main() {
     lists().await;
 }
 
-/// Root fields alone.
+/// Root fields only.
 async fn roots() {
     let flat = || {
         let types = [Type::INT4, Type::TEXT, Type::NUMERIC, Type::TIMESTAMPTZ];
@@ -154,7 +155,7 @@ async fn measure(what: &str, times: u32, query: &str, variables: &str, rows: &Ro
     let principal = Principal::Role(Login {
         database: DatabaseName::new("shop"),
         role: RoleName::new("shop"),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
     });
     let variables: &RawValue = serde_json::from_str(variables).unwrap();
     let mut began = cpu();
@@ -167,7 +168,7 @@ async fn measure(what: &str, times: u32, query: &str, variables: &str, rows: &Ro
             executor: rows,
             principal: &principal,
             anonymous: false,
-            terms: Terms::default(),
+            options: QueryOptions::default(),
             room: u64::MAX,
         };
         let answer = api
@@ -181,22 +182,22 @@ async fn measure(what: &str, times: u32, query: &str, variables: &str, rows: &Ro
     println!("{micros:8.2} us  {what}");
 }
 
-/// The seconds that the thread has run on a processor (`proc_pid_schedstat(5)`).
+/// The CPU time of the thread in seconds (`proc_pid_schedstat(5)`).
 fn cpu() -> f64 {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds: f64 = times.split(' ').next().unwrap().parse().unwrap();
     nanoseconds / 1e9
 }
 
-/// Gives every statement the same rows.
+/// Returns the same rows for every statement.
 struct Rows {
     columns: Vec<Column>,
     rows: Vec<BytesMut>,
 }
 
 impl Rows {
-    /// So many rows of each level, so many for each row above, with those columns; the others are
-    /// NULL.
+    /// Rows for each level: the number of parents, the rows of each, and the columns of the level;
+    /// other columns are NULL.
     fn new(columns: Vec<Column>, levels: &[(i32, i32, &[usize])]) -> Self {
         let mut rows = Vec::new();
         for (level, (count, each, shown)) in levels.iter().enumerate() {
@@ -236,7 +237,7 @@ impl Executor for Rows {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async move { self.push(sink) })
@@ -246,7 +247,7 @@ impl Executor for Rows {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async { Err(Error::NoDatabase) })
     }
@@ -255,7 +256,7 @@ impl Executor for Rows {
         &'a self,
         _: &'a Principal,
         pipeline: Pipeline<'a>,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         Box::pin(async move {
             let steps = pipeline.steps.into_iter();
@@ -268,7 +269,7 @@ impl Executor for Rows {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         Box::pin(async { Err(Error::NoDatabase) })
     }
@@ -284,7 +285,7 @@ fn columns(types: &[Type]) -> Vec<Column> {
     types.iter().map(column).collect()
 }
 
-/// Appends a value as `DataRow` has it.
+/// Appends a value in the format of `DataRow`.
 fn value(column: &Column, number: i32, body: &mut BytesMut) {
     match column.r#type {
         Type::INT4 => {

@@ -5,61 +5,60 @@ use std::sync::{Arc, OnceLock};
 use tidegate_catalog::model::Schema;
 
 use crate::cache::Cache;
-use crate::collect::{Collector, Group};
-use crate::definition::{Roots, Types};
-use crate::document::{
-    Document, Operation, OperationKind, Validator, check_limits, check_overlaps,
-};
+use crate::collect::{CollectedField, Collector};
+use crate::definition::{OperationKind, Roots, Types};
+use crate::document::{Document, Operation, Validator, check_limits, check_overlaps};
 use crate::error::{Code, Error};
-use crate::introspection::Node;
+use crate::introspection::IntrospectionNode;
+use crate::large_text::{GeneratedText, LargeText};
 use crate::limits::Limits;
 use crate::lower::Introspector;
+use crate::response_text::ResponseText;
 use crate::templates::{Budget, Templates};
-use crate::text::Text;
-use crate::unwritten::{Unwritten, Written};
 
-/// Documents that are kept, by number and by bytes of text.
+/// The limits of the document cache: the number of documents and the bytes of their text.
 const DOCUMENTS: (usize, usize) = (1_000, 4 << 20);
-/// A document of that many bytes takes about that many times as much when it is kept.
+/// A cached document takes about this many times the bytes of its text.
 const WEIGHT: usize = 8;
-/// Introspections that are kept.
+/// The limits of the cache of introspection results.
 const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
-/// About what is kept of one that is large: that it is.
+/// The approximate size of a cache entry for a large introspection, which records only that it is
+/// large.
 const NODE: usize = 64 << 10;
 
-/// The GraphQL API of a schema. It never changes: a schema that changed gets a new one.
+/// The GraphQL API of a schema. It is immutable: a changed schema gets a new one.
 #[derive(Debug)]
 pub struct Api {
     types: Arc<Types>,
     validator: Validator,
     limits: Limits,
-    documents: Cache<Arc<str>, Arc<Known>>,
-    introspections: Cache<Arc<Node>, Written>,
-    sdl: OnceLock<Written>,
+    documents: Cache<Arc<str>, Arc<CachedDocument>>,
+    introspections: Cache<Arc<IntrospectionNode>, GeneratedText>,
+    sdl: OnceLock<GeneratedText>,
     templates: Budget,
 }
 
-/// What is known of a document: itself, or what is wrong with it.
-type Known = Result<Valid, Vec<Error>>;
+/// A cached document, or the errors in it.
+type CachedDocument = Result<Valid, Vec<Error>>;
 
 /// A valid document.
 #[derive(Debug)]
 struct Valid {
     document: Document,
-    /// By operation, what its requests share.
+    /// For each operation, the templates that its requests share.
     templates: Vec<Templates>,
 }
 
-/// An operation of a document that is valid.
+/// An operation of a valid document.
 #[derive(Clone, Debug)]
-pub struct Prepared {
-    known: Arc<Known>,
+pub struct PreparedOperation {
+    known: Arc<CachedDocument>,
     operation: usize,
 }
 
 impl Api {
-    /// The API of a schema; with subscriptions when changes are fed. It takes about a hundredth of a
-    /// millisecond a table: what a table's types say is made when a document names them.
+    /// The API of a schema; with subscriptions if `feed` is set. This takes about 10 µs for each
+    /// table, because the definition of a type is built when a document uses the type.
     pub fn new(schema: Arc<Schema>, feed: bool, limits: Limits) -> Self {
         let types = Arc::new(Types::of(schema, feed));
         Self {
@@ -83,7 +82,7 @@ impl Api {
         &self.limits
     }
 
-    /// The room for templates of its operations.
+    /// The memory budget for the templates of its operations.
     pub(crate) fn templates(&self) -> &Budget {
         &self.templates
     }
@@ -93,22 +92,22 @@ impl Api {
     }
 
     /// The schema in the schema definition language.
-    pub fn sdl(&self) -> Text {
-        let write = || Unwritten::Sdl(Arc::clone(&self.types)).write();
+    pub fn sdl(&self) -> ResponseText {
+        let write = || LargeText::Sdl(Arc::clone(&self.types)).write();
         self.sdl.get_or_init(write).clone().into()
     }
 
-    /// Reads a document and finds an operation in it; both are remembered.
+    /// Parses and validates a document and selects an operation. The result is cached.
     ///
     /// # Errors
     ///
     /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED`, `TOO_COMPLEX`, and `BAD_USER_INPUT` for
-    /// an operation that is not there.
+    /// an operation that does not exist.
     pub fn prepare(
         &self,
         query: &str,
         operation_name: Option<&str>,
-    ) -> Result<Prepared, Vec<Error>> {
+    ) -> Result<PreparedOperation, Vec<Error>> {
         let known = self.documents.get(query).unwrap_or_else(|| {
             let known = Arc::new(self.read(query));
             let text: Arc<str> = query.into();
@@ -118,11 +117,11 @@ impl Api {
         });
         let valid = known.as_ref().as_ref().map_err(Clone::clone)?;
         let operation = choose(&valid.document, operation_name).map_err(|error| vec![error])?;
-        Ok(Prepared { known, operation })
+        Ok(PreparedOperation { known, operation })
     }
 
-    /// Whether the operation that a document means is a subscription, whatever else is wrong with
-    /// it: an API without subscriptions finds much wrong with one.
+    /// Whether the selected operation is a subscription, even if the document is invalid. In an API
+    /// without subscriptions, every subscription is.
     pub fn means_subscription(&self, query: &str, operation_name: Option<&str>) -> bool {
         if query.len() > self.limits.document {
             return false;
@@ -134,7 +133,7 @@ impl Api {
         })
     }
 
-    fn read(&self, query: &str) -> Known {
+    fn read(&self, query: &str) -> CachedDocument {
         if query.len() > self.limits.document {
             let most = self.limits.document;
             let message = format!("the document is larger than {most} bytes");
@@ -156,7 +155,7 @@ impl Api {
 /// GraphQL, section 6.1, "Executing Requests".
 fn choose(document: &Document, name: Option<&str>) -> Result<usize, Error> {
     let operations = &document.operations;
-    // Some clients send an empty name for none.
+    // Some clients send an empty name instead of none.
     match name.filter(|name| !name.is_empty()) {
         Some(name) => {
             let named = |operation: &Operation| operation.name.as_deref() == Some(name);
@@ -175,14 +174,14 @@ fn choose(document: &Document, name: Option<&str>) -> Result<usize, Error> {
     }
 }
 
-impl Prepared {
+impl PreparedOperation {
     /// Whether it writes.
     pub fn is_mutation(&self) -> bool {
         self.operation()
             .is_some_and(|(_, operation)| operation.kind == OperationKind::Mutation)
     }
 
-    /// Whether it waits for changes.
+    /// Whether it is a subscription.
     pub fn is_subscription(&self) -> bool {
         self.operation()
             .is_some_and(|(_, operation)| operation.kind == OperationKind::Subscription)
@@ -193,7 +192,7 @@ impl Prepared {
         Some((document, document.operations.get(self.operation)?))
     }
 
-    /// What requests of the operation share.
+    /// The templates that requests of the operation share.
     pub(crate) fn templates(&self) -> Option<&Templates> {
         self.known
             .as_ref()
@@ -205,16 +204,20 @@ impl Prepared {
 }
 
 impl Introspector for Api {
-    fn introspect<'d>(&self, group: &Group<'d>, collect: Collector<'d>) -> Result<Written, Error> {
-        let node = Arc::new(Node::of(group, collect, collect.variables)?);
+    fn introspect<'d>(
+        &self,
+        group: &CollectedField<'d>,
+        collect: Collector<'d>,
+    ) -> Result<GeneratedText, Error> {
+        let node = Arc::new(IntrospectionNode::of(group, collect, collect.variables)?);
         if let Some(known) = self.introspections.get(&node) {
             return Ok(known);
         }
-        let text = Unwritten::Introspection(Arc::clone(&node), Arc::clone(&self.types));
+        let text = LargeText::Introspection(Arc::clone(&node), Arc::clone(&self.types));
         let written = text.write();
         let size = match &written {
-            Written::Whole(text) => text.len() * 2,
-            Written::Large(_) => NODE,
+            GeneratedText::Whole(text) => text.len() * 2,
+            GeneratedText::Large(_) => NODE,
         };
         self.introspections.put(node, written.clone(), size);
         Ok(written)

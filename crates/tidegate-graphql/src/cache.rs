@@ -1,11 +1,11 @@
-//! Least recently used values, bounded by number and by bytes.
+//! A least-recently-used cache, bounded by entries and bytes.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A cache. What is used least recently leaves first.
+/// A least-recently-used cache.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     entries: Mutex<Entries<K, V>>,
@@ -15,21 +15,21 @@ pub(crate) struct Cache<K, V> {
 
 #[derive(Debug)]
 struct Entries<K, V> {
-    known: HashMap<K, Entry<V>>,
+    known: HashMap<K, CacheEntry<V>>,
     bytes: usize,
-    /// Counts the uses.
+    /// A counter of uses, which orders the entries.
     now: u64,
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct CacheEntry<V> {
     value: V,
     bytes: usize,
     used: u64,
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
-    /// A cache for so many values of so many bytes together.
+    /// A cache for this many entries with this many bytes in total.
     pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
         Self {
             entries: Mutex::new(Entries {
@@ -42,7 +42,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// The value of a key.
+    /// The value for a key.
     pub(crate) fn get<Q>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -56,7 +56,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Some(entry.value.clone())
     }
 
-    /// Drops the values for which `keep` says no.
+    /// Drops the values for which `keep` returns false.
     pub(crate) fn retain(&self, keep: impl Fn(&V) -> bool) {
         let mut entries = self.lock();
         let mut dropped = 0;
@@ -68,7 +68,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         entries.bytes -= dropped;
     }
 
-    /// Keeps a value that takes so many bytes, unless that alone is too much.
+    /// Inserts a value of this size, unless it exceeds the limit by itself.
     pub(crate) fn put(&self, key: K, value: V, bytes: usize) {
         if bytes > self.most_bytes {
             return;
@@ -76,7 +76,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         let mut entries = self.lock();
         entries.now += 1;
         let used = entries.now;
-        let entry = Entry { value, bytes, used };
+        let entry = CacheEntry { value, bytes, used };
         if let Some(old) = entries.known.insert(key, entry) {
             entries.bytes -= old.bytes;
         }
@@ -92,7 +92,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V> Entries<K, V> {
-    /// A quarter leaves at once, so that sorting them is paid for by many uses.
+    /// Evicts a quarter at once, so that the cost of sorting is spread over many insertions.
     fn shrink(&mut self, entries: usize, bytes: usize) {
         let mut by_use: Vec<_> = self
             .known

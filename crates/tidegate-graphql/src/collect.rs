@@ -1,21 +1,20 @@
-//! Which fields a selection has in the end (GraphQL, section 6.3.2, "Field Collection").
+//! Collects the fields of a selection (GraphQL, section 6.3.2, "Field Collection").
 
 use std::sync::Arc;
 
-use crate::coerce::Variables;
-use crate::document::{Document, Field, Selection};
+use crate::document::{Document, Field, Selection, Variables};
 use crate::error::Error;
 
-/// The fields with one response key.
+/// All fields with one response key.
 #[derive(Debug)]
-pub(crate) struct Group<'d> {
-    /// The first of them, whose arguments are those of all.
+pub(crate) struct CollectedField<'d> {
+    /// The first field. All others have the same arguments.
     pub field: &'d Field,
-    /// All others, whose selections are added to that of the first.
+    /// The other fields, whose selections are merged into that of the first.
     others: Vec<&'d Field>,
 }
 
-impl<'d> Group<'d> {
+impl<'d> CollectedField<'d> {
     /// The response key.
     pub(crate) fn key(&self) -> &'d Arc<str> {
         &self.field.key
@@ -30,23 +29,29 @@ pub(crate) struct Collector<'d> {
 }
 
 impl<'d> Collector<'d> {
-    /// The fields of a selection set by response key, in the order in which keys first occur.
+    /// The fields of a selection set by response key, in the order in which the keys first occur.
     ///
     /// # Errors
     ///
     /// A condition whose variable is null.
-    pub(crate) fn fields(self, selection: &'d [Selection]) -> Result<Vec<Group<'d>>, Error> {
+    pub(crate) fn fields(
+        self,
+        selection: &'d [Selection],
+    ) -> Result<Vec<CollectedField<'d>>, Error> {
         let mut groups = Vec::with_capacity(selection.len());
         self.collect(selection, &mut groups)?;
         Ok(groups)
     }
 
-    /// The fields below a group.
+    /// The fields below a collected field.
     ///
     /// # Errors
     ///
     /// As [`Collector::fields`].
-    pub(crate) fn below(self, group: &Group<'d>) -> Result<Vec<Group<'d>>, Error> {
+    pub(crate) fn below(
+        self,
+        group: &CollectedField<'d>,
+    ) -> Result<Vec<CollectedField<'d>>, Error> {
         let mut groups = Vec::with_capacity(group.field.selection.len());
         self.collect(&group.field.selection, &mut groups)?;
         for other in &group.others {
@@ -55,7 +60,11 @@ impl<'d> Collector<'d> {
         Ok(groups)
     }
 
-    fn collect(self, selection: &'d [Selection], groups: &mut Vec<Group<'d>>) -> Result<(), Error> {
+    fn collect(
+        self,
+        selection: &'d [Selection],
+        groups: &mut Vec<CollectedField<'d>>,
+    ) -> Result<(), Error> {
         for part in selection {
             match part {
                 Selection::Field(field) => {
@@ -65,7 +74,7 @@ impl<'d> Collector<'d> {
                     let known = groups.iter_mut().find(|group| group.field.key == field.key);
                     match known {
                         Some(group) => group.others.push(field),
-                        None => groups.push(Group {
+                        None => groups.push(CollectedField {
                             field,
                             others: Vec::new(),
                         }),

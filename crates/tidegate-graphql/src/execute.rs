@@ -1,78 +1,74 @@
-//! Running an operation.
+//! Executes operations.
 
 mod planning;
 mod run;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
 use tidegate_plan::Plan;
-use tidegate_sql::{Author, Executor, Principal, Terms};
+use tidegate_sql::{Author, Executor, Principal, QueryOptions};
 use tokio::runtime::RuntimeFlavor;
 
-use crate::api::{Api, Prepared};
-use crate::coerce::Variables;
+use crate::api::{Api, PreparedOperation};
 use crate::collect::Collector;
-use crate::document::{Operation, OperationKind};
-use crate::error::{Code, Error};
-use crate::lower::Trace;
-use crate::response::{self, Answer};
+use crate::definition::OperationKind;
+use crate::document::{Operation, Variables};
+use crate::error::{Code, Error, FieldErrors};
+use crate::lower::VariableUses;
+use crate::response::{self, GraphqlResponse};
 use crate::templates::Templates;
 
 use self::planning::Planned;
 use self::run::run;
 
-/// As whom and on what terms an operation runs.
+/// The executor, caller and limits of an operation.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "an executor cannot be shown")]
 pub struct Context<'a> {
-    /// What runs the statements.
+    /// Runs the statements.
     pub executor: &'a dyn Executor,
-    /// As whom.
+    /// The principal of the statements.
     pub principal: &'a Principal,
-    /// Whether the caller showed no token, and might do better with one.
+    /// Whether the caller has no token, with which it might be allowed more.
     pub anonymous: bool,
-    /// The deadline. The author is always the service: it writes all statements.
-    pub terms: Terms,
-    /// How many bytes the data may have where that is less than the API allows.
+    /// The deadline. The author is always the service, which writes all statements.
+    pub options: QueryOptions,
+    /// The most bytes of the data, if that is less than the API's limit.
     pub room: u64,
 }
 
-/// From this size on to put an answer together takes so long that other requests must not wait.
+/// From this size on, building a response would delay other requests of the same thread.
 const LARGE: u64 = 1 << 20;
 
-/// Whether there are other threads that go on meanwhile.
+/// Whether the runtime has other threads, so that this one may block.
 fn may_block() -> bool {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
-/// The errors of root fields of a query that show null, by the number of the field.
-pub(crate) type FieldErrors = BTreeMap<usize, Error>;
-
-/// Why an operation, or one of its root fields, gives no data.
-enum Failure {
-    /// It is wrong in itself: nothing was executed.
+/// Why an operation, or one of its root fields, has no data.
+enum ExecutionFailure {
+    /// The operation is invalid; nothing was executed.
     Invalid(Vec<Error>),
     /// The operation was executed and failed as a whole.
     Operation(Error),
-    /// The statement of a root field failed.
+    /// The statement of one root field failed.
     Field(usize, Error),
     /// The statement of several root fields failed.
     Shared(Error),
-    /// The plan of a template has to be sent again, which it cannot be.
+    /// The plan of a template must be restarted, which is not possible.
     Outgrown,
     /// The deadline passed before the statements of these root fields ended.
     Deadline(Vec<usize>, Error),
-    /// A definition changed under the statements; nothing has taken effect.
+    /// A definition changed while the statements ran. They were rolled back.
     Redefined(Option<usize>, Error),
-    /// The database cannot be reached, or the fault is ours.
+    /// The database is unavailable, or the error is internal.
     Unavailable(tidegate_sql::Error),
 }
 
-impl Failure {
+impl ExecutionFailure {
     fn of_plan(error: tidegate_plan::Error) -> Self {
         let code = match error {
             tidegate_plan::Error::TooLarge(_) => Code::TooComplex,
@@ -84,9 +80,9 @@ impl Failure {
         Self::Operation(Error::new(code, error.to_string()))
     }
 
-    /// The failure of a statement of a root field, or of the whole transaction.
+    /// The failure of the statement of a root field, or of the whole transaction.
     fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
-        // A type that has changed is looked up again by the next attempt.
+        // A changed type is loaded again by the next attempt.
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
@@ -99,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// The failure once there is no further attempt.
+    /// The failure to report when there is no further attempt.
     fn for_good(self) -> Self {
         match self {
             Self::Redefined(Some(root), error) => Self::Field(root, error),
@@ -110,31 +106,31 @@ impl Failure {
 }
 
 impl Api {
-    /// Runs an operation: a query in one snapshot, a mutation in one transaction, both in one round
-    /// trip where no statement needs the rows of another.
+    /// Executes an operation: a query in one snapshot, a mutation in one transaction. Either takes
+    /// one round trip, unless a statement needs the rows of another one.
     ///
-    /// A root field of a query that fails is null, and the others are read in one snapshot again;
-    /// a mutation that fails has no data.
+    /// If a root field of a query fails, it becomes null and the other fields are read again in a
+    /// new snapshot. A mutation that fails has no data.
     ///
     /// # Errors
     ///
-    /// Only what is no answer of this API: the database is away, gone or broken, all its connections
-    /// are taken, or the fault is ours. Everything else is said in the answer.
+    /// Only errors that are not GraphQL responses: the database is unavailable, all connections are
+    /// in use, or the error is internal. All other errors are in the response.
     pub async fn execute(
         &self,
-        prepared: &Prepared,
+        prepared: &PreparedOperation,
         variables: Option<&RawValue>,
         mut context: Context<'_>,
-    ) -> Result<Answer, tidegate_sql::Error> {
-        context.terms.author = Author::Service;
+    ) -> Result<GraphqlResponse, tidegate_sql::Error> {
+        context.options.author = Author::Service;
         let operation = prepared.operation().zip(prepared.templates());
         let Some(((document, operation), templates)) = operation else {
             let error = Error::new(Code::Internal, "the operation is not there");
-            return Ok(Answer::refused(&[error]));
+            return Ok(GraphqlResponse::refused(&[error]));
         };
         let variables = match Variables::coerce(operation, variables) {
             Ok(variables) => variables,
-            Err(errors) => return Ok(Answer::refused(&errors)),
+            Err(errors) => return Ok(GraphqlResponse::refused(&errors)),
         };
         let request = Request {
             api: self,
@@ -144,23 +140,23 @@ impl Api {
             },
             operation,
             context,
-            trace: &Trace::default(),
+            trace: &VariableUses::default(),
             templates,
         };
         match request.answer().await {
             Ok(answer) => Ok(answer),
-            Err(Failure::Invalid(errors)) => Ok(Answer::refused(&errors)),
+            Err(ExecutionFailure::Invalid(errors)) => Ok(GraphqlResponse::refused(&errors)),
             Err(
-                Failure::Operation(error)
-                | Failure::Field(_, error)
-                | Failure::Shared(error)
-                | Failure::Deadline(_, error)
-                | Failure::Redefined(_, error),
-            ) => Ok(Answer::failed(&[error])),
-            Err(Failure::Outgrown) => {
+                ExecutionFailure::Operation(error)
+                | ExecutionFailure::Field(_, error)
+                | ExecutionFailure::Shared(error)
+                | ExecutionFailure::Deadline(_, error)
+                | ExecutionFailure::Redefined(_, error),
+            ) => Ok(GraphqlResponse::failed(&[error])),
+            Err(ExecutionFailure::Outgrown) => {
                 Err(tidegate_sql::Error::internal("a template outgrown twice"))
             }
-            Err(Failure::Unavailable(error)) => Err(error),
+            Err(ExecutionFailure::Unavailable(error)) => Err(error),
         }
     }
 }
@@ -172,29 +168,29 @@ struct Request<'r> {
     collect: Collector<'r>,
     operation: &'r Operation,
     context: Context<'r>,
-    trace: &'r Trace,
+    trace: &'r VariableUses,
     templates: &'r Templates,
 }
 
 impl Request<'_> {
-    /// Runs the operation. Each attempt has one root field less than the one before, but for one
-    /// that finds the definitions changed, and for the first one in which root fields that shared
-    /// a statement are read by statements of their own.
-    async fn answer(&self) -> Result<Answer, Failure> {
+    /// Runs the operation, retrying it after failures. Each attempt has one root field less than
+    /// the previous one, with two exceptions: after a changed definition, and after the failure of
+    /// a shared statement, when each root field gets a statement of its own.
+    async fn answer(&self) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut errors = FieldErrors::new();
         let mut redefined = false;
         let mut share = true;
         loop {
             let failure = match self.attempt(&mut errors, share).await {
-                Err(Failure::Shared(_)) if share => {
+                Err(ExecutionFailure::Shared(_)) if share => {
                     share = false;
                     continue;
                 }
-                Err(Failure::Outgrown) => {
+                Err(ExecutionFailure::Outgrown) => {
                     self.templates.forbid();
                     continue;
                 }
-                Err(Failure::Redefined(..)) if !redefined => {
+                Err(ExecutionFailure::Redefined(..)) if !redefined => {
                     redefined = true;
                     continue;
                 }
@@ -202,10 +198,10 @@ impl Request<'_> {
                 Ok(answer) => return Ok(answer),
             };
             match failure {
-                Failure::Field(root, error) => {
+                ExecutionFailure::Field(root, error) => {
                     let error = self.locate(root, error);
                     if self.operation.kind != OperationKind::Query {
-                        return Err(Failure::Operation(error));
+                        return Err(ExecutionFailure::Operation(error));
                     }
                     errors.insert(root, error);
                 }
@@ -214,7 +210,7 @@ impl Request<'_> {
         }
     }
 
-    /// An error at a root field. What is known of its place in the document stays.
+    /// Adds the path and location of a root field to an error, unless it has them.
     fn locate(&self, root: usize, mut error: Error) -> Error {
         let groups = self.collect.fields(&self.operation.selection);
         let groups = groups.unwrap_or_default();
@@ -227,8 +223,12 @@ impl Request<'_> {
         }
     }
 
-    /// With `share` root fields may share a statement.
-    async fn attempt(&self, errors: &mut FieldErrors, share: bool) -> Result<Answer, Failure> {
+    /// Runs the operation once. With `share`, root fields may share a statement.
+    async fn attempt(
+        &self,
+        errors: &mut FieldErrors,
+        share: bool,
+    ) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut limits = self.api.limits().rows;
         limits.bytes = limits.bytes.min(self.context.room);
         let Planned {
@@ -248,18 +248,18 @@ impl Request<'_> {
             }
         };
         if let Some(error) = plan.dropped() {
-            return Err(Failure::Operation(committed(&error)));
+            return Err(ExecutionFailure::Operation(committed(&error)));
         }
-        // A few rows that refer to each other on many levels can make an answer of any size.
+        // Even few rows can make a response of any size if they refer to each other on many levels.
         let size = plan.size();
         if size > limits.bytes.saturating_mul(2) && !plan.is_committed() {
             let error = tidegate_plan::Error::TooLarge(limits.bytes);
-            return Err(Failure::of_plan(error));
+            return Err(ExecutionFailure::of_plan(error));
         }
         let finish = || {
             let mut body = BytesMut::with_capacity(1024);
             body.put_slice(response::BEGIN);
-            let outcome = plan.finish(&mut body).map_err(Failure::of_plan)?;
+            let outcome = plan.finish(&mut body).map_err(ExecutionFailure::of_plan)?;
             Ok(response::end(body, &outcome, errors, introspections))
         };
         let answer = if size > LARGE && may_block() {
@@ -267,26 +267,27 @@ impl Request<'_> {
         } else {
             finish()?
         };
-        // Only what can be answered is written.
+        // Commit only if the response can be built.
         if let Some(transaction) = uncommitted {
             let committed = transaction.commit().await;
-            committed.map_err(|error| Failure::of_sql(error, None, self.context.anonymous))?;
+            committed
+                .map_err(|error| ExecutionFailure::of_sql(error, None, self.context.anonymous))?;
         }
         Ok(answer)
     }
 
-    /// Goes on after a failure where all other root fields of a query have been read.
+    /// Keeps the result after a failure if all other root fields of a query were read.
     fn recover(
         &self,
-        failure: Failure,
+        failure: ExecutionFailure,
         plan: &mut Plan<'_>,
         errors: &mut FieldErrors,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ExecutionFailure> {
         if self.operation.kind != OperationKind::Query {
             return Err(failure);
         }
         match failure {
-            Failure::Deadline(unfinished, error) => {
+            ExecutionFailure::Deadline(unfinished, error) => {
                 let roots = if plan.restart() {
                     plan.roots_from(0)
                 } else {
@@ -298,7 +299,7 @@ impl Request<'_> {
                 }
                 Ok(())
             }
-            Failure::Field(root, error) if plan.is_last(root) && !plan.restart() => {
+            ExecutionFailure::Field(root, error) if plan.is_last(root) && !plan.restart() => {
                 plan.show_null(root);
                 errors.insert(root, self.locate(root, error));
                 Ok(())
@@ -307,13 +308,15 @@ impl Request<'_> {
         }
     }
 
-    /// A failure to plan: of a root field, where it is known which.
-    fn of_plan(&self, error: tidegate_plan::Error) -> Failure {
+    /// The failure for an error of planning, with its root field if known.
+    fn of_plan(&self, error: tidegate_plan::Error) -> ExecutionFailure {
         let tidegate_plan::Error::Root(key, error) = error else {
-            return Failure::of_plan(error);
+            return ExecutionFailure::of_plan(error);
         };
-        match (Failure::of_plan(*error), self.number(&key)) {
-            (Failure::Operation(error), Some(root)) => Failure::Field(root, error),
+        match (ExecutionFailure::of_plan(*error), self.number(&key)) {
+            (ExecutionFailure::Operation(error), Some(root)) => {
+                ExecutionFailure::Field(root, error)
+            }
             (failure, _) => failure,
         }
     }
@@ -325,7 +328,7 @@ impl Request<'_> {
     }
 }
 
-/// The error for a mutation that is committed and whose answer cannot be shown.
+/// The error for a mutation that was committed but whose response cannot be built.
 fn committed(error: &tidegate_sql::Error) -> Error {
     let (code, problem) = match error {
         tidegate_sql::Error::ResultTooLarge(limit) => {

@@ -1,32 +1,33 @@
 #![doc = include_str!("../README.md")]
 
 mod api;
-mod apis;
+mod api_cache;
 mod cache;
-mod coerce;
+mod chunked;
 mod collect;
 mod definition;
 mod document;
 mod error;
 mod execute;
+mod field_type;
 mod introspection;
-mod kind;
+mod large_text;
 mod limits;
 mod lower;
 mod request;
 mod response;
+mod response_text;
 mod sdl;
 mod subscription;
 mod templates;
-mod text;
-mod unwritten;
 
-pub use api::{Api, Prepared};
-pub use apis::Apis;
-pub use error::{Code, Error, ErrorSummary, Location, Step};
+pub use api::{Api, PreparedOperation};
+pub use api_cache::ApiCache;
+pub use definition::ChangeKind;
+pub use error::{Code, Error, ErrorSummary, Location};
 pub use execute::Context;
 pub use limits::{Limits, RoleLimits};
 pub use request::{Request, Requests, parse};
-pub use response::Answer;
-pub use subscription::{Change, Subscription};
-pub use text::{Broken, Reader, Text, TooLong};
+pub use response::GraphqlResponse;
+pub use response_text::{ResponseReader, ResponseText, TooLong, WriterFailed};
+pub use subscription::Subscription;

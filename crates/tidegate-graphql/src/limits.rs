@@ -1,21 +1,21 @@
-//! What one request may ask for.
+//! Limits on requests.
 
-/// Limits on requests, before anything runs.
+/// Limits on requests, checked before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Selection sets in each other; introspection does not count.
+    /// The deepest nesting of selection sets, without introspection.
     pub depth: usize,
-    /// Fields of an operation, with its fragments put in.
+    /// The most fields of an operation, with its fragments expanded.
     pub fields: usize,
-    /// Root fields of an operation.
+    /// The most root fields of an operation.
     pub roots: usize,
-    /// Bytes of a document.
+    /// The most bytes of a document.
     pub document: usize,
     /// Rows and bytes of a response.
     pub rows: tidegate_plan::Limits,
 }
 
-/// What the requests of one role may ask for, in place of what those of all others may.
+/// Limits for the requests of one role, which replace the general ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleLimits {
     /// The role, as PostgreSQL spells it.
@@ -29,7 +29,7 @@ pub struct RoleLimits {
 }
 
 impl RoleLimits {
-    /// With all that is not the role's own.
+    /// The general limits with those of the role in their place.
     pub(crate) const fn with(&self, others: Limits) -> Limits {
         Limits {
             depth: self.depth,

@@ -3,35 +3,35 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::json::{self, JsonKind};
 
 use crate::error::Error;
 
-/// A request: a document, which of its operations, and the values of its variables.
+/// A request: a document, the name of an operation, and the values of variables.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The document.
     pub query: Cow<'a, str>,
-    /// The name of the operation; needed when the document has several.
+    /// The name of the operation, required if the document has several.
     pub operation_name: Option<Cow<'a, str>>,
-    /// The values of variables: an object.
+    /// The values of the variables, an object.
     pub variables: Option<&'a RawValue>,
 }
 
 /// The requests of a body.
 #[derive(Debug)]
 pub enum Requests<'a> {
-    /// One.
+    /// A single request.
     One(Request<'a>),
-    /// An array, each of which may be wrong for itself.
+    /// An array. Each element may be invalid by itself.
     Many(Vec<Result<Request<'a>, Error>>),
 }
 
-/// Reads a body that is JSON.
+/// Parses a JSON body.
 ///
 /// # Errors
 ///
-/// `BAD_USER_INPUT`: what is no JSON, no request and no array.
+/// `BAD_USER_INPUT` if the body is not JSON, not a request and not an array.
 pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
     let unreadable = |error: serde_json::Error| {
         Error::input(format!(
@@ -42,7 +42,7 @@ pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
     let text = std::str::from_utf8(body)
         .map_err(|_| Error::input("the body cannot be read as JSON: it is not UTF-8"))?;
     if JsonKind::of(text) == JsonKind::Object {
-        // Reading the members checks the whole text.
+        // Parsing the members validates the whole text.
         let members = json::members(text).map_err(unreadable)?;
         return Request::of(members).map(Requests::One);
     }
@@ -65,11 +65,11 @@ pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads one request; members that it does not know mean nothing.
+    /// Parses one request. Unknown members are ignored.
     ///
     /// # Errors
     ///
-    /// `BAD_USER_INPUT`, naming the member.
+    /// `BAD_USER_INPUT` with the name of the member.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
         if JsonKind::of(text) != JsonKind::Object {
             let kind = JsonKind::of(text);
@@ -104,7 +104,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A document may have characters that a value may not: its parser says where they stand.
+/// A document may have characters that PostgreSQL cannot store: the GraphQL parser reports their
+/// location.
 fn document(value: &RawValue) -> Result<Cow<'_, str>, Error> {
     string("query", value).or_else(|error| {
         let text = serde_json::from_str(value.get());

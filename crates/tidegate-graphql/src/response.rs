@@ -1,27 +1,26 @@
-//! The text of a response (GraphQL, section 7).
+//! Builds the JSON text of responses (GraphQL, section 7).
 
 use std::fmt::Write as _;
 
 use bytes::{BufMut, BytesMut};
-use tidegate_plan::{Outcome, Segment};
+use tidegate_plan::{PathSegment, PlanOutcome};
 
-use crate::error::{Code, Error, ErrorSummary, Step};
-use crate::execute::FieldErrors;
-use crate::text::Text;
-use crate::unwritten::Unwritten;
+use crate::error::{Code, Error, ErrorSummary, FieldErrors};
+use crate::large_text::LargeText;
+use crate::response_text::ResponseText;
 
-/// A response that is ready to be sent.
+/// A complete response.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct GraphqlResponse {
     /// The JSON text.
-    pub body: Text,
-    /// Whether it has the member `data`: the operation was executed, if only to fail.
+    pub body: ResponseText,
+    /// Whether it has the member `data`, which means that the operation was executed.
     pub executed: bool,
     /// Its errors, for logs and metrics.
     pub errors: ErrorSummary,
 }
 
-impl Answer {
+impl GraphqlResponse {
     /// The response to a request that was not executed.
     pub fn refused(errors: &[Error]) -> Self {
         Self::without_data(b"{", errors, false)
@@ -44,8 +43,8 @@ impl Answer {
         }
     }
 
-    /// The answer with all bytes of its text there, for whoever cannot take one after the other;
-    /// that it is too large (`TOO_COMPLEX`), when it has more than `most`.
+    /// The response with its whole text in memory, for transports that cannot send it in chunks. A
+    /// text of more than `most` bytes is replaced by the error `TOO_COMPLEX`.
     pub async fn collect(self, most: u64) -> Self {
         let body = match self.body.into_bytes() {
             Ok(bytes) => Ok(Ok(bytes)),
@@ -62,21 +61,21 @@ impl Answer {
     }
 }
 
-/// How a response begins, before its data.
+/// The start of a response, before its data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Ends a response behind its data; `failed` are the errors of root fields that are null, and the introspections belong
-/// into its gaps.
+/// Completes a response after its data: adds the errors of root fields that are null, and inserts
+/// the introspection texts.
 pub(crate) fn end(
     mut body: BytesMut,
-    outcome: &Outcome,
+    outcome: &PlanOutcome,
     failed: &FieldErrors,
-    introspections: Vec<Unwritten>,
-) -> Answer {
+    introspections: Vec<LargeText>,
+) -> GraphqlResponse {
     let mut errors: Vec<_> = failed.values().cloned().collect();
-    errors.extend(outcome.flaws.iter().map(|flaw| Error {
-        path: flaw.path.iter().map(step).collect(),
-        ..Error::new(Code::BadUserInput, flaw.problem)
+    errors.extend(outcome.field_errors.iter().map(|field_error| Error {
+        path: field_error.path.clone(),
+        ..Error::new(Code::BadUserInput, field_error.problem)
     }));
     if !errors.is_empty() {
         body.put_slice(b",");
@@ -88,24 +87,16 @@ pub(crate) fn end(
             if at > 0 {
                 body.put_slice(b",");
             }
-            let path: Vec<_> = path.iter().map(step).collect();
-            write_path(&path, &mut body);
+            write_path(path, &mut body);
         }
         body.put_slice(b"]}");
     }
     body.put_slice(b"}");
     let gaps = outcome.gaps.iter().copied().zip(introspections);
-    Answer {
-        body: Text::with(body.freeze(), gaps),
+    GraphqlResponse {
+        body: ResponseText::with(body.freeze(), gaps),
         executed: true,
         errors: ErrorSummary::of(&errors),
-    }
-}
-
-fn step(segment: &Segment) -> Step {
-    match segment {
-        Segment::Key(key) => Step::Key(key.clone()),
-        Segment::Index(index) => Step::Index(*index),
     }
 }
 
@@ -120,15 +111,15 @@ fn write_errors(errors: &[Error], body: &mut BytesMut) {
     body.put_slice(b"]");
 }
 
-fn write_path(path: &[Step], body: &mut BytesMut) {
+fn write_path(path: &[PathSegment], body: &mut BytesMut) {
     body.put_slice(b"[");
     for (at, step) in path.iter().enumerate() {
         if at > 0 {
             body.put_slice(b",");
         }
         match step {
-            Step::Key(key) => string(key, body),
-            Step::Index(index) => number(*index, body),
+            PathSegment::Key(key) => string(key, body),
+            PathSegment::Index(index) => number(*index, body),
         }
     }
     body.put_slice(b"]");

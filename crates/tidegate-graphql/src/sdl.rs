@@ -2,19 +2,19 @@
 
 use std::fmt::Write as _;
 
-use crate::definition::{ArgumentDefinition, FieldDefinition, Fields, TypeDefinition, Types};
-use crate::unwritten::Fill;
+use crate::chunked::ChunkedWriter;
+use crate::definition::{ArgumentDefinition, FieldDefinition, FieldIter, TypeDefinition, Types};
 
-/// Prints a schema, ordered by name. It can stop behind any field.
+/// Prints a schema, ordered by name. It can pause after any field.
 pub(crate) struct Printer<'s> {
     types: Box<dyn Iterator<Item = TypeDefinition<'s>> + Send + 's>,
-    /// What is left of the type whose end has not been printed.
-    fields: Option<Fields<'s>>,
+    /// The remaining fields of the type that is being printed.
+    fields: Option<FieldIter<'s>>,
     first: bool,
 }
 
 impl<'s> Printer<'s> {
-    /// A printer that has printed nothing.
+    /// A printer at the start of the schema.
     pub(crate) fn new(types: &'s Types) -> Self {
         let types = types.iter().filter(|defined| !defined.is_standard());
         Self {
@@ -24,7 +24,7 @@ impl<'s> Printer<'s> {
         }
     }
 
-    /// Prints a field, a beginning or an end; `false` when there is nothing left.
+    /// Prints a field, or the start or end of a type; `false` at the end.
     fn step(&mut self, out: &mut String) -> bool {
         let Some(fields) = &mut self.fields else {
             return self.begin(out);
@@ -63,8 +63,8 @@ impl<'s> Printer<'s> {
     }
 }
 
-impl Fill for Printer<'_> {
-    fn fill(&mut self, out: &mut String, bytes: usize) -> bool {
+impl ChunkedWriter for Printer<'_> {
+    fn write_chunk(&mut self, out: &mut String, bytes: usize) -> bool {
         while out.len() < bytes {
             if !self.step(out) {
                 return false;
@@ -99,8 +99,8 @@ fn print_argument(argument: &ArgumentDefinition, out: &mut String) {
     out.push('\n');
 }
 
-/// A description as a block string, or as a plain one where its text would be changed by the
-/// rules of block strings.
+/// Prints a description as a block string, or as a plain string if the rules of block strings would
+/// change it.
 fn describe(text: Option<&str>, indent: &str, out: &mut String) {
     let Some(text) = text else { return };
     out.push_str(indent);

@@ -1,74 +1,40 @@
-//! Subscriptions: read, checked and lowered here, executed by whoever follows the log.
+//! Lowers subscriptions. The change feed executes them.
 
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tidegate_catalog::model::{ColumnId, Generated, RelationId};
 use tidegate_filter::Json;
-use tidegate_plan::operation::{Selection, Shows};
+use tidegate_plan::operation::{Output, Selection};
 
-use crate::api::{Api, Prepared};
-use crate::coerce::{Missing, Variables};
-use crate::collect::{Collector, Group};
-use crate::definition::Root;
-use crate::document::OperationKind;
+use crate::api::{Api, PreparedOperation};
+use crate::collect::{CollectedField, Collector};
+use crate::definition::{ChangeKind, OperationKind, Root};
+use crate::document::{Missing, Variables};
 use crate::error::{Code, Error};
 use crate::lower::Lowerer;
 
-/// Which change of a row an event tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
-    /// INSERT.
-    Added,
-    /// UPDATE.
-    Updated,
-    /// DELETE.
-    Deleted,
-}
-
-impl Change {
-    pub(crate) const ALL: [Self; 3] = [Self::Added, Self::Updated, Self::Deleted];
-
-    /// What the field's name ends in.
-    pub(crate) const fn suffix(self) -> &'static str {
-        match self {
-            Self::Added => "Added",
-            Self::Updated => "Updated",
-            Self::Deleted => "Deleted",
-        }
-    }
-
-    pub(crate) const fn event(self) -> &'static str {
-        match self {
-            Self::Added => "New rows",
-            Self::Updated => "Changed rows, as they are now,",
-            Self::Deleted => "Removed rows, as they were,",
-        }
-    }
-}
-
-/// What a subscription asks for.
+/// A lowered subscription.
 #[derive(Debug)]
 pub struct Subscription {
-    /// The response key of its root field: events are `{"data":{"<key>":[row]}}`.
+    /// The response key of its root field. Events are `{"data":{"<key>":[row]}}`.
     pub key: Arc<str>,
-    /// Changes of which relation.
+    /// The relation whose changes it reports.
     pub relation: RelationId,
-    /// Which changes.
-    pub change: Change,
-    /// What of each row: columns, parts of their values, and the type's name; no relationships.
+    /// The kind of change.
+    pub change: ChangeKind,
+    /// The fields of a row: columns, their subfields and the type name, but no relationships.
     pub selection: Selection,
-    /// Which rows: the JSON text of `where`, an object or a string that holds a condition text;
-    /// `None` for all of them.
+    /// The JSON text of `where`: an object, or a string with a condition text. `None` for all rows.
     pub condition: Option<Box<str>>,
 }
 
 impl Subscription {
-    /// The columns that an event shows, each once.
+    /// The columns of an event, each once.
     pub fn columns(&self) -> Vec<ColumnId> {
         let mut columns = Vec::new();
         for field in &self.selection.fields {
-            if let Shows::Column(column) | Shows::Parts(column, _) = &field.shows
+            if let Output::Column(column) | Output::Parts(column, _) = &field.output
                 && !columns.contains(column)
             {
                 columns.push(*column);
@@ -79,21 +45,21 @@ impl Subscription {
 }
 
 impl Api {
-    /// Lowers a subscription, with the values of its variables.
+    /// Lowers a subscription with the values of its variables.
     ///
     /// # Errors
     ///
     /// `BAD_USER_INPUT` and `GRAPHQL_VALIDATION_FAILED`: a variable without a value, an operation
-    /// that is no subscription, a relationship or a virtual generated column in the selection.
+    /// that is not a subscription, or a relationship or virtual generated column in the selection.
     pub fn subscribe(
         &self,
-        prepared: &Prepared,
+        prepared: &PreparedOperation,
         variables: Option<&RawValue>,
     ) -> Result<Subscription, Vec<Error>> {
         let (document, operation) = prepared
             .operation()
             .filter(|(_, operation)| operation.kind == OperationKind::Subscription)
-            .ok_or_else(|| vec![Error::input("the operation is no subscription")])?;
+            .ok_or_else(|| vec![Error::input("the operation is not a subscription")])?;
         let variables = Variables::coerce(operation, variables)?;
         let collect = Collector {
             document,
@@ -116,14 +82,18 @@ impl Api {
             .map_err(|error| vec![error.within(group.key(), group.field.location)])
     }
 
-    fn message(&self, lowerer: &Lowerer<'_>, group: &Group<'_>) -> Result<Subscription, Error> {
+    fn message(
+        &self,
+        lowerer: &Lowerer<'_>,
+        group: &CollectedField<'_>,
+    ) -> Result<Subscription, Error> {
         let name = &*group.field.name;
         let Some(Root::Message(relation, change)) = self.roots().subscription(name) else {
             return Err(crate::lower::unknown_field(name));
         };
         let selection = lowerer.selection(relation, group)?;
         for field in &selection.fields {
-            self.followed(relation, &field.shows)
+            self.followed(relation, &field.output)
                 .map_err(|problem| Error::new(Code::BadUserInput, problem))?;
         }
         let condition = lowerer.condition(group)?;
@@ -136,32 +106,33 @@ impl Api {
         })
     }
 
-    /// Whether the log tells what a field shows.
-    fn followed(&self, relation: RelationId, shows: &Shows) -> Result<(), String> {
+    /// Checks that the change log has the value of a field.
+    fn followed(&self, relation: RelationId, output: &Output) -> Result<(), String> {
         let relation = self.schema().relation(relation);
-        match shows {
-            Shows::One(..) | Shows::Many(..) => {
+        match output {
+            Output::One(..) | Output::Many(..) => {
                 Err("an event is one row: relationships cannot be selected".to_owned())
             }
-            Shows::Column(column) | Shows::Parts(column, _) => {
+            Output::Column(column) | Output::Parts(column, _) => {
                 let column = relation.column(*column);
                 match column.generated {
                     Some(Generated::Virtual) => Err(format!(
                         "`{}` is a virtual generated column, which the log does not hold",
                         column.field
                     )),
-                    // Whether the log holds it depends on the server's version: the feed knows.
+                    // Whether the change log has it depends on the server's version, which the feed
+                    // checks.
                     Some(Generated::Stored) | None => Ok(()),
                 }
             }
-            Shows::Typename => Ok(()),
+            Output::Typename => Ok(()),
         }
     }
 }
 
 impl<'d> Lowerer<'d> {
-    /// The `where` of a subscription, as it is.
-    fn condition(&self, group: &Group<'d>) -> Result<Option<Json<'d>>, Error> {
+    /// The `where` of a subscription, unparsed.
+    fn condition(&self, group: &CollectedField<'d>) -> Result<Option<Json<'d>>, Error> {
         let Some(argument) = group.field.argument("where") else {
             return Ok(None);
         };

@@ -1,28 +1,27 @@
-//! Templates of an operation: what its requests share when only values of variables differ.
+//! Templates: what requests of an operation share if only the values of variables differ.
 //!
-//! A template fits a request if each variable has the value that it was made with, or, where the
-//! variable's value does nothing but become a parameter of a statement, a value of the same kind.
+//! A template fits a request if each variable has the value with which the template was made. A
+//! variable that is only used as a parameter may have any value of the same JSON kind.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidegate_plan::Template;
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
-use crate::coerce::Variables;
-use crate::document::Operation;
-use crate::lower::Trace;
+use crate::document::{Operation, Variables};
+use crate::lower::VariableUses;
 
-/// Templates of one operation.
+/// The most templates of an operation.
 const MOST: usize = 4;
-/// Bytes of all templates of an API.
+/// The most bytes of all templates of an API.
 const BYTES: usize = 8 << 20;
-/// So many are made without asking whether they are used.
+/// The number of templates that are made unconditionally.
 const TRIALS: u64 = 8;
-/// So often each has to be used after that, in the mean: making one costs about as much as planning
-/// without one.
+/// After that, the average number of uses that justifies another template: making one costs about
+/// as much as planning without one.
 const USES: u64 = 4;
-/// Bytes of values that a template may depend on.
+/// The most bytes of the values that a template depends on.
 const VALUES: usize = 1024;
 
 /// The templates of an operation.
@@ -31,7 +30,7 @@ pub(crate) struct Templates(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The one used last stands last.
+    /// The most recently used one is last.
     kept: Vec<Arc<Kept>>,
     planned: u64,
     made: u64,
@@ -39,17 +38,17 @@ struct State {
     forbidden: bool,
 }
 
-/// A template with what it fits.
+/// A template and its conditions.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    shape: Shape,
+    shape: TemplateConditions,
     pub template: Template,
     _room: Room,
 }
 
-/// What is required of the variables of an operation, in their order.
+/// The conditions on the variables of an operation, in order.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Shape(Box<[Given]>);
+pub(crate) struct TemplateConditions(Box<[Given]>);
 
 #[derive(Debug, PartialEq)]
 enum Given {
@@ -57,15 +56,15 @@ enum Given {
     Absent,
     /// This JSON text.
     Exactly(Box<str>),
-    /// A value of this kind.
+    /// Any value of this kind.
     Kind(JsonKind),
 }
 
-/// The room that the templates of an API have left.
+/// The memory that is left for the templates of an API.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<AtomicUsize>);
 
-/// Room that is taken until it is dropped.
+/// Reserved memory, which is released on drop.
 #[derive(Debug)]
 struct Room {
     bytes: usize,
@@ -98,7 +97,7 @@ impl Drop for Room {
 }
 
 impl Templates {
-    /// Those that fit the variables, the one used last first.
+    /// The templates that fit the variables, the most recently used one first.
     pub(crate) fn fitting(
         &self,
         operation: &Operation,
@@ -109,7 +108,7 @@ impl Templates {
         state.kept.iter().rev().filter(fits).cloned().collect()
     }
 
-    /// Notes that a template was used.
+    /// Records the use of a template.
     pub(crate) fn used(&self, used: &Arc<Kept>) {
         let mut state = self.lock();
         state.used += 1;
@@ -120,8 +119,8 @@ impl Templates {
         }
     }
 
-    /// Whether a template is to be made of a request that had none: not of the first one, and not
-    /// where templates are hardly used.
+    /// Whether to make a template for a request that had none: not for the first request, and not
+    /// if templates are rarely used.
     pub(crate) fn wants_one(&self) -> bool {
         let mut state = self.lock();
         state.planned += 1;
@@ -131,8 +130,8 @@ impl Templates {
         wanted
     }
 
-    /// Keeps a template.
-    pub(crate) fn keep(&self, shape: Shape, template: Template, budget: &Budget) {
+    /// Caches a template.
+    pub(crate) fn keep(&self, shape: TemplateConditions, template: Template, budget: &Budget) {
         let Some(room) = budget.take(template.size() + shape.size()) else {
             return;
         };
@@ -151,7 +150,7 @@ impl Templates {
         state.kept.push(Arc::new(kept));
     }
 
-    /// Makes and keeps no more templates: requests had to be planned again.
+    /// Drops the templates and makes no more: requests had to be planned again.
     pub(crate) fn forbid(&self) {
         let mut state = self.lock();
         state.forbidden = true;
@@ -163,12 +162,12 @@ impl Templates {
     }
 }
 
-impl Shape {
-    /// What a template requires that was made with these values; `None` where that is too much.
+impl TemplateConditions {
+    /// The conditions of a template that is made with these values; `None` if they are too large.
     pub(crate) fn of(
         operation: &Operation,
         variables: &Variables<'_>,
-        trace: &Trace,
+        trace: &VariableUses,
     ) -> Option<Self> {
         let given =
             operation

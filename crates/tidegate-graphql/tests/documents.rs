@@ -1,4 +1,4 @@
-//! Which documents are valid, and what is said of those that are not.
+//! Which documents are valid, and the errors of those that are not.
 
 use std::fmt::Write as _;
 
@@ -293,7 +293,7 @@ fn an_operation_is_chosen_by_its_name() {
 }
 
 #[test]
-fn fields_that_overlap_are_told_with_both_places() {
+fn overlapping_fields_are_reported_with_both_locations() {
     let document =
         "{ getArtists { a: id\n a: name\n a: id ...f } } fragment f on Artists { a: born }";
     let errors = api().prepare(document, None).unwrap_err();
@@ -310,7 +310,7 @@ fn fields_that_overlap_are_told_with_both_places() {
     );
 }
 
-/// The same key may stand as often as fields are allowed.
+/// The same key may occur as often as fields are allowed.
 #[test]
 fn as_many_fields_as_are_allowed_may_overlap() {
     let api = api();

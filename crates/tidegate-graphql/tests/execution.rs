@@ -1,4 +1,4 @@
-//! What is asked of the database, and what becomes of its answers.
+//! The statements that are sent, and what happens with their results.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,18 +6,18 @@ use bytes::{BufMut, BytesMut};
 use serde_json::Value;
 use tidegate_graphql::Context;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, Commit, Completion, Description, Error, Executor,
-    Mode, Pipeline, PipelineError, Principal, RawRow, Rejection, Result, RowSink, Terms,
-    Transaction, Type, WireFormat,
+    Author, BoundStatement, BoxFuture, Commit, Completion, DatabaseError, Description, Error,
+    Executor, Mode, Pipeline, PipelineError, Principal, QueryOptions, Result, RowSink, Transaction,
 };
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 
 use crate::fixture::api;
 
-/// What was asked of the database, in its order.
+/// What was sent to the database, in order.
 type Log = Arc<Mutex<Vec<&'static str>>>;
 
-/// A database that answers every statement with one row of one text, `Ann` and as many characters
-/// more as it has, or refuses it.
+/// An executor that returns one row with one text for every statement, `Ann` and a number of
+/// further characters, or rejects it.
 #[derive(Clone, Default)]
 struct Recorder {
     log: Log,
@@ -33,10 +33,10 @@ impl Recorder {
     fn answer(&self, sink: &mut dyn RowSink) -> Result<Completion> {
         self.record("statement");
         if let Some(sqlstate) = self.sqlstate {
-            return Err(Error::Rejected(Box::new(Rejection {
+            return Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: sqlstate.to_owned(),
                 message: "permission denied for table artists".to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             })));
         }
         sink.columns(&[Column {
@@ -60,7 +60,7 @@ impl Executor for Recorder {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async { self.answer(sink) })
@@ -70,21 +70,21 @@ impl Executor for Recorder {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         self.record("begin");
         let transaction: Box<dyn Transaction> = Box::new(self.clone());
         Box::pin(async { Ok(transaction) })
     }
 
-    /// As PostgreSQL does it: what a sink refuses undoes nothing that commits together.
+    /// As in PostgreSQL, an error of a sink does not undo what commits together.
     fn pipeline<'a>(
         &'a self,
         _: &'a Principal,
         pipeline: Pipeline<'a>,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
-        assert_eq!(terms.author, Author::Service);
+        assert_eq!(options.author, Author::Service);
         self.record("pipeline");
         Box::pin(async move {
             let together = pipeline.commit == Commit::Together;
@@ -113,7 +113,7 @@ impl Executor for Recorder {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         Box::pin(async { Err(Error::NoDatabase) })
     }
@@ -138,7 +138,7 @@ impl Transaction for Recorder {
     }
 }
 
-/// The body of a document's answer, whose data may have so many bytes.
+/// The body of a document's response, whose data may have this many bytes.
 async fn ask(recorder: &Recorder, anonymous: bool, document: &str, room: u64) -> Value {
     let api = api();
     let prepared = api.prepare(document, None).expect(document);
@@ -146,14 +146,14 @@ async fn ask(recorder: &Recorder, anonymous: bool, document: &str, room: u64) ->
         executor: recorder,
         principal: &Principal::Control,
         anonymous,
-        terms: Terms::default(),
+        options: QueryOptions::default(),
         room,
     };
     let answer = api.execute(&prepared, None, context).await.unwrap();
     serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap()
 }
 
-/// An error says that nothing was written, unless it says that the mutation is committed.
+/// An error means that nothing was written, unless it says that the mutation was committed.
 #[tokio::test]
 async fn a_mutation_is_committed_only_when_its_answer_fits() {
     let key = "k".repeat(200);
@@ -174,7 +174,8 @@ async fn a_mutation_is_committed_only_when_its_answer_fits() {
     }
 }
 
-/// One row is small: it is committed with its statement, and what is too large says so.
+/// A single row is small: it is committed with its statement, and an error says so if it is too
+/// large.
 #[tokio::test]
 async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
     const ROOM: u64 = 1 << 20;
@@ -201,7 +202,7 @@ async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
         let message = error["message"].as_str().unwrap();
         assert!(message.contains("the mutation is committed"), "{body}");
         assert_eq!(*recorder.log.lock().unwrap(), told);
-        // Where there is less room it is committed behind its answer.
+        // With a smaller limit it is committed after its rows were received.
         let body = ask(&recorder, false, &document, ROOM - 1).await;
         assert_eq!(body["data"], Value::Null, "{body}");
         let log = recorder.log.lock().unwrap();
@@ -209,7 +210,7 @@ async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
     }
 }
 
-/// However many root fields and levels a query has.
+/// Regardless of the number of root fields and levels.
 #[tokio::test]
 async fn a_query_is_sent_once() {
     for (document, told) in [

@@ -88,7 +88,7 @@ pub(crate) fn api() -> Api {
     Api::new(schema(), true, Limits::default())
 }
 
-/// The codes of the errors of a document; empty when it is valid.
+/// The error codes of a document; empty if it is valid.
 pub(crate) fn codes(api: &Api, document: &str) -> Vec<&'static str> {
     match api.prepare(document, None) {
         Ok(_) => Vec::new(),

@@ -1,4 +1,4 @@
-//! Texts so large that they are written while they are read.
+//! Texts that are large enough to be generated while they are read.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 use tidegate_catalog::Schema;
-use tidegate_graphql::{Answer, Api, Context, Limits, Text};
-use tidegate_sql::{Principal, Terms};
+use tidegate_graphql::{Api, Context, GraphqlResponse, Limits, ResponseText};
+use tidegate_sql::{Principal, QueryOptions};
 
 use crate::variables::Away;
 
-/// What may be held of a text that is not there.
+/// The most memory for the part of a text that is generated.
 const CHUNK: usize = 80 << 10;
 
-/// An API of so many tables, each with a key to the one before it.
+/// An API with this many tables, each with a foreign key to the previous one.
 fn api(tables: usize) -> Api {
     let mut text = String::from(r#"{"name":"public","relations":["#);
     for table in 0..tables {
@@ -36,19 +36,19 @@ fn api(tables: usize) -> Api {
     Api::new(Arc::new(schema), true, Limits::default())
 }
 
-async fn ask(api: &Api, document: &str) -> Answer {
+async fn ask(api: &Api, document: &str) -> GraphqlResponse {
     let prepared = api.prepare(document, None).expect(document);
     let context = Context {
         executor: &Away,
         principal: &Principal::Control,
         anonymous: false,
-        terms: Terms::default(),
+        options: QueryOptions::default(),
         room: u64::MAX,
     };
     api.execute(&prepared, None, context).await.unwrap()
 }
 
-async fn chunks(text: Text) -> Vec<Bytes> {
+async fn chunks(text: ResponseText) -> Vec<Bytes> {
     let (mut reader, mut chunks) = (text.read(), Vec::new());
     while let Some(chunk) = reader.next().await {
         chunks.push(chunk.unwrap());
@@ -129,7 +129,7 @@ async fn a_large_schema_is_printed_in_chunks() {
     assert!(chunks.len() > 10 && chunks.iter().all(|chunk| chunk.len() < CHUNK));
     let text = String::from_utf8(chunks.concat()).unwrap();
     let types = text.matches("\ntype Table").count();
-    // Rows, groups, and what `sum`, `avg`, `min` and `max` show.
+    // Rows, groups, and the objects of `sum`, `avg`, `min` and `max`.
     assert_eq!(types, 6 * 1_000);
     assert!(text.ends_with("}\n"));
 }

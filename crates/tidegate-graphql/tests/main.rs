@@ -1,4 +1,4 @@
-//! The GraphQL API without a database.
+//! Tests of the GraphQL API without a database.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A request with many errors is answered with the first ones, and takes no longer for the rest.
+//! A request with many errors gets the first ones, and costs no more for the rest.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tidegate_graphql::{Api, Context};
-use tidegate_sql::{Principal, Terms};
+use tidegate_sql::{Principal, QueryOptions};
 
 use crate::fixture::api;
 use crate::variables::Away;
 
-const TOLD: usize = 50;
+const REPORTED: usize = 50;
 
-/// So many that what grows with their square takes minutes.
+/// With this many, quadratic time would be minutes.
 const MANY: usize = 20_000;
 
-/// A test's build needs some seconds to parse what a release reads in a tenth of one.
+/// A debug build needs some seconds for what a release build parses in a tenth of one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn repeated(one: impl Fn(usize) -> String) -> String {
@@ -90,24 +90,24 @@ fn documents() -> Vec<(String, &'static str)> {
 }
 
 #[test]
-fn of_a_document_with_many_errors_the_first_ones_are_told() {
+fn the_first_errors_of_a_document_are_reported() {
     let api = api();
     for (document, what) in documents() {
         let began = Instant::now();
         let found = messages(&api, &document);
         assert!(began.elapsed() < PATIENCE, "{what}: {:?}", began.elapsed());
-        assert_eq!(found.len(), TOLD + 1, "{what}: {found:?}");
+        assert_eq!(found.len(), REPORTED + 1, "{what}: {found:?}");
         assert!(
-            found[TOLD].contains("more errors"),
+            found[REPORTED].contains("more errors"),
             "{what}: {}",
-            found[TOLD]
+            found[REPORTED]
         );
-        assert!(!found[..TOLD].contains(&found[TOLD]), "{what}");
+        assert!(!found[..REPORTED].contains(&found[REPORTED]), "{what}");
     }
 }
 
 #[tokio::test]
-async fn of_many_wrong_variables_the_first_ones_are_told() {
+async fn the_first_errors_of_variables_are_reported() {
     let api = api();
     let definitions = repeated(|number| format!("$v{number}: Int!"));
     let uses = repeated(|number| format!("$v{number}"));
@@ -118,7 +118,7 @@ async fn of_many_wrong_variables_the_first_ones_are_told() {
         executor: &Away,
         principal: &Principal::Control,
         anonymous: false,
-        terms: Terms::default(),
+        options: QueryOptions::default(),
         room: u64::MAX,
     };
     let values = |value: &str| {
@@ -133,15 +133,15 @@ async fn of_many_wrong_variables_the_first_ones_are_told() {
         .unwrap();
     let body: Value = serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap();
     let errors = body["errors"].as_array().unwrap();
-    assert_eq!(errors.len(), TOLD + 1);
-    assert_eq!(errors[TOLD]["extensions"]["code"], "BAD_USER_INPUT");
+    assert_eq!(errors.len(), REPORTED + 1);
+    assert_eq!(errors[REPORTED]["extensions"]["code"], "BAD_USER_INPUT");
     assert!(
-        errors[TOLD]["message"]
+        errors[REPORTED]["message"]
             .as_str()
             .unwrap()
             .contains("more errors")
     );
-    // As many right ones go to PostgreSQL.
+    // The same number of valid ones is sent to PostgreSQL.
     api.execute(&prepared, Some(&values("1")), context)
         .await
         .unwrap_err();

@@ -1,7 +1,7 @@
-//! Subscriptions as values.
+//! Lowering of subscriptions.
 
 use serde_json::value::RawValue;
-use tidegate_graphql::{Api, Change, Error, Subscription};
+use tidegate_graphql::{Api, ChangeKind, Error, Subscription};
 
 use crate::fixture::{api, schema};
 
@@ -19,7 +19,7 @@ fn a_subscription_is_a_relation_a_change_columns_and_a_condition() {
     let artists = schema.find("artists").unwrap();
     assert_eq!(&*found.key, "new");
     assert_eq!(found.relation, artists);
-    assert_eq!(found.change, Change::Updated);
+    assert_eq!(found.change, ChangeKind::Updated);
     assert_eq!(found.condition.as_deref(), Some(r#"{"name":"x"}"#));
     let names: Vec<_> = found
         .columns()

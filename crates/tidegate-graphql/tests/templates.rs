@@ -5,17 +5,18 @@ use std::sync::Mutex;
 use serde_json::value::RawValue;
 use tidegate_graphql::{Api, Context};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, Mode, Pipeline,
-    PipelineError, Principal, Result, RowSink, Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, Description, Error, Executor, Mode, Pipeline,
+    PipelineError, Principal, QueryOptions, Result, RowSink, Transaction,
 };
+use tidegate_values::{Column, Type, WireFormat};
 
 use crate::fixture::api;
 
-/// Notes what is sent, and answers without rows.
+/// Records what is sent, and returns no rows.
 #[derive(Default)]
 struct Notes {
     sent: Mutex<Vec<String>>,
-    /// Where the texts of the statements stand in memory.
+    /// The memory addresses of the statements' texts.
     texts: Mutex<Vec<usize>>,
 }
 
@@ -43,7 +44,7 @@ impl Executor for Notes {
         &'a self,
         _: &'a Principal,
         bound: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async { self.answer(bound, sink) })
@@ -53,7 +54,7 @@ impl Executor for Notes {
         &'a self,
         _: &'a Principal,
         pipeline: Pipeline<'a>,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         Box::pin(async move {
             let steps = pipeline.steps.into_iter();
@@ -66,7 +67,7 @@ impl Executor for Notes {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async { Err(Error::NoDatabase) })
     }
@@ -75,13 +76,13 @@ impl Executor for Notes {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         Box::pin(async { Err(Error::NoDatabase) })
     }
 }
 
-/// What a request sends and how it is answered.
+/// What a request sends, and its response.
 async fn ask(api: &Api, document: &str, variables: &str) -> (Vec<String>, String, Vec<usize>) {
     let notes = Notes::default();
     let prepared = api.prepare(document, None).expect(document);
@@ -90,7 +91,7 @@ async fn ask(api: &Api, document: &str, variables: &str) -> (Vec<String>, String
         executor: &notes,
         principal: &Principal::Control,
         anonymous: false,
-        terms: Terms::default(),
+        options: QueryOptions::default(),
         room: u64::MAX,
     };
     let answer = api.execute(&prepared, Some(&variables), context).await;
@@ -100,7 +101,7 @@ async fn ask(api: &Api, document: &str, variables: &str) -> (Vec<String>, String
     (sent, body, notes.texts.into_inner().unwrap())
 }
 
-/// Documents whose variables `a`, `b` and `c` stand wherever a variable can.
+/// Documents that use the variables `a`, `b` and `c` wherever a variable is allowed.
 const DOCUMENTS: &[&str] = &[
     "query($a: ID) { getArtists(id: $a) { id name } }",
     "query($a: ID, $b: ID) { x: getArtists(id: $a) { id } y: getAlbums(id: $b) { title } z: getArtists(id: $a) { name } }",
@@ -164,7 +165,7 @@ async fn what_is_sent_is_the_same_with_and_without_templates() {
     let mut seed = 17;
     for document in DOCUMENTS {
         let shared = api();
-        // Few values at a time, so that shapes come again.
+        // Only a few different values, so that structures repeat.
         for _ in 0..12 {
             let few: Vec<_> = (0..3)
                 .map(|_| VALUES[next(&mut seed, VALUES.len())])
@@ -186,7 +187,7 @@ async fn what_is_sent_is_the_same_with_and_without_templates() {
     }
 }
 
-/// Another value of the same kind needs no new text; another kind, null and another direction do.
+/// Another value of the same kind needs no new text. Another kind, null or another direction does.
 #[tokio::test]
 async fn values_share_a_statement_and_shapes_do_not() {
     let by_key = "query($a: ID) { getArtists(id: $a) { id } }";

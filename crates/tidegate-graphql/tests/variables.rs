@@ -1,16 +1,16 @@
-//! Which values variables take (GraphQL, section 6.1.2).
+//! Which values variables accept (GraphQL, section 6.1.2).
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tidegate_graphql::Context;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, Result, RowSink,
-    Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, QueryOptions,
+    Result, RowSink, Transaction,
 };
 
 use crate::fixture::api;
 
-/// Who comes to ask for statements has coerced everything.
+/// An executor that is unavailable. A request that reaches it has coerced all values.
 pub(crate) struct Away;
 
 impl Executor for Away {
@@ -18,7 +18,7 @@ impl Executor for Away {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         _: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async { Err(tidegate_sql::Error::NoDatabase) })
@@ -28,7 +28,7 @@ impl Executor for Away {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async { Err(tidegate_sql::Error::NoDatabase) })
     }
@@ -37,13 +37,13 @@ impl Executor for Away {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         Box::pin(async { Err(tidegate_sql::Error::NoDatabase) })
     }
 }
 
-/// The message and whether there is `data`; `None` when PostgreSQL was asked.
+/// The message and whether there is `data`; `None` if a statement was sent.
 async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
     let api = api();
     let prepared = api.prepare(document, None).expect(document);
@@ -52,7 +52,7 @@ async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
         executor: &Away,
         principal: &Principal::Control,
         anonymous: false,
-        terms: Terms::default(),
+        options: QueryOptions::default(),
         room: u64::MAX,
     };
     let answer = api

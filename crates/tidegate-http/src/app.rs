@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
-use tidegate_catalog::Catalogs;
+use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
-use tidegate_graphql::Apis;
+use tidegate_graphql::ApiCache;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
 use tidegate_rpc::Dispatcher;
@@ -42,9 +42,9 @@ pub struct App(Arc<Parts>);
 
 struct Parts {
     executor: Arc<dyn Executor>,
-    apis: Apis,
+    apis: ApiCache,
     feed: Option<Feed>,
-    catalogs: Arc<Catalogs>,
+    catalogs: Arc<CatalogCache>,
     issuer: Arc<Issuer>,
     store: Arc<dyn Store>,
     accounts: Option<Arc<Accounts>>,
@@ -112,7 +112,7 @@ impl App {
     }
 
     /// The GraphQL APIs of the schemas.
-    pub fn apis(&self) -> &Apis {
+    pub fn apis(&self) -> &ApiCache {
         &self.0.apis
     }
 
@@ -122,7 +122,7 @@ impl App {
     }
 
     /// The catalogs of the tenants.
-    pub fn catalogs(&self) -> &Catalogs {
+    pub fn catalogs(&self) -> &CatalogCache {
         &self.0.catalogs
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use tidegate_oauth::{AnonymousSql, Claims, StoreError};
-use tidegate_sql::{DatabaseName, Login, Principal, RoleName, Sharing};
+use tidegate_sql::{DatabaseName, Login, Principal, RoleName, RoleUse};
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -40,7 +40,7 @@ impl Caller {
     /// the guest grant needs no secret; therefore limits on anonymous callers apply to it too.
     pub fn default_user(&self) -> Option<&Login> {
         self.login()
-            .filter(|login| login.sharing == Sharing::Strangers)
+            .filter(|login| login.role_use == RoleUse::Anonymous)
     }
 }
 
@@ -108,9 +108,9 @@ pub fn holder(login: Option<&Login>) -> Holder {
         return Holder::Anonymous(None);
     };
     let database = login.database.clone();
-    match login.sharing {
-        Sharing::Strangers => Holder::Anonymous(Some(database)),
-        Sharing::One(_) | Sharing::Trusted { .. } => Holder::Tenant(database),
+    match login.role_use {
+        RoleUse::Anonymous => Holder::Anonymous(Some(database)),
+        RoleUse::User(_) | RoleUse::Trusted { .. } => Holder::Tenant(database),
     }
 }
 
@@ -210,10 +210,10 @@ fn login(claims: &Claims) -> Login {
     Login {
         database: DatabaseName::new(&claims.database),
         role: RoleName::new(&claims.role),
-        sharing: if claims.shared {
-            Sharing::Strangers
+        role_use: if claims.shared {
+            RoleUse::Anonymous
         } else {
-            Sharing::One(session)
+            RoleUse::User(session)
         },
     }
 }

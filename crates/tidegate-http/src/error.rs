@@ -19,7 +19,7 @@ use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 
 pub use rest::{JSON, NO_STORE};
 
@@ -42,7 +42,7 @@ pub struct ApiError {
 #[derive(Debug, Default)]
 pub struct Details {
     /// PostgreSQL's error.
-    pub rejection: Option<Rejection>,
+    pub rejection: Option<DatabaseError>,
     /// When a retry may succeed: `Retry-After`.
     pub retry_after: Option<Duration>,
     /// The allowed methods of the path: `Allow`.
@@ -252,7 +252,7 @@ impl ApiError {
     }
 
     /// PostgreSQL's error.
-    pub fn rejection(&self) -> Option<&Rejection> {
+    pub fn rejection(&self) -> Option<&DatabaseError> {
         self.details.as_ref()?.rejection.as_ref()
     }
 

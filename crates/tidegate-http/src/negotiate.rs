@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
-use tidegate_sql::OutputFormat;
+use tidegate_values::OutputFormat;
 
 use crate::error::ApiError;
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::HeaderName;
 use http::request::Parts;
 use tidegate_graphql::ErrorSummary;
-use tidegate_sql::{Login, Rejection};
+use tidegate_sql::{DatabaseError, Login};
 
 use crate::activity::LONGEST_BODY;
 
@@ -152,7 +152,7 @@ impl Errors {
     pub(crate) fn new(
         protocol: Protocol,
         counts: Vec<(&'static str, u64)>,
-        rejection: Option<&Rejection>,
+        rejection: Option<&DatabaseError>,
     ) -> Self {
         let name = |name: Option<&String>| name.map(|name| name.as_str().into());
         Self {

@@ -1,4 +1,4 @@
-//! Defines methods in memory, notes what PostgreSQL infers of one, and prints the TypeScript of
+//! Defines methods in memory, stores what PostgreSQL infers of one, and prints the TypeScript of
 //! both.
 //!
 //! `cargo run -p tidegate-methods --example print_interfaces`
@@ -7,17 +7,18 @@ use std::error::Error;
 use std::sync::Arc;
 
 use tidegate_methods::{
-    Actor, Definition, Limits, MemoryMethodStore, NotNull, Registry, Signature, typescript,
+    Caller, Definition, Limits, MemoryMethodStore, NotNull, Registry, Signature, typescript,
 };
-use tidegate_sql::{Column, DatabaseName, Description, Type, WireFormat};
+use tidegate_sql::{DatabaseName, Description};
+use tidegate_values::{Column, Type, WireFormat};
 
 const DEFINITIONS: &[u8] = br#"[
     {"method": "boats.byLength", "q": "select id, name, berth from boats where length < :most"},
     {"method": "today", "q": "select now() as now", "type_formats": {"now": "Y-m-d"}}
 ]"#;
 
-/// What PostgreSQL answers when it describes the first statement: `boats` has the oid 16385, its
-/// columns `id` and `name` are NOT NULL.
+/// PostgreSQL's description of the first statement: `boats` has the oid 16385, its columns `id` and
+/// `name` are NOT NULL.
 fn described() -> (Description, NotNull) {
     let column = |name: &str, r#type, number| Column {
         name: name.to_owned(),
@@ -42,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let registry = Registry::new(Arc::new(MemoryMethodStore::new()));
     let marina = DatabaseName::new("marina");
     let definitions = Definition::parse(DEFINITIONS, Limits::default())?;
-    let owner = Actor {
+    let owner = Caller {
         user: "marina",
         owner: true,
     };

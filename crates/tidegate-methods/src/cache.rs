@@ -1,4 +1,4 @@
-//! The methods at hand, so that a lookup needs no I/O.
+//! A cache of methods, so that a lookup needs no I/O.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 use crate::method::Method;
 use crate::name::MethodName;
 
-/// Methods by tenant and name. Reading takes a shared lock for the time of two lookups.
+/// Methods by tenant and name. A read takes a shared lock for two lookups.
 #[derive(Debug)]
 pub(crate) struct Cache {
     most: usize,
@@ -18,18 +18,18 @@ pub(crate) struct Cache {
 #[derive(Debug, Default)]
 struct State {
     tenants: HashMap<DatabaseName, HashMap<MethodName, Arc<Method>>>,
-    /// Bytes of all methods, as [`weight`] counts them.
+    /// The size of all methods, as [`weight`] estimates it.
     bytes: usize,
-    /// How often something was forgotten.
+    /// The number of invalidations.
     forgotten: u64,
 }
 
-/// When a reading of the store began, in terms of what has been forgotten.
+/// The number of invalidations before a read of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Since(u64);
 
 impl Cache {
-    /// A cache that holds methods of at most so many bytes.
+    /// A cache for at most this many bytes.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -45,8 +45,8 @@ impl Cache {
         Since(self.read().forgotten)
     }
 
-    /// Keeps methods that were read from the store, unless something was forgotten since: then
-    /// what was read may be what should be forgotten.
+    /// Stores methods that were read from the store, unless there was an invalidation since; what
+    /// was read may then be stale.
     pub(crate) fn put(&self, tenant: &DatabaseName, methods: &[Arc<Method>], since: Since) {
         let mut state = self.write();
         let bytes: usize = methods.iter().map(|method| weight(method)).sum();
@@ -105,7 +105,7 @@ impl Cache {
 }
 
 impl State {
-    /// Makes room: another tenant's methods go, or this one's when there is no other.
+    /// Makes room: evicts another tenant, or this one if there is no other.
     fn drop_tenant_other_than(&mut self, tenant: &DatabaseName) {
         let other = self.tenants.keys().find(|other| *other != tenant).cloned();
         self.drop_tenant(&other.unwrap_or_else(|| tenant.clone()));
@@ -118,8 +118,7 @@ impl State {
     }
 }
 
-/// About how much memory a method takes: its texts, the statement as it was read, and what is
-/// around them.
+/// The approximate memory of a method: its texts, the parsed statement and the overhead.
 fn weight(method: &Method) -> usize {
     let definition = method.definition();
     let texts = definition.type_hints.iter().chain(&definition.type_formats);

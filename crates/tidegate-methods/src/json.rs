@@ -1,12 +1,12 @@
-//! Reading JSON (RFC 8259) so that errors can name the member; writing it.
+//! Reads JSON (RFC 8259) with errors that name the member, and writes it.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tidegate_sql::InputError;
-use tidegate_sql::json::{self, JsonKind, Members};
 use tidegate_sql::request::RequestError;
+use tidegate_values::json::{self, JsonKind, Members};
 
-/// Checks that a body is one JSON text.
+/// Checks that a body is valid JSON.
 pub(crate) fn document(body: &[u8]) -> Result<&RawValue, RequestError> {
     serde_json::from_slice(body).map_err(|error| RequestError::InvalidJson {
         problem: json::problem(&error),
@@ -20,17 +20,17 @@ pub(crate) fn write(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings, booleans and maps of them have a JSON form")
 }
 
-/// What kind of value a document is.
+/// The kind of a value.
 pub(crate) fn kind(raw: &RawValue) -> JsonKind {
     JsonKind::of(raw.get())
 }
 
-/// The elements of an array; `None` when the value is none.
+/// The elements of an array; `None` for other values.
 pub(crate) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
     json::elements(raw.get()).ok()
 }
 
-/// The members of the object at `place`, no name twice.
+/// The members of the object at `place`, with distinct names.
 pub(crate) fn members<'a>(
     raw: &'a RawValue,
     place: &dyn Fn(&str) -> String,

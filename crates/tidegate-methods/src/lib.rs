@@ -14,12 +14,12 @@ pub mod signature;
 pub mod store;
 pub mod typescript;
 
-pub use definition::{Change, Definition, Limits, Patch, Texts};
-pub use error::{Error, Result};
+pub use definition::{Definition, Limits, MemberChange, Patch, StringMap};
+pub use error::{Error, Result, StoreError};
 pub use memory::MemoryMethodStore;
-pub use method::{Method, Record};
+pub use method::{Method, Record, Versioned};
 pub use name::{InvalidName, MethodName};
 pub use registry::Registry;
-pub use rights::Actor;
-pub use signature::{Field, Form, NotNull, Origin, Signature};
-pub use store::{MethodStore, StoreError, StoreFuture, Written};
+pub use rights::Caller;
+pub use signature::{ColumnOrigin, NotNull, Signature, SignatureField, ValueForm};
+pub use store::{MethodStore, StoreFuture, WriteOutcome};

@@ -1,16 +1,16 @@
-//! A store in memory: for tests, for examples, for whoever embeds methods without a database.
+//! A store in memory, for tests, examples, and programs that embed methods without a database.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tidegate_sql::DatabaseName;
 
-use crate::method::Record;
+use crate::method::{Record, Versioned};
 use crate::name::MethodName;
 use crate::signature::Signature;
-use crate::store::{MayRemove, MethodStore, NewMethod, Revise, StoreFuture, Versioned, Written};
+use crate::store::{MayRemove, MethodStore, NewMethod, Revise, StoreFuture, WriteOutcome};
 
-/// Keeps everything in this process and loses it with it. One lock makes every step atomic.
+/// Stores methods in memory only. One lock makes every operation atomic.
 #[derive(Debug, Default)]
 pub struct MemoryMethodStore(Mutex<Tables>);
 
@@ -33,7 +33,7 @@ impl MemoryMethodStore {
     }
 }
 
-/// A step that is done by the time it is awaited.
+/// An operation that is complete when it is awaited.
 fn done<'a, T: Send + 'a>(value: T) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(Ok(value)))
 }
@@ -66,7 +66,7 @@ impl MethodStore for MemoryMethodStore {
         &'a self,
         tenant: &'a DatabaseName,
         methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         done(self.tables().insert(tenant, methods))
     }
 
@@ -75,7 +75,7 @@ impl MethodStore for MemoryMethodStore {
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         done(self.tables().update(tenant, names, revise))
     }
 
@@ -84,7 +84,7 @@ impl MethodStore for MemoryMethodStore {
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         done(self.tables().remove(tenant, names, may_remove))
     }
 
@@ -114,11 +114,11 @@ impl Tables {
         self.last_version
     }
 
-    fn insert(&mut self, tenant: &DatabaseName, new: &[NewMethod]) -> Written {
+    fn insert(&mut self, tenant: &DatabaseName, new: &[NewMethod]) -> WriteOutcome {
         let names = new.iter().map(|method| &method.definition.name);
         let taken = taken(self.tenants.get(tenant), names);
         if !taken.is_empty() {
-            return Written::Taken(taken);
+            return WriteOutcome::Taken(taken);
         }
         for method in new {
             let record = Record {
@@ -130,7 +130,7 @@ impl Tables {
             };
             self.put(tenant, record);
         }
-        Written::Done
+        WriteOutcome::Done
     }
 
     fn update(
@@ -138,7 +138,7 @@ impl Tables {
         tenant: &DatabaseName,
         names: &[MethodName],
         revise: &Revise<'_>,
-    ) -> Written {
+    ) -> WriteOutcome {
         let known = self.tenants.entry(tenant.clone()).or_default();
         let before = match there(known, names) {
             Ok(before) => before,
@@ -149,7 +149,7 @@ impl Tables {
         let refused = refused.filter(|(_, revision)| revision.is_none());
         let refused: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
         if !refused.is_empty() {
-            return Written::Refused(refused);
+            return WriteOutcome::Refused(refused);
         }
         let revisions: Vec<_> = revisions.into_iter().flatten().collect();
         let mut after = known.clone();
@@ -157,7 +157,7 @@ impl Tables {
         let names = revisions.iter().map(|revision| &revision.definition.name);
         let taken = taken(Some(&after), names);
         if !taken.is_empty() {
-            return Written::Taken(taken);
+            return WriteOutcome::Taken(taken);
         }
         self.tenants.insert(tenant.clone(), after);
         for (revision, before) in revisions.into_iter().zip(before) {
@@ -170,7 +170,7 @@ impl Tables {
             };
             self.put(tenant, record);
         }
-        Written::Done
+        WriteOutcome::Done
     }
 
     fn remove(
@@ -178,7 +178,7 @@ impl Tables {
         tenant: &DatabaseName,
         names: &[MethodName],
         may_remove: &MayRemove<'_>,
-    ) -> Written {
+    ) -> WriteOutcome {
         let known = self.tenants.entry(tenant.clone()).or_default();
         let before = match there(known, names) {
             Ok(before) => before,
@@ -188,10 +188,10 @@ impl Tables {
         let refused = refused.filter(|(_, record)| !may_remove(record));
         let refused: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
         if !refused.is_empty() {
-            return Written::Refused(refused);
+            return WriteOutcome::Refused(refused);
         }
         known.retain(|name, _| !names.contains(name));
-        Written::Done
+        WriteOutcome::Done
     }
 
     fn put(&mut self, tenant: &DatabaseName, record: Record) {
@@ -200,19 +200,19 @@ impl Tables {
     }
 }
 
-/// The methods of these names, or which are missing.
-fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, Written> {
+/// The methods with these names, or the names that do not exist.
+fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutcome> {
     let missing = names.iter().filter(|name| !known.contains_key(*name));
     let missing: Vec<_> = missing.cloned().collect();
     if missing.is_empty() {
         let found = names.iter().filter_map(|name| known.get(name));
         Ok(found.cloned().collect())
     } else {
-        Err(Written::Missing(missing))
+        Err(WriteOutcome::Missing(missing))
     }
 }
 
-/// The names that are taken, by known methods or by one before in the same call.
+/// The names that are taken by existing methods, or by an earlier one of the same call.
 fn taken<'a>(
     known: Option<&Methods>,
     names: impl Iterator<Item = &'a MethodName>,

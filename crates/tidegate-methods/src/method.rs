@@ -1,33 +1,43 @@
-//! A stored method, ready to be called.
+//! A stored method that is ready to be called.
 
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
-use tidegate_sql::{BoundStatement, InputError, OutputFormat, Params, Statement};
+use tidegate_sql::{BoundStatement, InputError, Params, Statement};
+use tidegate_values::OutputFormat;
 
 use crate::definition::Definition;
 use crate::json;
 use crate::name::MethodName;
-use crate::signature::{Field, Signature};
-use crate::store::Versioned;
+use crate::signature::{Signature, SignatureField};
 
-/// What a store keeps of a method.
+/// A method as a store keeps it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// The definition.
     pub definition: Definition,
     /// The user who defined it.
     pub creator: String,
-    /// Whether the tenant's owner wrote `q` as it is, so that it may run on connections that the
-    /// users of the tenant share.
+    /// Whether the tenant's owner wrote `q`, so that it may run on shared connections of the
+    /// tenant.
     pub by_owner: bool,
-    /// What the last dry run inferred; none before it, and none once `q` or a hint has changed.
+    /// What the last dry run inferred. `None` before the first one, and after a change of `q` or a
+    /// hint.
     pub signature: Option<Signature>,
-    /// Another one after every change.
+    /// Changes with every write.
     pub version: u64,
 }
 
-/// A method with its statement, read once.
+/// A method with its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned {
+    /// The method's name.
+    pub name: MethodName,
+    /// The required version.
+    pub version: u64,
+}
+
+/// A method with its parsed statement.
 #[derive(Debug)]
 pub struct Method {
     record: Record,
@@ -35,13 +45,13 @@ pub struct Method {
 }
 
 impl Method {
-    /// Reads the statement of a stored method.
+    /// Parses the statement of a stored method.
     pub fn new(record: Record) -> Self {
         let statement = record.definition.statement().map(Arc::new);
         Self { record, statement }
     }
 
-    /// What is stored.
+    /// The stored method.
     pub fn record(&self) -> &Record {
         &self.record
     }
@@ -56,17 +66,17 @@ impl Method {
         &self.record.definition
     }
 
-    /// What the last dry run inferred, where there was one.
+    /// What the last dry run inferred, if there was one.
     pub fn signature(&self) -> Option<&Signature> {
         self.record.signature.as_ref()
     }
 
-    /// The form of the result; JSON where the definition has none.
+    /// The format of the result; JSON by default.
     pub fn output_format(&self) -> OutputFormat {
         self.record.definition.output_format.unwrap_or_default()
     }
 
-    /// Name and version, by which a store recognises the method as it is here.
+    /// The name and version, by which a store recognises an unchanged method.
     pub fn versioned(&self) -> Versioned {
         Versioned {
             name: self.name().clone(),
@@ -78,12 +88,12 @@ impl Method {
     ///
     /// # Errors
     ///
-    /// What [`Statement::parse`] says of it: a statement that was stored when more was accepted.
+    /// The error of [`Statement::parse`], for a statement that was stored when more was accepted.
     pub fn statement(&self) -> Result<&Arc<Statement>, InputError> {
         self.statement.as_ref().map_err(Clone::clone)
     }
 
-    /// Binds the values of a call under the method's hints and formats.
+    /// Binds the values of a call with the method's hints and formats.
     ///
     /// # Errors
     ///
@@ -94,8 +104,7 @@ impl Method {
         self.statement()?.bind(params, hints, formats)
     }
 
-    /// The statement under the method's hints without any parameter set: what a dry run lets
-    /// PostgreSQL describe.
+    /// The statement with the method's hints and no parameter set, for a dry run.
     ///
     /// # Errors
     ///
@@ -104,23 +113,23 @@ impl Method {
         self.bind(&Params::Many(Vec::new()))
     }
 
-    /// The object that callers see:
+    /// The JSON object of the method:
     /// `{"q","method","type_hints","type_formats","output_format","input_schema","output_schema"}`
-    /// in this order, null where absent.
+    /// in this order, with null for absent members.
     pub fn to_json(&self) -> String {
-        json::write(&Shown(self))
+        json::write(&MethodJson(self))
     }
 }
 
-/// The objects of several methods as an array, in the given order.
+/// The JSON objects of several methods as an array, in the given order.
 pub fn to_json_array(methods: &[Arc<Method>]) -> String {
-    let shown: Vec<_> = methods.iter().map(|method| Shown(method)).collect();
+    let shown: Vec<_> = methods.iter().map(|method| MethodJson(method)).collect();
     json::write(&shown)
 }
 
-struct Shown<'a>(&'a Method);
+struct MethodJson<'a>(&'a Method);
 
-impl Serialize for Shown<'_> {
+impl Serialize for MethodJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let definition = self.0.definition();
         let signature = self.0.signature();
@@ -130,39 +139,42 @@ impl Serialize for Shown<'_> {
         object.serialize_field("type_hints", &texts(&definition.type_hints))?;
         object.serialize_field("type_formats", &texts(&definition.type_formats))?;
         object.serialize_field("output_format", &definition.output_format_name())?;
-        object.serialize_field("input_schema", &signature.map(|s| Fields(&s.parameters)))?;
-        object.serialize_field("output_schema", &signature.map(|s| Fields(&s.columns)))?;
+        object.serialize_field(
+            "input_schema",
+            &signature.map(|s| FieldsJson(&s.parameters)),
+        )?;
+        object.serialize_field("output_schema", &signature.map(|s| FieldsJson(&s.columns)))?;
         object.end()
     }
 }
 
-fn texts(texts: &[(String, String)]) -> Option<Texts<'_>> {
-    (!texts.is_empty()).then_some(Texts(texts))
+fn texts(texts: &[(String, String)]) -> Option<StringMapJson<'_>> {
+    (!texts.is_empty()).then_some(StringMapJson(texts))
 }
 
-struct Texts<'a>(&'a [(String, String)]);
+struct StringMapJson<'a>(&'a [(String, String)]);
 
-impl Serialize for Texts<'_> {
+impl Serialize for StringMapJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, text)| (name, text)))
     }
 }
 
-struct Fields<'a>(&'a [Field]);
+struct FieldsJson<'a>(&'a [SignatureField]);
 
-impl Serialize for Fields<'_> {
+impl Serialize for FieldsJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(Some(self.0.len()))?;
         for field in self.0 {
-            object.serialize_entry(&field.name, &Shape(field))?;
+            object.serialize_entry(&field.name, &FieldJson(field))?;
         }
         object.end()
     }
 }
 
-struct Shape<'a>(&'a Field);
+struct FieldJson<'a>(&'a SignatureField);
 
-impl Serialize for Shape<'_> {
+impl Serialize for FieldJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("Shape", 3)?;
         object.serialize_field("type", &self.0.r#type)?;

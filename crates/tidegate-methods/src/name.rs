@@ -1,4 +1,4 @@
-//! The name under which a statement is called.
+//! The name of a method.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MethodName(Arc<str>);
 
-/// What is wrong with a text that is no method's name.
+/// The text is not a valid method name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a method's name, expected 1 to 128 letters, digits, `_`, `.` and `-` that begin with a \
@@ -17,14 +17,14 @@ pub struct MethodName(Arc<str>);
 pub struct InvalidName;
 
 impl MethodName {
-    /// The most characters that a name has.
+    /// The most characters of a name.
     pub const MOST: usize = 128;
 
-    /// Takes a name as it is; nothing is folded.
+    /// Takes a name as it is; case is not folded.
     ///
     /// # Errors
     ///
-    /// [`InvalidName`] when a character, or the number of them, is not that of a name.
+    /// [`InvalidName`] for an invalid character or length.
     pub fn parse(name: &str) -> Result<Self, InvalidName> {
         let begins = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
         let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);

@@ -4,25 +4,25 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tidegate_sql::OutputFormat;
 use tidegate_sql::statement::Kind;
+use tidegate_values::OutputFormat;
 
 use crate::method::Method;
-use crate::signature::{Field, Form};
+use crate::signature::{SignatureField, ValueForm};
 
-/// What a document says of the service.
+/// The description of the service in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info<'a> {
     /// The API's title.
     pub title: &'a str,
     /// The API's version.
     pub version: &'a str,
-    /// Where calls go, when known.
+    /// The URL of the endpoint, if known.
     pub url: Option<&'a str>,
 }
 
-/// The document for these methods, by name, as JSON text. A method that was never dry run has
-/// the names of its parameters, without types, and rows of anything.
+/// The document for these methods, ordered by name, as JSON text. A method without a dry run has
+/// the names of its parameters without types, and rows with any content.
 pub fn document(info: &Info<'_>, methods: &[Arc<Method>]) -> String {
     let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
     methods.sort_by_key(|method| method.name());
@@ -85,10 +85,10 @@ fn result(method: &Method) -> Value {
     object(members.into_iter())
 }
 
-fn of(field: &Field) -> Value {
+fn of(field: &SignatureField) -> Value {
     nullable(
         form(&field.form),
-        field.nullable && field.form != Form::Json,
+        field.nullable && field.form != ValueForm::Json,
     )
 }
 
@@ -100,7 +100,7 @@ fn nullable(schema: Value, nullable: bool) -> Value {
     }
 }
 
-/// An object all of whose members are there.
+/// An object all of whose members are required.
 fn object<'a>(members: impl Iterator<Item = (&'a str, Value)>) -> Value {
     let properties: Map<_, _> = members
         .map(|(name, schema)| (name.to_owned(), schema))
@@ -109,33 +109,33 @@ fn object<'a>(members: impl Iterator<Item = (&'a str, Value)>) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-fn form(form: &Form) -> Value {
+fn form(form: &ValueForm) -> Value {
     match form {
-        Form::Boolean => json!({"type": "boolean"}),
-        Form::Number => json!({"type": "number"}),
-        Form::Text => json!({"type": "string"}),
-        Form::Json => json!({}),
-        Form::Interval => named("Interval"),
-        Form::Point => named("Point"),
-        Form::Line => named("Line"),
-        Form::Segment => named("Segment"),
-        Form::Path => named("Path"),
-        Form::Polygon => array(named("Point")),
-        Form::Circle => named("Circle"),
-        Form::Geometry => named("Geometry"),
-        Form::Array(element) => array(self::form(element)),
-        Form::Range(bound) => range(bound),
-        Form::Multirange(bound) => array(range(bound)),
-        Form::Composite(attributes) => {
+        ValueForm::Boolean => json!({"type": "boolean"}),
+        ValueForm::Number => json!({"type": "number"}),
+        ValueForm::Text => json!({"type": "string"}),
+        ValueForm::Json => json!({}),
+        ValueForm::Interval => named("Interval"),
+        ValueForm::Point => named("Point"),
+        ValueForm::Line => named("Line"),
+        ValueForm::Segment => named("Segment"),
+        ValueForm::Path => named("Path"),
+        ValueForm::Polygon => array(named("Point")),
+        ValueForm::Circle => named("Circle"),
+        ValueForm::Geometry => named("Geometry"),
+        ValueForm::Array(element) => array(self::form(element)),
+        ValueForm::Range(bound) => range(bound),
+        ValueForm::Multirange(bound) => array(range(bound)),
+        ValueForm::Composite(attributes) => {
             let attributes = attributes.iter();
             object(attributes.map(|(name, form)| {
                 (
                     name.as_str(),
-                    nullable(self::form(form), *form != Form::Json),
+                    nullable(self::form(form), *form != ValueForm::Json),
                 )
             }))
         }
-        Form::Record => {
+        ValueForm::Record => {
             json!({"type": "object", "additionalProperties": {"type": ["string", "null"]}})
         }
     }
@@ -150,7 +150,7 @@ fn array(items: impl Into<Value>) -> Value {
     json!({"type": "array", "items": items})
 }
 
-fn range(bound: &Form) -> Value {
+fn range(bound: &ValueForm) -> Value {
     let bound = nullable(form(bound), true);
     let inclusive = json!({"type": "boolean"});
     let mut range = object(
@@ -166,7 +166,7 @@ fn range(bound: &Form) -> Value {
     range
 }
 
-/// The schemas that others refer to.
+/// The schemas that others reference.
 fn schemas() -> Value {
     let numbers = |names: &[&'static str]| {
         object(names.iter().map(|name| (*name, json!({"type": "number"}))))

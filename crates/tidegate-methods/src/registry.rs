@@ -1,4 +1,4 @@
-//! The methods of all tenants, as a node knows them.
+//! The methods of all tenants.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,26 +6,25 @@ use std::sync::Arc;
 use tidegate_sql::DatabaseName;
 
 use crate::cache::Cache;
-use crate::definition::{Change, Definition, Patch, infers_the_same};
-use crate::error::{Error, Result};
+use crate::definition::{Definition, MemberChange, Patch, infers_the_same};
+use crate::error::{Error, Result, StoreError};
 use crate::json::invalid;
 use crate::method::{Method, Record};
 use crate::name::MethodName;
-use crate::rights::Actor;
+use crate::rights::Caller;
 use crate::signature::Signature;
-use crate::store::{MethodStore, NewMethod, Revision, StoreError, Written};
+use crate::store::{MethodStore, NewMethod, Revision, WriteOutcome};
 
-/// Bytes of methods that a registry keeps at hand unless told otherwise: some 40,000 of them.
+/// The default size of the cache, enough for about 40,000 methods.
 const MOST_CACHED: usize = 64 << 20;
 
-/// The methods of all tenants: a store with a cache before it.
+/// The methods of all tenants: a store with a cache in front of it.
 ///
-/// Calls look methods up in the cache, and what is not there in the store; that there is no such
-/// method is not kept, so that a method can be called on every node as soon as it is defined.
-/// Listing and changing always ask the store. After each of its own writes the registry forgets
-/// what it knows of the methods; for the writes of other nodes the server calls
-/// [`forget`](Self::forget) upon their notices, and [`forget_all`](Self::forget_all) when notices
-/// may have been missed.
+/// Calls look methods up in the cache first, and then in the store. A missing method is not cached,
+/// so that a new method can be called on every node at once. Listing and changing always use the
+/// store. The registry invalidates the methods that it writes itself. For writes of other nodes,
+/// the server calls [`forget`](Self::forget) for each notification, and
+/// [`forget_all`](Self::forget_all) if notifications may have been missed.
 pub struct Registry {
     store: Arc<dyn MethodStore>,
     cache: Cache,
@@ -41,12 +40,12 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// A registry before a store.
+    /// A registry for a store.
     pub fn new(store: Arc<dyn MethodStore>) -> Self {
         Self::with_capacity(store, MOST_CACHED)
     }
 
-    /// A registry that keeps methods of about so many bytes at hand, at most.
+    /// A registry whose cache has at most about this many bytes.
     pub fn with_capacity(store: Arc<dyn MethodStore>, most: usize) -> Self {
         Self {
             store,
@@ -54,12 +53,12 @@ impl Registry {
         }
     }
 
-    /// The method to call, if it is at hand; no I/O.
+    /// The method, if it is cached; no I/O.
     pub fn cached(&self, tenant: &DatabaseName, name: &str) -> Option<Arc<Method>> {
         self.cache.get(tenant, name)
     }
 
-    /// The method to call; the store is asked only when it is not at hand.
+    /// The method, from the cache or else from the store.
     ///
     /// # Errors
     ///
@@ -76,7 +75,7 @@ impl Registry {
         Ok(found.into_iter().next().flatten())
     }
 
-    /// The methods of a batch, one for each name; the store is asked once at most.
+    /// The methods of a batch, one for each name, with at most one query of the store.
     ///
     /// # Errors
     ///
@@ -109,7 +108,7 @@ impl Registry {
         Ok(found)
     }
 
-    /// All methods of a tenant by name, from the store.
+    /// All methods of a tenant ordered by name, from the store.
     ///
     /// # Errors
     ///
@@ -118,11 +117,11 @@ impl Registry {
         Ok(methods(self.store.list(tenant).await?))
     }
 
-    /// The methods of these names in this order, from the store.
+    /// The methods with these names, in this order, from the store.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] that names all that are missing; [`Error::Store`].
+    /// [`Error::NotFound`] with all missing names; [`Error::Store`].
     pub async fn find(
         &self,
         tenant: &DatabaseName,
@@ -143,16 +142,16 @@ impl Registry {
         Ok(found.cloned().collect())
     }
 
-    /// Defines methods, all or none; returns their names in order.
+    /// Defines methods, all or none. Returns their names in order.
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`] that names all that are taken, also twice in `definitions`;
-    /// [`Error::Statement`]; [`Error::Store`].
+    /// [`Error::AlreadyExists`] with all names that are taken or occur twice; [`Error::Statement`];
+    /// [`Error::Store`].
     pub async fn create(
         &self,
         tenant: &DatabaseName,
-        creator: Actor<'_>,
+        creator: Caller<'_>,
         definitions: Vec<Definition>,
     ) -> Result<Vec<MethodName>> {
         for (index, definition) in definitions.iter().enumerate() {
@@ -173,17 +172,17 @@ impl Registry {
         Ok(names)
     }
 
-    /// Changes methods, all or none; returns their names after the change. Changes of one method
-    /// take turns, each made from what the one before left: what a patch does not name stays.
+    /// Changes methods, all or none. Returns their names after the change. Concurrent changes of a
+    /// method are serialized, and each applies to the result of the previous one.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::NotAllowed`], [`Error::AlreadyExists`] for a new name that is
-    /// taken, [`Error::Request`] for one new name of several methods, [`Error::Store`].
+    /// taken, [`Error::Request`] for one new name for several methods, [`Error::Store`].
     pub async fn patch(
         &self,
         tenant: &DatabaseName,
-        who: Actor<'_>,
+        who: Caller<'_>,
         names: &[impl AsRef<str> + Sync],
         patch: &Patch,
     ) -> Result<Vec<MethodName>> {
@@ -210,7 +209,7 @@ impl Registry {
     pub async fn remove(
         &self,
         tenant: &DatabaseName,
-        who: Actor<'_>,
+        who: Caller<'_>,
         names: &[impl AsRef<str> + Sync],
     ) -> Result<()> {
         let names = self.named(tenant, &once(names)).await?;
@@ -219,8 +218,8 @@ impl Registry {
         written(self.store.remove(tenant, &names, &may_remove).await?)
     }
 
-    /// Keeps what a dry run inferred of a method. Whether the method is still the one that was
-    /// described; otherwise nothing is kept.
+    /// Stores what a dry run inferred. Returns false, without storing anything, if the method was
+    /// changed since.
     ///
     /// # Errors
     ///
@@ -238,7 +237,7 @@ impl Registry {
             .await
     }
 
-    /// Removes all methods of a tenant that is dropped; that there are none is no error.
+    /// Removes all methods of a tenant that is dropped, if there are any.
     ///
     /// # Errors
     ///
@@ -249,23 +248,22 @@ impl Registry {
         removed
     }
 
-    /// Drops methods from the cache, upon a notice that they have changed.
+    /// Invalidates methods, after a notification that they changed.
     pub fn forget(&self, tenant: &DatabaseName, names: &[impl AsRef<str>]) {
         self.cache.forget(tenant, names);
     }
 
-    /// Drops a tenant from the cache.
+    /// Invalidates the methods of a tenant.
     pub fn forget_tenant(&self, tenant: &DatabaseName) {
         self.cache.forget_tenant(tenant);
     }
 
-    /// Drops everything from the cache, when notices may have been missed.
+    /// Invalidates everything, if notifications may have been missed.
     pub fn forget_all(&self) {
         self.cache.forget_all();
     }
 
-    /// The names as names of methods; the error for those that can be none names all that are
-    /// missing.
+    /// Parses the names. The error for invalid names lists all missing methods.
     async fn named(&self, tenant: &DatabaseName, names: &[&str]) -> Result<Vec<MethodName>> {
         let parsed = names.iter().filter_map(|name| MethodName::parse(name).ok());
         let parsed: Vec<_> = parsed.collect();
@@ -275,8 +273,8 @@ impl Registry {
         Ok(parsed)
     }
 
-    /// Forgets the methods when the guard is dropped: after a write, also after one whose caller
-    /// went away while it was under way.
+    /// Invalidates the methods when the guard is dropped, so also if the caller of a write is gone
+    /// before the write ends.
     fn forget_when_done<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -303,8 +301,8 @@ impl Drop for ForgetOnDrop<'_> {
     }
 }
 
-/// What a patch makes of a method. Whoever gives `q` has written it, also if it stays the same.
-fn revise(before: &Record, who: Actor<'_>, patch: &Patch) -> Revision {
+/// The revision of a method for a patch. The user who sends `q` is its author, even if it is unchanged.
+fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     let after = patch.apply(&before.definition);
     Revision {
         keeps_signature: infers_the_same(&before.definition, &after),
@@ -316,18 +314,18 @@ fn revise(before: &Record, who: Actor<'_>, patch: &Patch) -> Revision {
     }
 }
 
-/// Whether the types that a method asks for are still the owner's. A hint can name a type whose
-/// input function is anybody's.
-fn keeps_hints(who: Actor<'_>, patch: &Patch) -> bool {
-    who.owner || patch.type_hints == Change::Keep
+/// Whether the hints are still the owner's. A hint may name a type whose input function belongs to
+/// another user.
+fn keeps_hints(who: Caller<'_>, patch: &Patch) -> bool {
+    who.owner || patch.type_hints == MemberChange::Keep
 }
 
-fn written(outcome: Written) -> Result<()> {
+fn written(outcome: WriteOutcome) -> Result<()> {
     match outcome {
-        Written::Done => Ok(()),
-        Written::Taken(names) => Err(Error::AlreadyExists(names)),
-        Written::Refused(names) => Err(Error::NotAllowed(names)),
-        Written::Missing(names) => {
+        WriteOutcome::Done => Ok(()),
+        WriteOutcome::Taken(names) => Err(Error::AlreadyExists(names)),
+        WriteOutcome::Refused(names) => Err(Error::NotAllowed(names)),
+        WriteOutcome::Missing(names) => {
             let names = names.iter().map(ToString::to_string).collect();
             Err(Error::NotFound(names))
         }
@@ -339,7 +337,7 @@ fn methods(records: Vec<Record>) -> Vec<Arc<Method>> {
     methods.map(Arc::new).collect()
 }
 
-/// The names that can be names of methods, each once: others need not be looked for.
+/// The valid method names, each once. Methods with invalid names cannot exist.
 fn valid<'a>(names: impl Iterator<Item = &'a str>) -> Vec<MethodName> {
     let names = names.filter_map(|name| MethodName::parse(name).ok());
     let mut names: Vec<_> = names.collect();
@@ -348,7 +346,7 @@ fn valid<'a>(names: impl Iterator<Item = &'a str>) -> Vec<MethodName> {
     names
 }
 
-/// Each name once, in the order of its first place.
+/// Each name once, in the order of its first occurrence.
 fn once(names: &[impl AsRef<str>]) -> Vec<&str> {
     let mut seen = std::collections::HashSet::new();
     let names = names.iter().map(AsRef::as_ref);

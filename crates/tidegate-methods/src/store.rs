@@ -1,49 +1,37 @@
-//! The port to where methods are kept.
+//! The port to the store of methods.
 //!
-//! House rules for an implementation:
+//! Rules for an implementation:
 //!
-//! - Every method takes the tenant first and sees nothing of another one.
-//! - What did not happen because of the state of the store is a [`Written`], never an error.
-//! - A call that writes several methods writes all or none, also beside parallel calls.
-//! - Each write gives the methods that it touches a new version, one that no method of that name
-//!   ever had, also not one that was removed since. [`MethodStore::put_signature`] keeps it.
-//! - Every write reaches the other nodes as a notice of tenant and names (of a rename the old one),
-//!   upon which they call [`Registry::forget`](crate::Registry::forget).
-
-use std::error::Error as StdError;
+//! - Every method takes the tenant first and sees nothing of other tenants.
+//! - If the state of the store prevents a write, the result is a [`WriteOutcome`], not an error.
+//! - A write of several methods is atomic, also with concurrent writes.
+//! - Each write gives its methods a new version, which no method of that name ever had, including
+//!   removed ones. [`MethodStore::put_signature`] keeps the version.
+//! - Every write notifies the other nodes of the tenant and the names (for a rename, the old one).
+//!   They then call [`Registry::forget`](crate::Registry::forget).
 
 use tidegate_sql::{BoxFuture, DatabaseName};
 
 use crate::definition::Definition;
-use crate::method::Record;
+use crate::error::StoreError;
+use crate::method::{Record, Versioned};
 use crate::name::MethodName;
 use crate::signature::Signature;
 
 /// What a store's methods return.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Why a store could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The store cannot be reached now; the same call may succeed later.
-    #[error("the store of the methods cannot be reached")]
-    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
-    /// The store answered something that it should not: a defect of it or of ours.
-    #[error("the store of the methods failed")]
-    Failed(#[source] Box<dyn StdError + Send + Sync>),
-}
-
-/// What became of a write. In all cases but the first nothing was written; the names are those
-/// that stood in the way.
+/// The outcome of a write. Except for `Done` nothing was written, and the names are those that
+/// prevented the write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// It is done.
+pub enum WriteOutcome {
+    /// The write succeeded.
     Done,
     /// These names are taken, by other methods or within the call.
     Taken(Vec<MethodName>),
-    /// There are no methods of these names.
+    /// These methods do not exist.
     Missing(Vec<MethodName>),
-    /// Who asked for the write may not touch these methods.
+    /// The user may not change these methods.
     Refused(Vec<MethodName>),
 }
 
@@ -54,76 +42,67 @@ pub struct NewMethod {
     pub definition: Definition,
     /// The user who defines it.
     pub creator: String,
-    /// Whether that is the tenant's owner.
+    /// Whether the user is the tenant's owner.
     pub by_owner: bool,
 }
 
-/// What a method becomes.
+/// The new state of a method.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// The definition from now on; with another name it renames.
+    /// The new definition. Another name renames the method.
     pub definition: Definition,
-    /// Whether the cached signature still holds.
+    /// Whether the stored signature is still valid.
     pub keeps_signature: bool,
     /// Whether the tenant's owner wrote `q`.
     pub by_owner: bool,
 }
 
-/// What a method as it is becomes; `None` refuses the change.
+/// Returns the new state of a method; `None` rejects the change.
 pub type Revise<'a> = dyn Fn(&Record) -> Option<Revision> + Send + Sync + 'a;
 
-/// Whether a method as it is may be removed.
+/// Whether a method may be removed.
 pub type MayRemove<'a> = dyn Fn(&Record) -> bool + Send + Sync + 'a;
 
-/// A method of a known version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Versioned {
-    /// The method's name.
-    pub name: MethodName,
-    /// The version that it must have.
-    pub version: u64,
-}
-
-/// The port to where methods are kept. Object safe; `dyn MethodStore` is what a registry holds.
+/// The port to the store of methods. It is object-safe; a registry has a `dyn MethodStore`.
 pub trait MethodStore: Send + Sync {
-    /// The methods of these names that there are, in any order.
+    /// The existing methods among these names, in any order.
     fn get<'a>(
         &'a self,
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
     ) -> StoreFuture<'a, Vec<Record>>;
 
-    /// All methods of the tenant by name, in the order of the names' bytes.
+    /// All methods of the tenant, ordered by the bytes of their names.
     fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>>;
 
-    /// Adds methods, without signatures: `Done` or `Taken`.
+    /// Adds methods without signatures: `Done` or `Taken`.
     fn insert<'a>(
         &'a self,
         tenant: &'a DatabaseName,
         methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, Written>;
+    ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Changes the methods of these names, each of which stands there once: `Done`, `Missing`,
-    /// `Refused` or `Taken` (a new name). Parallel calls take turns, on all nodes: between the
-    /// record that `revise` is given and the write that it asks for nobody else writes the method.
+    /// Changes methods; each name occurs once. `Done`, `Missing`, `Refused`, or `Taken` for a new
+    /// name. Concurrent writes are serialized across all nodes: no other write of a method happens
+    /// between the call of `revise` and the write of its result.
     fn update<'a>(
         &'a self,
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, Written>;
+    ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Removes the methods of these names, each of which stands there once: `Done`, `Missing` or
-    /// `Refused`. It takes turns as [`update`](Self::update) does.
+    /// Removes methods; each name occurs once. `Done`, `Missing` or `Refused`. Serialized as in
+    /// [`update`](Self::update).
     fn remove<'a>(
         &'a self,
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, Written>;
+    ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Keeps what a dry run inferred of a method, if its version is still the given one. Whether
-    /// it is.
+    /// Stores what a dry run inferred, if the method still has the given version. Returns whether
+    /// it has.
     fn put_signature<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -131,6 +110,6 @@ pub trait MethodStore: Send + Sync {
         signature: &'a Signature,
     ) -> StoreFuture<'a, bool>;
 
-    /// Removes all methods of a tenant; that there are none is no error.
+    /// Removes all methods of a tenant, if there are any.
     fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()>;
 }

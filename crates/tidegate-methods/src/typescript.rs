@@ -1,13 +1,13 @@
-//! Methods as TypeScript interfaces.
+//! Generates TypeScript interfaces for methods.
 //!
-//! One interface `Api` with one line per method, then the types that it mentions: the text stands
-//! alone and compiles under `tsc --strict`. The same methods give the same bytes.
+//! One interface `Api` with one line for each method, then the types that it uses: the text is
+//! self-contained and compiles under `tsc --strict`. The same methods give the same bytes.
 //!
 //! | Values | TypeScript |
 //! |---|---|
-//! | integers, `oid`, floats | `number` (a float's NaN and infinities come as strings all the same) |
+//! | integers, `oid`, floats | `number` (although NaN and the infinities are strings) |
 //! | `bool` | `boolean` |
-//! | texts, `numeric`, dates and times however formatted, `bytea`, everything else | `string` |
+//! | texts, `numeric`, dates and times in any format, `bytea`, everything else | `string` |
 //! | `json` `jsonb` | `unknown` |
 //! | `interval` `point` `line` `path` `circle` | `Interval` `Point` `Line` `Path` `Circle` |
 //! | `lseg` `box` | `Segment` |
@@ -20,13 +20,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use tidegate_sql::OutputFormat;
+use tidegate_values::OutputFormat;
 
 use crate::method::Method;
-use crate::signature::{Field, Form, Signature};
+use crate::signature::{Signature, SignatureField, ValueForm};
 
-/// The types that other types mention by name, in the order of the text. A declaration may
-/// mention those behind it.
+/// The declared types in the order of the text. A declaration may use later ones.
 const DECLARATIONS: &[(Helper, &str)] = &[
     (
         Helper::Interval,
@@ -68,7 +67,7 @@ const DECLARATIONS: &[(Helper, &str)] = &[
     ),
 ];
 
-/// A type that is declared in the text.
+/// A declared type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Helper {
     Interval,
@@ -81,8 +80,8 @@ enum Helper {
     Geometry,
 }
 
-/// The text for these methods, by name. A method that was never dry run takes and gives records
-/// of anything.
+/// The text for these methods, ordered by name. A method without a dry run has parameters and rows
+/// of any content.
 pub fn interfaces(methods: &[Arc<Method>]) -> String {
     let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
     methods.sort_by_key(|method| method.name());
@@ -131,16 +130,16 @@ fn write_result(method: &Method, text: &mut String) {
     text.push_str("[]");
 }
 
-fn write_fields(fields: &[Field], text: &mut String) {
+fn write_fields(fields: &[SignatureField], text: &mut String) {
     let fields = fields
         .iter()
         .map(|f| (f.name.as_str(), &f.form, f.nullable));
     write_object(fields, text);
 }
 
-/// An object type; without members one that no object with a member fits.
+/// An object type. Without members it is a type that no object with a member matches.
 fn write_object<'a>(
-    mut members: impl Iterator<Item = (&'a str, &'a Form, bool)>,
+    mut members: impl Iterator<Item = (&'a str, &'a ValueForm, bool)>,
     text: &mut String,
 ) {
     let Some(first) = members.next() else {
@@ -152,8 +151,8 @@ fn write_object<'a>(
         write_name(name, false, text);
         text.push_str(": ");
         write_form(form, text);
-        // Null is unknown already.
-        if nullable && *form != Form::Json {
+        // `unknown` already includes null.
+        if nullable && *form != ValueForm::Json {
             text.push_str(" | null");
         }
         text.push_str("; ");
@@ -161,34 +160,34 @@ fn write_object<'a>(
     text.push('}');
 }
 
-fn write_form(form: &Form, text: &mut String) {
+fn write_form(form: &ValueForm, text: &mut String) {
     let name = match form {
-        Form::Boolean => "boolean",
-        Form::Number => "number",
-        Form::Text => "string",
-        Form::Json => "unknown",
-        Form::Interval => "Interval",
-        Form::Point => "Point",
-        Form::Line => "Line",
-        Form::Segment => "Segment",
-        Form::Path => "Path",
-        Form::Polygon => "Point[]",
-        Form::Circle => "Circle",
-        Form::Geometry => "Geometry",
-        Form::Record => "Record<string, string | null>",
-        Form::Array(element) => {
+        ValueForm::Boolean => "boolean",
+        ValueForm::Number => "number",
+        ValueForm::Text => "string",
+        ValueForm::Json => "unknown",
+        ValueForm::Interval => "Interval",
+        ValueForm::Point => "Point",
+        ValueForm::Line => "Line",
+        ValueForm::Segment => "Segment",
+        ValueForm::Path => "Path",
+        ValueForm::Polygon => "Point[]",
+        ValueForm::Circle => "Circle",
+        ValueForm::Geometry => "Geometry",
+        ValueForm::Record => "Record<string, string | null>",
+        ValueForm::Array(element) => {
             write_form(element, text);
             "[]"
         }
-        Form::Range(bound) => {
+        ValueForm::Range(bound) => {
             write_range(bound, text);
             ""
         }
-        Form::Multirange(bound) => {
+        ValueForm::Multirange(bound) => {
             write_range(bound, text);
             "[]"
         }
-        Form::Composite(attributes) => {
+        ValueForm::Composite(attributes) => {
             let attributes = attributes.iter();
             write_object(
                 attributes.map(|(name, form)| (name.as_str(), form, true)),
@@ -200,14 +199,14 @@ fn write_form(form: &Form, text: &mut String) {
     text.push_str(name);
 }
 
-fn write_range(bound: &Form, text: &mut String) {
+fn write_range(bound: &ValueForm, text: &mut String) {
     text.push_str("Range<");
     write_form(bound, text);
     text.push('>');
 }
 
-/// A name as it is where it is an identifier (any keyword is a good member's name; only `new` in
-/// front of a parenthesis means something else), as a string literal otherwise.
+/// A name as it is if it is a valid member name (any keyword is, except `new` before a
+/// parenthesis), and otherwise as a string literal.
 fn write_name(name: &str, quoted: bool, text: &mut String) {
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
     let plain = name.starts_with(begins) && name.chars().all(|c| begins(c) || c.is_ascii_digit());
@@ -228,19 +227,19 @@ fn write_name(name: &str, quoted: bool, text: &mut String) {
     text.push('"');
 }
 
-/// The types that must be declared.
+/// The types that have to be declared.
 fn used(methods: &[&Method]) -> Vec<Helper> {
     let mut used = Vec::new();
-    let mut see = |form: &Form| {
+    let mut see = |form: &ValueForm| {
         used.extend_from_slice(match form {
-            Form::Interval => &[Helper::Interval],
-            Form::Point | Form::Polygon => &[Helper::Point],
-            Form::Line => &[Helper::Line],
-            Form::Segment => &[Helper::Segment, Helper::Point],
-            Form::Path => &[Helper::Path, Helper::Point],
-            Form::Circle => &[Helper::Circle, Helper::Point],
-            Form::Geometry => &[Helper::Geometry],
-            Form::Range(_) | Form::Multirange(_) => &[Helper::Range],
+            ValueForm::Interval => &[Helper::Interval],
+            ValueForm::Point | ValueForm::Polygon => &[Helper::Point],
+            ValueForm::Line => &[Helper::Line],
+            ValueForm::Segment => &[Helper::Segment, Helper::Point],
+            ValueForm::Path => &[Helper::Path, Helper::Point],
+            ValueForm::Circle => &[Helper::Circle, Helper::Point],
+            ValueForm::Geometry => &[Helper::Geometry],
+            ValueForm::Range(_) | ValueForm::Multirange(_) => &[Helper::Range],
             _ => &[],
         });
     };

@@ -1,4 +1,4 @@
-//! Who wrote the text of a method.
+//! The author of a method's text.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
-//! Nullability against a real PostgreSQL.
+//! Nullability, checked with PostgreSQL.
 
 use std::sync::Arc;
 
 use tidegate_methods::{NotNull, Signature};
 use tidegate_service::ServiceConnections;
-use tidegate_sql::{Column, DatabaseName, Description, Statement, Terms, WireFormat};
+use tidegate_sql::{DatabaseName, Description, QueryOptions, Statement};
+use tidegate_values::{Column, WireFormat};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 use tokio_postgres::{Client, SimpleQueryMessage};
@@ -28,13 +29,13 @@ const TABLES: &str = "
     insert into parents values (1);
 ";
 
-struct Stage {
+struct Fixture {
     service: ServiceConnections,
     database: DatabaseName,
     client: Client,
 }
 
-impl Stage {
+impl Fixture {
     async fn new(database: &str) -> Self {
         let cluster = tidegate_embedded::testing::cluster();
         let config = Config::from_url(&cluster.admin_url()).unwrap();
@@ -59,8 +60,8 @@ impl Stage {
             columns: columns.collect(),
         };
         let asked = NotNull::candidates(&statement, &description);
-        let terms = Terms::default();
-        let facts = NotNull::load(&self.service, &self.database, &asked, &terms).await;
+        let options = QueryOptions::default();
+        let facts = NotNull::load(&self.service, &self.database, &asked, &options).await;
         Signature::infer(&statement, &description, &facts.unwrap())
     }
 
@@ -69,7 +70,7 @@ impl Stage {
         columns.iter().map(|column| column.nullable).collect()
     }
 
-    /// Which columns hold a NULL in some row, in a transaction that is rolled back.
+    /// Which columns are NULL in some row, in a transaction that is rolled back.
     async fn nulls(&self, q: &str) -> Vec<bool> {
         let all = self
             .client
@@ -91,7 +92,7 @@ impl Stage {
 
 #[tokio::test]
 async fn a_not_null_column_of_a_table_is_not_nullable() {
-    let stage = Stage::new("methods_not_null").await;
+    let fixture = Fixture::new("methods_not_null").await;
     for (q, expected) in [
         (
             "select id, name, note, at from boats",
@@ -125,13 +126,13 @@ async fn a_not_null_column_of_a_table_is_not_nullable() {
         ("select tableoid, ctid from boats", &[true, true]),
         ("delete from boats", &[]),
     ] {
-        assert_eq!(stage.nullable(q).await, expected, "{q}");
+        assert_eq!(fixture.nullable(q).await, expected, "{q}");
     }
 }
 
 #[tokio::test]
 async fn no_column_that_is_said_to_hold_no_null_holds_one() {
-    let stage = Stage::new("methods_sound").await;
+    let fixture = Fixture::new("methods_sound").await;
     let doubtful = [
         "select b.id, c.hand from boats b left join crews c on c.boat = b.id",
         "select b.id, c.boat from crews c right join boats b on c.boat = b.id and c.hand = 'anna'",
@@ -152,12 +153,12 @@ async fn no_column_that_is_said_to_hold_no_null_holds_one() {
         "select (b).note, (c).hand from boats b left join crews c on c.boat = b.id",
     ];
     for q in doubtful {
-        let nulls = stage.nulls(q).await;
+        let nulls = fixture.nulls(q).await;
         assert!(
             nulls.contains(&true),
             "shows no NULL, and so proves nothing: {q}"
         );
-        for (said, found) in stage.nullable(q).await.into_iter().zip(nulls) {
+        for (said, found) in fixture.nullable(q).await.into_iter().zip(nulls) {
             assert!(said || !found, "{q}");
         }
     }
@@ -165,12 +166,12 @@ async fn no_column_that_is_said_to_hold_no_null_holds_one() {
 
 #[tokio::test]
 async fn types_of_the_database_have_their_forms() {
-    let stage = Stage::new("methods_forms").await;
+    let fixture = Fixture::new("methods_forms").await;
     let make = "create type mood as enum ('ok'); create type pair as (a int, b text[])";
-    stage.client.batch_execute(make).await.unwrap();
+    fixture.client.batch_execute(make).await.unwrap();
     let q = "select :m::mood as m, :p::pair as p, array[:p] as ps, :d::required as d, \
              :r::int8range as r, name from boats where id = :id";
-    let signature = stage.infer(q).await;
+    let signature = fixture.infer(q).await;
     let names: Vec<_> = signature
         .parameters
         .iter()
@@ -206,8 +207,8 @@ async fn types_of_the_database_have_their_forms() {
 
 #[tokio::test]
 async fn a_dropped_table_tells_nothing() {
-    let stage = Stage::new("methods_dropped").await;
-    let (database, terms) = (&stage.database, Terms::default());
-    let gone = NotNull::load(&stage.service, database, &[(4_000_000_000, 1)], &terms).await;
+    let fixture = Fixture::new("methods_dropped").await;
+    let (database, options) = (&fixture.database, QueryOptions::default());
+    let gone = NotNull::load(&fixture.service, database, &[(4_000_000_000, 1)], &options).await;
     assert_eq!(gone.unwrap(), NotNull::default());
 }

@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 use tidegate_methods::definition::is_definition;
 use tidegate_methods::{Definition, Error, Limits};
+use tidegate_sql::InputError;
 use tidegate_sql::request::RequestError;
-use tidegate_sql::{InputError, OutputFormat};
+use tidegate_values::OutputFormat;
 
 use crate::fixture::definition;
 
@@ -179,7 +180,7 @@ fn a_refused_kind_keeps_its_kind_of_error() {
 }
 
 #[test]
-fn text_that_is_no_json_is_told_from_json_that_is_no_definition() {
+fn invalid_json_and_invalid_definitions_are_distinguished() {
     for body in ["", "{", "{\"a\":}", "nul", "{} {}", "\u{feff}{}"] {
         let error = Definition::parse(body.as_bytes(), Limits::default()).unwrap_err();
         let Error::Request(RequestError::InvalidJson {

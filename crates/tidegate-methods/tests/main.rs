@@ -1,4 +1,4 @@
-//! Definitions in, interfaces out; the registry before its store; signatures beside a real
+//! Tests of definitions, interfaces, the registry with its store, and of signatures with
 //! PostgreSQL.
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,6 @@
-use tidegate_methods::{Field, Signature, method::to_json_array};
-use tidegate_sql::{Params, Type};
+use tidegate_methods::{Signature, SignatureField, method::to_json_array};
+use tidegate_sql::Params;
+use tidegate_values::Type;
 
 use crate::fixture::method;
 
@@ -15,10 +16,14 @@ fn a_method_that_was_never_dry_run_has_nulls() {
 #[test]
 fn everything_is_shown_in_order() {
     let signature = Signature {
-        parameters: vec![Field::new("z".to_owned(), &Type::INT4_ARRAY, false)],
+        parameters: vec![SignatureField::new(
+            "z".to_owned(),
+            &Type::INT4_ARRAY,
+            false,
+        )],
         columns: vec![
-            Field::new("id".to_owned(), &Type::INT8, false),
-            Field::new("a".to_owned(), &Type::VARCHAR, true),
+            SignatureField::new("id".to_owned(), &Type::INT8, false),
+            SignatureField::new("a".to_owned(), &Type::VARCHAR, true),
         ],
     };
     let full = r#"{"output_format":"ndjson","type_formats":{"d":"Y","c":"m"},

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tidegate_methods::openrpc::{Info, document};
-use tidegate_methods::{Field, Method, Signature};
-use tidegate_sql::Type;
+use tidegate_methods::{Method, Signature, SignatureField};
+use tidegate_values::Type;
 
 use crate::fixture::method;
 
@@ -13,11 +13,11 @@ const INFO: Info<'_> = Info {
     url: Some("https://api.example/api/v4/call"),
 };
 
-fn field(name: &str, r#type: &Type, nullable: bool) -> Field {
-    Field::new(name.to_owned(), r#type, nullable)
+fn field(name: &str, r#type: &Type, nullable: bool) -> SignatureField {
+    SignatureField::new(name.to_owned(), r#type, nullable)
 }
 
-/// The document of these methods.
+/// The document for these methods.
 fn documented(methods: &[Arc<Method>]) -> Value {
     serde_json::from_str(&document(&INFO, methods)).unwrap()
 }

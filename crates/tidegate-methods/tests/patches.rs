@@ -1,4 +1,4 @@
-use tidegate_methods::{Change, Definition, Limits, Patch};
+use tidegate_methods::{Definition, Limits, MemberChange, Patch};
 
 use crate::fixture::definition;
 
@@ -56,7 +56,10 @@ fn several_members_change_at_once() {
 #[test]
 fn what_is_absent_is_kept() {
     assert_eq!(patch("{}"), Patch::default());
-    assert_eq!(patch(r#"{"type_hints":null}"#).type_hints, Change::Clear);
+    assert_eq!(
+        patch(r#"{"type_hints":null}"#).type_hints,
+        MemberChange::Clear
+    );
 }
 
 #[test]

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture, Versioned};
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture};
 use tidegate_methods::{
-    Actor, Error, Limits, MemoryMethodStore, MethodName, MethodStore, Patch, Record, Registry,
-    Signature, Written,
+    Caller, Error, Limits, MemoryMethodStore, MethodName, MethodStore, Patch, Record, Registry,
+    Signature, Versioned, WriteOutcome,
 };
 use tidegate_sql::DatabaseName;
 use tokio::sync::Notify;
@@ -12,15 +12,15 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{definition, name, plain, reef};
 
-pub(crate) const OWNER: Actor<'_> = Actor {
+pub(crate) const OWNER: Caller<'_> = Caller {
     user: "reef",
     owner: true,
 };
-pub(crate) const ANNA: Actor<'_> = Actor {
+pub(crate) const ANNA: Caller<'_> = Caller {
     user: "anna",
     owner: false,
 };
-const BEN: Actor<'_> = Actor {
+const BEN: Caller<'_> = Caller {
     user: "ben",
     owner: false,
 };
@@ -29,7 +29,7 @@ pub(crate) fn patch(body: &str) -> Patch {
     Patch::parse(body.as_bytes(), Limits::default()).unwrap()
 }
 
-/// A store that counts how often methods are fetched, and can hold an answer back.
+/// A store that counts the queries, and can delay its result.
 #[derive(Default)]
 struct Counted {
     inner: MemoryMethodStore,
@@ -62,7 +62,7 @@ impl MethodStore for Counted {
         &'a self,
         tenant: &'a DatabaseName,
         methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         self.inner.insert(tenant, methods)
     }
 
@@ -71,7 +71,7 @@ impl MethodStore for Counted {
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         self.inner.update(tenant, names, revise)
     }
 
@@ -80,7 +80,7 @@ impl MethodStore for Counted {
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         self.inner.remove(tenant, names, may_remove)
     }
 
@@ -112,7 +112,7 @@ async fn q(registry: &Registry, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_warm_lookup_asks_nobody() {
+async fn a_cached_lookup_does_not_use_the_store() {
     let (store, registry) = registry(&["a", "b"]).await;
     assert!(registry.cached(&reef(), "a").is_none());
     let first = registry.lookup(&reef(), "a").await.unwrap().unwrap();
@@ -215,7 +215,7 @@ async fn what_was_read_before_a_notice_is_not_kept_after_it() {
 #[tokio::test]
 async fn no_more_is_kept_at_hand_than_the_capacity() {
     let store: Arc<MemoryMethodStore> = Arc::default();
-    // A short method counts for a little more than a KiB.
+    // A short method takes a little more than a KiB.
     let registry = Registry::with_capacity(store, 3 << 10 | 512);
     let lake = DatabaseName::new("lake");
     for tenant in [&reef(), &lake] {
@@ -288,10 +288,7 @@ async fn methods_are_found_in_the_order_asked_or_the_missing_are_named() {
         .find(&reef(), &["b", "x", "no name"])
         .await
         .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no method of this name: `x`, `no name`"
-    );
+    assert_eq!(error.to_string(), "method not found: `x`, `no name`");
 }
 
 #[tokio::test]

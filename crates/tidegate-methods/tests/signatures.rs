@@ -1,6 +1,7 @@
 use proptest::prelude::*;
-use tidegate_methods::{Form, NotNull, Signature};
-use tidegate_sql::{Column, Description, Statement, Type, WireFormat};
+use tidegate_methods::{NotNull, Signature, ValueForm};
+use tidegate_sql::{Description, Statement};
+use tidegate_values::{Column, Type, WireFormat};
 
 /// Name, type and origin.
 type Shown<'a> = (&'a str, Type, Option<(u32, i16)>);
@@ -18,7 +19,7 @@ fn description(parameters: &[Type], columns: &[Shown<'_>]) -> Description {
     }
 }
 
-/// Whether a column that shows a NOT NULL column is nullable in this statement.
+/// Whether an unchanged NOT NULL column is nullable in the result of this statement.
 fn nullable(q: &str) -> bool {
     let statement = Statement::parse(q).unwrap();
     let description = description(&[], &[("id", Type::INT4, Some((7, 1)))]);
@@ -46,9 +47,9 @@ fn parameters_and_columns_are_named_and_typed() {
         [(7, 1), (7, 2)]
     );
     let signature = Signature::infer(&statement, &description, &NotNull::from_iter([(7, 1)]));
-    let shown = |fields: &[tidegate_methods::Field]| -> Vec<String> {
+    let shown = |fields: &[tidegate_methods::SignatureField]| -> Vec<String> {
         let fields = fields.iter();
-        let text = |f: &tidegate_methods::Field| {
+        let text = |f: &tidegate_methods::SignatureField| {
             format!("{} {} {} {}", f.name, f.r#type, f.array, f.nullable)
         };
         fields.map(text).collect()
@@ -68,7 +69,7 @@ fn parameters_and_columns_are_named_and_typed() {
     );
     assert_eq!(
         signature.parameters[1].form,
-        Form::Array(Box::new(Form::Number))
+        ValueForm::Array(Box::new(ValueForm::Number))
     );
     assert_eq!(Signature::from_json(&signature.to_json()), Some(signature));
     assert_eq!(Signature::from_json(r#"{"parameters":[]}"#), None);

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use postgres_types::Field as Attribute;
-use tidegate_methods::{Field, Method, Signature, typescript};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_methods::{Method, Signature, SignatureField, typescript};
 use tidegate_testkit::assert_golden;
+use tidegate_values::{Type, TypeKind};
 
 use crate::fixture::method;
 
@@ -18,7 +18,7 @@ fn attribute(name: &str, r#type: Type) -> Attribute {
     Attribute::new(name.to_owned(), r#type)
 }
 
-/// One of every row of the value table, and of what is built of them.
+/// A type for every row of the value table, and types constructed of them.
 fn every_type() -> Vec<(&'static str, Type)> {
     let geometry = made("geometry", TypeKind::Simple);
     let price = made("price", TypeKind::Domain(Type::NUMERIC));
@@ -80,12 +80,13 @@ fn every_type() -> Vec<(&'static str, Type)> {
     ]
 }
 
-fn fields(types: &[(&str, Type)], nullable: bool) -> Vec<Field> {
-    let field = |(name, r#type): &(&str, Type)| Field::new((*name).to_owned(), r#type, nullable);
+fn fields(types: &[(&str, Type)], nullable: bool) -> Vec<SignatureField> {
+    let field =
+        |(name, r#type): &(&str, Type)| SignatureField::new((*name).to_owned(), r#type, nullable);
     types.iter().map(field).collect()
 }
 
-fn signature(parameters: &[(&str, Type)], columns: Vec<Field>) -> Signature {
+fn signature(parameters: &[(&str, Type)], columns: Vec<SignatureField>) -> Signature {
     let parameters = fields(parameters, false);
     Signature {
         parameters,
@@ -98,7 +99,7 @@ fn golden_methods() -> Vec<Arc<Method>> {
     let typed = |body: &str, parameters: &[(&str, Type)], columns| {
         method(body, Some(signature(parameters, columns)))
     };
-    let number = || vec![Field::new("id".to_owned(), &Type::INT4, false)];
+    let number = || vec![SignatureField::new("id".to_owned(), &Type::INT4, false)];
     let odd = [
         "a b", "1st", "é", "\"", "\\", "\n", "\u{2028}", "new", "_ok$1",
     ];

@@ -1,5 +1,5 @@
-//! What planning and writing cost of CPU, without a database: rows are given as PostgreSQL would
-//! send them.
+//! Measures the CPU time of planning and writing, without a database: the rows are given as
+//! PostgreSQL would send them.
 //!
 //! `cargo run --release -p tidegate-plan --example planning_cost`
 
@@ -14,9 +14,11 @@ use std::time::Instant;
 use bytes::{BufMut, BytesMut};
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Json};
-use tidegate_plan::operation::{Field, List, Origins, Root, RootField, Selection, Shows};
+use tidegate_plan::operation::{
+    List, Output, Root, RootField, SelectedField, Selection, VariableSources,
+};
 use tidegate_plan::{Limits, Operation, Plan};
-use tidegate_sql::{Column, RawRow, Type, WireFormat};
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 
 const SCHEMA: &str = r#"{"name": "public", "relations": [
     {"name": "albums", "kind": "table", "rights": "siud",
@@ -104,13 +106,13 @@ fn measure(what: &str, times: u32, mut run: impl FnMut()) {
     );
 }
 
-/// Rows of a level: the key of the row above, and an id.
+/// The rows of a level: the parent's key and an id.
 fn rows(parents: i32, each: i32) -> Vec<(i32, i32)> {
     let pairs = (0..parents * each).map(|id| (id / each, id));
     pairs.collect()
 }
 
-/// Gives the statement its rows and ends the plan.
+/// Passes rows to the statement and finishes the plan.
 fn feed(mut plan: Plan<'_>, columns: &[Column], levels: &[Level<'_>]) {
     let mut steps = plan.steps().unwrap();
     let sink = &mut steps[0].sink;
@@ -139,7 +141,7 @@ fn feed(mut plan: Plan<'_>, columns: &[Column], levels: &[Level<'_>]) {
     std::hint::black_box(&out);
 }
 
-/// The rows of a level, and which columns of the statement are its own.
+/// The rows of a level, and its columns of the statement.
 type Level<'r> = (&'r [(i32, i32)], &'r [usize]);
 
 fn columns(types: &[(&str, Type)]) -> Vec<Column> {
@@ -152,7 +154,7 @@ fn columns(types: &[(&str, Type)]) -> Vec<Column> {
     types.iter().map(column).collect()
 }
 
-/// Appends the value of a column as `DataRow` has it.
+/// Appends a column value in the format of `DataRow`.
 fn value(column: &Column, (above, id): (i32, i32), body: &mut BytesMut) {
     match column.r#type {
         Type::INT4 => {
@@ -223,29 +225,29 @@ fn query(relation: RelationId, list: List) -> Operation<'static> {
     Operation::Query(vec![Root { key, field }])
 }
 
-fn list(filter: Filter, fields: Vec<Field>) -> List {
+fn list(filter: Filter, fields: Vec<SelectedField>) -> List {
     List {
         filter,
         order: Vec::new(),
         limit: None,
         offset: None,
         selection: Selection { fields },
-        origins: Origins::default(),
+        origins: VariableSources::default(),
     }
 }
 
-fn column(schema: &Schema, relation: RelationId, name: &str) -> Field {
+fn column(schema: &Schema, relation: RelationId, name: &str) -> SelectedField {
     let id = schema[relation].find_column(name).unwrap();
-    Field {
+    SelectedField {
         key: name.into(),
-        shows: Shows::Column(id),
+        output: Output::Column(id),
     }
 }
 
-fn many(schema: &Schema, relation: RelationId, name: &str, list: List) -> Field {
+fn many(schema: &Schema, relation: RelationId, name: &str, list: List) -> SelectedField {
     let id = schema[relation].find_relationship(name).unwrap();
-    Field {
+    SelectedField {
         key: name.into(),
-        shows: Shows::Many(id, list),
+        output: Output::Many(id, list),
     }
 }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::Filter;
-use tidegate_plan::operation::{Field, List, Origins, Root, RootField, Selection, Shows};
+use tidegate_plan::operation::{
+    List, Output, Root, RootField, SelectedField, Selection, VariableSources,
+};
 use tidegate_plan::{Limits, Operation, Plan};
 use tidegate_service::ServiceConnections;
-use tidegate_sql::{Commit, DatabaseName, Executor, Mode, Pipeline, Principal, Terms};
+use tidegate_sql::{Commit, DatabaseName, Executor, Mode, Pipeline, Principal, QueryOptions};
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 
@@ -58,7 +60,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             steps,
             commit: Commit::AfterRows,
         };
-        let ran = service.pipeline(&who, pipeline, &Terms::default()).await;
+        let ran = service
+            .pipeline(&who, pipeline, &QueryOptions::default())
+            .await;
         ran.map_err(|failed| failed.error)?;
         if !plan.restart() {
             break;
@@ -77,9 +81,9 @@ fn harbours_with_ships(schema: &Schema) -> Option<Operation<'static>> {
     let below = schema[harbours].find_relationship("ships")?;
     let outer = list(vec![
         column(schema, harbours, "name")?,
-        Field {
+        SelectedField {
             key: "ships".into(),
-            shows: Shows::Many(below, inner),
+            output: Output::Many(below, inner),
         },
     ]);
     Some(Operation::Query(vec![Root {
@@ -88,20 +92,20 @@ fn harbours_with_ships(schema: &Schema) -> Option<Operation<'static>> {
     }]))
 }
 
-fn column(schema: &Schema, relation: RelationId, name: &str) -> Option<Field> {
-    Some(Field {
+fn column(schema: &Schema, relation: RelationId, name: &str) -> Option<SelectedField> {
+    Some(SelectedField {
         key: name.into(),
-        shows: Shows::Column(schema[relation].find_column(name)?),
+        output: Output::Column(schema[relation].find_column(name)?),
     })
 }
 
-fn list(fields: Vec<Field>) -> List {
+fn list(fields: Vec<SelectedField>) -> List {
     List {
         filter: Filter::everything(),
         order: Vec::new(),
         limit: None,
         offset: None,
         selection: Selection { fields },
-        origins: Origins::default(),
+        origins: VariableSources::default(),
     }
 }

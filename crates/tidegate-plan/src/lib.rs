@@ -11,6 +11,6 @@ mod statement;
 pub use error::{Error, Result};
 pub use limits::Limits;
 pub use operation::Operation;
-pub use outcome::{Flaw, Outcome, Path, Segment};
-pub use plan::{Plan, Template, Way};
+pub use outcome::{FieldError, Path, PathSegment, PlanOutcome};
+pub use plan::{ExecutionMode, Plan, Template};
 pub use row::{EventField, EventWriter};

@@ -1,14 +1,14 @@
-//! How much a request may ask for.
+//! Limits on the size of a response.
 
-/// Limits on what comes back. Nothing is cut in silence: a list that lost rows to one of the first
-/// two is named in [`Outcome::truncated`](crate::Outcome::truncated).
+/// Limits on what a request returns. Rows are never dropped silently: a list that was cut by one of
+/// the first two limits is in [`PlanOutcome::truncated`](crate::PlanOutcome::truncated).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Rows of a list for which the request says no limit.
+    /// Rows of a list without a `limit` in the request.
     pub default_rows: u64,
-    /// Rows of a list, whatever the request says.
+    /// The most rows of a list, whatever the request says.
     pub most_rows: u64,
-    /// Bytes of all rows together, before they are put into one another and after.
+    /// Bytes of the rows of all levels, and of the response.
     pub bytes: u64,
 }
 

@@ -1,7 +1,7 @@
-//! What a request asks of the tables, with all its values: the input of planning.
+//! The input of planning: what a request does with tables, with all values resolved.
 //!
-//! Selections hold what is asked for after fragments, directives and equal keys have been
-//! resolved, so that each response key occurs once in a selection.
+//! In a selection all fragments, directives and repeated response keys have been resolved, so that
+//! each response key occurs once.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tidegate_filter::{Filter, Json};
 /// One operation of a document.
 #[derive(Debug)]
 pub enum Operation<'a> {
-    /// Root fields that read, in one snapshot.
+    /// Root fields that read, all in one snapshot.
     Query(Vec<Root<'a>>),
     /// Root fields that write, in order, in one transaction.
     Mutation(Vec<Root<'a>>),
@@ -23,187 +23,189 @@ pub enum Operation<'a> {
 pub struct Root<'a> {
     /// The response key.
     pub key: Arc<str>,
-    /// What it asks for.
+    /// What it does.
     pub field: RootField<'a>,
 }
 
-/// What a root field asks for.
+/// What a root field does.
 #[derive(Debug)]
 pub enum RootField<'a> {
-    /// The rows of a relation.
+    /// Reads rows of a relation.
     Get(RelationId, List),
-    /// Counts and sums over the rows of a relation: always a list of groups.
+    /// Aggregates rows of a relation. The result is always a list of groups.
     Aggregate(RelationId, Aggregate),
-    /// New rows.
+    /// Inserts rows.
     Insert(RelationId, Insert<'a>),
-    /// New values for rows.
+    /// Updates rows.
     Update(RelationId, Update<'a>),
-    /// The end of rows.
+    /// Deletes rows.
     Delete(RelationId, Delete),
-    /// JSON text that is known already: `__typename`, introspection.
+    /// JSON text that is known before any statement runs: `__typename`, introspection.
     Verbatim(Bytes),
-    /// Text that the caller puts there: the answer has a gap, and [`Outcome::gaps`] its place.
+    /// JSON text that the caller inserts into the output, at a position of [`PlanOutcome::gaps`].
     ///
-    /// [`Outcome::gaps`]: crate::Outcome::gaps
+    /// [`PlanOutcome::gaps`]: crate::Outcome::gaps
     Gap,
 }
 
-/// The rows of a relation, or of one end of a relationship.
+/// A list of rows: of a relation, or of one end of a relationship.
 #[derive(Debug)]
 pub struct List {
-    /// Which rows.
+    /// The condition on the rows.
     pub filter: Filter,
-    /// In which order, before the order of the primary key.
+    /// The order of the rows. The primary key is appended to it.
     pub order: Vec<Order>,
-    /// At most how many, as the request says.
+    /// The `limit` of the request.
     pub limit: Option<u64>,
-    /// How many are left out first, as the request says.
+    /// The `offset` of the request.
     pub offset: Option<u64>,
-    /// What of each row.
+    /// The fields of each row.
     pub selection: Selection,
-    /// Which of its values are those of variables.
-    pub origins: Origins,
+    /// Which of its values come from variables.
+    pub origins: VariableSources,
 }
 
-/// Which values of a list are those of variables, by their numbers: what [`Template`] needs.
+/// Which values of a list come from variables, by the number of the variable. [`Template`] needs
+/// it.
 ///
 /// [`Template`]: crate::Template
 #[derive(Clone, Debug, Default)]
-pub struct Origins {
-    /// By comparison of the filter, in the order of [`Filter::leaves`]; those behind the last one
-    /// have values of their own.
+pub struct VariableSources {
+    /// The variable of each comparison of the filter, in the order of [`Filter::leaves`].
+    /// Comparisons beyond the end of the vector have a value of their own.
     pub filter: Vec<Option<usize>>,
-    /// The limit.
+    /// The variable of the limit.
     pub limit: Option<usize>,
-    /// The offset.
+    /// The variable of the offset.
     pub offset: Option<usize>,
 }
 
-/// What is shown of a row, in the order of the response.
+/// The fields of a row, in the order of the response.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// The fields.
-    pub fields: Vec<Field>,
+    pub fields: Vec<SelectedField>,
 }
 
 /// A field of a row.
 #[derive(Debug)]
-pub struct Field {
+pub struct SelectedField {
     /// The response key.
     pub key: Arc<str>,
-    /// What it shows.
-    pub shows: Shows,
+    /// Its content.
+    pub output: Output,
 }
 
-/// What a field shows.
+/// The content of a field.
 #[derive(Debug)]
-pub enum Shows {
+pub enum Output {
     /// The name of the row's GraphQL type.
     Typename,
     /// The value of a column.
     Column(ColumnId),
-    /// Parts of the value of a range or geometric column, or of each element of an array of them.
-    Parts(ColumnId, Vec<Part>),
-    /// The row at the other end of a to-one relationship, or null.
+    /// Subfields of the value of a range or geometric column, or of each element of an array of
+    /// them.
+    Parts(ColumnId, Vec<Subfield>),
+    /// The related row of a to-one relationship, or null.
     One(RelationshipId, Selection),
-    /// The rows at the other end of a to-many relationship.
+    /// The related rows of a to-many relationship.
     Many(RelationshipId, List),
 }
 
-/// A part of a value that has parts.
+/// A field of a composite value, such as the lower bound of a range.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct Subfield {
     /// The response key.
     pub key: Arc<str>,
-    /// What it shows.
-    pub shows: PartShows,
-    /// Whether its GraphQL type is non-null, so that a flaw takes the value that it belongs to.
+    /// Its content.
+    pub output: SubfieldOutput,
+    /// Whether its GraphQL type is non-null. A field error then makes the enclosing value null.
     pub not_null: bool,
 }
 
-/// What a part shows.
+/// The content of a subfield.
 #[derive(Clone, Debug)]
-pub enum PartShows {
+pub enum SubfieldOutput {
     /// The name of the value's GraphQL type.
     Typename(Arc<str>),
-    /// A member of the value's JSON form, by its name there; with parts of its own (or of each of
-    /// its elements) when there are any.
-    Member(&'static str, Vec<Part>),
-    /// The value itself, which is a list: the parts of its elements.
-    Itself(Vec<Part>),
+    /// A member of the value's JSON form, by its name there. Its own subfields follow if it is an
+    /// object or a list of objects.
+    Member(&'static str, Vec<Subfield>),
+    /// The value itself, which is a list: the subfields of its elements.
+    Itself(Vec<Subfield>),
 }
 
-/// A term of an order.
+/// One term of `orderBy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Order {
     /// The column.
     pub column: ColumnId,
-    /// Whether it descends.
+    /// Whether the order is descending.
     pub descending: bool,
-    /// Where NULL stands; PostgreSQL's default when absent.
+    /// Whether NULL comes first; PostgreSQL's default if `None`.
     pub nulls_first: Option<bool>,
 }
 
-/// New rows.
+/// The rows of an insert.
 #[derive(Debug)]
 pub struct Insert<'a> {
-    /// One object a row. A column that an object lacks gets its default, an explicit null is NULL.
+    /// One object for each row. A missing column gets its default, an explicit null is NULL.
     pub rows: Vec<Json<'a>>,
-    /// Where the rows stand in the request: `data`, or `objects`, whose elements are numbered.
+    /// Whether errors name the rows as numbered elements of `objects`, rather than as `data`.
     pub listed: bool,
-    /// What happens to a row that is there already.
+    /// What to do about a conflict with an existing row.
     pub on_conflict: Option<OnConflict>,
-    /// What of each row is shown.
+    /// The fields to return of each row.
     pub returning: Selection,
 }
 
-/// What happens to a new row whose key is there already.
+/// What an insert does about a conflict with an existing row.
 #[derive(Debug)]
 pub struct OnConflict {
-    /// Which conflicts are meant.
+    /// Which conflicts it applies to.
     pub target: ConflictTarget,
-    /// The columns that take the new row's values; none: the row there stays as it is, and is not
-    /// returned.
+    /// The columns that take the new row's values. If there are none, the existing row stays as it
+    /// is and is not returned.
     pub update: Vec<ColumnId>,
 }
 
-/// Which conflicts are meant.
+/// The conflicts that `on conflict` applies to.
 #[derive(Debug)]
 pub enum ConflictTarget {
-    /// Those of a constraint of the relation, by its name.
+    /// Those with a constraint of the relation.
     Constraint(Box<str>),
-    /// Those of the unique index over these columns.
+    /// Those with a unique index over these columns.
     Columns(Vec<ColumnId>),
 }
 
-/// New values for the rows that pass.
+/// An update of rows.
 #[derive(Debug)]
 pub struct Update<'a> {
-    /// Which rows; never all of them.
+    /// The condition on the rows; never empty.
     pub filter: Filter,
     /// The new values.
     pub values: Vec<(ColumnId, Json<'a>)>,
-    /// What of each row is shown.
+    /// The fields to return of each row.
     pub returning: Selection,
 }
 
-/// The end of the rows that pass.
+/// A delete of rows.
 #[derive(Debug)]
 pub struct Delete {
-    /// Which rows; never all of them.
+    /// The condition on the rows; never empty.
     pub filter: Filter,
-    /// What of each row is shown, as it was.
+    /// The fields to return of each deleted row.
     pub returning: Selection,
 }
 
-/// Counts and sums.
+/// An aggregate over rows.
 #[derive(Debug)]
 pub struct Aggregate {
-    /// Over which rows.
+    /// The condition on the rows.
     pub filter: Filter,
-    /// By which columns they are grouped; none: one group of all rows.
+    /// The columns to group by. Without any, all rows are one group.
     pub group_by: Vec<ColumnId>,
-    /// What is shown of each group.
+    /// The fields of each group.
     pub fields: Vec<AggregateField>,
 }
 
@@ -212,29 +214,29 @@ pub struct Aggregate {
 pub struct AggregateField {
     /// The response key.
     pub key: Arc<str>,
-    /// What it shows.
-    pub shows: AggregateShows,
+    /// Its content.
+    pub output: AggregateOutput,
 }
 
-/// What a field of a group shows.
+/// The content of a field of a group.
 #[derive(Debug)]
-pub enum AggregateShows {
+pub enum AggregateOutput {
     /// The name of the group's GraphQL type.
     Typename(Arc<str>),
-    /// How many rows.
+    /// The number of rows.
     Count,
-    /// The value of a column that the rows are grouped by, or parts of it.
-    Group(ColumnId, Vec<Part>),
-    /// An object of one value a column.
+    /// The value of a grouping column, or subfields of it.
+    Group(ColumnId, Vec<Subfield>),
+    /// An aggregate function: an object with one value for each column.
     Function(AggregateFunction, Vec<(Arc<str>, AggregateColumn)>),
 }
 
-/// A member of an aggregate function's object.
+/// A member of the object of an aggregate function.
 #[derive(Debug)]
 pub enum AggregateColumn {
     /// The name of the object's GraphQL type.
     Typename(Arc<str>),
-    /// The function over a column.
+    /// The value of the function over a column.
     Column(ColumnId),
 }
 

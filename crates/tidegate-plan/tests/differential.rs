@@ -1,17 +1,17 @@
-//! Random operations: their data equals what plain SQL says.
+//! Random operations, whose data must equal that of plain SQL.
 
 use std::fmt::Write as _;
 
 use tidegate_catalog::model::{Cardinality, Relationship};
 use tidegate_catalog::{Relation, RelationId};
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 use tidegate_testkit::Random;
 
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
-/// The tables of `MUSIC` with random rows, keys of several columns, of text, of odd widths, and keys
-/// that are equal with other bytes.
+/// The tables of `MUSIC` with random rows, and keys with several columns, of text, of unusual
+/// widths, and with values that are equal although their bytes differ.
 const SETUP: &str = r#"create table "Odd ""table" (a int2, b text, primary key (a, b), note text);
     create table artists (id int primary key, name text not null, country char(2));
     create table albums (id bigint primary key, artist_id int references artists, title text,
@@ -39,30 +39,32 @@ const SETUP: &str = r#"create table "Odd ""table" (a int2, b text, primary key (
         't' || i % 11, case when i % 3 > 0 then i % 2 = 0 end from generate_series(1, 150) i;
     insert into staff select i, 's' || i % 4, case when i > 3 then 1 + i % 3 end from generate_series(1, 15) i"#;
 
-/// Writes an operation and the SQL for the same data.
+/// Generates an operation and the SQL for the same data.
 struct Case<'s> {
-    stage: &'s Stage,
+    fixture: &'s Fixture,
     random: Random,
     operation: String,
-    /// How many lists there are still to be below a short one; `None` leaves the shape to chance.
+    /// The number of lists that still have to be below a short one; `None` leaves the structure to
+    /// chance.
     below: Option<usize>,
 }
 
 impl Case<'_> {
     fn relation(&self, id: RelationId) -> &'static Relation {
-        // The schema lives as long as the test's process.
-        Box::leak(Box::new(self.stage.schema[id].clone()))
+        // The schema lives as long as the test process.
+        Box::leak(Box::new(self.fixture.schema[id].clone()))
     }
 
-    /// A root list; gives the SQL of its text.
+    /// Generates a root list; returns the SQL of its JSON text.
     fn root(&mut self) -> String {
-        let all: Vec<_> = self.stage.schema.relations().map(|(id, _)| id).collect();
+        let all: Vec<_> = self.fixture.schema.relations().map(|(id, _)| id).collect();
         let id = all[self.random.below(all.len())];
         let _ = write!(self.operation, "`{}`", self.relation(id).name);
         self.list(id, "true", 0)
     }
 
-    /// A list behind its name; `within` ties its rows, `x{depth}`, to those around.
+    /// Generates a list after its name; `within` connects its rows, `x{depth}`, with the enclosing
+    /// ones.
     fn list(&mut self, id: RelationId, within: &str, depth: usize) -> String {
         let relation = self.relation(id);
         let (filter, condition) = self.filter(relation, depth);
@@ -81,17 +83,17 @@ impl Case<'_> {
         let paged = depth == 0 || self.below.is_none();
         let offset = (paged && self.random.one_in(3)).then(|| self.random.below(3));
         let mut arguments = vec![format!(r#""where": {filter}"#)];
-        let terms: Vec<_> = order
+        let options: Vec<_> = order
             .iter()
             .map(|(name, how)| format!("{:?}", format!("{name}{how}")))
             .collect();
         let paged = limit.is_some() || offset.is_some();
-        // Without a page the order is what the request says, so it has to say all of it.
+        // Without a page the order is only that of the request, which therefore has to be complete.
         let key = relation.primary_key.iter().flat_map(|key| &key.columns);
         let key: Vec<_> = key
             .map(|id| relation.column(*id).name.to_string())
             .collect();
-        let mut asked = terms.clone();
+        let mut asked = options.clone();
         if !paged {
             asked.extend(key.iter().map(|name| format!("{name:?}")));
         }
@@ -124,7 +126,7 @@ impl Case<'_> {
         )
     }
 
-    /// An object of `x{depth}`; gives the SQL of its text.
+    /// Generates an object for `x{depth}`; returns the SQL of its JSON text.
     fn object(&mut self, relation: &'static Relation, depth: usize) -> String {
         self.operation.push('{');
         let mut parts = Vec::new();
@@ -177,7 +179,7 @@ impl Case<'_> {
         format!("'{{' || {} || '}}'", parts.join(" || ',' || "))
     }
 
-    /// A relationship to go along, or none.
+    /// A random relationship, or none.
     fn relationship(
         &mut self,
         relation: &'static Relation,
@@ -237,20 +239,20 @@ fn quoted(name: &str) -> String {
 
 #[tokio::test]
 async fn random_operations_equal_plain_sql() {
-    let stage = Stage::new("plan_random", SETUP).await;
+    let fixture = Fixture::new("plan_random", SETUP).await;
     let mut nested = 0;
     for seed in 0..600 {
         let mut case = Case {
-            stage: &stage,
+            fixture: &fixture,
             random: Random::new(seed),
             operation: String::new(),
             below: (seed >= 400).then_some(1),
         };
         let sql = case.root();
-        let answer = stage.run(&case.operation).await;
+        let answer = fixture.run(&case.operation).await;
         let answer = answer.unwrap_or_else(|error| panic!("{seed}: {}\n{error:?}", case.operation));
         let (_, data) = answer.data.split_once("\":").unwrap();
-        let expected = stage.sql(&format!("select {sql}")).await;
+        let expected = fixture.sql(&format!("select {sql}")).await;
         let (statement, operation) = (answer.texts.join(";\n"), &case.operation);
         assert_eq!(
             data.strip_suffix('}').unwrap(),

@@ -1,22 +1,22 @@
-//! The statements that operations become, as they stand in `golden/statements.txt`.
+//! Compares the statements of operations with `golden/statements.txt`.
 
 use std::fmt::Write as _;
 
 use tidegate_testkit::assert_golden;
 
 use crate::MUSIC;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 const GOLDEN: &str = "tests/golden/statements.txt";
 
 /// Each operation follows `> `, and its statements are in the lines below it.
 #[tokio::test]
 async fn statements_are_those_of_the_golden_file() {
-    let stage = Stage::new("plan_golden", MUSIC).await;
+    let fixture = Fixture::new("plan_golden", MUSIC).await;
     let mut written = String::new();
     let golden = std::fs::read_to_string(GOLDEN).unwrap();
     for operation in golden.lines().filter_map(|line| line.strip_prefix("> ")) {
-        let answer = stage.run(operation).await.unwrap();
+        let answer = fixture.run(operation).await.unwrap();
         let _ = writeln!(written, "> {operation}");
         for text in answer.texts {
             let _ = writeln!(written, "{text}");

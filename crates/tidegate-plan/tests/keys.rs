@@ -1,6 +1,6 @@
-//! Relationships along keys of every kind.
+//! Relationships with keys of every kind.
 
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn composite_keys_and_null_in_a_part_of_them() {
@@ -8,22 +8,22 @@ async fn composite_keys_and_null_in_a_part_of_them() {
         create table q (id int primary key, x int, y text, foreign key (x, y) references p);
         insert into p values (1, 'x', 'one'), (1, 'y', 'two'), (2, 'x', 'three');
         insert into q values (1, 1, 'x'), (2, 1, 'y'), (3, 1, null), (4, null, 'x'), (5, 1, 'x')";
-    let stage = Stage::new("plan_composite", setup).await;
-    let data = stage
+    let fixture = Fixture::new("plan_composite", setup).await;
+    let data = fixture
         .data(r#"p({"order": ["a", "b"]}) { c q({"order": ["id"]}) { id } }"#)
         .await;
     assert_eq!(
         data,
         r#"{"p":[{"c":"one","q":[{"id":"1"},{"id":"5"}]},{"c":"two","q":[{"id":"2"}]},{"c":"three","q":[]}]}"#
     );
-    let data = stage
+    let data = fixture
         .data(r#"p({"order": ["a", "b"]}) { c q({"order": ["id desc"], "limit": 1}) { id } }"#)
         .await;
     assert_eq!(
         data,
         r#"{"p":[{"c":"one","q":[{"id":"5"}]},{"c":"two","q":[{"id":"2"}]},{"c":"three","q":[]}]}"#
     );
-    let data = stage
+    let data = fixture
         .data(r#"q({"order": ["id"]}) { p { c q({"order": ["id"]}) { id } } }"#)
         .await;
     assert_eq!(
@@ -34,12 +34,12 @@ async fn composite_keys_and_null_in_a_part_of_them() {
         )
     );
     let data =
-        stage.data(r#"update.q({"where": {"id": {"lt": 2}}, "data": {"x": 2}}) { id p { c } }"#);
+        fixture.data(r#"update.q({"where": {"id": {"lt": 2}}, "data": {"x": 2}}) { id p { c } }"#);
     let error = data.await;
     assert!(error.contains("three"), "{error}");
 }
 
-/// Keys that are equal without having equal bytes, and odd texts.
+/// Keys that are equal although their bytes differ, and unusual texts.
 #[tokio::test]
 async fn equality_is_that_of_the_database() {
     let setup = r#"create collation nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -61,7 +61,7 @@ async fn equality_is_that_of_the_database() {
         create domain pos as int check (value > 0);
         create table o (k pos primary key); create table o2 (id int, k int references o);
         insert into o values (3); insert into o2 values (1, 3)"#;
-    let stage = Stage::new("plan_equality", setup).await;
+    let fixture = Fixture::new("plan_equality", setup).await;
     for (name, expected) in [
         ("n", 2),
         ("c", 2),
@@ -72,9 +72,11 @@ async fn equality_is_that_of_the_database() {
         ("d", 2),
         ("o", 1),
     ] {
-        let data = stage.data(&format!("{name} {{ {name}2 {{ id }} }}")).await;
+        let data = fixture
+            .data(&format!("{name} {{ {name}2 {{ id }} }}"))
+            .await;
         assert_eq!(data.matches("id").count(), expected, "{name}: {data}");
-        let data = stage
+        let data = fixture
             .data(&format!(r#"{name} {{ {name}2({{"limit": 9}}) {{ id }} }}"#))
             .await;
         assert_eq!(
@@ -82,14 +84,14 @@ async fn equality_is_that_of_the_database() {
             expected,
             "{name}, limited: {data}"
         );
-        let data = stage
+        let data = fixture
             .data(&format!("{name}2 {{ id {name} {{ k {name}2 {{ id }} }} }}"))
             .await;
         assert_eq!(data.matches("null").count(), 0, "{name}2: {data}");
         let text = format!(
             r#"update.{name}2({{"where": {{"id": {{"gt": 0}}}}, "data": {{"id": 7}}}}) {{ id {name} {{ k }} }}"#
         );
-        let back = stage.data(&text).await;
+        let back = fixture.data(&text).await;
         assert_eq!(
             back.matches(r#""k""#).count(),
             expected,
@@ -103,8 +105,8 @@ async fn keys_in_a_circle() {
     let setup = "create table a (id int primary key, b_id int); create table b (id int primary key, a_id int references a);
         alter table a add foreign key (b_id) references b;
         insert into a values (1, null), (2, null); insert into b values (1, 1); update a set b_id = 1";
-    let stage = Stage::new("plan_circle", setup).await;
-    let data = stage
+    let fixture = Fixture::new("plan_circle", setup).await;
+    let data = fixture
         .data(r#"a({"order": ["id"]}) { id b { a { b { id } } } }"#)
         .await;
     let b = r#"{"a":{"b":{"id":"1"}}}"#;
@@ -114,7 +116,7 @@ async fn keys_in_a_circle() {
     );
 }
 
-/// Keys that an array of their own type cannot carry, beside one another and alone.
+/// Keys for which no array of their own type can be used, alone and in combination.
 #[tokio::test]
 async fn arrays_and_composite_types_are_keys() {
     let setup = r#"create type en as enum ('a', 'b,c'); create domain dar as int[];
@@ -139,7 +141,7 @@ async fn arrays_and_composite_types_are_keys() {
         create table mx2 (id int, k int[], l "C p", m int, foreign key (k, l, m) references mx);
         insert into mx values ('{1,2}', '(1,x)', 1), ('{1,2}', '(1,x)', 2);
         insert into mx2 select row_number() over (), k, l, m from mx"#;
-    let stage = Stage::new("plan_array_keys", setup).await;
+    let fixture = Fixture::new("plan_array_keys", setup).await;
     for (name, expected) in [
         ("ia", 4),
         ("ta", 2),
@@ -153,24 +155,24 @@ async fn arrays_and_composite_types_are_keys() {
     ] {
         if name != "mx" {
             let fill = format!("insert into {name}2 select row_number() over (), k from {name}");
-            stage.admin.batch_execute(&fill).await.unwrap();
+            fixture.admin.batch_execute(&fill).await.unwrap();
         }
         for below in ["", r#"({"limit": 9})"#] {
             let list = format!("{name}2{below} {{ id }}");
-            // Two lists, so that each has a statement of its own, and one that joins its rows.
+            // Two lists, so that each has a statement of its own, and one whose rows are joined.
             for text in [
                 format!("{name} {{ {list} }}"),
                 format!(r#"{name}({{"limit": 9}}) {{ {list} }}"#),
                 format!("{name}2 {{ {name} {{ {list} }} }}"),
             ] {
-                let data = stage.data(&text).await;
+                let data = fixture.data(&text).await;
                 assert_eq!(data.matches("id").count(), expected, "{text}: {data}");
             }
         }
         let text = format!(
             r#"update.{name}2({{"where": {{"id": {{"gt": 0}}}}, "data": {{"id": 7}}}}) {{ id {name} {{ k {name}2 {{ id }} }} }}"#
         );
-        let back = stage.data(&text).await;
+        let back = fixture.data(&text).await;
         assert_eq!(back.matches(r#""k""#).count(), expected, "{text}: {back}");
     }
 }

@@ -1,9 +1,9 @@
-//! Nothing is cut in silence.
+//! Limits never cut anything silently.
 
 use tidegate_plan::Limits;
 
 use crate::MUSIC;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 const SMALL: Limits = Limits {
     default_rows: 2,
@@ -11,19 +11,19 @@ const SMALL: Limits = Limits {
     bytes: 1 << 20,
 };
 
-async fn stage(name: &str) -> Stage {
-    let mut stage = Stage::new(name, MUSIC).await;
-    stage.limits = SMALL;
-    stage
+async fn fixture(name: &str) -> Fixture {
+    let mut fixture = Fixture::new(name, MUSIC).await;
+    fixture.limits = SMALL;
+    fixture
 }
 
 #[tokio::test]
 async fn a_list_without_a_limit_has_the_default_and_says_what_it_lacks() {
-    let stage = stage("plan_default").await;
-    let answer = stage.run("artists { id }").await.unwrap();
+    let fixture = fixture("plan_default").await;
+    let answer = fixture.run("artists { id }").await.unwrap();
     assert_eq!(answer.data.matches("id").count(), 2);
     assert_eq!(answer.truncated(), ["artists"]);
-    let answer = stage.run("genres { code }").await.unwrap();
+    let answer = fixture.run("genres { code }").await.unwrap();
     assert_eq!(
         answer.data.matches("code").count(),
         2,
@@ -34,14 +34,14 @@ async fn a_list_without_a_limit_has_the_default_and_says_what_it_lacks() {
 
 #[tokio::test]
 async fn a_limit_that_the_request_gives_cuts_without_a_word_until_the_most() {
-    let stage = stage("plan_given").await;
-    let answer = stage.run(r#"tracks({"limit": 3}) { id }"#).await.unwrap();
+    let fixture = fixture("plan_given").await;
+    let answer = fixture.run(r#"tracks({"limit": 3}) { id }"#).await.unwrap();
     assert_eq!(
         answer.data,
         r#"{"tracks":[{"id":"100"},{"id":"101"},{"id":"102"}]}"#
     );
     assert!(answer.truncated().is_empty());
-    let answer = stage
+    let answer = fixture
         .run(r#"tracks({"limit": 4, "offset": 1}) { id }"#)
         .await
         .unwrap();
@@ -50,29 +50,29 @@ async fn a_limit_that_the_request_gives_cuts_without_a_word_until_the_most() {
         r#"{"tracks":[{"id":"101"},{"id":"102"},{"id":"103"}]}"#
     );
     assert_eq!(answer.truncated(), ["tracks"]);
-    let answer = stage
+    let answer = fixture
         .run(r#"tracks({"limit": 4, "offset": 2}) { id }"#)
         .await
         .unwrap();
     assert!(answer.truncated().is_empty(), "three are left");
-    let answer = stage.run(r#"tracks({"limit": 0}) { id }"#).await.unwrap();
+    let answer = fixture.run(r#"tracks({"limit": 0}) { id }"#).await.unwrap();
     assert_eq!(
         (&*answer.data, answer.truncated().len()),
         (r#"{"tracks":[]}"#, 0)
     );
-    let huge = stage
+    let huge = fixture
         .run(r#"tracks({"limit": 18446744073709551615, "offset": 18446744073709551615}) { id }"#);
     assert_eq!(huge.await.unwrap().data, r#"{"tracks":[]}"#);
 }
 
 #[tokio::test]
 async fn each_nested_list_has_its_own_limit_and_path() {
-    let stage = Stage::new("plan_nested_limits", MUSIC).await;
+    let fixture = Fixture::new("plan_nested_limits", MUSIC).await;
     let more = "insert into tracks select i, 12, null, 't', 1, 1 from generate_series(200, 210) i";
-    stage.admin.batch_execute(more).await.unwrap();
-    let mut stage = stage;
-    stage.limits = SMALL;
-    let answer = stage
+    fixture.admin.batch_execute(more).await.unwrap();
+    let mut fixture = fixture;
+    fixture.limits = SMALL;
+    let answer = fixture
         .run(r#"albums({"order": ["id"], "limit": 3}) { id tracks { id } }"#)
         .await
         .unwrap();
@@ -91,7 +91,7 @@ async fn each_nested_list_has_its_own_limit_and_path() {
         "read again, each list with its limit: {:?}",
         answer.texts
     );
-    let answer = stage
+    let answer = fixture
         .run(r#"albums({"order": ["id"], "limit": 3}) { artists { albums({"limit": 9}) { tracks({"limit": 9, "where": {"id": {"gt": 199}}}) { id } } } }"#)
         .await
         .unwrap();
@@ -100,9 +100,9 @@ async fn each_nested_list_has_its_own_limit_and_path() {
 
 #[tokio::test]
 async fn a_full_house_is_not_truncated() {
-    let stage = stage("plan_full").await;
-    // Two albums with two rows each would fill two lists of two.
-    let answer = stage
+    let fixture = fixture("plan_full").await;
+    // Two albums with two rows each reach the shared limit of two lists of two.
+    let answer = fixture
         .run(r#"albums({"order": ["id"], "where": {"id": {"in": [10, 12]}}}) { tracks { id } }"#)
         .await
         .unwrap();
@@ -112,8 +112,8 @@ async fn a_full_house_is_not_truncated() {
 
 #[tokio::test]
 async fn groups_are_cut_at_the_most() {
-    let stage = stage("plan_groups").await;
-    let answer = stage
+    let fixture = fixture("plan_groups").await;
+    let answer = fixture
         .run(r#"aggregate.tracks({"groupBy": ["id"]}) { id count }"#)
         .await
         .unwrap();
@@ -123,7 +123,7 @@ async fn groups_are_cut_at_the_most() {
 
 #[tokio::test]
 async fn pages_are_stable_by_the_primary_key() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "plan_pages",
         "create table t (a int, b int, c int, primary key (b, a));
         insert into t select i % 7, i, 1 from generate_series(1, 50) i",
@@ -131,7 +131,7 @@ async fn pages_are_stable_by_the_primary_key() {
     .await;
     let mut seen = Vec::new();
     for offset in (0..50).step_by(10) {
-        let data = stage
+        let data = fixture
             .data(&format!(
                 r#"t({{"limit": 10, "offset": {offset}, "order": ["c"]}}) {{ b }}"#
             ))
@@ -144,15 +144,15 @@ async fn pages_are_stable_by_the_primary_key() {
 
 #[tokio::test]
 async fn a_result_beyond_the_limit_of_bytes_is_an_error() {
-    let mut stage = Stage::new("plan_bytes", MUSIC).await;
-    stage.limits.bytes = 100;
-    let error = stage.refusal("tracks { id title bytes }").await;
+    let mut fixture = Fixture::new("plan_bytes", MUSIC).await;
+    fixture.limits.bytes = 100;
+    let error = fixture.refusal("tracks { id title bytes }").await;
     assert!(
         matches!(error, tidegate_sql::Error::ResultTooLarge(100)),
         "{error:?}"
     );
-    // Each level fits, all of them put into one another do not.
-    let error = stage
+    // The rows of each level are within the limit, the merged response is not.
+    let error = fixture
         .refusal(r#"albums({"limit": 2}) { artists { albums { title } } }"#)
         .await;
     assert!(
@@ -167,8 +167,8 @@ async fn one_list_among_many_may_be_much_longer_than_the_others() {
         insert into p select generate_series(1, 300);
         insert into c select i, case when i < 80000 then 150 else i % 300 + 1 end from generate_series(1, 80599) i;
         create index on c (p_id)";
-    let stage = Stage::new("plan_long", setup).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_long", setup).await;
+    let answer = fixture
         .run(r#"p({"order": ["id"]}) { id c({"order": ["id desc"]}) { id } }"#)
         .await
         .unwrap();

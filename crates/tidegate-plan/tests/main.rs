@@ -1,4 +1,4 @@
-//! Plans: the SQL that they write, and what comes of it in a real PostgreSQL.
+//! Tests of plans: their SQL, and their results in PostgreSQL.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,12 +9,12 @@
 mod differential;
 mod fixture;
 mod golden;
-mod harmless;
 mod keys;
 mod limits;
 mod names;
 mod nested;
 mod random_writes;
+mod read_only;
 mod reading;
 mod values;
 mod writing;

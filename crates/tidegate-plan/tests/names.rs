@@ -1,6 +1,6 @@
-//! Odd names, odd relations, and hostile texts in every place.
+//! Unusual names, unusual relations, and hostile texts everywhere.
 
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 const HOSTILE: &str = "'; drop table t; --\\\"$1$$/*";
 
@@ -13,14 +13,14 @@ async fn hostile_texts_are_names_and_values_and_nothing_else() {
         create table "child of" ("{name}" int references "{name}", v text);
         insert into "{name}" values (1, 'x', 'y', 'z', 'ü'); insert into "child of" values (1, 'c')"#
     );
-    let stage = Stage::new("plan_hostile", &setup).await;
-    let child = stage.schema.find("child of").unwrap();
-    let back = &stage.schema[child].relationships[0].name;
+    let fixture = Fixture::new("plan_hostile", &setup).await;
+    let child = fixture.schema.find("child of").unwrap();
+    let back = &fixture.schema[child].relationships[0].name;
     let text = format!(
         r#"key: `{HOSTILE}` {{ `k'"\`: `{HOSTILE}` `select` `1st` `Ü` }}
         `child of`({{"where": {{"v": "c"}}}}) {{ v up: `{back}` {{ i: `{HOSTILE}` }} }}"#
     );
-    let data = stage.data(&text).await;
+    let data = fixture.data(&text).await;
     assert_eq!(
         data,
         r#"{"key":[{"k'\"\\":"1","select":"x","1st":"z","Ü":"ü"}],"child of":[{"v":"c","up":{"i":"1"}}]}"#
@@ -38,7 +38,7 @@ async fn hostile_texts_are_names_and_values_and_nothing_else() {
         format!(r#"insert.`child of`({{"data": {{"v": {value}}}}}) {{ v }}"#),
         format!(r#"delete.`child of`({{"where": {{"v": {value}}}}}) {{ v }}"#),
     ] {
-        let answer = stage.run(&text).await.unwrap();
+        let answer = fixture.run(&text).await.unwrap();
         let parsed: serde_json::Value = serde_json::from_str(&answer.data).unwrap();
         for row in parsed["child of"].as_array().unwrap() {
             assert!(row["v"] == value || row["v"] == "c", "{text}: {row}");
@@ -50,7 +50,7 @@ async fn hostile_texts_are_names_and_values_and_nothing_else() {
         );
     }
     assert_eq!(
-        stage.sql("select count(*)::text from t").await,
+        fixture.sql("select count(*)::text from t").await,
         "0",
         "the table is there"
     );
@@ -65,8 +65,8 @@ async fn relations_without_a_key_views_and_tables_without_columns() {
         create table part (id int, k int, primary key (id, k)) partition by list (k);
         create table part1 partition of part for values in (1); create table part2 partition of part for values in (2);
         insert into part values (1, 2), (2, 1)";
-    let stage = Stage::new("plan_odd", setup).await;
-    let data = stage
+    let fixture = Fixture::new("plan_odd", setup).await;
+    let data = fixture
         .data(r#"bag({"limit": 2, "order": ["b desc"]}) { a } v({"order": ["a"]}) { a n } m { one } void { __typename } part({"limit": 5}) { id k }"#)
         .await;
     assert_eq!(
@@ -76,11 +76,11 @@ async fn relations_without_a_key_views_and_tables_without_columns() {
             r#""void":[{"__typename":"Void"},{"__typename":"Void"}],"part":[{"id":"1","k":"2"},{"id":"2","k":"1"}]}"#
         )
     );
-    let data = stage
+    let data = fixture
         .data(r#"insert.part({"objects": [{"id": 3, "k": 2}, {"id": 3, "k": 1}]}) { id k }"#)
         .await;
     assert_eq!(data, r#"{"part":[{"id":"3","k":"2"},{"id":"3","k":"1"}]}"#);
-    let data = stage
+    let data = fixture
         .data(r#"insert.void({"objects": [{}, {}]}) { __typename }"#)
         .await;
     assert_eq!(
@@ -92,7 +92,7 @@ async fn relations_without_a_key_views_and_tables_without_columns() {
 #[tokio::test]
 async fn a_table_of_1600_columns() {
     let columns: Vec<_> = (0..1_600).map(|n| format!("c{n} int2")).collect();
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "plan_wide",
         &format!(
             "create table wide ({}); insert into wide (c0, c1599) values (1, 2)",
@@ -101,7 +101,9 @@ async fn a_table_of_1600_columns() {
     )
     .await;
     let names: Vec<_> = (0..1_600).map(|n| format!("c{n}")).collect();
-    let data = stage.data(&format!("wide {{ {} }}", names.join(" "))).await;
+    let data = fixture
+        .data(&format!("wide {{ {} }}", names.join(" ")))
+        .await;
     assert!(
         data.starts_with(r#"{"wide":[{"c0":1,"c1":null,"#),
         "{}",
@@ -114,7 +116,7 @@ async fn a_table_of_1600_columns() {
         r#"insert.wide({{"data": {object}}}) {{ c1599 }} two: insert.wide({{"objects": [{object}, {object}]}}) {{ c7 }}"#
     );
     assert_eq!(
-        stage.data(&text).await,
+        fixture.data(&text).await,
         r#"{"wide":[{"c1599":1599}],"two":[{"c7":7},{"c7":7}]}"#
     );
 }
@@ -124,21 +126,21 @@ async fn types_of_extensions_use_their_own_operators() {
     let setup = "create schema ext; create extension if not exists citext schema ext;
         create table p (k ext.citext primary key); create table q (id int, k ext.citext references p);
         insert into p values ('Abc'); insert into q values (1, 'aBC')";
-    let stage = Stage::new("plan_citext", setup).await;
-    stage
+    let fixture = Fixture::new("plan_citext", setup).await;
+    fixture
         .admin
         .batch_execute("grant usage on schema ext to plan_citext")
         .await
         .unwrap();
     assert_eq!(
-        stage.data("p { q { id } }").await,
+        fixture.data("p { q { id } }").await,
         r#"{"p":[{"q":[{"id":1}]}]}"#
     );
     assert_eq!(
-        stage.data("q { p { k } }").await,
+        fixture.data("q { p { k } }").await,
         r#"{"q":[{"p":{"k":"Abc"}}]}"#
     );
-    let data = stage
+    let data = fixture
         .data(r#"insert.p({"objects": [{"k": "x"}, {"k": "y"}]}) { k q { id } }"#)
         .await;
     assert_eq!(data, r#"{"p":[{"k":"x","q":[]},{"k":"y","q":[]}]}"#);
@@ -148,19 +150,19 @@ async fn types_of_extensions_use_their_own_operators() {
 async fn what_a_role_may_not_is_refused_by_the_database() {
     let setup = "create table s (id int primary key, secret text, open text); insert into s values (1, 'x', 'y');
         create table locked (id int)";
-    let stage = Stage::new("plan_rights", setup).await;
+    let fixture = Fixture::new("plan_rights", setup).await;
     let revoke = "revoke all on s, locked from plan_rights; grant select (id, open), insert (id, open), update (open) on s to plan_rights";
-    stage.admin.batch_execute(revoke).await.unwrap();
+    fixture.admin.batch_execute(revoke).await.unwrap();
     assert_eq!(
-        stage.data("s { id open }").await,
+        fixture.data("s { id open }").await,
         r#"{"s":[{"id":"1","open":"y"}]}"#
     );
     assert_eq!(
-        stage.data(r#"insert.s({"objects": [{"id": 2, "open": "z"}, {"id": 3, "open": "w"}]}) { open }"#).await,
+        fixture.data(r#"insert.s({"objects": [{"id": 2, "open": "z"}, {"id": 3, "open": "w"}]}) { open }"#).await,
         r#"{"s":[{"open":"z"},{"open":"w"}]}"#
     );
     assert_eq!(
-        stage
+        fixture
             .data(r#"update.s({"where": {"id": 3}, "data": {"open": null}}) { __typename }"#)
             .await,
         r#"{"s":[{"__typename":"S"}]}"#
@@ -172,7 +174,7 @@ async fn what_a_role_may_not_is_refused_by_the_database() {
         r#"delete.s({"where": {"id": 1}}) { id }"#,
     ] {
         assert_eq!(
-            stage.refusal(text).await.sqlstate(),
+            fixture.refusal(text).await.sqlstate(),
             Some("42501"),
             "{text}"
         );

@@ -1,15 +1,15 @@
-//! Lists and the lists below their rows come by one statement.
+//! Nested lists are read by one statement.
 
 use crate::MUSIC;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
-/// Runs an operation whose root list is short, and once more without its limit: in the order of
-/// the key both give the same.
-async fn equal(stage: &Stage, root: &str, selection: &str) -> String {
+/// Runs an operation whose root list is short, and once more without its limit. Both give the same
+/// in the order of the key.
+async fn equal(fixture: &Fixture, root: &str, selection: &str) -> String {
     let short = format!(r#"{root}({{"order": ["id"], "limit": 20}}) {selection}"#);
-    let short = stage.run(&short).await.unwrap();
+    let short = fixture.run(&short).await.unwrap();
     let long = format!(r#"{root}({{"order": ["id"]}}) {selection}"#);
-    let long = stage.run(&long).await.unwrap();
+    let long = fixture.run(&long).await.unwrap();
     assert_eq!(short.texts.len(), 1, "{:?}", short.texts);
     assert_eq!(long.texts.len(), 1, "{:?}", long.texts);
     assert_eq!(short.data, long.data);
@@ -19,29 +19,39 @@ async fn equal(stage: &Stage, root: &str, selection: &str) -> String {
 
 #[tokio::test]
 async fn rows_without_children_have_empty_lists_and_none_of_their_columns_are_needed() {
-    let stage = Stage::new("plan_flat_none", MUSIC).await;
-    let data = equal(&stage, "artists", "{ albums { title } }").await;
+    let fixture = Fixture::new("plan_flat_none", MUSIC).await;
+    let data = equal(&fixture, "artists", "{ albums { title } }").await;
     assert_eq!(
         data,
         r#"{"artists":[{"albums":[{"title":"Debut"},{"title":"Post"}]},{"albums":[{"title":"Moon Safari"}]},{"albums":[]}]}"#
     );
-    equal(&stage, "artists", "{ name albums { __typename } country }").await;
+    equal(
+        &fixture,
+        "artists",
+        "{ name albums { __typename } country }",
+    )
+    .await;
     let filtered = r#"{ id albums({"where": {"price": {"gt": 10}}, "order": ["title desc"]}) { id artists { name } } }"#;
-    equal(&stage, "artists", filtered).await;
-    let none = stage.run(r#"artists({"limit": 0}) { id albums { id } }"#);
+    equal(&fixture, "artists", filtered).await;
+    let none = fixture.run(r#"artists({"limit": 0}) { id albums { id } }"#);
     assert_eq!(none.await.unwrap().data, r#"{"artists":[]}"#);
 }
 
 #[tokio::test]
 async fn rows_with_the_same_key_show_the_same_list() {
-    let stage = Stage::new("plan_flat_same", MUSIC).await;
-    let data = equal(&stage, "tracks", "{ id albums { id tracks { id } } }").await;
+    let fixture = Fixture::new("plan_flat_same", MUSIC).await;
+    let data = equal(&fixture, "tracks", "{ id albums { id tracks { id } } }").await;
     let both = r#"{"id":"10","tracks":[{"id":"100"},{"id":"101"}]}"#;
     assert_eq!(data.matches(both).count(), 2, "{data}");
-    equal(&stage, "albums", "{ artists { albums { id } name } title }").await;
-    equal(&stage, "staff", "{ name staff { staffByBoss { name } } }").await;
     equal(
-        &stage,
+        &fixture,
+        "albums",
+        "{ artists { albums { id } name } title }",
+    )
+    .await;
+    equal(&fixture, "staff", "{ name staff { staffByBoss { name } } }").await;
+    equal(
+        &fixture,
         "staff",
         "{ name staffByBoss { id name staff { name } } }",
     )
@@ -57,8 +67,8 @@ async fn keys_of_several_columns_and_of_odd_types_are_found() {
         insert into p values (1, 1.0, 'x', 'one', 'a'), (2, 2, 'NULL', 'two', 'bc'), (3, null, 'x', null, null), (4, 1, 'y', '', 'd');
         insert into q select i, (array[1.00, 2.0, 1, null])[1 + i % 4], (array['x', 'NULL', 'y', 'x'])[1 + i % 4],
             (array['one', 'two', '', null])[1 + i % 4], 'q', 'e' from generate_series(1, 30) i";
-    let stage = Stage::new("plan_flat_keys", setup).await;
-    let names: Vec<_> = stage.schema[stage.schema.find("p").unwrap()]
+    let fixture = Fixture::new("plan_flat_keys", setup).await;
+    let names: Vec<_> = fixture.schema[fixture.schema.find("p").unwrap()]
         .relationships
         .iter()
         .map(|relationship| relationship.name.to_string())
@@ -66,7 +76,7 @@ async fn keys_of_several_columns_and_of_odd_types_are_found() {
     assert_eq!(names.len(), 2, "{names:?}");
     for name in names {
         let data = equal(
-            &stage,
+            &fixture,
             "p",
             &format!("{{ a c d `{name}` {{ id a c d e }} }}"),
         )
@@ -81,22 +91,22 @@ async fn what_cannot_be_shown_is_null_with_its_path_in_both_levels() {
         create table q (id int primary key, p_key int references p (key), must float8 not null, list float8[]);
         insert into p values (1, 5, 1, 'NaN'), (2, 6, 'NaN', 2), (3, null, 3, 3), (4, 8, 4, 4);
         insert into q values (1, 5, 1, '{1,NaN}'), (2, 5, 'Infinity', null), (3, 6, 3, null), (4, 8, 4, '{{1},{2}}')";
-    let stage = Stage::new("plan_flat_flaws", setup).await;
+    let fixture = Fixture::new("plan_flat_flaws", setup).await;
     for selection in [
         "{ id must may q { id must list } }",
         "{ id q { id must list } must may }",
     ] {
-        let data = equal(&stage, "p", selection).await;
+        let data = equal(&fixture, "p", selection).await;
         assert!(data.starts_with(r#"{"p":[{"id":"1""#), "{data}");
         assert!(data.contains("},null,{"), "{data}");
     }
-    equal(&stage, "q", "{ id must p { must q { must } } }").await;
+    equal(&fixture, "q", "{ id must p { must q { must } } }").await;
 }
 
-/// However many levels and root fields there are, they are sent together.
+/// Regardless of the number of levels and root fields.
 #[tokio::test]
 async fn a_document_is_one_round_trip() {
-    let stage = Stage::new("plan_nested_shapes", MUSIC).await;
+    let fixture = Fixture::new("plan_nested_shapes", MUSIC).await;
     for (operation, statements) in [
         (
             r#"artists({"where": {"id": 1}}) { name albums { title } }"#,
@@ -119,37 +129,37 @@ async fn a_document_is_one_round_trip() {
             2,
         ),
     ] {
-        let answer = stage.run(operation).await.unwrap();
+        let answer = fixture.run(operation).await.unwrap();
         let sent = (answer.texts.len(), answer.pipelines);
         assert_eq!(sent, (statements, 1), "{operation}");
     }
 }
 
-/// A limit of the list above decides which rows the lists below belong to, whatever PostgreSQL does
-/// to find them: a policy that lets other rows pass each time it is asked gives lists of the rows
-/// that are shown.
+/// The limit of a parent list decides which child lists there are, however PostgreSQL evaluates it:
+/// even with a policy that passes other rows each time, the child lists belong to the rows that are
+/// shown.
 #[tokio::test]
 async fn lists_belong_to_the_rows_that_are_shown() {
     let setup = "create table k (id int primary key);
         create table l (id int primary key, k_id int references k);
         insert into k select generate_series(1, 200); insert into l select i, i from generate_series(1, 200) i;
         alter table k enable row level security; create policy k on k using (random() < 0.5)";
-    let stage = Stage::new("plan_nested_volatile", setup).await;
+    let fixture = Fixture::new("plan_nested_volatile", setup).await;
     for _ in 0..20 {
-        let data = stage.data(r#"k({"limit": 50}) { id l { id } }"#).await;
+        let data = fixture.data(r#"k({"limit": 50}) { id l { id } }"#).await;
         let rows = data.matches(r#""l":[{"id":"#).count();
         assert_eq!(rows, 50, "{data}");
     }
 }
 
-/// Children of a table inherit its columns, and not its keys: a row's list has each row once.
+/// Child tables inherit columns but not keys. Each list still has each row once.
 #[tokio::test]
 async fn keys_that_inheritance_repeats_do_not_repeat_lists() {
     let setup = "create table p (id int primary key); create table p2 () inherits (p);
         create table c (id int primary key, p_id int references p);
         insert into p values (1), (2); insert into p2 values (1); insert into c values (1, 1), (2, 1), (3, 2)";
-    let stage = Stage::new("plan_nested_inherit", setup).await;
-    let answer = stage.run(r#"p({"order": ["id"]}) { id c({"order": ["id"]}) { id } }"#);
+    let fixture = Fixture::new("plan_nested_inherit", setup).await;
+    let answer = fixture.run(r#"p({"order": ["id"]}) { id c({"order": ["id"]}) { id } }"#);
     let answer = answer.await.unwrap();
     let list = r#"{"id":"1","c":[{"id":"1"},{"id":"2"}]}"#;
     let expected = format!(r#"{{"p":[{list},{list},{{"id":"2","c":[{{"id":"3"}}]}}]}}"#);
@@ -162,8 +172,8 @@ async fn each_list_is_cut_at_its_own_limit() {
         create table c (id int primary key, p_id int references p);
         insert into p select generate_series(1, 20);
         insert into c select i, case when i < 2000 then 7 else i % 20 + 1 end from generate_series(1, 3019) i";
-    let stage = Stage::new("plan_flat_cut", setup).await;
-    equal(&stage, "p", r#"{ id c({"order": ["id desc"]}) { id } }"#).await;
-    let cut = stage.run(r#"p({"limit": 9}) { id c { id } }"#);
+    let fixture = Fixture::new("plan_flat_cut", setup).await;
+    equal(&fixture, "p", r#"{ id c({"order": ["id desc"]}) { id } }"#).await;
+    let cut = fixture.run(r#"p({"limit": 9}) { id c { id } }"#);
     assert_eq!(cut.await.unwrap().truncated(), ["p.6.c"]);
 }

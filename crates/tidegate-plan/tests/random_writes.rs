@@ -1,15 +1,15 @@
-//! Random inserts: what comes back is what was given, defaults filled in, in the order given.
+//! Random inserts: the returned rows are those given, with defaults, in the order given.
 
 use std::fmt::Write as _;
 
 use tidegate_testkit::Random;
 
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 const SETUP: &str = r#"create table t (id int primary key, a int default 5, b text default 'd"\',
     c int[] default '{7}', j jsonb default '[]', d date)"#;
 
-/// A member of an object and what is shown of it; or nothing and the default.
+/// A member of an object and what is shown of it; or nothing, and the default.
 fn value(random: &mut Random, column: usize) -> (Option<String>, String) {
     let number = random.below(1000);
     let texts = ["", "NULL", "a\\\\b", "{x,\\\"y\\\"}", "é 'q' $1", "\\n"];
@@ -30,7 +30,7 @@ fn value(random: &mut Random, column: usize) -> (Option<String>, String) {
 
 #[tokio::test]
 async fn inserted_rows_come_back_as_given_and_in_their_order() {
-    let stage = Stage::new("plan_random_writes", SETUP).await;
+    let fixture = Fixture::new("plan_random_writes", SETUP).await;
     let mut id = 0;
     for seed in 0..60 {
         let mut random = Random::new(seed);
@@ -53,10 +53,10 @@ async fn inserted_rows_come_back_as_given_and_in_their_order() {
             objects.join(",")
         );
         let expected = format!(r#"{{"t":[{}]}}"#, expected.join(","));
-        assert_eq!(stage.data(&insert).await, expected, "{seed}: {insert}");
+        assert_eq!(fixture.data(&insert).await, expected, "{seed}: {insert}");
         let first = id - objects.len() + 1;
         let read =
             format!(r#"t({{"where": {{"id": {{"gte": {first}}}}}, "order": ["id"]}}) {fields}"#);
-        assert_eq!(stage.data(&read).await, expected, "{seed}: {insert}");
+        assert_eq!(fixture.data(&read).await, expected, "{seed}: {insert}");
     }
 }

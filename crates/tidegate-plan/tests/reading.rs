@@ -1,12 +1,12 @@
 //! Lists, relationships, limits.
 
 use crate::MUSIC;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn rows_come_with_their_relationships_at_any_depth() {
-    let stage = Stage::new("plan_depth", MUSIC).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_depth", MUSIC).await;
+    let answer = fixture
         .run(
             r#"artists({"order": ["id"]}) { id name albums({"order": ["id"]}) {
             title tracks({"order": ["id"]}) { id genres { code } } } }"#,
@@ -31,8 +31,8 @@ async fn rows_come_with_their_relationships_at_any_depth() {
 
 #[tokio::test]
 async fn one_list_is_one_statement_and_needs_no_transaction() {
-    let stage = Stage::new("plan_single", MUSIC).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_single", MUSIC).await;
+    let answer = fixture
         .run(r#"artists({"where": {"id": 1}}) { name }"#)
         .await
         .unwrap();
@@ -46,11 +46,11 @@ async fn one_list_is_one_statement_and_needs_no_transaction() {
     );
 }
 
-/// Root fields of one row each, whatever stands between them, and a key that is not there.
+/// Root fields of one row each, other root fields between them, and a key that does not exist.
 #[tokio::test]
 async fn rows_by_key_share_a_statement() {
-    let stage = Stage::new("plan_shared", MUSIC).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_shared", MUSIC).await;
+    let answer = fixture
         .run(
             r#"a: artists({"where": {"id": 1}}) { name } b: tracks({"where": {"id": 100}}) {
             bytes albums { title } title } c: artists({"where": {"id": 99}}) { id name }
@@ -71,8 +71,8 @@ async fn rows_by_key_share_a_statement() {
 
 #[tokio::test]
 async fn to_one_relationships_are_joined_and_nest() {
-    let stage = Stage::new("plan_one", MUSIC).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_one", MUSIC).await;
+    let answer = fixture
         .run(
             r#"tracks({"order": ["id"], "limit": 4}) {
             id albums { title artists { name __typename } } }"#,
@@ -89,14 +89,15 @@ async fn to_one_relationships_are_joined_and_nest() {
         )
     );
     assert_eq!(answer.texts.len(), 1);
-    let orphan = stage.data(r#"albums({"where": {"id": 13}}) { artists { name albums { id } } }"#);
+    let orphan =
+        fixture.data(r#"albums({"where": {"id": 13}}) { artists { name albums { id } } }"#);
     assert_eq!(orphan.await, r#"{"albums":[{"artists":null}]}"#);
 }
 
 #[tokio::test]
 async fn a_list_below_a_joined_row_hangs_on_it() {
-    let stage = Stage::new("plan_below", MUSIC).await;
-    let data = stage
+    let fixture = Fixture::new("plan_below", MUSIC).await;
+    let data = fixture
         .data(
             r#"albums({"order": ["id"]}) { id artists { name albums({"order": ["id"]}) { id } } }"#,
         )
@@ -112,8 +113,8 @@ async fn a_list_below_a_joined_row_hangs_on_it() {
 
 #[tokio::test]
 async fn self_references_go_both_ways() {
-    let stage = Stage::new("plan_self", MUSIC).await;
-    let data = stage
+    let fixture = Fixture::new("plan_self", MUSIC).await;
+    let data = fixture
         .data(r#"staff({"order": ["id"]}) { name staff { name } staffByBoss({"order": ["name desc"]}) { name } }"#)
         .await;
     let expected = concat!(
@@ -127,22 +128,22 @@ async fn self_references_go_both_ways() {
 
 #[tokio::test]
 async fn each_list_has_its_own_filter_order_limit_and_offset() {
-    let stage = Stage::new("plan_each", MUSIC).await;
-    let data = stage
+    let fixture = Fixture::new("plan_each", MUSIC).await;
+    let data = fixture
         .data(r#"artists({"order": ["id"], "offset": 0}) { albums({"order": ["price desc nulls last"], "limit": 1}) { id } }"#)
         .await;
     assert_eq!(
         data,
         r#"{"artists":[{"albums":[{"id":"11"}]},{"albums":[{"id":"12"}]},{"albums":[]}]}"#
     );
-    let data = stage
+    let data = fixture
         .data(r#"artists({"order": ["id"]}) { albums({"offset": 1, "where": {"price": {"gt": 1}}}) { id } }"#)
         .await;
     assert_eq!(
         data,
         r#"{"artists":[{"albums":[{"id":"11"}]},{"albums":[]},{"albums":[]}]}"#
     );
-    let data = stage
+    let data = fixture
         .data(r#"artists({"order": ["id"]}) { albums({"where": {"price": {"gt": 10}}}) { id } }"#)
         .await;
     assert_eq!(
@@ -153,22 +154,22 @@ async fn each_list_has_its_own_filter_order_limit_and_offset() {
 
 #[tokio::test]
 async fn equal_shapes_are_equal_texts_whatever_the_values() {
-    let stage = Stage::new("plan_shapes", MUSIC).await;
+    let fixture = Fixture::new("plan_shapes", MUSIC).await;
     let mut texts = Vec::new();
     for (name, limit, offset) in [("a", 3, 1), ("b'; drop table artists", 2, 2)] {
         let text = format!(
             r#"artists({{"where": {{"name": {{"gt": "{name}"}}}}, "limit": {limit}, "offset": {offset}}}) {{
                 albums({{"limit": 3}}) {{ id }} tracks: albums {{ id }} }}"#
         );
-        texts.push(stage.run(&text).await.unwrap().texts);
+        texts.push(fixture.run(&text).await.unwrap().texts);
     }
     assert_eq!(texts[0], texts[1]);
 }
 
 #[tokio::test]
 async fn several_roots_stand_in_their_order() {
-    let stage = Stage::new("plan_roots", MUSIC).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_roots", MUSIC).await;
+    let answer = fixture
         .run(r#"b: genres({"order": ["code"]}) { code } a: aggregate.tracks { count }"#)
         .await
         .unwrap();
@@ -180,8 +181,8 @@ async fn several_roots_stand_in_their_order() {
 
 #[tokio::test]
 async fn selections_without_columns_still_have_rows() {
-    let stage = Stage::new("plan_bare", MUSIC).await;
-    let data = stage
+    let fixture = Fixture::new("plan_bare", MUSIC).await;
+    let data = fixture
         .data(r#"genres { __typename } albums({"where": {"id": 10}}) { artists { __typename } }"#);
     assert_eq!(
         data.await,
@@ -191,8 +192,8 @@ async fn selections_without_columns_still_have_rows() {
 
 #[tokio::test]
 async fn aggregates_count_and_group() {
-    let stage = Stage::new("plan_aggregate", MUSIC).await;
-    let data = stage
+    let fixture = Fixture::new("plan_aggregate", MUSIC).await;
+    let data = fixture
         .data(
             r#"aggregate.albums({"where": {"artist_id": {"isNull": false}}}) {
             count sum { price } avg { price } min { released title } max { id } __typename }"#,
@@ -205,8 +206,8 @@ async fn aggregates_count_and_group() {
             r#""min":{"released":"1993-07-05","title":"Debut"},"max":{"id":"12"},"__typename":"Group"}]}"#
         )
     );
-    let data =
-        stage.data(r#"aggregate.tracks({"groupBy": ["genre"]}) { genre n: count sum { bytes } }"#);
+    let data = fixture
+        .data(r#"aggregate.tracks({"groupBy": ["genre"]}) { genre n: count sum { bytes } }"#);
     let mut groups = data.await;
     groups = groups.replace(r#"{"tracks":["#, "").replace("]}", "");
     let mut groups: Vec<_> = groups
@@ -222,7 +223,7 @@ async fn aggregates_count_and_group() {
             r#""genre":null,"n":1,"sum":{"bytes":null"#,
         ]
     );
-    let nothing = stage
+    let nothing = fixture
         .data(r#"aggregate.albums({"where": {"id": -1}}) { __typename }"#)
         .await;
     assert_eq!(
@@ -233,11 +234,11 @@ async fn aggregates_count_and_group() {
 
 #[tokio::test]
 async fn a_sum_that_is_no_number_is_null_with_its_path() {
-    let stage = Stage::new("plan_no_sum", MUSIC).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_no_sum", MUSIC).await;
+    let answer = fixture
         .run("n: aggregate.tracks { s: sum { seconds } count }")
         .await
         .unwrap();
     assert_eq!(answer.data, r#"{"n":[{"s":{"seconds":null},"count":5}]}"#);
-    assert_eq!(answer.flaws(), ["n.0.s.seconds"]);
+    assert_eq!(answer.field_errors(), ["n.0.s.seconds"]);
 }

@@ -1,6 +1,6 @@
-//! The forms of values that GraphQL shows.
+//! The GraphQL forms of values.
 
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 const ZOO: &str = r#"create type mood as enum ('sad', 'o"k');
     create type pair as (a int, b text);
@@ -13,28 +13,28 @@ const ZOO: &str = r#"create type mood as enum ('sad', 'o"k');
         i8r int8range, nr numrange, mr int4multirange, p point, cr circle, pg polygon, pt path, ps point[],
         pgs polygon[], rs int4range[])"#;
 
-async fn shown(stage: &Stage, sql: &str, fields: &str) -> (String, Vec<String>) {
-    stage
+async fn shown(fixture: &Fixture, sql: &str, fields: &str) -> (String, Vec<String>) {
+    fixture
         .admin
         .batch_execute(&format!("delete from zoo; {sql}"))
         .await
         .unwrap();
-    let answer = stage.run(&format!("zoo {{ {fields} }}")).await.unwrap();
-    let flaws = answer.flaws();
+    let answer = fixture.run(&format!("zoo {{ {fields} }}")).await.unwrap();
+    let field_errors = answer.field_errors();
     let data = answer
         .data
         .strip_prefix(r#"{"zoo":["#)
         .unwrap()
         .strip_suffix("]}")
         .unwrap();
-    (data.to_owned(), flaws)
+    (data.to_owned(), field_errors)
 }
 
 #[tokio::test]
 async fn every_type_has_its_form() {
-    let stage = Stage::new("plan_values", ZOO).await;
-    let (data, flaws) = shown(
-        &stage,
+    let fixture = Fixture::new("plan_values", ZOO).await;
+    let (data, field_errors) = shown(
+        &fixture,
         r#"insert into zoo values (9007199254740993, 7, -9223372036854775808, 4294967295, 1.5, 0.1, 123456789012345678901234567890.10, true,
             'a"\b', 'x', '\x00ff', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '{"a" : 1}', '{"a": 1}', '0044-03-15 BC', '01:02:03.5', '01:02:03+02',
             'infinity', '2024-02-29 12:00:00+02', '1 year 2 days 03:04:05.5', 1234.5, '10.0.0.1/8', '101', 'o"k', '(1,"x y")', 7.5, '{1,2}',
@@ -44,7 +44,7 @@ async fn every_type_has_its_form() {
         "k i2 i8 o f4 f8 n b t c bin u j jb d tt tz ts tst iv mn ip bt m pr dm di i8s f8s ivs prs ms js i8r nr mr p cr pg pt ps rs",
     )
     .await;
-    assert!(flaws.is_empty(), "{flaws:?}");
+    assert!(field_errors.is_empty(), "{field_errors:?}");
     let expected = concat!(
         r#"{"k":"9007199254740993","i2":7,"i8":"-9223372036854775808","o":"4294967295","f4":1.5,"f8":0.1,"#,
         r#""n":"123456789012345678901234567890.10","b":true,"t":"a\"\\b","c":"x   ","bin":"AP8=","#,
@@ -65,7 +65,7 @@ async fn every_type_has_its_form() {
 
 #[tokio::test]
 async fn nulls_are_null_in_every_type() {
-    let stage = Stage::new("plan_nulls", ZOO).await;
+    let fixture = Fixture::new("plan_nulls", ZOO).await;
     let columns: Vec<_> = ZOO
         .split("create table zoo (")
         .nth(1)
@@ -76,7 +76,7 @@ async fn nulls_are_null_in_every_type() {
         .iter()
         .map(|column| column.split_whitespace().next().unwrap())
         .collect();
-    let (data, _) = shown(&stage, "insert into zoo (k) values (1)", &names.join(" ")).await;
+    let (data, _) = shown(&fixture, "insert into zoo (k) values (1)", &names.join(" ")).await;
     let expected: Vec<_> = names[1..]
         .iter()
         .map(|name| format!(r#""{name}":null"#))
@@ -86,9 +86,9 @@ async fn nulls_are_null_in_every_type() {
 
 #[tokio::test]
 async fn what_has_no_form_is_null_with_its_path() {
-    let stage = Stage::new("plan_flaws", ZOO).await;
-    let (data, flaws) = shown(
-        &stage,
+    let fixture = Fixture::new("plan_flaws", ZOO).await;
+    let (data, field_errors) = shown(
+        &fixture,
         "insert into zoo (k, f8, f4, f8s, i8s, p, ps, ivs, t) values
             (1, 'NaN', '-Infinity', '{1,NaN,Infinity}', '{{1,2},{3,4}}', '(NaN,1)', '{\"(1,2)\",\"(Infinity,0)\"}', '{{1 day},{2 days}}', 'kept')",
         "f8 same: f8 f4 f8s i8s p ps ivs t",
@@ -99,7 +99,7 @@ async fn what_has_no_form_is_null_with_its_path() {
         r#"{"f8":null,"same":null,"f4":null,"f8s":[1,null,null],"i8s":null,"p":null,"ps":[{"x":1,"y":2},null],"ivs":null,"t":"kept"}"#
     );
     assert_eq!(
-        flaws,
+        field_errors,
         [
             "zoo.0.f8",
             "zoo.0.same",
@@ -121,8 +121,8 @@ async fn null_goes_up_from_values_that_may_not_be_null() {
         create table c (id int primary key, b_id int references b, h float8 not null, hs float8[] not null);
         insert into a values (1, 'NaN'), (2, 2); insert into b values (1, 1, 'NaN'), (2, 2, 0);
         insert into c values (1, 1, 'NaN', '{}'), (2, 1, 1, '{NaN}'), (3, 2, 1, '{{1}}')";
-    let stage = Stage::new("plan_up", setup).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_up", setup).await;
+    let answer = fixture
         .run(r#"c({"order": ["id"]}) { id h hs }"#)
         .await
         .unwrap();
@@ -130,8 +130,8 @@ async fn null_goes_up_from_values_that_may_not_be_null() {
         answer.data,
         r#"{"c":[null,{"id":"2","h":1,"hs":[null]},null]}"#
     );
-    assert_eq!(answer.flaws(), ["c.0.h", "c.1.hs.0", "c.2.hs"]);
-    let answer = stage
+    assert_eq!(answer.field_errors(), ["c.0.h", "c.1.hs.0", "c.2.hs"]);
+    let answer = fixture
         .run(r#"b({"order": ["id"]}) { before: id a { id f b { id } } g c({"order": ["id"]}) { h } after: id }"#)
         .await
         .unwrap();
@@ -142,16 +142,16 @@ async fn null_goes_up_from_values_that_may_not_be_null() {
             r#"{"before":"2","a":{"id":"2","f":2,"b":[{"id":"2"}]},"g":0,"c":[{"h":1}],"after":"2"}]}"#
         )
     );
-    let mut flaws = answer.flaws();
-    flaws.sort();
-    assert_eq!(flaws, ["b.0.a.f", "b.0.c.0.h", "b.0.g"]);
+    let mut field_errors = answer.field_errors();
+    field_errors.sort();
+    assert_eq!(field_errors, ["b.0.a.f", "b.0.c.0.h", "b.0.g"]);
 }
 
 #[tokio::test]
 async fn parts_of_values_can_be_selected() {
-    let stage = Stage::new("plan_parts", ZOO).await;
-    let (data, flaws) = shown(
-        &stage,
+    let fixture = Fixture::new("plan_parts", ZOO).await;
+    let (data, field_errors) = shown(
+        &fixture,
         "insert into zoo (k, i8r, nr, p, cr, pg, pt, ps, pgs, rs) values (1, '[1,9007199254740993)', 'empty', '(1,2)', '<(3,4),NaN>',
             '((0,1),(2,3))', '((0,0),(1,1))', '{\"(1,NaN)\",\"(3,4)\",null}', array[polygon '((0,1),(2,3))'], '{\"[1,3)\",empty}')",
         "i8r { up: upper lower empty __typename } nr { empty lower } p { y x again: x } cr { center { y } } pg { points: itself { x } n: __typename }
@@ -167,15 +167,15 @@ async fn parts_of_values_can_be_selected() {
             r#""pgs":[{"points":[{"y":1},{"y":3}]}],"rs":[{"lower":1},{"lower":null}]}"#
         )
     );
-    assert_eq!(flaws, ["zoo.0.ps.0.y"]);
-    let (data, flaws) = shown(
-        &stage,
+    assert_eq!(field_errors, ["zoo.0.ps.0.y"]);
+    let (data, field_errors) = shown(
+        &fixture,
         "insert into zoo (k, cr) values (1, '<(NaN,4),1>')",
         "k cr { center { x } radius }",
     )
     .await;
     assert_eq!(
-        (&*data, &flaws[..]),
+        (&*data, &field_errors[..]),
         (
             r#"{"k":"1","cr":null}"#,
             &["zoo.0.cr.center.x".to_owned()][..]
@@ -213,9 +213,9 @@ async fn primary_keys_are_ids_of_every_type() {
     {
         let setup =
             format!("create table t (id {type} primary key); insert into t values ({value})");
-        let stage = Stage::new(&format!("plan_id_{at}"), &setup).await;
+        let fixture = Fixture::new(&format!("plan_id_{at}"), &setup).await;
         assert_eq!(
-            stage.data("t { id }").await,
+            fixture.data("t { id }").await,
             format!(r#"{{"t":[{{"id":"{expected}"}}]}}"#),
             "{type}"
         );

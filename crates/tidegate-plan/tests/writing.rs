@@ -1,14 +1,15 @@
 //! Inserts, updates and deletes.
 
-use tidegate_sql::{Error, InputError, ValueError};
+use tidegate_sql::{Error, InputError};
+use tidegate_values::ValueError;
 
 use crate::MUSIC;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn one_row_goes_in_and_comes_back_with_its_relationships() {
-    let stage = Stage::new("plan_insert", MUSIC).await;
-    let answer = stage
+    let fixture = Fixture::new("plan_insert", MUSIC).await;
+    let answer = fixture
         .run(
             r#"insert.albums({"data": {"artist_id": 3, "title": "Tago Mago", "price": "12.345"}}) {
             id title price released artists { name albums { title } } tracks { id } }"#,
@@ -20,7 +21,7 @@ async fn one_row_goes_in_and_comes_back_with_its_relationships() {
         r#"{"albums":[{"id":"1","title":"Tago Mago","price":"12.35","released":null,"artists":{"name":"Can","albums":[{"title":"Tago Mago"}]},"tracks":[]}]}"#
     );
     assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
-    let alone = stage
+    let alone = fixture
         .run(r#"insert.genres({"data": {"code": "x"}}) { code }"#)
         .await
         .unwrap();
@@ -29,13 +30,13 @@ async fn one_row_goes_in_and_comes_back_with_its_relationships() {
 
 #[tokio::test]
 async fn objects_keep_their_order_and_lack_or_null_are_two_things() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "plan_objects",
         "create table t (id int primary key, a text default 'd',
         b int[] default '{7}', r int4range, j jsonb, p point, m numeric)",
     )
     .await;
-    let answer = stage
+    let answer = fixture
         .run(r#"insert.t({"objects": [
             {"id": 5, "a": null},
             {"id": 4},
@@ -64,7 +65,7 @@ async fn objects_keep_their_order_and_lack_or_null_are_two_things() {
         "one statement for each set of columns: {:?}",
         answer.texts
     );
-    let defaults = stage
+    let defaults = fixture
         .refusal(r#"insert.t({"objects": [{}, {}]}) { id }"#)
         .await;
     assert_eq!(defaults.sqlstate(), Some("23502"));
@@ -72,16 +73,16 @@ async fn objects_keep_their_order_and_lack_or_null_are_two_things() {
 
 #[tokio::test]
 async fn rows_of_defaults_alone_go_in_one_by_one() {
-    let stage = Stage::new(
+    let fixture = Fixture::new(
         "plan_defaults",
         "create table t (id int generated always as identity, a int default 3)",
     )
     .await;
-    let data = stage
+    let data = fixture
         .data(r#"insert.t({"objects": [{}, {"a": 9}, {}]}) { a }"#)
         .await;
     assert_eq!(data, r#"{"t":[{"a":3},{"a":9},{"a":3}]}"#);
-    let none = stage
+    let none = fixture
         .run(r#"insert.t({"objects": []}) { a }"#)
         .await
         .unwrap();
@@ -90,8 +91,8 @@ async fn rows_of_defaults_alone_go_in_one_by_one() {
 
 #[tokio::test]
 async fn conflicts_update_or_leave_the_row_there() {
-    let stage = Stage::new("plan_conflict", MUSIC).await;
-    let data = stage
+    let fixture = Fixture::new("plan_conflict", MUSIC).await;
+    let data = fixture
         .data(r#"insert.genres({"objects": [{"code": "pop", "label": "New"}, {"code": "folk", "label": "Folk"}],
             "onConflict": {"columns": ["code"], "update": ["label"]}}) { code label }"#)
         .await;
@@ -99,7 +100,7 @@ async fn conflicts_update_or_leave_the_row_there() {
         data,
         r#"{"genres":[{"code":"pop","label":"New"},{"code":"folk","label":"Folk"}]}"#
     );
-    let data = stage
+    let data = fixture
         .data(
             r#"insert.genres({"objects": [{"code": "pop"}, {"code": "jazz"}],
             "onConflict": {"constraint": "genres_pkey"}}) { code }"#,
@@ -110,7 +111,7 @@ async fn conflicts_update_or_leave_the_row_there() {
         "what was there is not returned"
     );
     assert_eq!(
-        stage
+        fixture
             .sql("select label from genres where code = 'pop'")
             .await,
         "New"
@@ -119,8 +120,8 @@ async fn conflicts_update_or_leave_the_row_there() {
 
 #[tokio::test]
 async fn updates_and_deletes_hit_what_passes_and_return_it() {
-    let stage = Stage::new("plan_change", MUSIC).await;
-    let data = stage
+    let fixture = Fixture::new("plan_change", MUSIC).await;
+    let data = fixture
         .data(r#"update.albums({"where": {"artist_id": 1, "price": {"gt": 10}}, "data": {"price": 1, "released": null}}) {
             id price released artists { id } }"#)
         .await;
@@ -128,15 +129,15 @@ async fn updates_and_deletes_hit_what_passes_and_return_it() {
         data,
         r#"{"albums":[{"id":"11","price":"1.00","released":null,"artists":{"id":"1"}}]}"#
     );
-    let data = stage
+    let data = fixture
         .data(r#"delete.tracks({"where": {"album_id": 12}}) { id albums { tracks { id } } }"#)
         .await;
     assert_eq!(
         data,
         r#"{"tracks":[{"id":"103","albums":{"tracks":[]}},{"id":"104","albums":{"tracks":[]}}]}"#
     );
-    assert_eq!(stage.sql("select count(*)::text from tracks").await, "3");
-    let typename = stage
+    assert_eq!(fixture.sql("select count(*)::text from tracks").await, "3");
+    let typename = fixture
         .data(r#"delete.tracks({"where": {"album_id": 10}}) { __typename }"#)
         .await;
     assert_eq!(
@@ -147,7 +148,7 @@ async fn updates_and_deletes_hit_what_passes_and_return_it() {
 
 #[tokio::test]
 async fn relationships_of_written_rows_are_read_by_one_statement() {
-    let stage = Stage::new("plan_written_rows", MUSIC).await;
+    let fixture = Fixture::new("plan_written_rows", MUSIC).await;
     let selection = r#"{ id
         artists { name albums({"order": ["id desc"], "limit": 1}) { title tracks { id } } }
         tracks({"order": ["id"]}) { title genres { label tracks { id } } } }"#;
@@ -155,36 +156,36 @@ async fn relationships_of_written_rows_are_read_by_one_statement() {
         let update = format!(
             r#"update.albums({{"where": {{"id": {{"in": [{ids}]}}}}, "data": {{"price": 1}}}}) {selection}"#
         );
-        let answer = stage.run(&update).await.unwrap();
+        let answer = fixture.run(&update).await.unwrap();
         assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
         let read = format!(
             r#"albums({{"where": {{"id": {{"in": [{ids}]}}}}, "order": ["id"]}}) {selection}"#
         );
-        assert_eq!(answer.data, stage.data(&read).await);
+        assert_eq!(answer.data, fixture.data(&read).await);
     }
     let none = r#"update.albums({"where": {"id": 99}, "data": {"price": 1}}) { id tracks { id } }"#;
-    assert_eq!(stage.run(none).await.unwrap().texts.len(), 1);
+    assert_eq!(fixture.run(none).await.unwrap().texts.len(), 1);
 }
 
 #[tokio::test]
-async fn nobody_empties_a_table_by_accident() {
-    let stage = Stage::new("plan_unbounded", MUSIC).await;
+async fn updates_and_deletes_need_a_condition() {
+    let fixture = Fixture::new("plan_unbounded", MUSIC).await;
     for text in [
         "delete.tracks { id }",
         r#"delete.tracks({"where": {}}) { id }"#,
         r#"delete.tracks({"where": {"and": []}}) { id }"#,
         r#"update.tracks({"where": {"or": [{}]}, "data": {"title": "x"}}) { id }"#,
     ] {
-        let error = stage.refusal(text).await;
+        let error = fixture.refusal(text).await;
         assert!(place(&error) == "where", "{text}: {error:?}");
     }
-    assert_eq!(stage.sql("select count(*)::text from tracks").await, "5");
+    assert_eq!(fixture.sql("select count(*)::text from tracks").await, "5");
 }
 
 #[tokio::test]
 async fn a_document_is_one_transaction() {
-    let stage = Stage::new("plan_atomic", MUSIC).await;
-    let error = stage
+    let fixture = Fixture::new("plan_atomic", MUSIC).await;
+    let error = fixture
         .refusal(
             r#"a: insert.genres({"data": {"code": "new"}}) { code }
             b: insert.tracks({"data": {"id": 1, "album_id": 999}}) { id }"#,
@@ -197,8 +198,8 @@ async fn a_document_is_one_transaction() {
         rejection.constraint.as_deref(),
         Some("tracks_album_id_fkey")
     );
-    assert_eq!(stage.sql("select count(*)::text from genres").await, "2");
-    let data = stage
+    assert_eq!(fixture.sql("select count(*)::text from genres").await, "2");
+    let data = fixture
         .data(
             r#"a: insert.genres({"data": {"code": "new"}}) { code }
             b: update.genres({"where": {"code": "new"}, "data": {"label": "L"}}) { label }
@@ -211,7 +212,7 @@ async fn a_document_is_one_transaction() {
     );
 }
 
-/// The place that an error names.
+/// The path that an error names.
 fn place(error: &Error) -> String {
     match error {
         Error::Input(InputError::Value(ValueError::InvalidValue { place, .. })) => place.clone(),
@@ -225,7 +226,7 @@ fn place(error: &Error) -> String {
 async fn errors_name_the_place_of_the_value() {
     let setup =
         "create table t (id int generated always as identity, n int, d date, a int[], r int4range)";
-    let stage = Stage::new("plan_places", setup).await;
+    let fixture = Fixture::new("plan_places", setup).await;
     for (text, expected) in [
         (
             r#"t({"where": {"and": [{"n": 1}, {"d": {"gt": "2020-13-45"}}]}}) { n }"#,
@@ -272,16 +273,16 @@ async fn errors_name_the_place_of_the_value() {
             "data.id",
         ),
     ] {
-        let error = stage.refusal(text).await;
+        let error = fixture.refusal(text).await;
         assert_eq!(place(&error), expected, "{text}: {error:?}");
     }
 }
 
-/// PostgreSQL tells the limit alone.
+/// PostgreSQL reports the limit alone.
 #[tokio::test]
 async fn errors_name_the_place_of_a_value_beyond_its_column() {
     let setup = "create domain short as varchar(2); create table t (n int, v varchar(3), w varchar(9), p numeric(5, 2), q numeric, s short)";
-    let stage = Stage::new("plan_beyond", setup).await;
+    let fixture = Fixture::new("plan_beyond", setup).await;
     for (text, expected, sqlstate) in [
         (
             r#"insert.t({"objects": [{"v": "abc"}, {"v": "abcd"}]}) { n }"#,
@@ -309,7 +310,7 @@ async fn errors_name_the_place_of_a_value_beyond_its_column() {
             "22003",
         ),
     ] {
-        let error = stage.refusal(text).await;
+        let error = fixture.refusal(text).await;
         assert_eq!(place(&error), expected, "{text}: {error:?}");
         assert_eq!(error.sqlstate(), Some(sqlstate));
     }

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "the example's output")]
 
 use tidegate_pool::{Connector, OpenError, Pool, PoolKey, Recycle, ResetFailed, Settings};
-use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
 
 struct PrintNames;
@@ -37,7 +37,7 @@ async fn main() -> tidegate_sql::Result<()> {
         let login = Login {
             database: DatabaseName::new("shop"),
             role: RoleName::new(role),
-            sharing: Sharing::One(1),
+            role_use: RoleUse::User(1),
         };
         let connection = pool.acquire(&login).await?;
         println!("checked out: {}", *connection);

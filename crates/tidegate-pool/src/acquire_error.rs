@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{Error, LoginRefused, Rejection};
+use tidegate_sql::{DatabaseError, Error, LoginRefused};
 
 use super::connector::{Cause, OpenError};
 
@@ -17,7 +17,7 @@ pub(super) enum AcquireError {
     Exhausted,
     Unavailable { retry_after: Duration, cause: Cause },
     LoginRefused { retry_after: Duration, cause: Cause },
-    Barred(Box<Rejection>),
+    Barred(Box<DatabaseError>),
     NoDatabase,
     Internal(Cause),
 }

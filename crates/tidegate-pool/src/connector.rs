@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_sql::{BoxFuture, DatabaseName, Login, Rejection, RoleName};
+use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName};
 use tidegate_wire::{ConnectError, ConnectFault};
 
 /// Identifies connections that can replace each other.
@@ -23,7 +23,7 @@ impl From<&Login> for PoolKey {
         Self {
             database: login.database.clone(),
             role: login.role.clone(),
-            trusted: login.sharing.is_trusted(),
+            trusted: login.role_use.is_trusted(),
         }
     }
 }
@@ -138,7 +138,7 @@ pub enum OpenError {
     #[error("the role may not log in")]
     Barred {
         /// The error for its requests, with the SQLSTATE (28000, 42501).
-        said: Box<Rejection>,
+        said: Box<DatabaseError>,
         /// The cause, for the log.
         #[source]
         cause: Cause,
@@ -155,10 +155,10 @@ impl OpenError {
     /// The error of a role that may not log in, where PostgreSQL's own message is misleading or
     /// contains addresses of the cluster.
     pub fn barred(cause: Cause) -> Self {
-        let said = Rejection {
+        let said = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "PostgreSQL does not let this user log in".to_owned(),
-            ..Rejection::default()
+            ..DatabaseError::default()
         };
         Self::Barred {
             said: Box::new(said),
@@ -191,16 +191,16 @@ impl From<ConnectError> for OpenError {
 
 #[cfg(test)]
 mod tests {
-    use tidegate_sql::Rejection;
+    use tidegate_sql::DatabaseError;
 
     use super::*;
 
     #[test]
     fn a_role_that_pg_hba_conf_refuses_gets_an_error_without_an_address() {
-        let said = Rejection {
+        let said = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "pg_hba.conf rejects connection for host \"10.0.0.7\"".to_owned(),
-            ..Rejection::default()
+            ..DatabaseError::default()
         };
         match OpenError::from(ConnectError::Refused(Box::new(said))) {
             OpenError::Barred { said, .. } => {

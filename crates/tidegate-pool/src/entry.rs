@@ -1,6 +1,6 @@
 //! A connection in the pool.
 
-use tidegate_sql::Sharing;
+use tidegate_sql::RoleUse;
 use tokio::time::Instant;
 
 use super::connector::{Connector, PoolKey};
@@ -13,5 +13,5 @@ pub(super) struct PoolEntry<K: Connector> {
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,
-    pub(super) session: Option<Sharing>,
+    pub(super) session: Option<RoleUse>,
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use tidegate_sql::Sharing;
+use tidegate_sql::RoleUse;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -32,7 +32,7 @@ pub(super) enum Phase {
 pub(super) struct Waiter<K: Connector> {
     pub(super) number: u64,
     pub(super) since: Instant,
-    pub(super) sharing: Sharing,
+    pub(super) role_use: RoleUse,
     pub(super) reply: Reply<K>,
 }
 
@@ -136,9 +136,9 @@ impl<K: Connector> Role<K> {
 
     /// Takes an idle connection: the one that the same session used last, otherwise the one used
     /// last.
-    pub(super) fn take_idle(&mut self, sharing: Sharing) -> Option<Box<PoolEntry<K>>> {
+    pub(super) fn take_idle(&mut self, role_use: RoleUse) -> Option<Box<PoolEntry<K>>> {
         let last = self.idle.len().checked_sub(1)?;
-        let session = Some(sharing);
+        let session = Some(role_use);
         let place = self.idle.iter().rposition(|entry| entry.session == session);
         Some(self.idle.remove(place.unwrap_or(last)))
     }
@@ -146,7 +146,7 @@ impl<K: Connector> Role<K> {
     /// Whether anonymous callers shared the role and no longer do. While one waits it is still
     /// shared, because the next connection would lack the pinned settings.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
-        let waits = |waiter: &Waiter<K>| waiter.sharing.has_strangers();
+        let waits = |waiter: &Waiter<K>| waiter.role_use.is_anonymous();
         self.anonymous
             && self
                 .anonymous_at

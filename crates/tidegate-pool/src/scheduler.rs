@@ -4,7 +4,7 @@
 //! arrives, [`State::put_back`] when a connection becomes free, [`State::balance`] when a request
 //! may be served or a login may be due.
 
-use tidegate_sql::{Login, Sharing};
+use tidegate_sql::{Login, RoleUse};
 use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
@@ -38,7 +38,7 @@ impl<K: Connector> State<K> {
     ) -> Result<u64, AcquireError> {
         let key = PoolKey::from(login);
         self.refuse_early(&key, now)?;
-        self.close_if_sharing_changes(&key, login.sharing, now, actions);
+        self.close_if_sharing_changes(&key, login.role_use, now, actions);
         let number = self.next_event();
         let tenant = self.tenant_of(&key);
         if tenant.waiting == 0 {
@@ -48,14 +48,14 @@ impl<K: Connector> State<K> {
         if let Some(role) = tenant.roles.get_mut(&key) {
             // Applies to all connections opened while the role is in use, since any request may get
             // them.
-            if login.sharing.has_strangers() {
+            if login.role_use.is_anonymous() {
                 role.anonymous = true;
                 role.anonymous_at = Some(now);
             }
             role.waiters.push_back(Waiter {
                 number,
                 since: now,
-                sharing: login.sharing,
+                role_use: login.role_use,
                 reply,
             });
         }
@@ -69,14 +69,14 @@ impl<K: Connector> State<K> {
     fn close_if_sharing_changes(
         &mut self,
         key: &PoolKey,
-        sharing: Sharing,
+        role_use: RoleUse,
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) {
         let Some(role) = self.role_mut(key) else {
             return;
         };
-        let anonymous = sharing.has_strangers();
+        let anonymous = role_use.is_anonymous();
         let changes = if anonymous {
             !role.anonymous
         } else {
@@ -164,10 +164,10 @@ impl<K: Connector> State<K> {
         let Some(role) = self.role_mut(key) else {
             return;
         };
-        let Some(sharing) = role.waiters.front().map(|waiter| waiter.sharing) else {
+        let Some(role_use) = role.waiters.front().map(|waiter| waiter.role_use) else {
             return;
         };
-        let Some(mut entry) = role.take_idle(sharing) else {
+        let Some(mut entry) = role.take_idle(role_use) else {
             return;
         };
         let Some(waiter) = role.waiters.pop_front() else {
@@ -180,7 +180,7 @@ impl<K: Connector> State<K> {
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.turn = event;
         }
-        let switched = switch(&mut entry, sharing);
+        let switched = switch(&mut entry, role_use);
         actions.push(Action::CheckOut(waiter.reply, entry, switched));
     }
 

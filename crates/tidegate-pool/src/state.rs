@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
 use tokio::time::Instant;
 
 use super::acquire_error::AcquireError;
@@ -97,7 +97,7 @@ impl<K: Connector> State<K> {
         }
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
         // The open connections started with other settings than this caller's sessions need.
-        if login.sharing.has_strangers() {
+        if login.role_use.is_anonymous() {
             if !role.anonymous {
                 return None;
             }
@@ -105,11 +105,11 @@ impl<K: Connector> State<K> {
         } else if role.has_lapsed(now) {
             return None;
         }
-        let mut entry = role.take_idle(login.sharing)?;
+        let mut entry = role.take_idle(login.role_use)?;
         role.checked_out += 1;
         self.count_idle_taken(&entry.key);
         self.counters.reused += 1;
-        let switched = switch(&mut entry, login.sharing);
+        let switched = switch(&mut entry, login.role_use);
         Some((entry, switched))
     }
 
@@ -280,7 +280,7 @@ impl<K: Connector> State<K> {
 }
 
 /// Records the session that uses the connection now; returns whether another one used it before.
-pub(super) fn switch<K: Connector>(entry: &mut PoolEntry<K>, sharing: Sharing) -> bool {
-    let before = entry.session.replace(sharing);
-    before.is_some_and(|before| before != sharing)
+pub(super) fn switch<K: Connector>(entry: &mut PoolEntry<K>, role_use: RoleUse) -> bool {
+    let before = entry.session.replace(role_use);
+    before.is_some_and(|before| before != role_use)
 }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_pool::{OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{Credential, Credentials, RoleConnector, UserExecutor};
-use tidegate_sql::codec::ValueWriter;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, DatabaseName, Flow, Login, Parameter, RawRow, Result,
-    RoleName, RowSink, Sharing, Statement, Terms,
+    BoundStatement, BoxFuture, DatabaseName, Flow, Login, QueryOptions, Result, RoleName, RoleUse,
+    RowSink, Statement,
 };
+use tidegate_values::codec::ValueWriter;
+use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, Secret, StartupParameters, TerminateOutcome, Terminator};
 
@@ -87,7 +88,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let login = Login {
         database: DatabaseName::new("postgres"),
         role: RoleName::new("reader"),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
     };
     let text = "select current_user, :n::int * 2 as twice, array['a', null] as list";
     let statement = BoundStatement {
@@ -100,7 +101,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut lines = Lines(Vec::new(), std::io::stdout());
     roles
-        .query(&login, &statement, &Terms::default(), &mut lines)
+        .query(&login, &statement, &QueryOptions::default(), &mut lines)
         .await?;
     cluster.stop().await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Answers JSON-RPC messages, one a line of standard input, with a method in memory and an
+//! Answers JSON-RPC messages, one on each line of standard input, with a method in memory and an
 //! executor that returns each value it is given: try
 //! `{"jsonrpc":"2.0","method":"echo","params":{"value":[1,2]},"id":1}`.
 
@@ -11,13 +11,13 @@ use std::error::Error as StdError;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use tidegate_methods::{Actor, Definition, MemoryMethodStore, Registry};
+use tidegate_methods::{Caller, Definition, MemoryMethodStore, Registry};
 use tidegate_rpc::{Context, Dispatcher, Limits, OutputBuffer, Payload};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
-    Login, Mode, Parameter, Principal, RawRow, Result, RoleName, RowSink, Sharing, Terms,
-    Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Login, Mode,
+    Principal, QueryOptions, Result, RoleName, RoleUse, RowSink, Transaction,
 };
+use tidegate_values::{Column, Parameter, RawRow, Type, WireFormat};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn StdError>> {
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let registry = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
     let echo = br#"{"method": "echo", "q": "select :value::json"}"#;
     let echo = Definition::parse(echo, tidegate_methods::Limits::default())?;
-    let owner = Actor {
+    let owner = Caller {
         user: "music",
         owner: true,
     };
@@ -34,12 +34,12 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let dispatcher = Dispatcher::new(registry, Arc::new(Echo));
     let who = Principal::Role(Login {
         role: RoleName::new("music"),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
         database,
     });
     let context = Context {
         principal: &who,
-        terms: Terms::default(),
+        options: QueryOptions::default(),
         timezone: None,
     };
     for line in std::io::stdin().lock().lines() {
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     Ok(())
 }
 
-/// Stands in for PostgreSQL.
+/// Replaces PostgreSQL.
 struct Echo;
 
 fn description() -> Description {
@@ -100,7 +100,7 @@ impl Executor for Echo {
         &'a self,
         _: &'a Principal,
         statement: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         Box::pin(async { echo(statement, sink) })
@@ -110,7 +110,7 @@ impl Executor for Echo {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async {
             let transaction: Box<dyn Transaction> = Box::new(Self);
@@ -122,7 +122,7 @@ impl Executor for Echo {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         Box::pin(async { Ok(description()) })
     }

@@ -2,34 +2,34 @@
 
 use std::sync::Arc;
 
+use tidegate_methods::Registry;
 use tidegate_sql::{
-    Author, BoundStatement, Commit, Mode, Pipeline, PipelineError, RowSink, Step, Terms,
-    TransactionOutcome,
+    Author, BoundStatement, Commit, Executor, Mode, Pipeline, PipelineError, PipelineStep,
+    QueryOptions, RowSink, TransactionOutcome,
 };
 
-use crate::answer::{Answer, CallSink};
-use crate::context::{Context, Outcome};
-use crate::dispatcher::Dispatcher;
+use crate::batch_response::{BatchResponse, CallSink};
+use crate::call::Call;
+use crate::context::{Context, DispatchOutcome};
 use crate::error::Error;
 use crate::output::Output;
-use crate::payload::Call;
-use crate::prepare::Prepared;
+use crate::prepare::PreparedCall;
 use crate::reply::{self, List};
 use crate::result::{Discard, ResultWriter};
 
-/// What failed: which calls, or the transaction around them.
-enum Failure {
-    /// By the index of the call, in ascending order.
+/// Why a batch failed: because of calls, or of its transaction.
+enum BatchFailure {
+    /// These calls failed, by ascending index.
     Calls(Vec<(usize, Error)>),
-    /// No call was to blame and none ran; the error is everybody's answer.
+    /// The transaction could not be opened. The error is the response to every call.
     Whole(Error),
-    /// No call was to blame, and all were undone.
+    /// The commit failed, and everything was rolled back.
     Commit(Error),
 }
 
-impl Failure {
-    /// Whether PostgreSQL rolled back something that may go well the next time: a table that was
-    /// redefined after a statement on it had been prepared, or others that wrote at once.
+impl BatchFailure {
+    /// Whether a retry may succeed: after a concurrent write, or after a table was redefined since
+    /// the statement was prepared.
     fn may_pass(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",
@@ -39,50 +39,52 @@ impl Failure {
     }
 }
 
-/// Runs a batch and writes its answer. What PostgreSQL asks to run again is run again once.
+/// Runs a batch and writes its response. A serialization failure is retried once.
 pub(crate) async fn run(
-    dispatcher: &Dispatcher,
+    registry: &Registry,
+    executor: &dyn Executor,
     context: &Context<'_>,
     calls: &[Call<'_>],
     out: &mut dyn Output,
-) -> Outcome {
-    let mut outcome = Outcome {
+) -> DispatchOutcome {
+    let mut outcome = DispatchOutcome {
         answered: calls.iter().any(|call| call.id.is_some()),
-        ..Outcome::default()
+        ..DispatchOutcome::default()
     };
-    let mut attempted = attempt(dispatcher, context, calls, out).await;
-    if attempted.as_ref().is_err_and(Failure::may_pass) {
+    let mut attempted = attempt(registry, executor, context, calls, out).await;
+    if attempted.as_ref().is_err_and(BatchFailure::may_pass) {
         out.clear();
-        attempted = attempt(dispatcher, context, calls, out).await;
+        attempted = attempt(registry, executor, context, calls, out).await;
     }
     if let Err(failure) = attempted {
         out.clear();
         answer(calls, &failure, out);
         match failure {
-            Failure::Calls(errors) => errors
+            BatchFailure::Calls(errors) => errors
                 .into_iter()
                 .for_each(|(_, error)| outcome.note(error)),
-            Failure::Whole(error) | Failure::Commit(error) => outcome.note(error),
+            BatchFailure::Whole(error) | BatchFailure::Commit(error) => outcome.note(error),
         }
     }
     outcome
 }
 
 async fn attempt(
-    dispatcher: &Dispatcher,
+    registry: &Registry,
+    executor: &dyn Executor,
     context: &Context<'_>,
     calls: &[Call<'_>],
     out: &mut dyn Output,
-) -> Result<(), Failure> {
-    let prepared = prepare(dispatcher, context, calls).await?;
-    let terms = Terms {
+) -> Result<(), BatchFailure> {
+    let prepared = prepare(registry, context, calls).await?;
+    let options = QueryOptions {
         author: author(&prepared),
-        ..context.terms
+        ..context.options
     };
-    let answer = Answer::new(out);
+    let answer = BatchResponse::new(out);
     let (mut statements, mut sinks) = (Vec::new(), Vec::new());
     for (call, prepared) in calls.iter().zip(prepared) {
-        let Prepared {
+        let PreparedCall {
             statement,
             format,
             writer,
@@ -104,21 +106,19 @@ async fn attempt(
     let pipeline = Pipeline {
         mode: Mode::ReadWrite,
         steps: steps
-            .map(|(statement, sink)| Step { statement, sink })
+            .map(|(statement, sink)| PipelineStep { statement, sink })
             .collect(),
         commit: Commit::AfterRows,
     };
-    let running = dispatcher
-        .executor
-        .pipeline(context.principal, pipeline, &terms);
+    let running = executor.pipeline(context.principal, pipeline, &options);
     let ran = running.await;
     ran.map_err(|failed| failure(failed, &statements))?;
     answer.end();
     Ok(())
 }
 
-/// Whom the text of the whole batch is from: of several, the one who is trusted least.
-fn author(prepared: &[Prepared]) -> Author {
+/// The author of the whole batch: the least trusted one of its calls.
+fn author(prepared: &[PreparedCall]) -> Author {
     if prepared.iter().all(|call| call.author == Author::Owner) {
         Author::Owner
     } else {
@@ -126,8 +126,8 @@ fn author(prepared: &[Prepared]) -> Author {
     }
 }
 
-/// PostgreSQL says for certain that it did not commit; a lost connection says nothing.
-fn failure(failed: PipelineError, statements: &[BoundStatement]) -> Failure {
+/// A rejection by PostgreSQL means that nothing was committed; a lost connection leaves that open.
+fn failure(failed: PipelineError, statements: &[BoundStatement]) -> BatchFailure {
     let PipelineError {
         step,
         error,
@@ -135,33 +135,34 @@ fn failure(failed: PipelineError, statements: &[BoundStatement]) -> Failure {
     } = failed;
     match (step, error) {
         (_, error) if outcome != TransactionOutcome::RolledBack => {
-            Failure::Whole(Error::InDoubt(error))
+            BatchFailure::Whole(Error::InDoubt(error))
         }
         (Some(index), error) => {
             let placeholders = statements[index].statement.placeholders();
-            Failure::Calls(vec![(index, Error::of_statement(error, placeholders))])
+            BatchFailure::Calls(vec![(index, Error::of_statement(error, placeholders))])
         }
         (None, refused @ tidegate_sql::Error::Rejected(_)) => {
-            Failure::Commit(Error::Statement(refused))
+            BatchFailure::Commit(Error::Statement(refused))
         }
-        (None, error) => Failure::Whole(Error::Statement(error)),
+        (None, error) => BatchFailure::Whole(Error::Statement(error)),
     }
 }
 
-/// Everything that can fail without the database does so before the transaction begins.
+/// Prepares all calls, so that every error that needs no statement is found before the transaction
+/// is opened.
 async fn prepare(
-    dispatcher: &Dispatcher,
+    registry: &Registry,
     context: &Context<'_>,
     calls: &[Call<'_>],
-) -> Result<Vec<Prepared>, Failure> {
+) -> Result<Vec<PreparedCall>, BatchFailure> {
     let names: Vec<_> = calls.iter().map(|call| &*call.method).collect();
-    let tenant = context.tenant().map_err(Failure::Whole)?;
-    let methods = dispatcher.registry.lookup_all(tenant, &names).await;
-    let methods = methods.map_err(|error| Failure::Whole(Error::Registry(error)))?;
+    let tenant = context.tenant().map_err(BatchFailure::Whole)?;
+    let methods = registry.lookup_all(tenant, &names).await;
+    let methods = methods.map_err(|error| BatchFailure::Whole(Error::Registry(error)))?;
     let (mut prepared, mut errors) = (Vec::with_capacity(calls.len()), Vec::new());
     for (index, (call, method)) in calls.iter().zip(methods).enumerate() {
         let method = method.ok_or(Error::MethodNotFound);
-        match method.and_then(|method| Prepared::new(&method, call, None, context.timezone)) {
+        match method.and_then(|method| PreparedCall::new(&method, call, None, context.timezone)) {
             Ok(call) => prepared.push(call),
             Err(error) => errors.push((index, error)),
         }
@@ -169,20 +170,20 @@ async fn prepare(
     if errors.is_empty() {
         Ok(prepared)
     } else {
-        Err(Failure::Calls(errors))
+        Err(BatchFailure::Calls(errors))
     }
 }
 
-/// Writes the answer of a batch that failed.
-fn answer(calls: &[Call<'_>], failure: &Failure, out: &mut dyn Output) {
+/// Writes the response to a batch that failed.
+fn answer(calls: &[Call<'_>], failure: &BatchFailure, out: &mut dyn Output) {
     let (errors, others) = match failure {
-        Failure::Calls(errors) => {
+        BatchFailure::Calls(errors) => {
             let unheard = |(index, _): &&(usize, Error)| calls[*index].is_notification();
             let cause = errors.iter().find(unheard).map(|(_, error)| cause(error));
             (&errors[..], &Error::RolledBack { cause })
         }
-        Failure::Whole(error) => (&[][..], error),
-        Failure::Commit(error) => {
+        BatchFailure::Whole(error) => (&[][..], error),
+        BatchFailure::Commit(error) => {
             let cause = Some(cause(error));
             (&[][..], &Error::RolledBack { cause })
         }

@@ -1,39 +1,39 @@
-//! As whom, and on which terms, calls run.
+//! The principal and options of calls.
 
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::{DatabaseName, Principal, Terms};
+use tidegate_sql::{DatabaseName, Principal, QueryOptions};
+use tidegate_values::datetime::Zone;
 
 use crate::error::Error;
 
-/// As whom, and on which terms, calls run.
+/// The principal and options of calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The caller; its database is the tenant whose methods are called.
+    /// The caller. Its database is the tenant whose methods are called.
     pub principal: &'a Principal,
-    /// What the calls of one message have to keep together.
-    pub terms: Terms,
+    /// The options of the statements.
+    pub options: QueryOptions,
     /// The zone of formatted values; `None` is UTC.
     pub timezone: Option<&'a Zone>,
 }
 
 impl Context<'_> {
-    /// Whose methods are called; the service itself has none.
+    /// The tenant whose methods are called. The service itself has no methods.
     pub(crate) fn tenant(&self) -> Result<&DatabaseName, Error> {
         self.principal.database().ok_or(Error::MethodNotFound)
     }
 }
 
-/// What became of a message.
+/// The result of a message.
 #[derive(Debug, Default)]
-pub struct Outcome {
-    /// Whether there is an answer: notifications alone have none.
+pub struct DispatchOutcome {
+    /// Whether there is a response. Notifications have none.
     pub answered: bool,
-    /// What failed, for logs and metrics. Calls that were only rolled back are not among it.
+    /// The errors, for logs and metrics, without those of calls that were only rolled back.
     pub errors: Vec<Error>,
 }
 
-impl Outcome {
-    /// The errors that are faults of the service; the answer does not tell their causes.
+impl DispatchOutcome {
+    /// The errors that are the service's fault. The response does not show their causes.
     pub fn faults(&self) -> impl Iterator<Item = &Error> {
         let errors = self.errors.iter();
         errors.filter(|error| error.is_fault_of_service())

@@ -1,23 +1,25 @@
-//! From calls to answers.
+//! Dispatches calls to methods.
 
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_methods::{Method, Registry};
-use tidegate_sql::{Executor, OutputFormat};
+use tidegate_methods::Registry;
+use tidegate_sql::Executor;
+use tidegate_values::OutputFormat;
 
-use crate::context::{Context, Outcome};
+use crate::call::Call;
+use crate::context::{Context, DispatchOutcome};
 use crate::error::Error;
 use crate::output::Output;
-use crate::payload::{Call, Payload};
-use crate::prepare::Prepared;
-use crate::{batch, dry, reply, run};
+use crate::payload::Payload;
+use crate::prepare::PreparedCall;
+use crate::{batch, dry, prepare, reply, run};
 
-/// Calls methods by name. It knows nothing of how messages travel.
+/// Calls methods by name. It is independent of the transport.
 #[derive(Clone)]
 pub struct Dispatcher {
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) executor: Arc<dyn Executor>,
+    registry: Arc<Registry>,
+    executor: Arc<dyn Executor>,
 }
 
 impl fmt::Debug for Dispatcher {
@@ -27,66 +29,58 @@ impl fmt::Debug for Dispatcher {
 }
 
 impl Dispatcher {
-    /// A dispatcher over the methods of `registry`, whose statements `executor` runs.
+    /// A dispatcher for the methods of `registry`, whose statements `executor` runs.
     pub fn new(registry: Arc<Registry>, executor: Arc<dyn Executor>) -> Self {
         Self { registry, executor }
     }
 
-    /// Runs the calls of a message and writes the answer.
+    /// Runs the calls of a message and writes the response.
     ///
-    /// A single call is a transaction of its own. A batch is one transaction: the answers come in
-    /// the order of the calls, and when one fails nothing takes effect, and every other call
-    /// with an id is answered by `-32603` with `{"rolledBack":true}`. Dropping the future
-    /// cancels what runs.
+    /// A single call is a transaction of its own. A batch is one transaction: responses have the
+    /// order of the calls. If one fails, everything is rolled back, and every other call with an id
+    /// gets `-32603` with `{"rolledBack":true}`. Dropping the future cancels the running statement.
     pub async fn dispatch(
         &self,
         context: &Context<'_>,
         payload: &Payload<'_>,
         out: &mut dyn Output,
-    ) -> Outcome {
+    ) -> DispatchOutcome {
         match payload {
             Payload::Single(call) => self.single(context, call, out).await,
-            Payload::Batch(calls) => batch::run(self, context, calls, out).await,
+            Payload::Batch(calls) => {
+                batch::run(&self.registry, &*self.executor, context, calls, out).await
+            }
         }
     }
 
-    /// Lets PostgreSQL describe the statements of the calls, and keeps the types that it infers;
-    /// nothing runs, and values are neither needed nor looked at.
+    /// Has PostgreSQL describe the statements of the calls, and stores the inferred types. Nothing
+    /// runs, and values are ignored.
     ///
-    /// The answers are those of calls with `"data":[]`, and with `"params"`, the types of the
-    /// placeholders. Each call of a batch stands alone.
+    /// The responses are those of calls with `"data":[]`, and with the types of the placeholders in
+    /// `"params"`. Each call of a batch is independent.
     pub async fn dry_run(
         &self,
         context: &Context<'_>,
         payload: &Payload<'_>,
         out: &mut dyn Output,
-    ) -> Outcome {
-        dry::run(self, context, payload, out).await
+    ) -> DispatchOutcome {
+        dry::run(&self.registry, &*self.executor, context, payload, out).await
     }
 
-    /// Looks a call's method up and binds its values, for an answer without the envelope;
-    /// `format` is that of the rows instead of the method's own.
+    /// Looks up a call's method and binds its values, for a response without the envelope. `format`
+    /// replaces the format of the method.
     ///
     /// # Errors
     ///
-    /// What [`crate::Reply::failed`] answers.
+    /// The errors that [`crate::Reply::failed`] takes.
     pub async fn prepare(
         &self,
         context: &Context<'_>,
         call: &Call<'_>,
         format: Option<OutputFormat>,
-    ) -> Result<Prepared, Error> {
-        let method = self.find(context, &call.method).await?;
-        Prepared::new(&method, call, format, context.timezone)
-    }
-
-    pub(crate) async fn find(
-        &self,
-        context: &Context<'_>,
-        name: &str,
-    ) -> Result<Arc<Method>, Error> {
-        let found = self.registry.lookup(context.tenant()?, name).await;
-        found.map_err(Error::Registry)?.ok_or(Error::MethodNotFound)
+    ) -> Result<PreparedCall, Error> {
+        let method = prepare::find(&self.registry, context, &call.method).await?;
+        PreparedCall::new(&method, call, format, context.timezone)
     }
 
     async fn single(
@@ -94,10 +88,10 @@ impl Dispatcher {
         context: &Context<'_>,
         call: &Call<'_>,
         out: &mut dyn Output,
-    ) -> Outcome {
-        let mut outcome = Outcome {
+    ) -> DispatchOutcome {
+        let mut outcome = DispatchOutcome {
             answered: call.id.is_some(),
-            ..Outcome::default()
+            ..DispatchOutcome::default()
         };
         if let Err(error) = self.call(context, call, out).await {
             if let Some(id) = call.id {

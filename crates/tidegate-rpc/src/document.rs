@@ -1,4 +1,4 @@
-//! Reading JSON without a tree: members and elements stay text.
+//! Reads JSON without building a tree: members and elements stay text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 
-/// Checks that a message is one JSON text of bounded depth.
+/// Checks that a message is valid JSON of bounded depth.
 ///
 /// # Errors
 ///
-/// [`Error::NoJson`], and [`Error::TooMany`] for arrays and objects inside each other.
+/// [`Error::NoJson`], and [`Error::TooMany`] if arrays and objects are nested too deeply.
 pub(crate) fn read(text: &[u8], depth: usize) -> Result<&RawValue, Error> {
     let text = str::from_utf8(text).map_err(|error| Error::NoJson {
         problem: format!("a byte that is not UTF-8 at offset {}", error.valid_up_to()),
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &[u8], depth: usize) -> Result<&RawValue, Error> {
     Ok(document)
 }
 
-/// Whether a JSON text has more than `depth` arrays and objects open at once.
+/// Whether arrays and objects are nested more than `depth` deep.
 fn is_deeper_than(depth: usize, text: &str) -> bool {
     let (mut open, mut within, mut escaped) = (0_usize, false, false);
     for byte in text.bytes() {
@@ -54,7 +54,7 @@ fn is_deeper_than(depth: usize, text: &str) -> bool {
     false
 }
 
-/// The text of a JSON string; `None` for anything else and for halves of surrogate pairs.
+/// The text of a JSON string; `None` for other values and for unpaired surrogates.
 pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -63,7 +63,7 @@ pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inner))
 }
 
-/// The members of a request object; all others are ignored.
+/// The members of a request object. Others are ignored.
 #[derive(Default)]
 pub(crate) struct Envelope<'a> {
     pub(crate) jsonrpc: Option<&'a RawValue>,
@@ -73,7 +73,7 @@ pub(crate) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads an object; `None` when it has one of these members twice.
+    /// Reads an object; `None` if it has one of these members twice.
     pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
     }
@@ -81,9 +81,9 @@ impl<'a> Envelope<'a> {
 
 impl<'de> Deserialize<'de> for Envelope<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct EnvelopeVisitor;
 
-        impl<'de> Visitor<'de> for Members {
+        impl<'de> Visitor<'de> for EnvelopeVisitor {
             type Value = Envelope<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,11 +94,11 @@ impl<'de> Deserialize<'de> for Envelope<'de> {
                 let mut envelope = Envelope::default();
                 while let Some(member) = map.next_key()? {
                     let place = match member {
-                        Member::Jsonrpc => &mut envelope.jsonrpc,
-                        Member::Method => &mut envelope.method,
-                        Member::Params => &mut envelope.params,
-                        Member::Id => &mut envelope.id,
-                        Member::Unknown => {
+                        EnvelopeMember::Jsonrpc => &mut envelope.jsonrpc,
+                        EnvelopeMember::Method => &mut envelope.method,
+                        EnvelopeMember::Params => &mut envelope.params,
+                        EnvelopeMember::Id => &mut envelope.id,
+                        EnvelopeMember::Unknown => {
                             map.next_value::<IgnoredAny>()?;
                             continue;
                         }
@@ -111,11 +111,11 @@ impl<'de> Deserialize<'de> for Envelope<'de> {
             }
         }
 
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(EnvelopeVisitor)
     }
 }
 
-enum Member {
+enum EnvelopeMember {
     Jsonrpc,
     Method,
     Params,
@@ -123,29 +123,29 @@ enum Member {
     Unknown,
 }
 
-impl<'de> Deserialize<'de> for Member {
+impl<'de> Deserialize<'de> for EnvelopeMember {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Name;
 
         impl Visitor<'_> for Name {
-            type Value = Member;
+            type Value = EnvelopeMember;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a member's name")
             }
 
-            fn visit_bytes<E>(self, name: &[u8]) -> Result<Member, E> {
+            fn visit_bytes<E>(self, name: &[u8]) -> Result<EnvelopeMember, E> {
                 Ok(match name {
-                    b"jsonrpc" => Member::Jsonrpc,
-                    b"method" => Member::Method,
-                    b"params" => Member::Params,
-                    b"id" => Member::Id,
-                    _ => Member::Unknown,
+                    b"jsonrpc" => EnvelopeMember::Jsonrpc,
+                    b"method" => EnvelopeMember::Method,
+                    b"params" => EnvelopeMember::Params,
+                    b"id" => EnvelopeMember::Id,
+                    _ => EnvelopeMember::Unknown,
                 })
             }
         }
 
-        // As bytes, because a name that is ignored may hold anything.
+        // As bytes, because an ignored name may have any content.
         deserializer.deserialize_bytes(Name)
     }
 }
@@ -153,12 +153,12 @@ impl<'de> Deserialize<'de> for Member {
 /// The elements of an array.
 pub(crate) struct Elements<'a> {
     pub(crate) kept: Vec<&'a RawValue>,
-    /// How many there are; those beyond the limit are counted only.
+    /// The number of elements, including those beyond the limit.
     pub(crate) count: usize,
 }
 
 impl<'a> Elements<'a> {
-    /// Reads an array and keeps up to `limit` of its elements; `None` when it is none.
+    /// Reads an array and keeps up to `limit` of its elements; `None` for other values.
     pub(crate) fn read(raw: &'a RawValue, limit: usize) -> Option<Self> {
         let mut deserializer = serde_json::Deserializer::from_str(raw.get());
         UpTo(limit).deserialize(&mut deserializer).ok()

@@ -1,31 +1,32 @@
-//! Dry runs: what PostgreSQL infers of a method, without running it.
+//! Dry runs: what PostgreSQL infers about a method, without running it.
 
 use bytes::BytesMut;
-use tidegate_methods::{Method, NotNull, Signature};
-use tidegate_sql::Parameter;
-use tidegate_sql::parameter;
-use tidegate_sql::{BoundStatement, Description, InputError, OutputFormat};
+use tidegate_methods::{Method, NotNull, Registry, Signature};
+use tidegate_sql::{BoundStatement, Description, Executor, InputError};
+use tidegate_values::{OutputFormat, Parameter, parameter};
 
-use crate::context::{Context, Outcome};
-use crate::dispatcher::Dispatcher;
+use crate::call::Call;
+use crate::context::{Context, DispatchOutcome};
 use crate::error::Error;
 use crate::output::Output;
-use crate::payload::{Call, Payload};
+use crate::payload::Payload;
+use crate::prepare;
 use crate::reply::{self, List};
 use crate::result::write_types;
 
-/// Describes the statements of a message's calls, each for itself, and writes the answer.
+/// Describes the statements of a message's calls independently, and writes the response.
 pub(crate) async fn run(
-    dispatcher: &Dispatcher,
+    registry: &Registry,
+    executor: &dyn Executor,
     context: &Context<'_>,
     payload: &Payload<'_>,
     out: &mut dyn Output,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+) -> DispatchOutcome {
+    let mut outcome = DispatchOutcome::default();
     let mut list = List::default();
     let batch = matches!(payload, Payload::Batch(_));
     for call in payload.calls() {
-        let described = describe(dispatcher, context, call).await;
+        let described = describe(registry, executor, context, call).await;
         if let Some(id) = call.id {
             outcome.answered = true;
             if batch {
@@ -50,37 +51,36 @@ pub(crate) async fn run(
     outcome
 }
 
-/// Describes a call's statement, keeps the signature and gives the result.
+/// Describes a call's statement, stores the signature and returns the result.
 async fn describe(
-    dispatcher: &Dispatcher,
+    registry: &Registry,
+    executor: &dyn Executor,
     context: &Context<'_>,
     call: &Call<'_>,
 ) -> Result<BytesMut, Error> {
     if let Err(wrong) = &call.params {
         return Err(Error::Params(wrong.clone()));
     }
-    let method = dispatcher.find(context, &call.method).await?;
+    let method = prepare::find(registry, context, &call.method).await?;
     let statement = method.without_values().map_err(Error::Definition)?;
-    let executor = &*dispatcher.executor;
-    let described = executor.describe(context.principal, &statement, &context.terms);
+    let described = executor.describe(context.principal, &statement, &context.options);
     let description = described.await.map_err(of_description)?;
     let result = result(&method, &statement, &description, context)?;
     let tenant = context.tenant()?;
     let candidates = NotNull::candidates(&statement.statement, &description);
-    let not_null = NotNull::load(executor, tenant, &candidates, &context.terms)
+    let not_null = NotNull::load(executor, tenant, &candidates, &context.options)
         .await
         .map_err(Error::Statement)?;
     let signature = Signature::infer(&statement.statement, &description, &not_null);
-    // Whether it was kept does not matter: if not, somebody has changed the method meanwhile.
-    dispatcher
-        .registry
+    // If the method was changed meanwhile, the signature is not stored, which is fine.
+    registry
         .record(tenant, &method, &signature)
         .await
         .map_err(Error::Registry)?;
     Ok(result)
 }
 
-/// `{"schema":{…},"data":[],"params":{…}}`; formats that would fail a call fail here.
+/// `{"schema":{…},"data":[],"params":{…}}`. Formats that would fail a call fail here too.
 fn result(
     method: &Method,
     statement: &BoundStatement,
@@ -89,13 +89,13 @@ fn result(
 ) -> Result<BytesMut, Error> {
     let mut out = BytesMut::new();
     check_input_formats(statement, description, &mut out).map_err(Error::Definition)?;
-    let mut writer = crate::prepare::writer(method, OutputFormat::Json, context.timezone)
-        .map_err(Error::Definition)?;
+    let mut writer =
+        prepare::writer(method, OutputFormat::Json, context.timezone).map_err(Error::Definition)?;
     writer
         .columns(&description.columns, &mut out)
         .map_err(|error| of_description(error.into()))?;
     writer.finish(None, &mut out);
-    // In front of the brace that closes the result.
+    // Before the closing brace of the result.
     out.truncate(out.len() - 1);
     out.extend_from_slice(b",\"params\":");
     let names = statement.statement.placeholders().iter();
@@ -105,7 +105,7 @@ fn result(
     Ok(out)
 }
 
-/// No value is needed to see that a type takes no format.
+/// Checks the formats without values: a type that accepts no format rejects it anyway.
 fn check_input_formats(
     statement: &BoundStatement,
     description: &Description,
@@ -119,7 +119,7 @@ fn check_input_formats(
     Ok(())
 }
 
-/// No value of the caller takes part in a description.
+/// The error of a description, which no value of the caller can cause.
 fn of_description(error: tidegate_sql::Error) -> Error {
     Error::of_statement(error, &[])
 }

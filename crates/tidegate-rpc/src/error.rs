@@ -1,60 +1,61 @@
-//! Why a call was not run, or failed.
+//! Errors of calls.
 
 use std::sync::Arc;
 
 use tidegate_methods::StoreError;
-use tidegate_sql::{InputError, ValueError};
+use tidegate_sql::InputError;
+use tidegate_values::ValueError;
 
-/// Why a call has no result. What its caller is told is the business of [`crate::Reply`].
+/// Why a call has no result. [`crate::Reply`] decides what the caller is told.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller's fault: the message is no JSON text.
+    /// The message is not JSON.
     #[error("the message is not valid JSON: {problem}")]
     NoJson {
         /// What was found, and where.
         problem: String,
     },
-    /// The caller's fault: JSON, but no request object.
+    /// Valid JSON that is not a request object.
     #[error("{0}")]
     InvalidRequest(&'static str),
-    /// The caller's fault: a message beyond the limits.
+    /// The message exceeds a limit.
     #[error("more than {limit} {what} in one message")]
     TooMany {
-        /// What there are too many of.
+        /// What exceeds the limit.
         what: &'static str,
-        /// How many are accepted.
+        /// The limit.
         limit: usize,
     },
-    /// The caller's fault: the tenant has no such method.
-    #[error("there is no such method")]
+    /// The tenant has no such method.
+    #[error("method not found")]
     MethodNotFound,
-    /// The caller's fault: a parameter is missing, is none of the statement's, or does not fit.
+    /// A parameter is missing, unknown or invalid.
     #[error(transparent)]
     Params(InputError),
-    /// The fault of whoever defined the method: its statement, a type hint or a format cannot be
-    /// used.
+    /// The definition is invalid: its statement, a type hint or a format. The author of the method
+    /// is at fault.
     #[error(transparent)]
     Definition(InputError),
-    /// The statement ran and failed, or could not run; the cause says whose fault it is.
+    /// The statement failed or could not run. The source says who is at fault.
     #[error(transparent)]
     Statement(tidegate_sql::Error),
-    /// The transaction of a batch could not be committed, and perhaps it was all the same.
+    /// The commit of a batch failed, and it is unknown whether it took effect.
     #[error("it is not known whether the batch was committed")]
     InDoubt(#[source] tidegate_sql::Error),
     /// The method could not be looked up.
     #[error("the method could not be looked up")]
     Registry(#[source] StoreError),
-    /// Nobody's fault here: another call of the batch failed.
+    /// Another call of the batch failed.
     #[error("another call of the batch failed, and nothing of it took effect")]
     RolledBack {
-        /// What failed, as an error object, where no other answer tells it.
+        /// The other call's error object, if no other response contains it.
         cause: Option<Arc<str>>,
     },
 }
 
 impl Error {
-    /// What an error of a prepared statement means to its call; `placeholders` are the names of the
-    /// statement's parameters.
+    /// Maps an error of a prepared statement; `placeholders` are the names of the statement's
+    /// parameters.
     pub fn of_statement(error: tidegate_sql::Error, placeholders: &[String]) -> Self {
         match error {
             tidegate_sql::Error::Input(input) => Self::of_input(input, placeholders),
@@ -67,7 +68,7 @@ impl Error {
             InputError::MissingParameter { .. }
             | InputError::ExtraParameter { .. }
             | InputError::Value(ValueError::InvalidValue { .. }) => Self::Params(input),
-            // Of a column it is the definition's; of a placeholder its value does not match.
+            // For a column the definition is at fault, for a placeholder its value.
             InputError::Value(ValueError::InvalidFormat { name, .. })
                 if placeholders.contains(name) =>
             {
@@ -77,7 +78,7 @@ impl Error {
         }
     }
 
-    /// Whether whoever runs the service should hear of it.
+    /// Whether the operator should be notified.
     pub fn is_fault_of_service(&self) -> bool {
         use tidegate_sql::Error as Sql;
         matches!(

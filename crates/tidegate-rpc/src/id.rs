@@ -2,15 +2,15 @@
 
 use serde_json::value::RawValue;
 
-/// The id of a call, verbatim: a number keeps all its digits, a string its escapes.
+/// The id of a call, unchanged: a number keeps its digits, a string its escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id<'a>(&'a str);
 
 impl<'a> Id<'a> {
-    /// The id of an answer to what had none that could be read.
+    /// The id of a response to a call without a readable id.
     pub(crate) const NULL: Id<'static> = Id("null");
 
-    /// Takes a string, a number or null; nothing else is an id (JSON-RPC 2.0, section 4).
+    /// Accepts a string, a number or null, as JSON-RPC 2.0, section 4 requires.
     pub(crate) fn new(raw: &'a RawValue) -> Option<Self> {
         let text = raw.get();
         let fits =

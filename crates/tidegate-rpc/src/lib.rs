@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 
-mod answer;
 mod batch;
+mod batch_response;
+mod call;
 mod context;
 mod dispatcher;
 mod document;
@@ -16,11 +17,12 @@ mod result;
 mod run;
 mod text;
 
-pub use context::{Context, Outcome};
+pub use call::Call;
+pub use context::{Context, DispatchOutcome};
 pub use dispatcher::Dispatcher;
 pub use error::Error;
 pub use id::Id;
 pub use output::{Output, OutputBuffer};
-pub use payload::{Call, Limits, Payload};
-pub use prepare::Prepared;
+pub use payload::{Limits, Payload};
+pub use prepare::PreparedCall;
 pub use reply::Reply;

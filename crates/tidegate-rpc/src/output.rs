@@ -1,28 +1,28 @@
-//! Where answers are written.
+//! The output of responses.
 
 use bytes::BytesMut;
 use tidegate_sql::{Error, Result};
 
-/// Takes the bytes of an answer.
+/// Takes the bytes of a response.
 ///
-/// What fails in the middle is replaced as a whole, so nothing may leave before the answer is
-/// complete.
+/// If a call fails, the whole response is replaced, so nothing may be sent before it is complete.
 pub trait Output: Send {
-    /// The end of the answer, to append to.
+    /// The buffer at the end of the response.
     fn bytes(&mut self) -> &mut BytesMut;
 
-    /// Called now and then, at least once for each row; the bytes may be taken away.
+    /// Called at least once for each row. It may take the bytes out of the buffer.
     ///
     /// # Errors
     ///
-    /// [`Error::ResultTooLarge`] for an answer beyond its limit, and whatever else ends the call.
+    /// [`Error::ResultTooLarge`] if the response exceeds its limit, or any other reason to end the
+    /// call.
     fn check(&mut self) -> Result<()>;
 
-    /// Forgets everything that was written.
+    /// Drops everything that was written.
     fn clear(&mut self);
 }
 
-/// An answer in one piece of memory, up to a limit.
+/// A response in memory, up to a limit.
 #[derive(Debug)]
 pub struct OutputBuffer {
     bytes: BytesMut,
@@ -30,7 +30,7 @@ pub struct OutputBuffer {
 }
 
 impl OutputBuffer {
-    /// Takes at most `limit` bytes.
+    /// An empty buffer for at most `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             bytes: BytesMut::new(),
@@ -38,7 +38,7 @@ impl OutputBuffer {
         }
     }
 
-    /// What was written.
+    /// The response.
     pub fn into_bytes(self) -> BytesMut {
         self.bytes
     }

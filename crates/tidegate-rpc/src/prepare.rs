@@ -1,27 +1,31 @@
-//! From a call to a statement with its values and the writer of its result.
+//! Prepares a call: its statement with values, and the writer of its result.
 
-use tidegate_methods::Method;
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::{Author, BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
+use std::sync::Arc;
 
+use tidegate_methods::{Method, Registry};
+use tidegate_sql::{Author, BoundStatement, InputError};
+use tidegate_values::datetime::Zone;
+use tidegate_values::{OutputFormat, OutputOptions, RowWriter};
+
+use crate::call::Call;
+use crate::context::Context;
 use crate::error::Error;
-use crate::payload::Call;
 
-/// A call that can run.
+/// A call that is ready to run.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedCall {
     /// The method's statement with the values of the call.
     pub statement: BoundStatement,
-    /// The form of the rows, as the method defines it.
+    /// The format of the rows.
     pub format: OutputFormat,
-    /// Writes the rows in that form.
+    /// The writer for that format.
     pub writer: RowWriter,
-    /// Who wrote the statement, for the [`tidegate_sql::Terms`] on which it runs.
+    /// The author of the statement, for the [`tidegate_sql::QueryOptions`] with which it runs.
     pub author: Author,
 }
 
-impl Prepared {
-    /// Binds the values of a call; `format` stands in for that of the method.
+impl PreparedCall {
+    /// Binds the values of a call; `format` replaces that of the method.
     pub(crate) fn new(
         method: &Method,
         call: &Call<'_>,
@@ -50,6 +54,16 @@ impl Prepared {
             },
         })
     }
+}
+
+/// Looks up a method of the tenant.
+pub(crate) async fn find(
+    registry: &Registry,
+    context: &Context<'_>,
+    name: &str,
+) -> Result<Arc<Method>, Error> {
+    let found = registry.lookup(context.tenant()?, name).await;
+    found.map_err(Error::Registry)?.ok_or(Error::MethodNotFound)
 }
 
 /// The writer of a method's rows.

@@ -1,16 +1,17 @@
-//! The answers to calls: envelopes and error objects (JSON-RPC 2.0, section 5).
+//! Responses to calls: envelopes and error objects (JSON-RPC 2.0, section 5).
 
 use bytes::BytesMut;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tidegate_methods::StoreError;
-use tidegate_sql::{InputError, Rejection, ValueError};
+use tidegate_sql::{DatabaseError, InputError};
+use tidegate_values::ValueError;
 
+use crate::call::Call;
 use crate::error::Error;
 use crate::id::Id;
-use crate::payload::Call;
 
-/// A whole answer, for a message of which nothing ran.
+/// A whole response to a message of which nothing ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     bytes: BytesMut,
@@ -18,7 +19,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The answer to a call that failed before it ran; `None` for a notification.
+    /// The response to a call that failed before it ran; `None` for a notification.
     pub fn failed(call: &Call<'_>, error: &Error) -> Option<Self> {
         let mut bytes = BytesMut::new();
         write_error(call.id?, error, &mut bytes);
@@ -26,7 +27,7 @@ impl Reply {
         Some(Self { bytes, code })
     }
 
-    /// The code of its (first) error.
+    /// The code of its first error.
     pub const fn code(&self) -> i32 {
         self.code
     }
@@ -41,7 +42,7 @@ impl Reply {
         self.bytes
     }
 
-    /// The answer to what is no request object; its id cannot be trusted.
+    /// The response to an invalid request object, whose id is unreliable.
     pub(crate) fn of(error: &Error) -> Self {
         let mut bytes = BytesMut::new();
         write_error(Id::NULL, error, &mut bytes);
@@ -49,7 +50,7 @@ impl Reply {
         Self { bytes, code }
     }
 
-    /// The answer to a batch with elements that are no request objects.
+    /// The response to a batch with invalid elements.
     pub(crate) fn refused(elements: &[Result<Call<'_>, Error>]) -> Self {
         let rolled_back = Error::RolledBack { cause: None };
         let mut bytes = BytesMut::new();
@@ -69,33 +70,33 @@ impl Reply {
     }
 }
 
-/// The punctuation of an array that may turn out empty.
+/// Writes the punctuation of an array that may stay empty.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     begun: bool,
 }
 
 impl List {
-    /// What stands in front of the next element.
+    /// Appends the text before the next element.
     pub(crate) fn separate(&mut self, out: &mut BytesMut) {
         out.extend_from_slice(if self.begun { b"," } else { b"[" });
         self.begun = true;
     }
 
-    /// Whether there is an element.
+    /// Whether there is any element.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun
     }
 }
 
-/// What stands in front of a result; a brace closes it.
+/// Appends the text before a result. A brace closes it.
 pub(crate) fn begin_result(id: Id<'_>, out: &mut BytesMut) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
     out.extend_from_slice(b",\"result\":");
 }
 
-/// The answer of a call that failed.
+/// Appends the response to a call that failed.
 pub(crate) fn write_error(id: Id<'_>, error: &Error, out: &mut BytesMut) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"error\":");
     out.extend_from_slice(error_object(error).as_bytes());
@@ -104,7 +105,7 @@ pub(crate) fn write_error(id: Id<'_>, error: &Error, out: &mut BytesMut) {
     out.extend_from_slice(b"}");
 }
 
-/// The error object of an error (section 5.1).
+/// The error object (section 5.1).
 pub(crate) fn error_object(error: &Error) -> String {
     let (code, message) = code(error);
     let object = ErrorObject {
@@ -115,10 +116,10 @@ pub(crate) fn error_object(error: &Error) -> String {
     serde_json::to_string(&object).expect("strings and numbers can be written")
 }
 
-/// What is no request object (section 5.1).
+/// The code for an invalid request object (section 5.1).
 const INVALID_REQUEST: i32 = -32600;
 
-/// The codes of the specification with their texts, which never vary.
+/// The codes of the specification with their fixed messages.
 fn code(error: &Error) -> (i32, &'static str) {
     match error {
         Error::NoJson { .. } => (-32700, "Parse error"),
@@ -138,9 +139,9 @@ fn code(error: &Error) -> (i32, &'static str) {
     }
 }
 
-/// Whether a refusal is about what a value says, and not about memory or a right that was
-/// missing while it was read: data exceptions, constraints of domains, and limits of a type.
-fn is_of_value(rejection: &Rejection) -> bool {
+/// Whether an error is about the content of a value, and not about memory or privileges while it
+/// was read: data exceptions, domain constraints, and limits of a type.
+fn is_of_value(rejection: &DatabaseError) -> bool {
     let class = rejection.sqlstate.get(..2).unwrap_or_default();
     !matches!(class, "08" | "40" | "53" | "57" | "58" | "XX")
 }
@@ -153,7 +154,7 @@ struct ErrorObject<'a> {
     data: Option<Data<'a>>,
 }
 
-/// What `data` may hold, in its order.
+/// The members of `data`, in order.
 #[derive(Default, Serialize)]
 struct Data<'a> {
     #[serde(rename = "rolledBack", skip_serializing_if = "is_false")]
@@ -172,10 +173,10 @@ struct Data<'a> {
     column: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<&'a str>,
-    /// The name of the parameter that is missing, unknown or does not fit.
+    /// The name of the parameter that is missing, unknown or invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<&'a str>,
-    /// Where it stands, such as `params[2].tags[1]`.
+    /// Its path, such as `params[2].tags[1]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -264,7 +265,7 @@ impl<'a> Data<'a> {
         })
     }
 
-    fn of_rejection(rejection: &'a Rejection) -> Self {
+    fn of_rejection(rejection: &'a DatabaseError) -> Self {
         let sqlstate = &*rejection.sqlstate;
         Self {
             sqlstate: Some(sqlstate),
@@ -275,7 +276,7 @@ impl<'a> Data<'a> {
             table: rejection.table.as_deref(),
             parameter: rejection.place.as_deref().and_then(parameter),
             place: rejection.place.clone(),
-            // 53400 is a limit that somebody set, such as `temp_file_limit`.
+            // 53400 is a limit set by the operator, such as `temp_file_limit`.
             retryable: matches!(sqlstate, "40001" | "40P01")
                 || matches!(sqlstate.get(..2), Some("08" | "53")) && sqlstate != "53400"
                 || sqlstate.starts_with("57P0"),
@@ -284,7 +285,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The parameter of a place: `tags` of `params[2].tags[1]`.
+/// The parameter in a path: `tags` in `params[2].tags[1]`.
 fn parameter(place: &str) -> Option<&str> {
     let (_, path) = place.split_once('.')?;
     path.split(['.', '[']).next()

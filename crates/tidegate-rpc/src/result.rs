@@ -1,30 +1,29 @@
-//! The results of calls, written row by row.
+//! Writes the results of calls row by row.
 
 use bytes::BytesMut;
-use tidegate_sql::output::{column_names, shown_type};
-use tidegate_sql::{
-    BoxFuture, Column, Completion, Flow, OutputFormat, RawRow, Result, RowSink, RowWriter,
-};
+use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_values::output::{column_names, shown_type};
+use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 
 use crate::output::Output;
 use crate::text;
 
-/// Writes the `result` of a call: `{"schema","data"}`, and `affected_rows` of a write.
+/// Writes the `result` of a call: `{"schema","data"}`, and `affected_rows` for a write.
 pub(crate) struct ResultWriter {
     writer: RowWriter,
     data: DataForm,
-    /// A piece of the text that `data` holds, before it is escaped.
+    /// A piece of the text in `data`, before it is escaped.
     piece: BytesMut,
 }
 
-/// How `data` holds the rows.
+/// The form of the rows in `data`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DataForm {
-    /// An array of row objects; the writer makes the whole result.
+    /// An array of row objects. The writer writes the whole result.
     Rows,
     /// One JSON document.
     Document,
-    /// A string that holds a text of another format.
+    /// A string with the text of another format.
     Text,
 }
 
@@ -42,7 +41,7 @@ impl ResultWriter {
         }
     }
 
-    /// Begins the result.
+    /// Writes the start of the result.
     pub(crate) fn columns(&mut self, columns: &[Column], out: &mut BytesMut) -> Result<()> {
         if self.data != DataForm::Rows {
             out.extend_from_slice(b"{\"schema\":");
@@ -59,7 +58,7 @@ impl ResultWriter {
         self.append(out, |writer, out| Ok(writer.row(row, out)?))
     }
 
-    /// Ends the result.
+    /// Writes the end of the result.
     pub(crate) fn finish(&mut self, completion: Completion, out: &mut BytesMut) -> Result<()> {
         self.append(out, |writer, out| {
             writer.finish(completion.affected_rows, out);
@@ -79,7 +78,7 @@ impl ResultWriter {
         Ok(())
     }
 
-    /// Appends what the writer writes, in the form of `data`.
+    /// Appends output of the writer in the form of `data`.
     fn append(
         &mut self,
         out: &mut BytesMut,
@@ -96,7 +95,7 @@ impl ResultWriter {
     }
 }
 
-/// Takes the rows of a call alone.
+/// The sink for the rows of a single call.
 pub(crate) struct ResultSink<'a> {
     pub(crate) result: ResultWriter,
     pub(crate) out: &'a mut dyn Output,
@@ -119,7 +118,7 @@ impl RowSink for ResultSink<'_> {
     }
 }
 
-/// Takes the rows of a notification, which has no answer.
+/// The sink for the rows of a notification, which has no response.
 pub(crate) struct Discard;
 
 impl RowSink for Discard {
@@ -136,7 +135,7 @@ impl RowSink for Discard {
     }
 }
 
-/// Appends the object from column names to `{"type","array"}`.
+/// Appends an object from column names to `{"type","array"}`.
 pub(crate) fn write_schema(columns: &[Column], out: &mut BytesMut) {
     let names = column_names(columns);
     let types = columns.iter().map(|column| &column.r#type);
@@ -145,7 +144,7 @@ pub(crate) fn write_schema(columns: &[Column], out: &mut BytesMut) {
 
 /// Appends an object from names to `{"type","array"}`.
 pub(crate) fn write_types<'a>(
-    entries: impl Iterator<Item = (&'a str, &'a tidegate_sql::Type)>,
+    entries: impl Iterator<Item = (&'a str, &'a tidegate_values::Type)>,
     out: &mut BytesMut,
 ) {
     out.extend_from_slice(b"{");

@@ -1,35 +1,35 @@
-//! A call alone on its way through PostgreSQL.
+//! Runs a single call.
 
-use tidegate_sql::{Completion, Executor, Terms};
+use tidegate_sql::{Completion, Executor, QueryOptions};
 
+use crate::call::Call;
 use crate::context::Context;
 use crate::error::Error;
 use crate::output::Output;
-use crate::payload::Call;
-use crate::prepare::Prepared;
+use crate::prepare::PreparedCall;
 use crate::reply;
 use crate::result::{Discard, ResultSink, ResultWriter};
 
-/// Runs a call in a transaction of its own and writes its answer, if it has one. After an error
-/// part of an answer may be there.
+/// Runs a call in a transaction of its own and writes its response, if it has one. After an error
+/// the output may have a part of it.
 pub(crate) async fn run(
     executor: &dyn Executor,
     context: &Context<'_>,
     call: &Call<'_>,
-    prepared: Prepared,
+    prepared: PreparedCall,
     out: &mut dyn Output,
 ) -> Result<(), Error> {
-    let Prepared {
+    let PreparedCall {
         statement,
         format,
         writer,
         author,
     } = prepared;
-    let terms = Terms {
+    let options = QueryOptions {
         author,
-        ..context.terms
+        ..context.options
     };
-    let query = |sink| executor.query(context.principal, &statement, &terms, sink);
+    let query = |sink| executor.query(context.principal, &statement, &options, sink);
     let done = match call.id {
         None => query(&mut Discard).await.map(drop),
         Some(id) => {

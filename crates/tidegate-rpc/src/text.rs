@@ -1,4 +1,4 @@
-//! Text as JSON strings (RFC 8259, section 7), piece by piece.
+//! Writes JSON strings (RFC 8259, section 7) piece by piece.
 
 use bytes::BytesMut;
 
@@ -9,7 +9,7 @@ pub(crate) fn write(text: &str, out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
 }
 
-/// Appends a text as it stands inside a JSON string; pieces may end anywhere.
+/// Appends text inside a JSON string. Pieces may end anywhere, even within a character.
 pub(crate) fn escape(text: &[u8], out: &mut BytesMut) {
     out.reserve(text.len());
     let mut copied = 0;

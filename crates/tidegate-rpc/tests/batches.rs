@@ -1,6 +1,6 @@
 //! Batches: one transaction, all or nothing.
 
-use tidegate_methods::{Actor, Definition, Limits};
+use tidegate_methods::{Caller, Definition, Limits};
 use tidegate_rpc::{Limits as RpcLimits, OutputBuffer, Payload};
 use tidegate_sql::Author;
 
@@ -150,7 +150,7 @@ async fn a_notification_that_fails_is_the_cause_of_the_others() {
 }
 
 #[tokio::test]
-async fn what_can_be_seen_before_the_transaction_begins_is_told_of_every_call() {
+async fn errors_found_before_the_transaction_are_reported_for_every_call() {
     let fixture = fixture().await;
     let message = batch(&[
         call("unknown", "{}", 1),
@@ -175,7 +175,7 @@ async fn what_can_be_seen_before_the_transaction_begins_is_told_of_every_call() 
 }
 
 #[tokio::test]
-async fn a_deadline_in_a_batch_is_told_by_the_call_that_met_it() {
+async fn a_deadline_in_a_batch_is_reported_by_the_call_that_exceeded_it() {
     let fixture = fixture().await;
     let message = batch(&[call("insert", r#"{"a":1}"#, 1), call("deadline", "{}", 2)]);
     let deadline = r#"{"code":-32603,"message":"Internal error","data":{"message":"the statement did not end before its deadline","retryable":true}}"#;
@@ -256,7 +256,7 @@ async fn a_batch_is_the_owners_when_all_its_methods_are() {
         r#"[{"method":"hers","q":"select echo :a"},{"method":"own_code","q":"select echo(:a)"}]"#;
     let definitions = Definition::parse(definitions.as_bytes(), Limits::default()).unwrap();
     let (hers, own_code) = (definitions[0].clone(), definitions[1].clone());
-    let anna = Actor {
+    let anna = Caller {
         user: "anna",
         owner: false,
     };
@@ -268,7 +268,7 @@ async fn a_batch_is_the_owners_when_all_its_methods_are() {
         .unwrap();
     let mine = || call("date", "{}", 1);
     let hers = || call("hers", r#"{"a":1}"#, 2);
-    // Which functions it may call where users share connections is known below.
+    // The executor knows which functions may be called on shared connections.
     let own_code = || call("own_code", r#"{"a":1}"#, 2);
     for (message, author) in [
         (mine(), Author::Owner),
@@ -285,7 +285,7 @@ async fn a_batch_is_the_owners_when_all_its_methods_are() {
 }
 
 #[tokio::test]
-async fn the_first_answers_of_a_batch_that_is_too_large_are_not_told() {
+async fn a_batch_that_is_too_large_has_no_partial_response() {
     let fixture = fixture().await;
     let message = batch(&[
         call("insert", r#"{"a":1}"#, 1),

@@ -1,8 +1,9 @@
 //! Single calls: results, parameters, errors.
 
 use tidegate_rpc::{Error, Limits, Output, OutputBuffer, Payload, Reply};
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::{DatabaseName, OutputFormat, Terms};
+use tidegate_sql::{DatabaseName, QueryOptions};
+use tidegate_values::OutputFormat;
+use tidegate_values::datetime::Zone;
 
 use crate::fixture::{Fixture, fixture, principal};
 
@@ -199,7 +200,7 @@ async fn what_may_work_later_is_retryable() {
 }
 
 #[tokio::test]
-async fn faults_of_the_definition_are_told_as_such() {
+async fn errors_of_the_definition_are_reported_as_such() {
     let fixture = fixture().await;
     for (method, named) in [
         ("unknownhint", "type_hints.a"),
@@ -217,7 +218,7 @@ async fn faults_of_the_definition_are_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_fault_of_the_service_is_logged_and_not_told() {
+async fn an_internal_error_is_logged_and_not_shown() {
     let fixture = fixture().await;
     let (answer, outcome) = fixture.outcome(&call("internal", "{}")).await;
     assert_eq!(
@@ -278,7 +279,7 @@ async fn prepare(
     fixture: &Fixture,
     message: &str,
     format: Option<OutputFormat>,
-) -> Result<tidegate_rpc::Prepared, Option<Reply>> {
+) -> Result<tidegate_rpc::PreparedCall, Option<Reply>> {
     let payload = Payload::parse(message.as_bytes(), Limits::default()).unwrap();
     let call = &payload.calls()[0];
     fixture
@@ -299,8 +300,8 @@ async fn a_call_can_be_prepared_for_an_answer_without_the_envelope() {
     let mut sink = tidegate_sql::Buffer::new(prepared.writer, 1_000);
     let executor: &dyn tidegate_sql::Executor = &fixture.executor;
     let who = principal("music");
-    let terms = Terms::default();
-    let query = executor.query(&who, &prepared.statement, &terms, &mut sink);
+    let options = QueryOptions::default();
+    let query = executor.query(&who, &prepared.statement, &options, &mut sink);
     let completion = query.await.unwrap();
     assert_eq!(sink.finish(completion).unwrap(), "a,b\r\n1,2\r\n");
 
@@ -321,7 +322,7 @@ async fn a_call_can_be_prepared_for_an_answer_without_the_envelope() {
 async fn a_method_that_was_dropped_is_not_found_by_the_next_call() {
     let fixture = fixture().await;
     fixture.answer(&call("date", "{}")).await;
-    let owner = tidegate_methods::Actor {
+    let owner = tidegate_methods::Caller {
         user: "owner",
         owner: true,
     };

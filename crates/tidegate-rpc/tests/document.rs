@@ -1,5 +1,5 @@
-//! The examples of the JSON-RPC 2.0 document (section 7), with methods of named parameters:
-//! positional ones, which the document allows a server to refuse, are `-32602` here.
+//! The examples of the JSON-RPC 2.0 document (section 7), with methods of named parameters. The
+//! document allows a server to reject positional ones; they are `-32602` here.
 
 use crate::fixture::fixture;
 

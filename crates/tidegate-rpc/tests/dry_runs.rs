@@ -1,4 +1,4 @@
-//! Dry runs: described, not run, and remembered.
+//! Dry runs: described, not run, and stored.
 
 use crate::fixture::{fixture, tenant};
 

@@ -1,4 +1,4 @@
-//! What is a request object, and what is too much of it.
+//! Invalid request objects, and messages beyond the limits.
 
 use tidegate_rpc::{Limits, Payload};
 

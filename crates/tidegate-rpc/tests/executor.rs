@@ -1,17 +1,17 @@
-//! An executor with a script: what a statement does stands in its text.
+//! A scripted executor: the text of a statement says what it does.
 //!
-//! - `select echo :a, :b`: a row for each parameter set, with a column of each placeholder's name
-//!   and type `json` that holds its value
+//! - `select echo :a, :b`: a row for each parameter set, with a column for each placeholder of its name
+//!   and the type `json` that has its value
 //! - `select date`: one row with the date 2000-01-02 in a column `d`
 //! - `select moment`: one row with midnight of 2000-01-01 in UTC in a column `t`
 //! - `select text`: one row with a text that CSV and JSON must escape in a column `s`
 //! - `insert …`: one row written for each parameter set; `insert deferred` and `insert lost` fail
 //!   when the transaction is committed
-//! - `select origin`: two columns of a table, `id` NOT NULL; the catalog's lookup says so
+//! - `select origin`: two columns of a table, of which `id` is NOT NULL in the catalog
 //! - `select refuse 22012`: one row, then that SQLSTATE
 //! - `select conflict`: in a transaction, the first time one row and 40001, later a row
 //! - `select unreadable :a`: the last set's value cannot be read as the parameter's type
-//! - `select invalid :a` and `select misformatted :a`: the value does not fit, as we see ourselves
+//! - `select invalid :a` and `select misformatted :a`: the value cannot be encoded
 //! - `select deadline|pool|unavailable|nodatabase|internal|unknownhint|unformatted`: that error
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,24 +19,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor,
-    InputError, Mode, Parameter, Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction,
-    Type, ValueError, WireFormat,
+    Author, BoundStatement, BoxFuture, Completion, DatabaseError, Description, Error, Executor,
+    InputError, Mode, Principal, QueryOptions, Result, RowSink, Transaction,
 };
+use tidegate_values::{Column, Parameter, RawRow, Type, ValueError, WireFormat};
 
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {
     ran: Arc<Mutex<Vec<String>>>,
-    /// Whether no transaction begins.
+    /// Whether no transaction can be opened.
     full: bool,
     /// Whether `select conflict` has failed.
     conflicted: Arc<AtomicBool>,
-    /// On whose text the last work was.
+    /// The author of the last work.
     author: Arc<Mutex<Author>>,
 }
 
 impl Scripted {
-    /// One in which no transaction begins.
+    /// An executor that opens no transaction.
     pub(crate) fn full() -> Self {
         Self {
             full: true,
@@ -44,12 +44,12 @@ impl Scripted {
         }
     }
 
-    /// What happened, in order, and forgets it.
+    /// Returns what happened, in order, and clears it.
     pub(crate) fn ran(&self) -> Vec<String> {
         std::mem::take(&mut *self.ran.lock().unwrap())
     }
 
-    /// Who wrote what ran last, as the terms say.
+    /// The author of what ran last, according to the options.
     pub(crate) fn author(&self) -> Author {
         *self.author.lock().unwrap()
     }
@@ -64,10 +64,10 @@ impl Executor for Scripted {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        *self.author.lock().unwrap() = terms.author;
+        *self.author.lock().unwrap() = options.author;
         self.note(format!("{}: {}", name(who), shown(statement)));
         Box::pin(async { play(statement, sink) })
     }
@@ -76,9 +76,9 @@ impl Executor for Scripted {
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
-        *self.author.lock().unwrap() = terms.author;
+        *self.author.lock().unwrap() = options.author;
         assert_eq!(mode, Mode::ReadWrite);
         Box::pin(async move {
             if self.full {
@@ -98,7 +98,7 @@ impl Executor for Scripted {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         let text = statement.statement.text();
         self.note(format!("{}: describe {text}", name(who)));
@@ -298,14 +298,14 @@ fn push<'a>(sink: &mut dyn RowSink, values: impl Iterator<Item = Option<&'a [u8]
 }
 
 fn refused(sqlstate: &str, place: Option<String>) -> Error {
-    Error::Rejected(Box::new(Rejection {
+    Error::Rejected(Box::new(DatabaseError {
         sqlstate: sqlstate.to_owned(),
         message: "what PostgreSQL said".to_owned(),
         detail: Some("more".to_owned()),
         position: Some(8),
         constraint: Some("albums_price_check".to_owned()),
         place,
-        ..Rejection::default()
+        ..DatabaseError::default()
     }))
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use tidegate_methods::{
-    Actor, Definition, Limits as DefinitionLimits, MemoryMethodStore, Registry,
+    Caller, Definition, Limits as DefinitionLimits, MemoryMethodStore, Registry,
 };
-use tidegate_rpc::{Context, Dispatcher, Limits, Outcome, OutputBuffer, Payload};
-use tidegate_sql::{DatabaseName, Login, Principal, RoleName, Sharing, Terms};
+use tidegate_rpc::{Context, DispatchOutcome, Dispatcher, Limits, OutputBuffer, Payload};
+use tidegate_sql::{DatabaseName, Login, Principal, QueryOptions, RoleName, RoleUse};
 
 use crate::executor::Scripted;
 
-/// The methods that the tests call; what they do stands in their text (see `executor`).
+/// The methods that the tests call. Their texts say what they do (see `executor`).
 const METHODS: &[&str] = &[
     r#"{"method":"echo","q":"select echo :a, :b"}"#,
     r#"{"method":"nothing","q":"select nothing-here, 1"}"#,
@@ -41,7 +41,7 @@ const METHODS: &[&str] = &[
     r#"{"method":"origin","q":"select origin"}"#,
 ];
 
-pub(crate) const OWNER: Actor<'_> = Actor {
+pub(crate) const OWNER: Caller<'_> = Caller {
     user: "music",
     owner: true,
 };
@@ -81,7 +81,7 @@ pub(crate) fn principal(database: &str) -> Principal {
     Principal::Role(Login {
         database: DatabaseName::new(database),
         role: RoleName::new(format!("{database}/alice")),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
     })
 }
 
@@ -89,23 +89,23 @@ impl Fixture {
     pub(crate) fn context(&self) -> Context<'_> {
         Context {
             principal: &self.who,
-            terms: Terms::default(),
+            options: QueryOptions::default(),
             timezone: None,
         }
     }
 
-    /// The answer to a message; empty when there is none.
+    /// The response to a message; empty if there is none.
     pub(crate) async fn answer(&self, message: &str) -> String {
         self.outcome(message).await.0
     }
 
-    /// The answer, and how many faults of the service are to be logged.
-    pub(crate) async fn outcome(&self, message: &str) -> (String, Outcome) {
+    /// The response, and the outcome of the dispatch.
+    pub(crate) async fn outcome(&self, message: &str) -> (String, DispatchOutcome) {
         let payload = match Payload::parse(message.as_bytes(), Limits::default()) {
             Ok(payload) => payload,
             Err(reply) => {
                 let text = String::from_utf8(reply.as_bytes().to_vec()).unwrap();
-                return (text, Outcome::default());
+                return (text, DispatchOutcome::default());
             }
         };
         let mut out = OutputBuffer::new(1 << 20);

@@ -1,4 +1,4 @@
-//! The dispatcher over a registry in memory and an executor with a script.
+//! Tests of the dispatcher, with a registry in memory and a scripted executor.
 
 #![expect(
     clippy::unwrap_used,

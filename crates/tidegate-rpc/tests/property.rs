@@ -1,4 +1,4 @@
-//! Whatever arrives, reading it ends with a payload or with an answer that is JSON.
+//! Parsing any input ends with a payload or with a response that is JSON.
 
 use proptest::prelude::*;
 use tidegate_rpc::{Limits, Payload};

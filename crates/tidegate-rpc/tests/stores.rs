@@ -1,15 +1,17 @@
-//! A store of methods that is away, or broken.
+//! A store of methods that is unavailable or broken.
 
 use std::sync::Arc;
 
-use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture, Versioned};
-use tidegate_methods::{MethodName, MethodStore, Record, Registry, Signature, StoreError, Written};
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture};
+use tidegate_methods::{
+    MethodName, MethodStore, Record, Registry, Signature, StoreError, Versioned, WriteOutcome,
+};
 use tidegate_rpc::{Dispatcher, Error};
 use tidegate_sql::DatabaseName;
 
 use crate::fixture::{Fixture, fixture};
 
-/// Fails at everything; whether it may work later.
+/// Fails in every call; whether a retry may succeed.
 struct Failing(bool);
 
 impl Failing {
@@ -33,7 +35,11 @@ impl MethodStore for Failing {
         self.fail()
     }
 
-    fn insert<'a>(&'a self, _: &'a DatabaseName, _: &'a [NewMethod]) -> StoreFuture<'a, Written> {
+    fn insert<'a>(
+        &'a self,
+        _: &'a DatabaseName,
+        _: &'a [NewMethod],
+    ) -> StoreFuture<'a, WriteOutcome> {
         self.fail()
     }
 
@@ -42,7 +48,7 @@ impl MethodStore for Failing {
         _: &'a DatabaseName,
         _: &'a [MethodName],
         _: &'a Revise<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         self.fail()
     }
 
@@ -51,7 +57,7 @@ impl MethodStore for Failing {
         _: &'a DatabaseName,
         _: &'a [MethodName],
         _: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         self.fail()
     }
 

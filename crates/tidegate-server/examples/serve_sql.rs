@@ -10,9 +10,10 @@ use tidegate_oauth::{
 };
 use tidegate_server::{App, Listener, serve};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Executor, Mode,
-    Principal, RawRow, RowSink, Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode, Principal,
+    QueryOptions, RowSink, Transaction,
 };
+use tidegate_values::{Column, RawRow, Type, WireFormat};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -24,7 +25,7 @@ impl Executor for WhoAsks {
         &'a self,
         who: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, tidegate_sql::Result<Completion>> {
         Box::pin(async move {
@@ -52,7 +53,7 @@ impl Executor for WhoAsks {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, tidegate_sql::Result<Box<dyn Transaction>>> {
         Box::pin(std::future::ready(Err(tidegate_sql::Error::internal(
             "no transactions here",
@@ -63,7 +64,7 @@ impl Executor for WhoAsks {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, tidegate_sql::Result<Description>> {
         Box::pin(std::future::ready(Err(tidegate_sql::Error::internal(
             "nothing to describe",

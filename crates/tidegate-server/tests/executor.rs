@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, Flow, Mode,
-    Parameter, Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction, Type, WireFormat,
+    BoundStatement, BoxFuture, Completion, DatabaseError, Description, Error, Executor, Flow, Mode,
+    Principal, QueryOptions, Result, RowSink, Transaction,
 };
+use tidegate_values::{Column, Parameter, RawRow, Type, WireFormat};
 
 #[derive(Clone, Default)]
 pub(crate) struct Scripted(Arc<State>);
@@ -61,7 +62,7 @@ impl Scripted {
         &self,
         who: &Principal,
         statement: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         let text = statement.statement.text().to_owned();
@@ -72,7 +73,7 @@ impl Scripted {
         };
         let done = match catalog(statement, sink)? {
             Some(done) => Ok(done),
-            None => self.play(&text, who, terms, sink).await,
+            None => self.play(&text, who, options, sink).await,
         };
         guard.ended = true;
         done
@@ -82,7 +83,7 @@ impl Scripted {
         &self,
         text: &str,
         who: &Principal,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -101,7 +102,7 @@ impl Scripted {
             }
             ["select", "who"] => self.rows(sink, 1, &who_text(who)).await?,
             ["select", "wait"] => {
-                let left = terms
+                let left = options
                     .deadline
                     .unwrap()
                     .duration_since(std::time::Instant::now());
@@ -187,10 +188,10 @@ fn column() -> Column {
 fn who_text(who: &Principal) -> String {
     match who {
         Principal::Role(login) => {
-            let sharing = match login.sharing {
-                tidegate_sql::Sharing::Strangers => "strangers",
-                tidegate_sql::Sharing::One(_) => "one",
-                tidegate_sql::Sharing::Trusted { .. } => "trusted",
+            let sharing = match login.role_use {
+                tidegate_sql::RoleUse::Anonymous => "strangers",
+                tidegate_sql::RoleUse::User(_) => "one",
+                tidegate_sql::RoleUse::Trusted { .. } => "trusted",
             };
             format!("{} {} {sharing}", login.database, login.role)
         }
@@ -199,7 +200,7 @@ fn who_text(who: &Principal) -> String {
 }
 
 fn rejected(sqlstate: &str) -> Error {
-    Error::Rejected(Box::new(Rejection {
+    Error::Rejected(Box::new(DatabaseError {
         sqlstate: sqlstate.to_owned(),
         message: "what PostgreSQL said".to_owned(),
         detail: Some("more".to_owned()),
@@ -209,7 +210,7 @@ fn rejected(sqlstate: &str) -> Error {
         table: Some("albums".to_owned()),
         column: Some("price".to_owned()),
         constraint: Some("albums_price_check".to_owned()),
-        ..Rejection::default()
+        ..DatabaseError::default()
     }))
 }
 
@@ -247,17 +248,17 @@ impl Executor for Scripted {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(self.run(who, statement, terms, sink))
+        Box::pin(self.run(who, statement, options, sink))
     }
 
     fn begin<'a>(
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         self.note(match mode {
             Mode::ReadWrite => Ran::Begin,
@@ -266,7 +267,7 @@ impl Executor for Scripted {
         let open = OpenTransaction {
             script: self.clone(),
             who: who.clone(),
-            terms: *terms,
+            options: *options,
             committed: false,
         };
         Box::pin(std::future::ready(Ok(
@@ -278,7 +279,7 @@ impl Executor for Scripted {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         Box::pin(std::future::ready(Ok(Description {
             parameters: Vec::new(),
@@ -290,7 +291,7 @@ impl Executor for Scripted {
 struct OpenTransaction {
     script: Scripted,
     who: Principal,
-    terms: Terms,
+    options: QueryOptions,
     committed: bool,
 }
 
@@ -300,7 +301,7 @@ impl Transaction for OpenTransaction {
         statement: &'a BoundStatement,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(self.script.run(&self.who, statement, &self.terms, sink))
+        Box::pin(self.script.run(&self.who, statement, &self.options, sink))
     }
 
     fn describe<'a>(&'a mut self, _: &'a BoundStatement) -> BoxFuture<'a, Result<Description>> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Value, json};
 use tidegate_methods::store::{
-    MayRemove, MethodStore, NewMethod, Revise, StoreFuture, Versioned, Written,
+    MayRemove, MethodStore, NewMethod, Revise, StoreFuture, WriteOutcome,
 };
-use tidegate_methods::{MethodName, Record, Registry, Signature, StoreError};
+use tidegate_methods::{MethodName, Record, Registry, Signature, StoreError, Versioned};
 use tidegate_server::Limits;
 use tidegate_sql::DatabaseName;
 
@@ -197,7 +197,11 @@ impl MethodStore for Away {
         away()
     }
 
-    fn insert<'a>(&'a self, _: &'a DatabaseName, _: &'a [NewMethod]) -> StoreFuture<'a, Written> {
+    fn insert<'a>(
+        &'a self,
+        _: &'a DatabaseName,
+        _: &'a [NewMethod],
+    ) -> StoreFuture<'a, WriteOutcome> {
         away()
     }
 
@@ -206,7 +210,7 @@ impl MethodStore for Away {
         _: &'a DatabaseName,
         _: &'a [MethodName],
         _: &'a Revise<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         away()
     }
 
@@ -215,7 +219,7 @@ impl MethodStore for Away {
         _: &'a DatabaseName,
         _: &'a [MethodName],
         _: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         away()
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tidegate_sql::{BoundStatement, Error, Rejection};
+use tidegate_sql::{BoundStatement, DatabaseError, Error};
 use tidegate_wire::{ConnectError, is_outage, outage};
 use tokio_postgres::error::{DbError, ErrorPosition, Severity};
 
@@ -47,13 +47,13 @@ pub(super) fn is_stale(error: &tokio_postgres::Error) -> bool {
     }
 }
 
-fn rejection(said: &DbError) -> Rejection {
+fn rejection(said: &DbError) -> DatabaseError {
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let position = said.position().and_then(|position| match position {
         ErrorPosition::Original(position) => Some(*position),
         ErrorPosition::Internal { .. } => None,
     });
-    Rejection {
+    DatabaseError {
         sqlstate: said.code().code().to_owned(),
         message: said.message().to_owned(),
         detail: owned(said.detail()),

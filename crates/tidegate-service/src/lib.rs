@@ -21,9 +21,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
-    Flow, Mode, Principal, RawRow, Result, RowSink, Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Flow, Mode,
+    Principal, QueryOptions, Result, RowSink, Transaction,
 };
+use tidegate_values::{Column, RawRow};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
@@ -309,8 +310,8 @@ async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<
     }
 }
 
-fn deadline(terms: &Terms) -> Option<Instant> {
-    terms.deadline.map(Instant::from_std)
+fn deadline(options: &QueryOptions) -> Option<Instant> {
+    options.deadline.map(Instant::from_std)
 }
 
 impl Executor for ServiceConnections {
@@ -318,19 +319,19 @@ impl Executor for ServiceConnections {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        Box::pin(within(deadline(terms), self.run(who, statement, sink)))
+        Box::pin(within(deadline(options), self.run(who, statement, sink)))
     }
 
     fn begin<'a>(
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
-        let deadline = deadline(terms);
+        let deadline = deadline(options);
         Box::pin(within(deadline, async move {
             let session = self.session(who).await?;
             session.begin(mode).await?;
@@ -343,9 +344,9 @@ impl Executor for ServiceConnections {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
-        Box::pin(within(deadline(terms), async move {
+        Box::pin(within(deadline(options), async move {
             let session = self.session(who).await?;
             let described = session.describe(statement).await;
             if matches!(described, Ok(_) | Err(Error::Rejected(_))) {

@@ -5,9 +5,8 @@ use std::time::Duration;
 use deadpool_postgres::Object;
 use futures_util::TryStreamExt as _;
 use tidegate_sql::statement::Kind;
-use tidegate_sql::{
-    BoundStatement, Completion, Description, Error, Flow, Mode, RawRow, Result, RowSink,
-};
+use tidegate_sql::{BoundStatement, Completion, Description, Error, Flow, Mode, Result, RowSink};
+use tidegate_values::RawRow;
 use tidegate_wire::Backend;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::debug;

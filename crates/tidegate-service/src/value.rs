@@ -4,8 +4,9 @@ use std::error::Error as StdError;
 
 use bytes::BytesMut;
 use postgres_types::{Format, FromSql, IsNull, ToSql, Type};
-use tidegate_sql::parameter::{self, IsNull as Null};
-use tidegate_sql::{BoundStatement, Column, Error, Parameter, Result, WireFormat};
+use tidegate_sql::{BoundStatement, Error, Result};
+use tidegate_values::parameter::{self, IsNull as Null};
+use tidegate_values::{Column, Parameter, WireFormat};
 
 type Refused = Box<dyn StdError + Sync + Send>;
 

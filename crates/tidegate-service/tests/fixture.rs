@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use tidegate_sql::codec::ValueWriter;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Flow, Parameter, RawRow, Result, RowSink,
-    Statement, Terms,
+    BoundStatement, BoxFuture, Completion, Flow, QueryOptions, Result, RowSink, Statement,
 };
+use tidegate_values::codec::ValueWriter;
+use tidegate_values::{Column, Parameter, RawRow};
 
 /// A builder of statements.
 #[derive(Clone)]
 pub(crate) struct Sql {
     pub(crate) bound: BoundStatement,
-    terms: Terms,
+    options: QueryOptions,
 }
 
 impl Sql {
@@ -32,7 +32,7 @@ impl Sql {
         };
         Self {
             bound,
-            terms: Terms::default(),
+            options: QueryOptions::default(),
         }
     }
 
@@ -49,12 +49,12 @@ impl Sql {
     }
 
     pub(crate) fn within(mut self, time: Duration) -> Self {
-        self.terms.deadline = Some(Instant::now() + time);
+        self.options.deadline = Some(Instant::now() + time);
         self
     }
 
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+    pub(crate) fn options(&self) -> &QueryOptions {
+        &self.options
     }
 }
 

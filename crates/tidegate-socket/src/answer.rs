@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use tidegate_feed::{Cursor, Ended};
-use tidegate_graphql::Answer;
+use tidegate_graphql::GraphqlResponse;
 
 use super::handshake::Dialect;
 use super::message::Wrong;
@@ -95,7 +95,7 @@ pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) ->
 /// Why a subscription was refused.
 pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     match refusal {
-        Refusal::GraphQl(errors) => graphql(dialect, id, Answer::refused(errors))
+        Refusal::GraphQl(errors) => graphql(dialect, id, GraphqlResponse::refused(errors))
             .concat()
             .into(),
         Refusal::Other { code, message } => error(dialect, Some(id), code, message),
@@ -104,7 +104,7 @@ pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
 
 /// The collected response to a GraphQL operation. `complete` follows a response; nothing follows an
 /// error.
-pub(super) fn graphql(dialect: Dialect, id: &str, answer: Answer) -> Messages {
+pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Messages {
     let body = answer.body.into_bytes().unwrap_or_default();
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
     put(&mut out, b"{\"id\":", id);

@@ -117,8 +117,8 @@ impl StreamRequest {
     }
 
     async fn wanted(&self, app: &App, caller: &Caller) -> Result<(Wanted, String), ApiError> {
-        let terms = sql::generated_terms(app, &Preferences::default());
-        let api = graphql::api(app, caller, self.needed("schema")?, &terms).await?;
+        let options = sql::generated_terms(app, &Preferences::default());
+        let api = graphql::api(app, caller, self.needed("schema")?, &options).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
         let (query, name) = (self.needed("query")?, self.member("operationName"));
         if app.feed().is_none() && api.means_subscription(query, name) {

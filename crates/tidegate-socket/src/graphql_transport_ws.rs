@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use tidegate_sql::json::{self, JsonKind, Members};
+use tidegate_values::json::{self, JsonKind, Members};
 
 /// A message of a client.
 pub(super) enum Message<'a> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use tidegate_sql::json::{self, JsonKind, Members};
+use tidegate_values::json::{self, JsonKind, Members};
 
 /// An id as the client wrote it: a JSON string or number.
 pub(super) type Id = Box<str>;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tidegate_feed::{EventSender, Subscription};
-use tidegate_graphql::{Answer, Request};
+use tidegate_graphql::{GraphqlResponse, Request};
 use tokio::sync::Semaphore;
 
 use super::answer::{self, Messages};
@@ -78,7 +78,7 @@ impl OperationContext {
         };
         let context = tidegate_rpc::Context {
             principal: &self.caller.principal,
-            terms: sql::terms(&self.app, &Preferences::default()),
+            options: sql::options(&self.app, &Preferences::default()),
             timezone: None,
         };
         let mut out = Pieces::of(&self.app, &self.caller);
@@ -144,8 +144,8 @@ impl OperationContext {
             Ok(request) => request,
             Err(error) => return Ok(self.refused(id, &[error])),
         };
-        let terms = sql::generated_terms(&self.app, &Preferences::default());
-        let api = graphql::api(&self.app, &self.caller, schema, &terms).await?;
+        let options = sql::generated_terms(&self.app, &Preferences::default());
+        let api = graphql::api(&self.app, &self.caller, schema, &options).await?;
         let name = request.operation_name.as_deref();
         if self.app.feed().is_none() && api.means_subscription(&request.query, name) {
             return Ok(GraphQlResult::Refused(no_feed()));
@@ -158,7 +158,7 @@ impl OperationContext {
             let run = graphql::execute(
                 (&self.app, &api),
                 &self.caller,
-                (terms, u64::MAX),
+                (options, u64::MAX),
                 &prepared,
                 request.variables,
             );
@@ -188,8 +188,8 @@ impl OperationContext {
         let invalid = |wrong: message::Wrong| ApiError::input(wrong.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.needed("schema").map_err(invalid)?;
-        let terms = sql::generated_terms(&self.app, &Preferences::default());
-        let schema = graphql::schema(&self.app, &self.caller, &name, &terms).await?;
+        let options = sql::generated_terms(&self.app, &Preferences::default());
+        let schema = graphql::schema(&self.app, &self.caller, &name, &options).await?;
         let login = self.caller.login();
         let database = login.map_or("", |login| login.database.as_str());
         Ok(
@@ -226,7 +226,7 @@ impl OperationContext {
     }
 
     fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> GraphQlResult {
-        let answer = Answer::refused(errors);
+        let answer = GraphqlResponse::refused(errors);
         self.report(Errors::of_graphql(&answer.errors));
         GraphQlResult::Messages(answer::graphql(self.dialect, id, answer), None)
     }

@@ -12,9 +12,9 @@ use tidegate_feed::{
     SelectedColumn, Selection, SubscribeRequest, Subscription, ValueForm,
 };
 use tidegate_filter::{Filter, Json};
-use tidegate_graphql::{Api, Change, Error, ErrorSummary, Prepared};
-use tidegate_plan::operation::Shows;
-use tidegate_plan::{EventField, Segment};
+use tidegate_graphql::{Api, ChangeKind, Error, ErrorSummary, PreparedOperation};
+use tidegate_plan::EventField;
+use tidegate_plan::operation::Output;
 use tidegate_sql::Login;
 
 use tidegate_http::app::App;
@@ -59,7 +59,7 @@ impl Refusal {
 /// The subscription in a GraphQL document.
 pub(crate) fn of_graphql(
     api: &Api,
-    prepared: &Prepared,
+    prepared: &PreparedOperation,
     variables: Option<&RawValue>,
 ) -> Result<Wanted, Refusal> {
     let asked = api
@@ -69,17 +69,17 @@ pub(crate) fn of_graphql(
     let relation = schema.relation(asked.relation);
     let columns = asked.selection.fields.into_iter().map(|field| {
         let key: Box<str> = (&*field.key).into();
-        let (id, parts) = match field.shows {
-            Shows::Column(id) => (id, None),
-            Shows::Parts(id, parts) => (id, Some(parts)),
-            Shows::Typename => {
+        let (id, parts) = match field.output {
+            Output::Column(id) => (id, None),
+            Output::Parts(id, parts) => (id, Some(parts)),
+            Output::Typename => {
                 return Ok(SelectedColumn {
                     column: key.clone(),
                     key,
                     form: ValueForm::Text(relation.type_name.clone()),
                 });
             }
-            Shows::One(..) | Shows::Many(..) => {
+            Output::One(..) | Output::Many(..) => {
                 let text = format!("`{key}`: relationships cannot be selected in events");
                 return Err(Refusal::new("unsupported_selection", text));
             }
@@ -96,9 +96,9 @@ pub(crate) fn of_graphql(
         key: asked.key,
         relation: relation.oid,
         operations: Operations::from(match asked.change {
-            Change::Added => Operation::Insert,
-            Change::Updated => Operation::Update,
-            Change::Deleted => Operation::Delete,
+            ChangeKind::Added => Operation::Insert,
+            ChangeKind::Updated => Operation::Update,
+            ChangeKind::Deleted => Operation::Delete,
         }),
         selection: Selection {
             columns,
@@ -129,10 +129,10 @@ fn shown(field: EventField) -> CustomForm {
     })
 }
 
-fn step(segment: Segment) -> PathSegment {
+fn step(segment: tidegate_plan::PathSegment) -> PathSegment {
     match segment {
-        Segment::Key(key) => PathSegment::Key(key),
-        Segment::Index(index) => PathSegment::Index(index),
+        tidegate_plan::PathSegment::Key(key) => PathSegment::Key(key),
+        tidegate_plan::PathSegment::Index(index) => PathSegment::Index(index),
     }
 }
 

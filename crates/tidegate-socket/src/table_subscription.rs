@@ -7,7 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
 use tidegate_feed::{Cursor, Operation, Operations, Selection};
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::json::{self, JsonKind};
 
 use super::message::MessageFields;
 use super::subscribe::{Refusal, Wanted, predicate};

@@ -1,4 +1,4 @@
-//! Reads a statement from the command line and shows what PostgreSQL would get:
+//! Parses a statement from the command line and prints what PostgreSQL would get:
 //! `cargo run -p tidegate-sql --example read_statement -- "select :a::int %2B 1"`.
 
 use std::io::{Error, Write};
@@ -18,7 +18,7 @@ fn main() -> Result<(), Error> {
                 out,
                 "kind:         {:?}, {:?}",
                 statement.kind(),
-                statement.trust()
+                statement.purity()
             )
         }
         Err(error) => writeln!(out, "{error}"),

@@ -24,9 +24,10 @@ impl Buffer {
         }
     }
 
-    /// Ends the result and gives its bytes.
+    /// Ends the result and returns its bytes.
     ///
     /// # Errors
+    ///
     /// [`Error::ResultTooLarge`].
     pub fn finish(mut self, completion: Completion) -> Result<BytesMut> {
         self.writer

@@ -1,4 +1,4 @@
-//! What can go wrong with a statement, and whose fault it is.
+//! Errors of statements: whether the caller, PostgreSQL or the service is at fault.
 
 use std::time::Duration;
 
@@ -10,46 +10,46 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a statement was not run, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller's request is wrong; the text says where and what was expected.
+    /// The request is invalid. The text says where and what was expected.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// PostgreSQL refused the caller's statement.
+    /// PostgreSQL rejected the statement.
     #[error("PostgreSQL refused the statement")]
-    Rejected(Box<Rejection>),
+    Rejected(Box<DatabaseError>),
     /// The deadline passed.
     #[error("the statement did not end before its deadline")]
     Deadline,
     /// No connection became free in time.
     #[error("no connection became free in time")]
     PoolTimeout {
-        /// When to try again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// PostgreSQL cannot be reached, or is starting, stopping or full.
+    /// PostgreSQL is unreachable, starting, stopping or out of connections.
     #[error("PostgreSQL is unavailable")]
     Unavailable {
-        /// When to try again.
+        /// When to retry.
         retry_after: Duration,
-        /// What failed, for the log; a [`Rejection`] where PostgreSQL said so of a statement, which
-        /// is [fatal](Rejection::fatal) where the session is gone.
+        /// The cause, for the log. A [`DatabaseError`] if PostgreSQL reported it for a statement;
+        /// it is [fatal](DatabaseError::fatal) if the session ended.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
-    /// The database does not exist (any more), or the role may not connect to it.
+    /// The database does not exist, or the role may not connect to it.
     #[error("the database is not there, or may not be connected to")]
     NoDatabase,
-    /// Whoever reads the rows has gone.
+    /// The reader of the rows is gone.
     #[error("the reader of the rows has gone")]
     SinkClosed,
-    /// A buffered result grew beyond its limit of so many bytes.
+    /// A buffered result exceeds its limit, given in bytes.
     #[error("the result is larger than {0} bytes")]
     ResultTooLarge(u64),
-    /// Our fault.
+    /// An internal error.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// PostgreSQL refuses the login of the caller's role until an operator repairs it; the source of an
+/// PostgreSQL refuses logins of the caller's role until an operator repairs it. The source of an
 /// [`Error::Unavailable`].
 #[derive(Debug, thiserror::Error)]
 #[error("PostgreSQL refuses the login of the user's role")]
@@ -68,18 +68,18 @@ impl From<ValueError> for Error {
 }
 
 impl Error {
-    /// An error that is ours, with its cause for the log.
+    /// An internal error with its cause, for the log.
     pub fn internal(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal(source.into())
     }
 
-    /// Whether a value was not of the type that was known for its column. A composite type may have
-    /// got other attributes since it was looked up.
+    /// Whether a value does not match the known type of its column. The attributes of a composite
+    /// type may have changed since the type was loaded.
     pub fn is_malformed_value(&self) -> bool {
         matches!(self, Self::Internal(source) if source.is::<MalformedValue>())
     }
 
-    /// The SQLSTATE that PostgreSQL gave, where it gave one.
+    /// The SQLSTATE, if PostgreSQL reported one.
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Rejected(rejection) => Some(&rejection.sqlstate),
@@ -88,50 +88,50 @@ impl Error {
     }
 }
 
-/// What PostgreSQL said when it refused a statement (PostgreSQL, "Error and Notice Message
-/// Fields").
+/// PostgreSQL's error for a statement (PostgreSQL, "Error and Notice Message Fields").
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({sqlstate})")]
-pub struct Rejection {
+pub struct DatabaseError {
     /// Five characters.
     pub sqlstate: String,
     /// The primary message.
     pub message: String,
-    /// The optional second message.
+    /// The optional secondary message.
     pub detail: Option<String>,
-    /// The optional advice.
+    /// The optional suggestion.
     pub hint: Option<String>,
-    /// Character position (from 1) in the text that the caller wrote.
+    /// The character position (from 1) in the caller's text.
     pub position: Option<u32>,
-    /// The schema of the table that the error is about.
+    /// The schema of the table that caused the error.
     pub schema: Option<String>,
-    /// The table that the error is about.
+    /// The table that caused the error.
     pub table: Option<String>,
-    /// The column that the error is about.
+    /// The column that caused the error.
     pub column: Option<String>,
-    /// The constraint that the error is about.
+    /// The constraint that was violated.
     pub constraint: Option<String>,
-    /// How the request names the value that could not be read as its parameter's type, such as
-    /// `params.id` or `params[2].id`; `None` when the statement itself failed.
+    /// The path of the value that could not be read as its parameter's type, such as `params.id` or
+    /// `params[2].id`. `None` if the statement itself failed.
     pub place: Option<String>,
-    /// Whether the session ended with it: PostgreSQL is then the trouble, not the statement.
+    /// Whether the error ended the session. Then PostgreSQL is the problem, not the statement.
     pub fatal: bool,
 }
 
-impl Rejection {
-    /// The message of an executor when a definition that a statement uses changed since the
-    /// statement was prepared, and the transaction has statements behind it that cannot be
-    /// repeated one by one; its SQLSTATE is 40001.
+impl DatabaseError {
+    /// The message of an executor if a definition that a statement uses changed after the statement
+    /// was prepared, and the transaction has earlier statements that cannot be repeated. The
+    /// SQLSTATE is 40001.
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
-    /// Whether the whole transaction may be tried again at once for [`Self::REDEFINED`].
+    /// Whether the error is [`Self::REDEFINED`], after which the whole transaction can be retried
+    /// at once.
     pub fn is_redefinition(&self) -> bool {
         self.sqlstate == "40001" && self.message == Self::REDEFINED
     }
 }
 
-/// What is wrong with a request, before PostgreSQL saw it or while a value was converted.
+/// What is invalid in a request, found before PostgreSQL saw it or while a value was encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// `q` is empty or holds only comments.
@@ -143,7 +143,7 @@ pub enum InputError {
         /// Character position (from 1) of the semicolon.
         position: usize,
     },
-    /// The statement's text cannot be read: an unterminated string, comment or quote, NUL.
+    /// The text cannot be read: an unterminated string, comment or quoted identifier, or NUL.
     #[error("`q` cannot be read: {what} at character {position}")]
     UnreadableStatement {
         /// What was found.
@@ -151,47 +151,47 @@ pub enum InputError {
         /// Character position (from 1).
         position: usize,
     },
-    /// A kind of statement that a request may not hold.
+    /// A kind of statement that a request may not contain.
     #[error("{keyword} is not allowed here: {reason}")]
     StatementNotAllowed {
         /// The statement's keywords.
         keyword: &'static str,
-        /// Why, and what to do instead.
+        /// The reason, and what to do instead.
         reason: &'static str,
     },
     /// A placeholder has no value.
     #[error("`{place}` has no value for the placeholder `:{name}`")]
     MissingParameter {
-        /// Where it was looked for: `params`, or `params[2]`.
+        /// Where it is missing: `params`, or `params[2]`.
         place: String,
         /// The placeholder.
         name: String,
     },
-    /// A value or hint or format names no placeholder of the statement.
+    /// A value, hint or format whose name is not a placeholder of the statement.
     #[error("`{place}.{name}` names no placeholder of the statement")]
     ExtraParameter {
-        /// Where it stands: `params`, `params[2]`.
+        /// Where it is: `params`, `params[2]`.
         place: String,
         /// The member.
         name: String,
     },
-    /// A type hint that PostgreSQL does not know.
-    #[error("`type_hints.{name}` is `{hint}`, which is no type of this database")]
+    /// A type hint that is not a type of the database.
+    #[error("`type_hints.{name}` is `{hint}`, which is not a type of this database")]
     UnknownHint {
         /// The placeholder or column.
         name: String,
-        /// The hint as given.
+        /// The hint as written.
         hint: String,
     },
-    /// A value or a format does not fit its type.
+    /// A value or a format that does not fit its type.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// A member of the request is wrong.
+    /// An invalid member of the request.
     #[error("`{member}`: {problem}")]
     InvalidMember {
-        /// The member's path.
+        /// The path of the member.
         member: String,
-        /// What is wrong and what was expected.
+        /// The problem, and what was expected.
         problem: String,
     },
 }

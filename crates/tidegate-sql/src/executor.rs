@@ -1,7 +1,7 @@
 //! The port that runs statements.
 //!
-//! Rows are pushed into a [`RowSink`] as borrowed bytes, so that nothing between PostgreSQL and
-//! the response owns a row.
+//! Rows are pushed into a [`RowSink`] as borrowed bytes, so that nothing between PostgreSQL and the
+//! response has to own a row.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,74 +14,76 @@ use crate::error::{Error, Result};
 use crate::principal::Principal;
 use crate::statement::BoundStatement;
 
-/// A boxed future, as object-safe ports return them.
+/// A boxed future, the return type of object-safe ports.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Runs statements as a principal.
 pub trait Executor: Send + Sync {
-    /// Runs one statement with all its parameter sets in one transaction of its own, prepared
-    /// once, in as few round trips as the answer needs.
+    /// Runs one statement with all its parameter sets in a transaction of its own, prepared once,
+    /// in as few round trips as possible.
     ///
-    /// The transaction has ended when this returns; rows may have reached the sink before an
-    /// error. Dropping the future cancels the statement in the database.
+    /// The transaction has ended when this returns. Rows may have reached the sink before an error.
+    /// Dropping the future cancels the statement in PostgreSQL.
     fn query<'a>(
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>>;
 
-    /// Opens a transaction as the principal. The deadline of `terms` counts for all of it.
+    /// Opens a transaction as the principal. The deadline of `options` applies to the whole
+    /// transaction.
     fn begin<'a>(
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>>;
 
     /// Runs the statements of a pipeline in order, in one transaction, and commits.
     ///
-    /// An executor that can sends them in one write. This default runs them in turn.
+    /// An executor may send them in one write. This default implementation runs one after the
+    /// other.
     ///
     /// # Errors
     ///
-    /// The first failure and what became of the transaction; rows may have reached the sinks.
+    /// The first failure and the outcome of the transaction. Rows may have reached the sinks.
     fn pipeline<'a>(
         &'a self,
         who: &'a Principal,
         pipeline: Pipeline<'a>,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         Box::pin(async move {
-            let transaction = self.begin(who, pipeline.mode, terms).await?;
+            let transaction = self.begin(who, pipeline.mode, options).await?;
             pipeline.run_in(transaction).await
         })
     }
 
-    /// Lets PostgreSQL parse and describe a statement; nothing runs.
+    /// Has PostgreSQL parse and describe a statement without running it.
     fn describe<'a>(
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>>;
 }
 
-/// Statements that are sent together: none needs the rows of an earlier one.
+/// Statements that are sent together, because none needs the rows of another one.
 #[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
 pub struct Pipeline<'a> {
-    /// The transaction that they share.
+    /// The mode of their transaction.
     pub mode: Mode,
     /// The statements, in order.
-    pub steps: Vec<Step<'a>>,
-    /// When the transaction is committed.
+    pub steps: Vec<PipelineStep<'a>>,
+    /// When to commit the transaction.
     pub commit: Commit,
 }
 
 impl Pipeline<'_> {
-    /// Runs the statements in turn in an open transaction of the pipeline's mode, and commits. A
-    /// refused row undoes everything, whatever [`Pipeline::commit`] says.
+    /// Runs the statements one after the other in an open transaction of the pipeline's mode, and
+    /// commits. An error of a sink rolls everything back, whatever [`Pipeline::commit`] says.
     ///
     /// # Errors
     ///
@@ -111,44 +113,44 @@ impl Pipeline<'_> {
 
 /// One statement of a [`Pipeline`].
 #[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
-pub struct Step<'a> {
+pub struct PipelineStep<'a> {
     /// The statement.
     pub statement: &'a BoundStatement,
     /// Takes its rows.
     pub sink: &'a mut dyn RowSink,
 }
 
-/// When the transaction of a [`Pipeline`] is committed.
+/// When to commit the transaction of a [`Pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// With the statements, in the same write: a sink that refuses a row may undo nothing, and the
-    /// error says whether it did.
+    /// With the statements, in the same write. An error of a sink may be too late to roll back;
+    /// [`PipelineError::outcome`] says whether it was.
     Together,
-    /// Once the sinks have taken all rows: a refused row undoes everything. Where no statement
-    /// writes, or none returns rows, there is nothing to wait for, and the commit goes out with
-    /// the statements; a sink must not refuse what has no columns.
+    /// Once the sinks have taken all rows, so that an error of a sink rolls everything back. If no
+    /// statement writes or none returns rows, the commit is sent with the statements. So a sink
+    /// must not fail for a statement without columns.
     AfterRows,
 }
 
 /// Why a [`Pipeline`] failed.
 #[derive(Debug)]
 pub struct PipelineError {
-    /// The index of the statement to blame; `None` for the transaction as a whole.
+    /// The index of the statement that failed; `None` for the transaction as a whole.
     pub step: Option<usize>,
-    /// What went wrong.
+    /// The error.
     pub error: Error,
-    /// What became of the transaction.
+    /// The outcome of the transaction.
     pub outcome: TransactionOutcome,
 }
 
-/// What became of the transaction of a [`Pipeline`] that failed.
+/// The outcome of the transaction of a failed [`Pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionOutcome {
-    /// Nothing of it has taken effect.
+    /// It was rolled back.
     RolledBack,
-    /// It was committed, and then a sink refused its rows.
+    /// It was committed, and then a sink failed.
     Committed,
-    /// The connection was lost, or the deadline passed, when PostgreSQL had been told to commit.
+    /// The connection was lost or the deadline passed after COMMIT had been sent.
     Unknown,
 }
 
@@ -164,7 +166,7 @@ impl PipelineError {
 }
 
 impl From<Error> for PipelineError {
-    /// The transaction as a whole failed and was rolled back, or never began.
+    /// The transaction as a whole failed and was rolled back, or was never opened.
     fn from(error: Error) -> Self {
         Self {
             step: None,
@@ -174,64 +176,64 @@ impl From<Error> for PipelineError {
     }
 }
 
-/// An open transaction. Dropping it rolls back.
+/// An open transaction. Dropping it rolls it back.
 pub trait Transaction: Send {
-    /// Runs a statement with all its parameter sets. After an error the transaction can only be
-    /// dropped.
+    /// Runs a statement with all its parameter sets. After an error the transaction is unusable and
+    /// must be dropped.
     fn query<'a>(
         &'a mut self,
         statement: &'a BoundStatement,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>>;
 
-    /// Lets PostgreSQL parse and describe a statement inside the transaction.
+    /// Has PostgreSQL parse and describe a statement inside the transaction.
     fn describe<'a>(
         &'a mut self,
         statement: &'a BoundStatement,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// Commits; deferred constraints speak here.
+    /// Commits. Deferred constraints are checked now.
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>>;
 }
 
-/// How a transaction is opened.
+/// The mode of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// `READ COMMITTED READ WRITE`: what a mutation or a batch gets.
+    /// `READ COMMITTED READ WRITE`, for mutations and batches.
     ReadWrite,
     /// `REPEATABLE READ READ ONLY`: one snapshot for several statements.
     Snapshot,
 }
 
-/// The terms on which work is accepted.
+/// The options of a statement or transaction.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Terms {
-    /// When the work is cancelled, if it has not ended by then.
+pub struct QueryOptions {
+    /// When to cancel the statement.
     pub deadline: Option<Instant>,
     /// Who wrote the text of the statements.
     pub author: Author,
 }
 
-/// Who wrote the text of a statement, which decides on which connections it may run.
+/// The author of a statement's text, which decides on which connections it may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
     /// A caller or a sub-user: a connection that logged in as the caller's role.
     #[default]
     Caller,
-    /// The tenant's owner, in a stored method: a connection that callers of the tenant share.
+    /// The tenant's owner, in a method: a shared connection of the tenant.
     Owner,
-    /// Tidegate itself: a connection that callers of the tenant share.
+    /// Tidegate: a shared connection of the tenant.
     Service,
 }
 
-/// What happened to a statement.
+/// The result of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Rows written, summed over the parameter sets; `None` for a statement that does not write.
     pub affected_rows: Option<u64>,
 }
 
-/// What PostgreSQL infers of a statement.
+/// What PostgreSQL infers about a statement.
 #[derive(Clone, Debug)]
 pub struct Description {
     /// The type of each placeholder, in the order of `Statement::placeholders`.
@@ -242,27 +244,27 @@ pub struct Description {
 
 /// Takes the rows of a statement.
 pub trait RowSink: Send {
-    /// Called once per statement before any row, also when no row follows (then possibly with
-    /// no columns at all).
+    /// Called once for each statement before its first row, even if there are no rows; the columns
+    /// may then be empty.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
 
     /// Takes one row.
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow>;
 
-    /// Waits until the sink can take more; called after [`Flow::Wait`].
+    /// Waits until the sink has capacity; called after [`Flow::Wait`].
     fn ready(&mut self) -> BoxFuture<'_, Result<()>>;
 
-    /// Called by [`Executor::pipeline`] behind the last row of a statement, and before anything of
-    /// the next one reaches its sink.
+    /// Called by [`Executor::pipeline`] after the last row of a statement, and before the sink of
+    /// the next statement is called.
     fn end(&mut self, _: Completion) -> Result<()> {
         Ok(())
     }
 }
 
-/// Whether a sink takes the next row at once.
+/// Whether a sink can take the next row at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Send the next row.
+    /// Push the next row.
     Continue,
     /// Call [`RowSink::ready`] first.
     Wait,

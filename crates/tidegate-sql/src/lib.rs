@@ -8,16 +8,11 @@ pub mod request;
 pub mod statement;
 
 pub use buffer::Buffer;
-pub use error::{Error, InputError, LoginRefused, Rejection, Result};
+pub use error::{DatabaseError, Error, InputError, LoginRefused, Result};
 pub use executor::{
     Author, BoxFuture, Commit, Completion, Description, Executor, Flow, Mode, Pipeline,
-    PipelineError, RowSink, Step, Terms, Transaction, TransactionOutcome,
+    PipelineError, PipelineStep, QueryOptions, RowSink, Transaction, TransactionOutcome,
 };
-pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
+pub use principal::{DatabaseName, Login, Principal, RoleName, RoleUse};
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Params, Statement, TypeHint};
-pub use tidegate_values::{
-    Column, InputFormat, MalformedValue, OutputFormat, OutputOptions, Parameter, RawRow, RowWriter,
-    Type, TypeField, TypeKind, ValueError, Values, WireFormat, array_delimiter, codec, datetime,
-    is_hstore, is_spatial, json, output, parameter,
-};

@@ -1,9 +1,9 @@
-//! As whom a statement runs.
+//! The principal of a statement: its database and role.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of a PostgreSQL database, which is what a tenant is.
+/// The name of a PostgreSQL database. Each tenant has one.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DatabaseName(Arc<str>);
 
@@ -14,12 +14,12 @@ pub struct RoleName(Arc<str>);
 macro_rules! name {
     ($name:ident) => {
         impl $name {
-            /// Takes the name as PostgreSQL spells it; nothing is folded or checked.
+            /// Takes the name exactly as PostgreSQL stores it; case is not folded.
             pub fn new(name: impl AsRef<str>) -> Self {
                 Self(Arc::from(name.as_ref()))
             }
 
-            /// The name as PostgreSQL spells it.
+            /// The name as PostgreSQL stores it.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -42,19 +42,19 @@ macro_rules! name {
 name!(DatabaseName);
 name!(RoleName);
 
-/// Who runs a statement.
+/// The principal that runs a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// A user: the statement runs on a connection that logged in as this role.
     Role(Login),
-    /// The service itself in its control database.
+    /// The service itself, in its control database.
     Control,
-    /// The service itself reading `pg_catalog` of a database, and nothing else there.
+    /// The service itself, reading `pg_catalog` of a database and nothing else.
     Catalog(DatabaseName),
 }
 
 impl Principal {
-    /// The database in which the statement runs, where the caller chose one.
+    /// The database of the statement; `None` for the control database.
     pub fn database(&self) -> Option<&DatabaseName> {
         match self {
             Self::Role(login) => Some(&login.database),
@@ -71,33 +71,33 @@ pub struct Login {
     pub database: DatabaseName,
     /// The role that logs in.
     pub role: RoleName,
-    /// Who else uses the role.
-    pub sharing: Sharing,
+    /// Who uses the role.
+    pub role_use: RoleUse,
 }
 
-/// Who shares a role, which decides how a session is reset between requests.
+/// Who uses a role. Decides how a session is reset between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sharing {
-    /// Strangers share the role (the default user): nothing survives a request.
-    Strangers,
-    /// One user has the role; the number identifies the token's session.
-    One(u128),
-    /// The connections carry only text of Tidegate's and of the tenant's owner, for all callers in
-    /// turn: statements stay prepared, and plain reads are not followed by a reset.
+pub enum RoleUse {
+    /// The default user's role, which anonymous callers share: no session state survives a request.
+    Anonymous,
+    /// The role of one user. The number identifies the session of the user's token.
+    User(u128),
+    /// A shared connection: it runs only statements that Tidegate or the tenant's owner wrote, for
+    /// one caller after the other. Statements stay prepared, and a plain read needs no reset.
     Trusted {
-        /// Whether the role is one that strangers share: what it has set for itself must not reach
-        /// its sessions.
-        strangers: bool,
+        /// Whether anonymous callers share the role. Settings that the role made for itself must
+        /// then not reach its sessions.
+        anonymous: bool,
     },
 }
 
-impl Sharing {
-    /// Whether strangers share the role.
-    pub fn has_strangers(self) -> bool {
-        matches!(self, Self::Strangers | Self::Trusted { strangers: true })
+impl RoleUse {
+    /// Whether anonymous callers share the role.
+    pub fn is_anonymous(self) -> bool {
+        matches!(self, Self::Anonymous | Self::Trusted { anonymous: true })
     }
 
-    /// Whether only text of Tidegate's and of the tenant's owner runs there.
+    /// Whether only statements that Tidegate or the tenant's owner wrote run there.
     pub fn is_trusted(self) -> bool {
         matches!(self, Self::Trusted { .. })
     }

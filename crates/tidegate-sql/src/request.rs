@@ -1,4 +1,4 @@
-//! The body of a request to the SQL endpoint.
+//! Parses the body of a request to the SQL endpoint.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::statement::Params;
 const MEMBERS: &str = "`q`, `params`, `type_hints`, `type_formats`, `output_format`, `id`, \
                        `base64`, `srs`, `geo_format`, `convert_types`, `lifetime` and `format`";
 
-/// base64url (RFC 4648, section 5), with or without its padding.
+/// base64url (RFC 4648, section 5), with or without padding.
 const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -27,40 +27,40 @@ const BASE64URL: GeneralPurpose = GeneralPurpose::new(
 pub enum Requests<'a> {
     /// The body is an object.
     One(SqlRequest<'a>),
-    /// The body is an array: one transaction, an array of responses.
+    /// The body is an array: one transaction, and an array of responses.
     Many(Vec<SqlRequest<'a>>),
 }
 
-/// One request, borrowed from the body where that is possible.
+/// One request, borrowed from the body where possible.
 #[derive(Clone, Debug)]
 pub struct SqlRequest<'a> {
-    /// The statement's text; already decoded when the request said `base64`.
+    /// The statement's text, decoded if the request said `base64`.
     pub q: Cow<'a, str>,
     /// The values of the placeholders.
     pub params: Params<'a>,
     /// Type names by placeholder or column.
-    pub type_hints: Texts<'a>,
+    pub type_hints: StringMembers<'a>,
     /// Format specifiers by placeholder or column.
-    pub type_formats: Texts<'a>,
-    /// The form of the result, when given.
+    pub type_formats: StringMembers<'a>,
+    /// The form of the result, if given.
     pub output_format: Option<OutputFormat>,
-    /// Echoed in the response, verbatim.
+    /// Returned in the response unchanged.
     pub id: Option<&'a RawValue>,
 }
 
-/// The members of an object whose values are strings; no name comes twice.
-pub type Texts<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+/// The members of an object with string values. Names are distinct.
+pub type StringMembers<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
-/// How large the parts of a body may be.
+/// Limits on the size of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a statement's text.
+    /// The most bytes of a statement's text.
     pub statement: usize,
-    /// Requests in an array.
+    /// The most requests of an array.
     pub requests: usize,
-    /// Parameter sets in all requests of a body together.
+    /// The most parameter sets of all requests of a body.
     pub parameter_sets: usize,
-    /// Arrays and objects inside each other.
+    /// The deepest nesting of arrays and objects.
     pub depth: usize,
 }
 
@@ -75,10 +75,10 @@ impl Default for Limits {
     }
 }
 
-/// Why a body is no request.
+/// Why a body is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// The body is no JSON text (RFC 8259), or is nested too deeply.
+    /// The body is not JSON (RFC 8259), or is nested too deeply.
     #[error("the body is not valid JSON: {problem} at line {line}, column {column}")]
     InvalidJson {
         /// What was found.
@@ -88,23 +88,23 @@ pub enum RequestError {
         /// Column in bytes, from 1.
         column: usize,
     },
-    /// The body is JSON, but neither a request nor a list of requests.
+    /// The body is JSON, but not a request or an array of requests.
     #[error("the body is {problem}")]
     InvalidBody {
         /// What was found and what was expected.
         problem: String,
     },
-    /// The body is JSON, but a member is wrong.
+    /// The body is JSON, but a member is invalid.
     #[error(transparent)]
     Input(#[from] InputError),
 }
 
-/// Reads a body.
+/// Parses a body.
 ///
 /// # Errors
 ///
-/// [`RequestError::InvalidJson`], or an [`InputError`] that names the member; in an array
-/// together with its index, as in `[1].q`.
+/// [`RequestError::InvalidJson`], or an [`InputError`] that names the member, in an array with its
+/// index, as in `[1].q`.
 pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> {
     let text = checked_text(body, limits.depth)?;
     let mut sets = limits.parameter_sets;
@@ -120,7 +120,7 @@ pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> 
         Ok(request)
     };
     match JsonKind::of(text) {
-        JsonKind::Object => read(text, Place(None)).map(Requests::One),
+        JsonKind::Object => read(text, RequestPosition(None)).map(Requests::One),
         JsonKind::Array => {
             let elements = json::elements(text).map_err(|error| invalid_json(&error))?;
             if elements.is_empty() || elements.len() > limits.requests {
@@ -129,7 +129,8 @@ pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> 
                 return Err(RequestError::InvalidBody { problem });
             }
             let requests = elements.into_iter().enumerate();
-            let requests = requests.map(|(index, raw)| read(raw.get(), Place(Some(index))));
+            let requests =
+                requests.map(|(index, raw)| read(raw.get(), RequestPosition(Some(index))));
             requests.collect::<Result<_, _>>().map(Requests::Many)
         }
         kind => {
@@ -142,7 +143,7 @@ pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> 
     }
 }
 
-/// Checks that the body is text of bounded depth; that it is JSON shows when it is taken apart.
+/// Checks that the body is UTF-8 of bounded depth. Its JSON is validated later, while it is parsed.
 fn checked_text(body: &[u8], depth: usize) -> Result<&str, RequestError> {
     let at = |offset: usize, problem: String| {
         let before = &body[..offset];
@@ -169,11 +170,11 @@ fn invalid_json(error: &serde_json::Error) -> RequestError {
     }
 }
 
-/// Where a request stands: in the body itself or in its array.
+/// The position of a request: the index in the array, or `None` for the body itself.
 #[derive(Clone, Copy)]
-struct Place(Option<usize>);
+struct RequestPosition(Option<usize>);
 
-impl Place {
+impl RequestPosition {
     fn member(self, name: &str) -> String {
         match self.0 {
             Some(_) => format!("{self}.{name}"),
@@ -189,7 +190,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RequestPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(index) => write!(f, "[{index}]"),
@@ -198,7 +199,11 @@ impl fmt::Display for Place {
     }
 }
 
-fn read(text: &str, place: Place, longest: usize) -> Result<SqlRequest<'_>, RequestError> {
+fn read(
+    text: &str,
+    place: RequestPosition,
+    longest: usize,
+) -> Result<SqlRequest<'_>, RequestError> {
     let invalid = |problem| InputError::InvalidMember {
         member: place.to_string(),
         problem,
@@ -211,7 +216,7 @@ fn read(text: &str, place: Place, longest: usize) -> Result<SqlRequest<'_>, Requ
         let problem = json::problem(&error);
         match place.0 {
             Some(_) => invalid(problem).into(),
-            // JSON, but not what we take.
+            // Valid JSON of the wrong type.
             None if error.is_data() => RequestError::InvalidBody { problem },
             None => invalid_json(&error),
         }
@@ -224,7 +229,7 @@ fn read(text: &str, place: Place, longest: usize) -> Result<SqlRequest<'_>, Requ
 
 fn request<'a>(
     members: &Members<'a>,
-    place: Place,
+    place: RequestPosition,
     longest: usize,
 ) -> Result<SqlRequest<'a>, InputError> {
     let mut request = SqlRequest {
@@ -241,7 +246,7 @@ fn request<'a>(
         match name {
             "q" => q = Some(text(raw, || place.member(name))?),
             "id" => request.id = Some(raw),
-            // Members of other services of this kind, which mean nothing here.
+            // Ignored: members that clients of similar services send.
             "srs" | "geo_format" | "convert_types" | "lifetime" | "format" => {}
             _ if raw.get() == "null" && MEMBERS.contains(&format!("`{name}`")) => {}
             "params" => request.params = Params::read(raw, &place.member(name))?,
@@ -288,7 +293,7 @@ fn decode(q: &str) -> Result<Cow<'static, str>, &'static str> {
         .map_err(|_| "not UTF-8 behind its base64url")
 }
 
-/// The text of a string member.
+/// The value of a string member.
 fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, InputError> {
     let invalid = |problem| InputError::InvalidMember {
         member: member(),
@@ -300,8 +305,8 @@ fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, Inp
     }
 }
 
-/// An object from names to strings.
-fn texts<'a>(raw: &'a RawValue, member: &str) -> Result<Texts<'a>, InputError> {
+/// An object with string values.
+fn texts<'a>(raw: &'a RawValue, member: &str) -> Result<StringMembers<'a>, InputError> {
     let invalid = |member: &str, problem: String| InputError::InvalidMember {
         member: member.to_owned(),
         problem,

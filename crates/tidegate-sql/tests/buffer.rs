@@ -1,9 +1,7 @@
 //! A result that is collected in memory.
 
-use tidegate_sql::{
-    Buffer, Column, Completion, Error, OutputFormat, OutputOptions, RawRow, RowSink as _,
-    RowWriter, Type, WireFormat,
-};
+use tidegate_sql::{Buffer, Completion, Error, RowSink as _};
+use tidegate_values::{Column, OutputFormat, OutputOptions, RawRow, RowWriter, Type, WireFormat};
 
 #[test]
 fn a_buffer_refuses_to_grow_beyond_its_limit() {

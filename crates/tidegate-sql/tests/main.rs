@@ -1,4 +1,4 @@
-//! The tests of this crate: one binary, a module per subject.
+//! The tests of this crate: one binary, a module for each subject.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 

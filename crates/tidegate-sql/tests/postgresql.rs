@@ -1,12 +1,13 @@
-//! PostgreSQL as the judge of how we read statements.
+//! Compares the parsing of statements with PostgreSQL.
 
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use serde_json::value::RawValue;
-use tidegate_sql::parameter::encode;
-use tidegate_sql::statement::Trust;
-use tidegate_sql::{Parameter, Params, Statement, Type};
+use tidegate_sql::statement::Purity;
+use tidegate_sql::{Params, Statement};
+use tidegate_values::parameter::encode;
+use tidegate_values::{Parameter, Type};
 use tokio_postgres::Client;
 
 async fn connect() -> Client {
@@ -83,9 +84,9 @@ async fn postgresql_points_at_the_callers_text() {
     }
 }
 
-/// Volatile functions of PostgreSQL that we call stateless nevertheless: they give another value
-/// each time, or look at something outside the transaction, but change nothing of the session.
-const HARMLESS: [&str; 25] = [
+/// Volatile functions of PostgreSQL that count as stateless: they return another value each time or
+/// read something outside the transaction, but change nothing in the session.
+const STATELESS: [&str; 25] = [
     "bernoulli",
     "system",
     "clock_timestamp",
@@ -110,14 +111,14 @@ const HARMLESS: [&str; 25] = [
     "random_normal",
     "pg_postmaster_start_time",
     "pg_backend_pid",
-    // Before 15 the one of timetz is said to be volatile.
+    // Before version 15 the function for timetz is marked as volatile.
     "timezone",
 ];
 
-fn trust(q: &str) -> Trust {
+fn purity(q: &str) -> Purity {
     Statement::parse(q)
         .unwrap_or_else(|error| panic!("{q}: {error}"))
-        .trust()
+        .purity()
 }
 
 async fn column_of(client: &Client, sql: &str) -> Vec<String> {
@@ -137,11 +138,11 @@ async fn functions_with_effects_are_never_stateless() {
     assert!(volatile.len() > 100);
     for name in volatile
         .iter()
-        .filter(|name| !HARMLESS.contains(&name.as_str()))
+        .filter(|name| !STATELESS.contains(&name.as_str()))
     {
         assert_eq!(
-            trust(&format!("select {name}(1)")),
-            Trust::Stateful,
+            purity(&format!("select {name}(1)")),
+            Purity::Stateful,
             "{name}"
         );
     }
@@ -163,13 +164,13 @@ async fn words_that_can_name_a_function_are_calls() {
     assert!(words.len() > 200);
     for word in words {
         assert_eq!(
-            trust(&format!("select {word}(1)")),
-            Trust::Stateful,
+            purity(&format!("select {word}(1)")),
+            Purity::Stateful,
             "{word}"
         );
         assert_eq!(
-            trust(&format!("select 1, {word}(1)")),
-            Trust::Stateful,
+            purity(&format!("select 1, {word}(1)")),
+            Purity::Stateful,
             "{word}"
         );
     }

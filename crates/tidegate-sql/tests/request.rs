@@ -1,7 +1,8 @@
-//! Reading the body of a request.
+//! Parsing the body of a request.
 
 use tidegate_sql::request::{Limits, RequestError, Requests, SqlRequest, parse};
-use tidegate_sql::{InputError, OutputFormat, Params};
+use tidegate_sql::{InputError, Params};
+use tidegate_values::OutputFormat;
 
 fn one(body: &str) -> SqlRequest<'_> {
     match parse(body.as_bytes(), Limits::default()) {
@@ -177,7 +178,7 @@ fn names_that_cannot_be_read_are_errors_not_panics() {
 }
 
 #[test]
-fn what_is_no_json_is_told_with_its_place() {
+fn invalid_json_is_reported_with_its_position() {
     for (body, at) in [
         (&b""[..], (1, 1)),
         (b"{", (1, 1)),

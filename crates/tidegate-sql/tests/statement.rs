@@ -1,4 +1,4 @@
-//! Reading and binding statements.
+//! Parsing and binding statements.
 
 mod binding;
 mod generated;

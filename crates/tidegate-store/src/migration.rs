@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidegate_sql::{Executor, Mode, Principal, Statement, Terms, Transaction};
+use tidegate_sql::{Executor, Mode, Principal, QueryOptions, Statement, Transaction};
 use tracing::info;
 
 use crate::error::{Error, Result};
@@ -100,8 +100,8 @@ pub fn newest_version() -> u32 {
 /// [`Error::NewerSchema`] when a newer version has migrated the schema, [`Error::Unavailable`], and
 /// [`Error::Failed`] when a statement is refused, for example because of missing privileges.
 pub async fn migrate(executor: &Arc<dyn Executor>) -> Result<Migrated> {
-    let terms = long_deadline();
-    let begun = executor.begin(&Principal::Control, Mode::ReadWrite, &terms);
+    let options = long_deadline();
+    let begun = executor.begin(&Principal::Control, Mode::ReadWrite, &options);
     let mut open = Open(begun.await?);
     open.row(&NO_TIMEOUT, &[], row::nothing).await?;
     open.row(&LOCK_MIGRATIONS, &[&LOCK], row::nothing).await?;
@@ -139,10 +139,10 @@ fn unknown(applied: &[u64]) -> Option<u32> {
 }
 
 /// Another node's migration may take long, and so may this one.
-fn long_deadline() -> Terms {
-    Terms {
+fn long_deadline() -> QueryOptions {
+    QueryOptions {
         deadline: Some(Instant::now() + std::time::Duration::from_mins(10)),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 

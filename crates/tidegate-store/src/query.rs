@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use tidegate_oauth::{SessionId, Timestamp};
 use tidegate_sql::{
-    BoundStatement, Executor, Mode, Parameter, Principal, Statement, Terms, Transaction,
+    BoundStatement, Executor, Mode, Principal, QueryOptions, Statement, Transaction,
 };
+use tidegate_values::Parameter;
 
 use crate::error::{Error, Result};
 use crate::instant;
@@ -168,7 +169,7 @@ impl Database {
         let bound = query.bind(values)?;
         let mut gather = Gather::new(read);
         self.0
-            .query(&Principal::Control, &bound, &terms(), &mut gather)
+            .query(&Principal::Control, &bound, &options(), &mut gather)
             .await?;
         Ok(gather.found)
     }
@@ -189,15 +190,15 @@ impl Database {
         let mut nothing = Gather::new(row::nothing);
         let completion = self
             .0
-            .query(&Principal::Control, &bound, &terms(), &mut nothing)
+            .query(&Principal::Control, &bound, &options(), &mut nothing)
             .await?;
         Ok(completion.affected_rows.unwrap_or(0))
     }
 
     /// Begins a transaction, which is rolled back unless it is committed.
     pub(crate) async fn begin(&self) -> Result<Open> {
-        let terms = terms();
-        let begun = self.0.begin(&Principal::Control, Mode::ReadWrite, &terms);
+        let options = options();
+        let begun = self.0.begin(&Principal::Control, Mode::ReadWrite, &options);
         Ok(Open(begun.await?))
     }
 }
@@ -248,9 +249,9 @@ impl Open {
     }
 }
 
-fn terms() -> Terms {
-    Terms {
+fn options() -> QueryOptions {
+    QueryOptions {
         deadline: Some(Instant::now() + LIMIT),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }

@@ -3,16 +3,15 @@
 use std::str;
 
 use tidegate_oauth::Timestamp;
-use tidegate_sql::{
-    BoxFuture, Column, Error as SqlError, Flow, RawRow, Result as SqlResult, RowSink, WireFormat,
-};
+use tidegate_sql::{BoxFuture, Error as SqlError, Flow, Result as SqlResult, RowSink};
+use tidegate_values::{Column, RawRow, WireFormat};
 
 use crate::error::{Error, Result};
 use crate::instant;
 
 /// The values of one row, decoded from left to right.
 pub(crate) struct Record<'a> {
-    values: tidegate_sql::Values<'a>,
+    values: tidegate_values::Values<'a>,
 }
 
 impl<'a> Record<'a> {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use tidegate_methods::store::{NewMethod, Revision, Versioned};
-use tidegate_methods::{Definition, Limits, MethodName, MethodStore, Record, Signature, Written};
+use tidegate_methods::store::{NewMethod, Revision};
+use tidegate_methods::{
+    Definition, Limits, MethodName, MethodStore, Record, Signature, Versioned, WriteOutcome,
+};
 use tidegate_oauth::{Timestamp, UserKey};
 use tidegate_service::Notification;
 use tidegate_sql::DatabaseName;
@@ -90,7 +92,7 @@ fn new(definition: Definition) -> NewMethod {
 async fn fill(store: &Shared, names: &[&str]) {
     let methods: Vec<_> = names.iter().map(|name| new(plain(name))).collect();
     let written = store.insert(&reef(), &methods).await.unwrap();
-    assert_eq!(written, Written::Done);
+    assert_eq!(written, WriteOutcome::Done);
 }
 
 async fn get(store: &Shared, of: &str) -> Record {
@@ -105,7 +107,7 @@ async fn names(store: &Shared) -> Vec<String> {
 }
 
 /// Changes definitions, regardless of the author.
-async fn update(store: &Shared, changes: &[(&str, Definition)]) -> Written {
+async fn update(store: &Shared, changes: &[(&str, Definition)]) -> WriteOutcome {
     let names: Vec<_> = changes.iter().map(|(of, _)| name(of)).collect();
     let revise = |record: &Record| {
         let change = changes
@@ -117,7 +119,7 @@ async fn update(store: &Shared, changes: &[(&str, Definition)]) -> Written {
 }
 
 /// Removes methods, regardless of the author.
-async fn remove(store: &Shared, tenant: &DatabaseName, of: &[&str]) -> Written {
+async fn remove(store: &Shared, tenant: &DatabaseName, of: &[&str]) -> WriteOutcome {
     let names: Vec<_> = of.iter().copied().map(name).collect();
     store.remove(tenant, &names, &|_| true).await.unwrap()
 }
@@ -172,10 +174,10 @@ async fn an_insert_is_all_or_none_and_names_all_that_are_taken(store: Shared) {
     fill(&store, &["a", "b"]).await;
     let methods = ["c", "b", "d", "a"].map(|name| new(plain(name)));
     let written = store.insert(&reef(), &methods).await.unwrap();
-    assert_eq!(written, Written::Taken(vec![name("b"), name("a")]));
+    assert_eq!(written, WriteOutcome::Taken(vec![name("b"), name("a")]));
     let twice = ["c", "d", "c"].map(|name| new(plain(name)));
     let written = store.insert(&reef(), &twice).await.unwrap();
-    assert_eq!(written, Written::Taken(vec![name("c")]));
+    assert_eq!(written, WriteOutcome::Taken(vec![name("c")]));
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
@@ -189,7 +191,7 @@ async fn an_update_is_made_from_what_is_there(store: Shared) {
     };
     for expected in ["select 1 + 1", "select 1 + 1 + 1"] {
         let written = store.update(&reef(), &[name("a")], &next).await.unwrap();
-        assert_eq!(written, Written::Done);
+        assert_eq!(written, WriteOutcome::Done);
         assert_eq!(get(&store, "a").await.definition.q, expected);
     }
     let after = get(&store, "a").await;
@@ -201,12 +203,15 @@ async fn a_rename_onto_a_taken_name_changes_nothing(store: Shared) {
     fill(&store, &["a", "b"]).await;
     let (a, b) = (get(&store, "a").await, get(&store, "b").await);
     let written = update(&store, &[("a", plain("b"))]).await;
-    assert_eq!(written, Written::Taken(vec![name("b")]));
+    assert_eq!(written, WriteOutcome::Taken(vec![name("b")]));
     assert_eq!((get(&store, "a").await, get(&store, "b").await), (a, b));
 
     let swap = [("a", plain("b")), ("b", plain("a"))];
-    assert_eq!(update(&store, &swap).await, Written::Done);
-    assert_eq!(update(&store, &[("a", plain("c"))]).await, Written::Done);
+    assert_eq!(update(&store, &swap).await, WriteOutcome::Done);
+    assert_eq!(
+        update(&store, &[("a", plain("c"))]).await,
+        WriteOutcome::Done
+    );
     assert_eq!(names(&store).await, ["b", "c"]);
 }
 
@@ -214,7 +219,7 @@ async fn an_update_is_all_or_none(store: Shared) {
     fill(&store, &["a", "b"]).await;
     let changes = [("a", plain("c")), ("z", plain("z"))];
     let written = update(&store, &changes).await;
-    assert_eq!(written, Written::Missing(vec![name("z")]));
+    assert_eq!(written, WriteOutcome::Missing(vec![name("z")]));
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
@@ -226,27 +231,30 @@ async fn an_update_that_is_refused_changes_nothing(store: Shared) {
     };
     let both = [name("a"), name("b")];
     let written = store.update(&reef(), &both, &only_a).await.unwrap();
-    assert_eq!(written, Written::Refused(vec![name("b")]));
+    assert_eq!(written, WriteOutcome::Refused(vec![name("b")]));
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
 async fn a_removal_is_all_or_none(store: Shared) {
     fill(&store, &["a", "b"]).await;
     let written = remove(&store, &reef(), &["a", "z"]).await;
-    assert_eq!(written, Written::Missing(vec![name("z")]));
+    assert_eq!(written, WriteOutcome::Missing(vec![name("z")]));
     let only_a = |record: &Record| record.definition.name.as_str() == "a";
     let both = [name("a"), name("b")];
     let written = store.remove(&reef(), &both, &only_a).await.unwrap();
-    assert_eq!(written, Written::Refused(vec![name("b")]));
+    assert_eq!(written, WriteOutcome::Refused(vec![name("b")]));
     assert_eq!(names(&store).await, ["a", "b"]);
-    assert_eq!(remove(&store, &reef(), &["a", "b"]).await, Written::Done);
+    assert_eq!(
+        remove(&store, &reef(), &["a", "b"]).await,
+        WriteOutcome::Done
+    );
     assert!(names(&store).await.is_empty());
 }
 
 async fn a_recreated_method_has_a_new_version(store: Shared) {
     fill(&store, &["a"]).await;
     let before = versioned(&get(&store, "a").await);
-    assert_eq!(remove(&store, &reef(), &["a"]).await, Written::Done);
+    assert_eq!(remove(&store, &reef(), &["a"]).await, WriteOutcome::Done);
     store.insert(&reef(), &[new(plain("a"))]).await.unwrap();
     assert_ne!(versioned(&get(&store, "a").await), before);
     assert!(
@@ -280,11 +288,14 @@ async fn a_signature_stays_with_the_version_that_it_was_inferred_from(store: Sha
         })
     };
     let written = store.update(&reef(), &[name("a")], &keeps).await;
-    assert_eq!(written.unwrap(), Written::Done);
+    assert_eq!(written.unwrap(), WriteOutcome::Done);
     let renamed = get(&store, "b").await;
     assert_eq!(renamed.signature, Some(signature()));
     assert!(renamed.by_owner && !known.by_owner);
-    assert_eq!(update(&store, &[("b", plain("b"))]).await, Written::Done);
+    assert_eq!(
+        update(&store, &[("b", plain("b"))]).await,
+        WriteOutcome::Done
+    );
     assert_eq!(get(&store, "b").await.signature, None);
     assert!(
         !store
@@ -301,10 +312,10 @@ async fn tenants_know_nothing_of_each_other(store: Shared) {
     assert!(store.list(&lake).await.unwrap().is_empty());
     assert!(store.get(&lake, &[name("a")]).await.unwrap().is_empty());
     let written = remove(&store, &lake, &["a"]).await;
-    assert_eq!(written, Written::Missing(vec![name("a")]));
+    assert_eq!(written, WriteOutcome::Missing(vec![name("a")]));
     assert_eq!(
         store.insert(&lake, &[new(plain("a"))]).await.unwrap(),
-        Written::Done
+        WriteOutcome::Done
     );
     store.remove_tenant(&lake).await.unwrap();
     assert!(store.list(&lake).await.unwrap().is_empty());
@@ -326,7 +337,11 @@ async fn parallel_updates_take_turns(store: Shared) {
         });
     }
     let outcomes = tasks.join_all().await;
-    assert!(outcomes.iter().all(|outcome| *outcome == Written::Done));
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| *outcome == WriteOutcome::Done)
+    );
     let q = get(&store, "a").await.definition.q;
     let mut numbers: Vec<u32> = q
         .split(", ")
@@ -344,7 +359,9 @@ async fn of_parallel_inserts_of_one_name_one_is_done(store: Shared) {
         tasks.spawn(async move { store.insert(&reef(), &[new(plain("a"))]).await.unwrap() });
     }
     let outcomes = tasks.join_all().await;
-    let done = outcomes.iter().filter(|outcome| **outcome == Written::Done);
+    let done = outcomes
+        .iter()
+        .filter(|outcome| **outcome == WriteOutcome::Done);
     assert_eq!(done.count(), 1);
 }
 
@@ -353,7 +370,7 @@ async fn parallel_renames_in_opposite_directions_both_end(store: Shared) {
     let swap = [("a", plain("b")), ("b", plain("a"))];
     let back = [("b", plain("a")), ("a", plain("b"))];
     let both = tokio::join!(update(&store, &swap), update(&store, &back));
-    assert_eq!(both, (Written::Done, Written::Done));
+    assert_eq!(both, (WriteOutcome::Done, WriteOutcome::Done));
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
@@ -402,7 +419,10 @@ async fn another_node_sees_what_this_one_wrote() {
     let fixture = Fixture::migrated("methods_nodes").await;
     fill(&fixture.methods(), &["a"]).await;
     let other: Shared = Arc::new(PgMethodStore::new(fixture.another()));
-    assert_eq!(update(&other, &[("a", plain("b"))]).await, Written::Done);
+    assert_eq!(
+        update(&other, &[("a", plain("b"))]).await,
+        WriteOutcome::Done
+    );
     assert_eq!(names(&fixture.methods()).await, ["b"]);
 }
 

@@ -1,5 +1,5 @@
-//! Writes a result as JSON and CSV from the bytes that PostgreSQL would send, then says what a
-//! result of 1,000 rows costs.
+//! Writes a result as JSON and CSV from the bytes that PostgreSQL would send, and measures a result
+//! of 1,000 rows.
 //!
 //! `cargo run --release -p tidegate-values --example encode_rows`
 
@@ -68,8 +68,8 @@ fn encode(
     Ok(())
 }
 
-/// A row in binary form: an `int4`, a `text`, a `numeric` with two digits behind the point, and a
-/// `timestamptz` in microseconds from 2000-01-01.
+/// A row in binary format: an `int4`, a `text`, a `numeric` with two decimals, and a `timestamptz`
+/// in microseconds since 2000-01-01.
 fn row(number: i32) -> Vec<u8> {
     let title = if number % 10 == 0 {
         "The \"quoted\" album"

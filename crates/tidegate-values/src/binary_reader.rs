@@ -1,4 +1,4 @@
-//! Reading big-endian fields from the front of a binary value.
+//! Reads big-endian fields from the start of a binary value.
 
 use crate::error::{MalformedValue, Result};
 
@@ -8,7 +8,7 @@ pub(crate) fn exact<const N: usize>(raw: &[u8]) -> Result<[u8; N]> {
     raw.try_into().map_err(|_| MalformedValue)
 }
 
-/// What is left of a binary value.
+/// The rest of a binary value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BinaryReader<'a> {
     rest: &'a [u8],
@@ -51,12 +51,12 @@ impl<'a> BinaryReader<'a> {
         self.bytes().map(f64::from_be_bytes)
     }
 
-    /// A count that cannot be negative.
+    /// A non-negative count.
     pub(crate) fn count(&mut self) -> Result<usize> {
         usize::try_from(self.i32()?).map_err(|_| MalformedValue)
     }
 
-    /// A length and so many bytes; `None` for length -1, which is NULL.
+    /// A length and that many bytes; `None` for length -1, which is NULL.
     #[inline]
     pub(crate) fn value(&mut self) -> Result<Option<&'a [u8]>> {
         match self.i32()? {
@@ -67,7 +67,7 @@ impl<'a> BinaryReader<'a> {
         }
     }
 
-    /// Checks that nothing is left.
+    /// Checks that everything was read.
     pub(crate) fn end(self) -> Result<()> {
         if self.rest.is_empty() {
             Ok(())

@@ -1,26 +1,26 @@
-//! The rows of a result as PostgreSQL sends them, borrowed.
+//! Borrowed rows of a result, as PostgreSQL sends them.
 
 use postgres_types::Type;
 
-/// How PostgreSQL sends the values of a column.
+/// The format in which PostgreSQL sends the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireFormat {
-    /// The output function's text.
+    /// The text of the output function.
     Text,
-    /// The send function's bytes.
+    /// The bytes of the send function.
     Binary,
 }
 
 /// One column of a result.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// The name that the statement gives it.
+    /// The name in the result.
     pub name: String,
-    /// Its type, resolved down to elements, attributes and base types.
+    /// The type, resolved down to elements, attributes and base types.
     pub r#type: Type,
-    /// How its values come.
+    /// The format of its values.
     pub format: WireFormat,
-    /// The table and attribute number that it shows, when it shows one unchanged.
+    /// The table and attribute number, if it is an unchanged column of a table.
     pub origin: Option<(u32, i16)>,
 }
 
@@ -31,10 +31,10 @@ pub struct RawRow<'a> {
 }
 
 impl<'a> RawRow<'a> {
-    /// Takes the body of a `DataRow` message behind its column count (PostgreSQL, "Message
-    /// Formats"): per column a 32-bit length, -1 for NULL, and the bytes.
+    /// Wraps the body of a `DataRow` message after its column count (PostgreSQL, "Message
+    /// Formats"): for each column a 32-bit length, -1 for NULL, and the bytes.
     ///
-    /// Returns `None` when the lengths do not add up to `body` in exactly `columns` values.
+    /// Returns `None` if `body` does not have exactly `columns` values.
     pub fn new(columns: usize, body: &'a [u8]) -> Option<Self> {
         let mut rest = body;
         for _ in 0..columns {

@@ -1,15 +1,15 @@
-//! What can be wrong with a value, in each direction.
+//! Errors of values, in each direction.
 
-/// The result of reading PostgreSQL's bytes.
+/// The result of decoding PostgreSQL's bytes.
 pub type Result<T, E = MalformedValue> = std::result::Result<T, E>;
 
-/// Bytes from PostgreSQL that are no value of the type that was known for their column. A composite
-/// type may have got other attributes since it was looked up.
+/// Bytes from PostgreSQL that are not a value of the known type of their column. The attributes of
+/// a composite type may have changed since the type was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("PostgreSQL sent bytes that are no value of the column's type")]
+#[error("PostgreSQL sent bytes that are not a value of the column's type")]
 pub struct MalformedValue;
 
-/// A value or a format of a request that does not fit its type: the caller's fault.
+/// A value or format of a request that does not fit its type: the caller's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// A value that does not fit the type of its placeholder.
@@ -22,12 +22,12 @@ pub enum ValueError {
         /// What was found.
         problem: String,
     },
-    /// A format on a column or placeholder that cannot have one, or that cannot be read.
+    /// A format for a column or placeholder that cannot have one, or a format that is invalid.
     #[error("`type_formats.{name}`: {problem}")]
     InvalidFormat {
         /// The placeholder or column.
         name: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

@@ -1,6 +1,6 @@
-//! Reading JSON (RFC 8259) member by member, without a tree.
+//! Reads JSON (RFC 8259) member by member, without building a tree.
 //!
-//! Values stay text: [`RawValue`]s of a document that has been checked as a whole.
+//! Values stay text: [`RawValue`]s of a document that was validated as a whole.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The kind of a JSON value, as errors call it.
+/// The kind of a JSON value, as errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
     /// `null`.
@@ -54,7 +54,7 @@ impl fmt::Display for JsonKind {
     }
 }
 
-/// The members of an object in their order; names may repeat.
+/// The members of an object in order; names may repeat.
 pub type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 /// The members of an object.
@@ -67,7 +67,7 @@ pub fn elements(document: &str) -> serde_json::Result<Vec<&RawValue>> {
     serde_json::from_str::<Elements<'_>>(document).map(|elements| elements.0)
 }
 
-/// What an error says, without the place in the fragment that was read.
+/// The message of an error, without its position in the parsed fragment.
 pub fn problem(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(place) = text.rfind(" at line ") {
@@ -76,7 +76,7 @@ pub fn problem(error: &serde_json::Error) -> String {
     text
 }
 
-/// The offset at which a text first has more than `depth` arrays and objects open.
+/// The offset at which the nesting of arrays and objects first exceeds `depth`.
 pub fn deeper_than(depth: usize, text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut open, mut at) = (0_usize, 0);
@@ -97,7 +97,7 @@ pub fn deeper_than(depth: usize, text: &str) -> Option<usize> {
     None
 }
 
-/// How far it is from behind a string's opening quote to its closing one, plus one.
+/// The distance from the byte after the opening quote to the byte after the closing one.
 fn closing_quote(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = rest
@@ -113,7 +113,7 @@ fn closing_quote(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The name that comes twice, if one does.
+/// The first name that occurs twice.
 pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
     const FEW: usize = 16;
     let mut names = members.iter().map(|(name, _)| &**name);
@@ -128,11 +128,11 @@ pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
     names.find(|name| !known.insert(*name))
 }
 
-/// The text of a JSON string, which must be one as a whole.
+/// The text of a JSON string.
 ///
 /// # Errors
 ///
-/// What PostgreSQL could not store: U+0000, and halves of surrogate pairs.
+/// Why PostgreSQL cannot store it: U+0000, or an unpaired surrogate.
 pub fn string(document: &str) -> Result<Cow<'_, str>, &'static str> {
     let inner = document
         .trim_ascii()
@@ -164,7 +164,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                // What the first member would make room for, without the way through growing.
+                // The capacity that the first member would lead to, without reallocation.
                 let mut members = Vec::with_capacity(4);
                 while let Some(Name(name)) = map.next_key()? {
                     members.push((name, map.next_value()?));
@@ -203,7 +203,7 @@ impl<'de> Deserialize<'de> for Elements<'de> {
     }
 }
 
-/// A member's name, borrowed when it holds no escape.
+/// The name of a member, borrowed if it has no escape.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

@@ -1,5 +1,5 @@
-//! What has to be known of some types. Those of extensions have other numbers in each database, so
-//! they are known by their names.
+//! Properties of types. Types of extensions have different numbers in each database, so they are
+//! recognised by name.
 
 use postgres_types::{Kind, Type};
 
@@ -21,7 +21,7 @@ fn is_named(r#type: &Type, names: &[&str]) -> bool {
     }
 }
 
-/// What separates elements of the type in the text form of an array (`pg_type.typdelim`).
+/// The separator of the type's elements in the text form of an array (`pg_type.typdelim`).
 pub fn array_delimiter(element: &Type) -> u8 {
     match element.kind() {
         Kind::Domain(base) => array_delimiter(base),

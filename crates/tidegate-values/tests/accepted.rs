@@ -1,4 +1,4 @@
-//! PostgreSQL as the judge of what we read and write.
+//! Compares encoding and decoding with PostgreSQL.
 
 use bytes::BytesMut;
 use tidegate_values::codec::ValueWriter;
@@ -74,7 +74,7 @@ async fn means(client: &Client, r#type: &str, json: &str, sql: &str) {
     assert_eq!(ours, theirs, "{json} as {type} was given as {given}");
 }
 
-/// Checks that a value comes back as it was, by way of its JSON.
+/// Checks that a value is unchanged after conversion to JSON and back.
 async fn returns(client: &Client, r#type: &str, sql: &str) {
     let shown = text(client, &format!("select ({sql})::{type}"))
         .await
@@ -273,7 +273,7 @@ async fn what_is_shown_comes_back_the_same() {
     }
 }
 
-/// PostGIS is an extension that not every machine has.
+/// PostGIS is an extension that is not installed everywhere.
 #[tokio::test]
 async fn geojson_comes_to_postgis() {
     let client = connect().await;

@@ -1,4 +1,4 @@
-//! Values out, from bytes written by hand.
+//! Decodes bytes that are written by hand.
 
 mod generated;
 mod spatial;

@@ -24,8 +24,8 @@ fn show(r#type: Type, text: &str, format: &str, zone: &str) -> String {
 }
 
 #[test]
-fn each_letter_shows_its_part_of_the_moment() {
-    // A Sunday in a leap year, in the ISO week of the year before.
+fn each_specifier_writes_its_part() {
+    // A Sunday in a leap year, in an ISO week of the previous year.
     let moment = "2012-01-01 15:04:05.012345+00";
     for (letter, shown) in [
         ("d", "01"),
@@ -128,7 +128,7 @@ fn a_zone_moves_the_clock_and_names_itself() {
             "2026-01-01 12:00:00+00",
             "2026-01-01 13:00 Europe/Copenhagen CET +01:00 +0100 3600 0",
         ),
-        // Four hundred years later the calendar is the same, beyond what the zone database covers.
+        // The calendar repeats after four hundred years, beyond the range of the zone database.
         (
             "12426-07-01 12:00:00+00",
             "12426-07-01 14:00 Europe/Copenhagen CEST +02:00 +0200 7200 1",
@@ -144,7 +144,7 @@ fn a_zone_moves_the_clock_and_names_itself() {
             shown
         );
     }
-    // A timestamp without zone is a clock on the wall there.
+    // A timestamp without time zone is local time.
     assert_eq!(
         show(
             Type::TIMESTAMP,
@@ -419,7 +419,7 @@ fn what_a_format_writes_it_reads() {
     }
 }
 
-/// Letters, separators and controls in any order.
+/// Specifiers, separators and controls in any order.
 const FORMATS: &str = "[djDlNSwzWFMmntLoYyaAgGhHisuveIOPpTZcrU!|+?#* /:.\\\\-]{1,12}";
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Our JSON beside PostgreSQL's own answer, for the extremes and for random values of each type.
+//! Compares the JSON with PostgreSQL's own, for extremes and for random values of each type.
 
 mod containers;
 mod hstore;
@@ -56,8 +56,8 @@ fn write(r#type: &Type, format: WireFormat, raw: &[u8]) -> String {
     String::from_utf8(out.to_vec()).unwrap()
 }
 
-/// Checks that the values `v` of the query `source` come out, from both wire formats, as the SQL
-/// expression `expected` says. Each argument list is (query, expression).
+/// Checks that the values `v` of the query `source` are written, in both wire formats, as the SQL
+/// expression `expected` gives them. Each argument list is (query, expression).
 async fn compare(client: &Client, source: &str, expected: &str) {
     client
         .batch_execute("drop table if exists pg_temp.sample")
@@ -104,7 +104,7 @@ async fn version(client: &Client) -> i32 {
     client.query_one(query, &[]).await.unwrap().get(0)
 }
 
-/// A query of literals of a type, NULL among them.
+/// A query with literals of a type, including NULL.
 fn literals(r#type: &str, literals: &[&str]) -> String {
     let values: Vec<_> = literals
         .iter()
@@ -119,7 +119,7 @@ fn literals(r#type: &str, literals: &[&str]) -> String {
 
 const QUOTED: &str = "to_json(v::text)::text";
 
-/// By the output function: some types' casts to text say more.
+/// The text of the output function; the casts of some types to text differ from it.
 const WRITTEN: &str = "case when v is not null then to_json(format('%s', v))::text end";
 
 /// ISO 8601 with `Z`: what `to_json` writes, for a session in UTC.
@@ -236,7 +236,7 @@ async fn strings_agree() {
         "name",
         "char(40)",
     ] {
-        // A padded char keeps its blanks, which its cast to text would strip.
+        // The cast of a padded char to text would strip its blanks.
         let expected = if r#type == "char(40)" {
             "to_json(v)::text"
         } else {

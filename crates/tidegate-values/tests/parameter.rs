@@ -1,4 +1,4 @@
-//! From JSON to the text that PostgreSQL takes.
+//! Encodes JSON as PostgreSQL's text.
 
 mod containers;
 mod shapes;

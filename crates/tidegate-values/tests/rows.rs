@@ -1,8 +1,8 @@
-//! Columns and rows as PostgreSQL would send them, for the tests.
+//! Columns and rows as PostgreSQL would send them.
 
 use tidegate_values::{Column, Type, WireFormat};
 
-/// A column that shows no table's column.
+/// A column that is not one of a table.
 pub(crate) fn column(name: &str, r#type: Type, format: WireFormat) -> Column {
     Column {
         name: name.to_owned(),
@@ -12,7 +12,7 @@ pub(crate) fn column(name: &str, r#type: Type, format: WireFormat) -> Column {
     }
 }
 
-/// The body of a `DataRow` message behind its column count.
+/// The body of a `DataRow` message after its column count.
 pub(crate) fn body<V: AsRef<[u8]>>(values: &[Option<V>]) -> Vec<u8> {
     let mut body = Vec::new();
     for value in values {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use tidegate_sql::{Error, Rejection};
+use tidegate_sql::{DatabaseError, Error};
 
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -16,17 +16,17 @@ pub enum ConnectError {
     TimedOut(Duration),
     /// PostgreSQL refused the connection.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
-    Refused(Box<Rejection>),
+    Refused(Box<DatabaseError>),
     /// The role or its database has used up its own `CONNECTION LIMIT`.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
-    Limited(Box<Rejection>),
+    Limited(Box<DatabaseError>),
     /// PostgreSQL authenticated the role, but does not admit it.
     #[error("PostgreSQL refused the role: {} ({})", .0.message, .0.sqlstate)]
-    Barred(Box<Rejection>),
+    Barred(Box<DatabaseError>),
     /// PostgreSQL authenticated the role, but no session can start with the settings that were
     /// requested or that the role made for itself.
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
-    Spoilt(Box<Rejection>),
+    Spoilt(Box<DatabaseError>),
     /// PostgreSQL stores the role's password as an MD5 hash. Tidegate did not set it, since it uses
     /// SCRAM.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
@@ -84,7 +84,7 @@ impl ConnectError {
     /// Wraps an error that PostgreSQL sent. Two limits share SQLSTATE 53300. The name of the C
     /// function that raised the error tells them apart and is not translated
     /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
-    pub fn refused(said: Rejection, routine: &str) -> Self {
+    pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
         if said.sqlstate == "53300" && own {
             return Self::Limited(Box::new(said));
@@ -154,14 +154,14 @@ pub fn is_lock_table_full(error: &Error) -> bool {
     };
     let said = match source.downcast_ref::<ConnectError>() {
         Some(ConnectError::Refused(said)) => Some(&**said),
-        _ => source.downcast_ref::<Rejection>(),
+        _ => source.downcast_ref::<DatabaseError>(),
     };
     said.is_some_and(says_lock_table_full)
 }
 
 /// As [`is_lock_table_full`], for an error of PostgreSQL. Only this error's hint contains the name
 /// of the setting, in every language.
-pub fn says_lock_table_full(said: &Rejection) -> bool {
+pub fn says_lock_table_full(said: &DatabaseError) -> bool {
     let hint = said.hint.as_deref().unwrap_or_default();
     said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
 }

@@ -2,7 +2,7 @@
 
 use postgres_protocol::authentication::sasl::{self, ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
-use tidegate_sql::{Rejection, RoleName};
+use tidegate_sql::{DatabaseError, RoleName};
 use tokio::time::timeout;
 
 use crate::channel::{Channel, ReadError};
@@ -64,10 +64,10 @@ fn too_long(startup: &StartupParameters) -> ConnectError {
     let settings = startup.settings();
     let longest = settings.iter().max_by_key(|(_, value)| value.len());
     let name = longest.map_or("a setting", |(name, _)| name);
-    ConnectError::Spoilt(Box::new(Rejection {
+    ConnectError::Spoilt(Box::new(DatabaseError {
         sqlstate: "22023".to_owned(),
         message: format!("\"{name}\" is too long for a session to begin with"),
-        ..Rejection::default()
+        ..DatabaseError::default()
     }))
 }
 

@@ -1,10 +1,10 @@
 //! Redacts server file paths from errors shown to clients.
 
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 
 /// Shortens each path of a file to the file's name. In errors of other kinds, quotes contain the
 /// caller's own text.
-pub(crate) fn hide(rejection: &mut Rejection) {
+pub(crate) fn hide(rejection: &mut DatabaseError) {
     if !is_about_files(&rejection.sqlstate) {
         return;
     }
@@ -67,11 +67,11 @@ mod tests {
                 "invalid input syntax for type integer: \"/usr/share/x\"",
             ),
         ] {
-            let mut rejection = Rejection {
+            let mut rejection = DatabaseError {
                 sqlstate: sqlstate.to_owned(),
                 message: said.to_owned(),
                 detail: Some(said.to_owned()),
-                ..Rejection::default()
+                ..DatabaseError::default()
             };
             hide(&mut rejection);
             assert_eq!(rejection.message, told);

@@ -1,6 +1,6 @@
 //! Parses `ErrorResponse` messages.
 
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 
 use super::paths;
 
@@ -8,7 +8,7 @@ use super::paths;
 #[derive(Clone, Debug, Default)]
 pub struct ServerError {
     /// The part that a caller may see. Its position refers to the text that PostgreSQL received.
-    pub rejection: Rejection,
+    pub rejection: DatabaseError,
     /// The C function that raised the error. Unlike the message it is not translated.
     pub routine: String,
     /// The number, from 1, of the parameter that PostgreSQL was reading.

@@ -11,7 +11,7 @@ use tidegate_embedded::Cluster;
 use tidegate_pool::{Connector as _, OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{Connection, Credential, Credentials as _, RoleConnector};
 use tidegate_service::ServiceConnections;
-use tidegate_sql::{Error, Executor, Login, LoginRefused, Sharing};
+use tidegate_sql::{Error, Executor, Login, LoginRefused, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Config, ConnectError, ConnectFault};
 use tokio_postgres::Client;
@@ -85,15 +85,15 @@ impl LoginFixture {
 
     /// Opens a connection as for anonymous callers.
     async fn acquire(&self) -> tidegate_sql::Result<()> {
-        self.acquire_for(Sharing::Strangers).await
+        self.acquire_for(RoleUse::Anonymous).await
     }
 
-    async fn acquire_for(&self, sharing: Sharing) -> tidegate_sql::Result<()> {
+    async fn acquire_for(&self, role_use: RoleUse) -> tidegate_sql::Result<()> {
         let pool = Pool::new(self.connector(), Settings::default(), Jitter::none());
         let login = Login {
             database: database("shop"),
             role: role("shop"),
-            sharing,
+            role_use,
         };
         pool.acquire(&login).await.map(drop)
     }
@@ -207,7 +207,7 @@ async fn a_setting_too_long_for_a_startup_packet_affects_only_its_role() {
     );
     root.batch_execute(&long).await.unwrap();
     // PostgreSQL would close the connection without an error, as if it were down.
-    let told = fixture.acquire_for(Sharing::One(1)).await.unwrap_err();
+    let told = fixture.acquire_for(RoleUse::User(1)).await.unwrap_err();
     let Error::Unavailable { source, .. } = told else {
         panic!("{told}");
     };
@@ -219,7 +219,7 @@ async fn a_setting_too_long_for_a_startup_packet_affects_only_its_role() {
         ["ALTER ROLE \"shop\" RESET \"search_path\";"]
     );
     assert_eq!(settings(&root).await, "log_statement=all");
-    fixture.acquire_for(Sharing::One(1)).await.unwrap();
+    fixture.acquire_for(RoleUse::User(1)).await.unwrap();
 }
 
 /// The role's own settings in any database.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use postgres_protocol::message::frontend;
 use tidegate_changelog::{LogError, LogResult};
-use tidegate_sql::{DatabaseName, RawRow};
+use tidegate_sql::DatabaseName;
+use tidegate_values::RawRow;
 use tidegate_wire::channel::{Channel, ReadError};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{Canceller, Config, StartupParameters, log_in, tag};

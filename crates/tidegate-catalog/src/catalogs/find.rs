@@ -1,30 +1,34 @@
-//! From a role to what it sees.
+//! Finds the schemas that a role sees.
 //!
-//! Roles with the same rights are a [`Group`], and what was loaded as one of them is what all of them
-//! see. So a request asks PostgreSQL nothing while neither the rights of its role nor a definition
-//! have changed, and what has changed is loaded once for each group.
+//! Roles with the same privileges form a [`RoleGroup`], and a schema that was loaded as one of them is
+//! valid for all of them. A request queries PostgreSQL only if the privileges of its role or a
+//! definition changed, and a change is loaded once for each group.
 
 use std::sync::Arc;
 
-use tidegate_sql::{DatabaseName, Login, RoleName, Terms};
+use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName};
 
-use super::group::Group;
+use super::group::RoleGroup;
 use super::loaded::Loaded;
-use super::slot::{Found, Sight, Slot};
-use super::tenant::Tenant;
-use super::{Catalogs, Comparison, Schemas, WARM, tell_failure, tell_renamed};
+use super::slot::{Found, SchemaSlot, Validity};
+use super::tenant::DatabaseState;
+use super::{CatalogCache, Comparison, Schemas, WARM, tell_failure, tell_renamed};
 use crate::error::Result;
 use crate::load;
 
-/// The most roles that one question is about. Each takes PostgreSQL about 20 us, the question itself
-/// a millisecond.
+/// The most roles in one key query. Each takes PostgreSQL about 20 us, the query itself about 1 ms.
 const ASKED: usize = 200;
-/// How often a request asks again when the rights of its role change while they are looked at.
+/// How often a request retries when the privileges of its role change during the load.
 const ATTEMPTS: usize = 3;
 
-impl Catalogs {
+impl CatalogCache {
     /// `name` is empty for all schemas.
-    pub(super) async fn find(&self, login: &Login, name: &str, terms: &Terms) -> Result<Schemas> {
+    pub(super) async fn find(
+        &self,
+        login: &Login,
+        name: &str,
+        options: &QueryOptions,
+    ) -> Result<Schemas> {
         let database = &login.database;
         let tenant = self.tenant(database);
         let now = self.now();
@@ -32,7 +36,7 @@ impl Catalogs {
         let count = self.counted(database, &tenant);
         if !tenant.is_compared(count, now)
             && let Err(error) = self
-                .compare((database, &tenant), Comparison::IfCounted, terms)
+                .compare((database, &tenant), Comparison::IfCounted, options)
                 .await
         {
             if tenant.kept(&login.role, name).is_none() {
@@ -43,7 +47,7 @@ impl Catalogs {
         }
         let mut seen = Vec::new().into();
         for _ in 0..ATTEMPTS {
-            let Some(group) = self.group(&tenant, login, terms).await? else {
+            let Some(group) = self.group(&tenant, login, options).await? else {
                 return Ok(Vec::new().into());
             };
             let slot = group.slot(name);
@@ -53,16 +57,16 @@ impl Catalogs {
             }
             let place = (name, &*group, &*slot);
             match self
-                .load(&tenant, (database, &login.role), place, terms)
+                .load(&tenant, (database, &login.role), place, options)
                 .await
             {
-                Ok((schemas, Sight::Group)) => {
+                Ok((schemas, Validity::Group)) => {
                     if schemas.is_empty() {
                         group.remove(name, &slot);
                     }
                     return Ok(schemas);
                 }
-                Ok((schemas, Sight::Role)) => {
+                Ok((schemas, Validity::Role)) => {
                     tenant.doubt(&login.role);
                     seen = schemas;
                 }
@@ -80,18 +84,18 @@ impl Catalogs {
         Ok(seen)
     }
 
-    /// The group of a role; `None` when there is no such role.
+    /// The group of a role; `None` if the role does not exist.
     async fn group(
         &self,
-        tenant: &Tenant,
+        tenant: &DatabaseState,
         login: &Login,
-        terms: &Terms,
-    ) -> Result<Option<Arc<Group>>> {
+        options: &QueryOptions,
+    ) -> Result<Option<Arc<RoleGroup>>> {
         let (database, role) = (&login.database, &login.role);
         if let Some(group) = tenant.group(role, self.now()) {
             return Ok(Some(group));
         }
-        match self.ask_keys(database, tenant, Some(role), terms).await {
+        match self.ask_keys(database, tenant, Some(role), options).await {
             Ok(()) => Ok(tenant.last_group(role)),
             Err(error) => {
                 let group = tenant.last_group(role).ok_or(error)?;
@@ -101,14 +105,14 @@ impl Catalogs {
         }
     }
 
-    /// Asks which groups roles are in: `first`, and others of which it is not known (any more), so
-    /// that a change costs a question and not one for each role.
+    /// Queries the groups of `first` and of other roles whose group is unknown or stale, so that a
+    /// change costs one query instead of one for each role.
     pub(super) async fn ask_keys(
         &self,
         database: &DatabaseName,
-        tenant: &Tenant,
+        tenant: &DatabaseState,
         first: Option<&RoleName>,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<()> {
         if let Some(role) = first {
             tenant.wait(role);
@@ -122,7 +126,7 @@ impl Catalogs {
         if asked.roles.is_empty() {
             return Ok(());
         }
-        let keys = load::keys(&*self.executor, database, &asked.roles, terms).await;
+        let keys = load::keys(&*self.executor, database, &asked.roles, options).await;
         if let Err(error) = &keys {
             tell_failure(database, tenant, error);
         }
@@ -130,28 +134,30 @@ impl Catalogs {
         Ok(())
     }
 
-    /// Loads a schema of a group as one of its roles. What it sees is what the group sees if its key
-    /// is still the group's behind it.
+    /// Loads a schema as one role of a group. The result is valid for the group if the role's key
+    /// is unchanged afterwards.
     pub(super) async fn load(
         &self,
-        tenant: &Tenant,
+        tenant: &DatabaseState,
         (database, role): (&DatabaseName, &RoleName),
-        (name, group, slot): (&str, &Group, &Slot),
-        terms: &Terms,
+        (name, group, slot): (&str, &RoleGroup, &SchemaSlot),
+        options: &QueryOptions,
     ) -> Result<Found> {
         let refresh = async |before: Option<Loaded>| {
             let before = before.or_else(|| tenant.former(role, name));
             let before = before.unwrap_or_default();
-            let loaded = self.refresh(before, (database, role), name, terms).await?;
+            let loaded = self
+                .refresh(before, (database, role), name, options)
+                .await?;
             let roles = std::slice::from_ref(role);
-            let keys = load::keys(&*self.executor, database, roles, terms).await?;
+            let keys = load::keys(&*self.executor, database, roles, options).await?;
             let sight = match keys.first() {
-                Some(found) if found.key == group.key() => Sight::Group,
-                _ => Sight::Role,
+                Some(found) if found.key == group.key() => Validity::Group,
+                _ => Validity::Role,
             };
             Ok((loaded, sight))
         };
-        slot.load(tenant, refresh).await
+        slot.load(|| tenant.epoch(), refresh).await
     }
 
     async fn refresh(
@@ -159,10 +165,10 @@ impl Catalogs {
         before: Loaded,
         who: (&DatabaseName, &RoleName),
         name: &str,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Loaded> {
         let by = (&*self.executor, &self.intern);
-        let (loaded, new) = before.refresh(by, who, name, terms).await?;
+        let (loaded, new) = before.refresh(by, who, name, options).await?;
         for schema in &new {
             tell_renamed(who.0, schema);
         }

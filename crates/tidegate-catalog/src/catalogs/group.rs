@@ -1,4 +1,4 @@
-//! Roles with the same rights, and the schemas that they see.
+//! Roles with the same privileges, and the schemas that they see.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use tidegate_sql::RoleName;
 
 use super::Schemas;
 use super::loaded::Loaded;
-use super::slot::Slot;
+use super::slot::SchemaSlot;
 
-/// Roles of one key (`load/keys.sql`), with a slot for each schema that one of them asked for by
-/// name. The empty name, which PostgreSQL does not have, is for all schemas.
-pub(super) struct Group {
+/// Roles with the same key (`load/keys.sql`), with a slot for each schema that one of them
+/// requested by name. The empty name, which PostgreSQL does not allow, stands for all schemas.
+pub(super) struct RoleGroup {
     key: Arc<str>,
-    /// One of the roles, as which schemas are loaded before a request needs them.
+    /// A role of the group, as which schemas are loaded ahead of requests.
     example: Mutex<RoleName>,
-    slots: Mutex<HashMap<Box<str>, Arc<Slot>>>,
+    slots: Mutex<HashMap<Box<str>, Arc<SchemaSlot>>>,
 }
 
-impl Group {
+impl RoleGroup {
     pub(super) fn new(key: Arc<str>, example: RoleName) -> Self {
         Self {
             key,
@@ -36,12 +36,12 @@ impl Group {
         self.example.lock().clone()
     }
 
-    /// A role that has just turned out to be one of the group.
+    /// Sets a role that was just confirmed to be in the group.
     pub(super) fn set_example(&self, role: &RoleName) {
         self.example.lock().clone_from(role);
     }
 
-    pub(super) fn slot(&self, name: &str) -> Arc<Slot> {
+    pub(super) fn slot(&self, name: &str) -> Arc<SchemaSlot> {
         let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(name) {
             return Arc::clone(slot);
@@ -49,7 +49,7 @@ impl Group {
         Arc::clone(slots.entry(name.into()).or_default())
     }
 
-    /// The last load of the schema `name`, even if it is stale.
+    /// The last version of the schema `name`, even if it is stale.
     pub(super) fn kept(&self, name: &str) -> Option<Schemas> {
         self.slots.lock().get(name)?.kept()
     }
@@ -58,7 +58,8 @@ impl Group {
         self.slots.lock().get(name)?.loaded()
     }
 
-    /// Makes the slots that a role used in another group, so that they are loaded ahead here too.
+    /// Creates the slots that a role used in its previous group, so that they are loaded ahead here
+    /// too.
     pub(super) fn succeed(&self, other: &Self) {
         let used: Vec<_> = {
             let others = other.slots.lock();
@@ -72,8 +73,8 @@ impl Group {
         }
     }
 
-    /// Removes a slot in which there turned out to be nothing.
-    pub(super) fn remove(&self, name: &str, slot: &Arc<Slot>) {
+    /// Removes a slot whose schema does not exist.
+    pub(super) fn remove(&self, name: &str, slot: &Arc<SchemaSlot>) {
         let mut slots = self.slots.lock();
         if slots
             .get(name)
@@ -83,9 +84,13 @@ impl Group {
         }
     }
 
-    /// The slots that are older than an epoch. Those of them that were not used in `warm` ticks are
-    /// removed instead.
-    pub(super) fn stale(&self, epoch: u64, (now, warm): (u64, u64)) -> Vec<(Box<str>, Arc<Slot>)> {
+    /// The slots that are older than an epoch. Slots that were not used in `warm` ticks are removed
+    /// instead.
+    pub(super) fn stale(
+        &self,
+        epoch: u64,
+        (now, warm): (u64, u64),
+    ) -> Vec<(Box<str>, Arc<SchemaSlot>)> {
         let mut slots = self.slots.lock();
         slots.retain(|_, slot| !slot.is_older_than(epoch) || slot.age(now) < warm);
         let stale = slots.iter().filter(|(_, slot)| slot.is_older_than(epoch));

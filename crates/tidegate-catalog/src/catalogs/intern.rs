@@ -1,4 +1,4 @@
-//! Schemas and relations by what their documents say, so that equal ones are kept once.
+//! Interns schemas and relations by their content, so that equal ones are stored once.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash, RandomState};
@@ -8,19 +8,19 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tidegate_sql::DatabaseName;
 
-use crate::document::{self, Part};
+use crate::document::{self, RelationDocument};
 use crate::error::Result;
 use crate::model::Schema;
 
-/// 128 bits, keyed by this process: a client cannot construct a collision.
+/// 128 bits with a key of this process, so that a client cannot construct a collision.
 pub(super) type Digest = [u64; 2];
-type Key = (DatabaseName, Digest);
+type SchemaKey = (DatabaseName, Digest);
 
 /// The schemas and relations that are still referenced.
 #[derive(Default)]
 pub(super) struct Intern {
-    schemas: Mutex<HashMap<Key, Weak<Schema>>>,
-    parts: Mutex<HashMap<Key, Weak<Part>>>,
+    schemas: Mutex<HashMap<SchemaKey, Weak<Schema>>>,
+    parts: Mutex<HashMap<SchemaKey, Weak<RelationDocument>>>,
     hashers: [RandomState; 2],
     versions: AtomicU64,
 }
@@ -32,13 +32,13 @@ impl Intern {
         [one.hash_one(&value), other.hash_one(&value)]
     }
 
-    /// The relation of a digest, read where it is a new one.
+    /// The relation with a digest, parsed if it is new.
     pub(super) fn part(
         &self,
         database: &DatabaseName,
         digest: Digest,
-        read: impl FnOnce() -> Result<Part>,
-    ) -> Result<Arc<Part>> {
+        read: impl FnOnce() -> Result<RelationDocument>,
+    ) -> Result<Arc<RelationDocument>> {
         let key = (database.clone(), digest);
         if let Some(known) = self.parts.lock().get(&key).and_then(Weak::upgrade) {
             return Ok(known);
@@ -48,12 +48,12 @@ impl Intern {
         Ok(part)
     }
 
-    /// The schema of relations, each with its digest, ordered by name, and whether it is a new one.
+    /// The schema of these relations, ordered by name, each with its digest; and whether it is new.
     pub(super) fn schema(
         &self,
         database: &DatabaseName,
         name: &str,
-        relations: &[(Digest, Arc<Part>)],
+        relations: &[(Digest, Arc<RelationDocument>)],
     ) -> Result<(Arc<Schema>, bool)> {
         let digests: Vec<_> = relations.iter().map(|(digest, _)| *digest).collect();
         let key = (database.clone(), self.digest((name, digests)));
@@ -68,7 +68,7 @@ impl Intern {
         Ok((schema, true))
     }
 
-    /// Forgets those that nobody holds any more.
+    /// Drops those without other references.
     pub(super) fn forget_dropped(&self) {
         self.schemas
             .lock()

@@ -1,41 +1,41 @@
-//! The schemas loaded for one role, and how they are refreshed after a change.
+//! The schemas loaded for one role, and how they are refreshed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate_sql::{DatabaseName, Executor, RoleName, Terms};
+use tidegate_sql::{DatabaseName, Executor, QueryOptions, RoleName};
 
 use super::Schemas;
 use super::intern::{Digest, Intern};
-use crate::document::{Part, Types};
+use crate::document::{RelationDocument, Types};
 use crate::error::{Error, Result};
 use crate::load::{self, SchemaRows};
 use crate::model::Schema;
 
-/// Schemas, and the relations that they are made of by their versions.
+/// Schemas, and their relations by version.
 #[derive(Clone, Default)]
 pub(super) struct Loaded {
     pub(super) schemas: Schemas,
-    relations: Arc<HashMap<i64, (Digest, Arc<Part>)>>,
+    relations: Arc<HashMap<i64, (Digest, Arc<RelationDocument>)>>,
 }
 
 impl Loaded {
-    /// Loads what differs from this: all of it when this is empty. `name` is empty for all schemas;
-    /// `is_new` is called with the schemas that no role had before.
+    /// Loads what changed compared with this value, or everything if it is empty. `name` is empty
+    /// for all schemas. `is_new` is called with the schemas that no role had before.
     ///
     /// # Errors
     ///
-    /// When the statement cannot run, or a document cannot be read.
+    /// If the statement fails, or a document cannot be parsed.
     pub(super) async fn refresh(
         &self,
         (executor, intern): (&dyn Executor, &Intern),
         (database, role): (&DatabaseName, &RoleName),
         name: &str,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<(Self, Vec<Arc<Schema>>)> {
         let name = (!name.is_empty()).then_some(name);
         let known = self.relations.keys().copied();
-        let rows = load::relations(executor, (database, role), name, known, terms).await?;
+        let rows = load::relations(executor, (database, role), name, known, options).await?;
         let (mut relations, mut schemas, mut new) = (HashMap::new(), Vec::new(), Vec::new());
         for (name, rows) in rows {
             let mut parts = self.parts(intern, database, rows, &mut relations)?;
@@ -53,14 +53,14 @@ impl Loaded {
         Ok((loaded, new))
     }
 
-    /// The relations of one schema; they are put into `relations` too.
+    /// The relations of one schema, which are also added to `relations`.
     fn parts(
         &self,
         intern: &Intern,
         database: &DatabaseName,
         rows: SchemaRows,
-        relations: &mut HashMap<i64, (Digest, Arc<Part>)>,
-    ) -> Result<Vec<(Digest, Arc<Part>)>> {
+        relations: &mut HashMap<i64, (Digest, Arc<RelationDocument>)>,
+    ) -> Result<Vec<(Digest, Arc<RelationDocument>)>> {
         let types = Types::parse(&rows.types)?;
         let mut types = types.tree();
         let mut parts = Vec::with_capacity(rows.relations.len());
@@ -69,7 +69,7 @@ impl Loaded {
                 None => self.relations.get(&row.version).cloned(),
                 Some(document) => {
                     let digest = intern.digest((&document, row.types));
-                    let read = || Part::parse(&document, &mut types);
+                    let read = || RelationDocument::parse(&document, &mut types);
                     Some((digest, intern.part(database, digest, read)?))
                 }
             };

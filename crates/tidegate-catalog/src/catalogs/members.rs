@@ -1,50 +1,50 @@
-//! Which roles have the same rights.
+//! The assignment of roles to groups.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use tidegate_sql::RoleName;
 
-use super::group::Group;
+use super::group::RoleGroup;
 use crate::load::{RoleKey, RolesChange};
 
-/// The roles of a database that have asked, each with its group.
+/// The roles of a database that have made requests, each with its group.
 #[derive(Default)]
-pub(super) struct Members {
-    roles: HashMap<RoleName, Member>,
-    groups: HashMap<Arc<str>, Weak<Group>>,
-    /// Counts the changes after which any key may be another one.
+pub(super) struct RoleGroups {
+    roles: HashMap<RoleName, RoleEntry>,
+    groups: HashMap<Arc<str>, Weak<RoleGroup>>,
+    /// The number of changes after which any key may be different.
     epoch: u64,
-    /// A key that was asked for before this epoch does not count.
+    /// Keys that were queried before this epoch are invalid.
     required: u64,
-    /// Counts the changes of new roles only.
+    /// The number of changes that only added roles.
     additions: u64,
-    /// Roles whose requests wait until the key can be asked for.
+    /// Roles whose requests wait for the next key query.
     waiting: HashSet<RoleName>,
 }
 
 /// A role.
-struct Member {
-    group: Arc<Group>,
-    /// The group before this one: what the role saw is the base of what it sees now.
-    former: Option<Arc<Group>>,
+struct RoleEntry {
+    group: Arc<RoleGroup>,
+    /// The previous group. Its schemas are the base for loading those of the current group.
+    former: Option<Arc<RoleGroup>>,
     /// `pg_roles.oid`.
     number: u32,
-    /// The epoch in which the key was asked for; `None` when it turned out to be another one.
+    /// The epoch in which the key was queried; `None` if it turned out to be stale.
     keyed: Option<u64>,
     used: u64,
 }
 
-/// Roles whose keys are asked for, and the state of affairs before.
-pub(super) struct Asked {
+/// Roles whose keys are queried, and the counters before the query.
+pub(super) struct KeyQuery {
     pub(super) roles: Vec<RoleName>,
     epoch: u64,
     additions: u64,
 }
 
-impl Members {
-    /// The group of a role whose key counts.
-    pub(super) fn group(&mut self, role: &RoleName, now: u64) -> Option<Arc<Group>> {
+impl RoleGroups {
+    /// The group of a role whose key is valid.
+    pub(super) fn group(&mut self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         let required = self.required;
         let member = self.roles.get_mut(role)?;
         member.used = now;
@@ -54,25 +54,28 @@ impl Members {
             .then(|| Arc::clone(&member.group))
     }
 
-    /// The group that a role was last known to be in, and the one before.
-    pub(super) fn last(&self, role: &RoleName) -> Option<(&Arc<Group>, Option<&Arc<Group>>)> {
+    /// The last known group of a role, and the one before.
+    pub(super) fn last(
+        &self,
+        role: &RoleName,
+    ) -> Option<(&Arc<RoleGroup>, Option<&Arc<RoleGroup>>)> {
         let member = self.roles.get(role)?;
         Some((&member.group, member.former.as_ref()))
     }
 
-    /// The next question is about this role too.
+    /// Adds a role to the next key query.
     pub(super) fn wait(&mut self, role: &RoleName) {
         self.waiting.insert(role.clone());
     }
 
-    /// `first`, those that wait, and roles whose keys are out of date and that have asked in the last
-    /// `warm` ticks, `most` together.
+    /// At most `most` roles: `first`, those that wait, and those with a stale key that were used in
+    /// the last `warm` ticks.
     pub(super) fn due(
         &mut self,
         first: Option<&RoleName>,
         (now, warm): (u64, u64),
         most: usize,
-    ) -> Asked {
+    ) -> KeyQuery {
         let waiting = std::mem::take(&mut self.waiting);
         let stale = self.roles.iter().filter(|(_, member)| {
             member.keyed.is_none_or(|keyed| keyed < self.epoch)
@@ -83,7 +86,7 @@ impl Members {
             .iter()
             .chain(stale.filter(|role| !waiting.contains(*role)))
             .filter(|role| Some(*role) != first);
-        Asked {
+        KeyQuery {
             roles: first
                 .into_iter()
                 .chain(others)
@@ -95,10 +98,10 @@ impl Members {
         }
     }
 
-    /// Takes the keys of roles. Roles without one do not exist.
-    pub(super) fn keyed(&mut self, asked: &Asked, keys: Vec<RoleKey>, now: u64) {
-        // Roles were added while the keys were read, and their memberships may have changed since.
-        // Without an epoch, the next request of such a role reads its key again.
+    /// Stores the keys of roles. A role without a key does not exist.
+    pub(super) fn keyed(&mut self, asked: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
+        // If roles were added while the keys were read, memberships may have changed too. Without
+        // an epoch, the next request of such a role queries its key again.
         let keyed = (asked.additions == self.additions).then_some(asked.epoch);
         let mut before = Vec::with_capacity(asked.roles.len());
         for role in &asked.roles {
@@ -116,7 +119,7 @@ impl Members {
                 group.succeed(&known.group);
                 Some(known.group)
             });
-            let member = Member {
+            let member = RoleEntry {
                 group,
                 former,
                 number,
@@ -127,26 +130,26 @@ impl Members {
         }
     }
 
-    fn group_of(&mut self, key: String, role: &RoleName) -> Arc<Group> {
+    fn group_of(&mut self, key: String, role: &RoleName) -> Arc<RoleGroup> {
         let known = self.groups.get(key.as_str()).and_then(Weak::upgrade);
         if let Some(group) = known {
             group.set_example(role);
             return group;
         }
         let key: Arc<str> = key.into();
-        let group = Arc::new(Group::new(Arc::clone(&key), role.clone()));
+        let group = Arc::new(RoleGroup::new(Arc::clone(&key), role.clone()));
         self.groups.insert(key, Arc::downgrade(&group));
         group
     }
 
-    /// The key of a role turned out to be another one.
+    /// Marks the key of a role as stale.
     pub(super) fn doubt(&mut self, role: &RoleName) {
         if let Some(member) = self.roles.get_mut(role) {
             member.keyed = None;
         }
     }
 
-    /// Takes note of a change of roles.
+    /// Records a change of roles.
     pub(super) fn change(&mut self, change: RolesChange) {
         match change {
             RolesChange::Same => {}
@@ -164,14 +167,14 @@ impl Members {
         }
     }
 
-    /// Lets the keys that are known count, because newer ones cannot be asked for.
+    /// Makes all known keys valid, because they cannot be queried.
     pub(super) fn excuse(&mut self) {
         self.required = 0;
     }
 
-    /// The groups that roles are in now. Not those that all roles have left: what is cached there
-    /// serves only as the base of the next load, and loading it again would be wasted.
-    pub(super) fn groups(&self) -> Vec<Arc<Group>> {
+    /// The current groups of all roles. A group that all roles have left is not included: it only
+    /// serves as the base of the next load, and refreshing it would be a waste.
+    pub(super) fn groups(&self) -> Vec<Arc<RoleGroup>> {
         let mut found = HashSet::new();
         let groups = self.roles.values().map(|member| &member.group);
         groups
@@ -180,7 +183,7 @@ impl Members {
             .collect()
     }
 
-    /// Removes what was not used in `kept` ticks; whether anything is left.
+    /// Removes roles that were not used in `kept` ticks. Returns whether any is left.
     pub(super) fn forget_old(&mut self, now: u64, kept: u64) -> bool {
         self.roles.retain(|_, member| {
             member.former = None;

@@ -1,8 +1,7 @@
-//! The schemas that a node works with: loaded when they are first asked for, shared, and replaced
-//! when what they were made of has changed.
+//! The cache of schemas: loaded on first use, shared, and reloaded when a definition changes.
 //!
-//! Nothing here waits for a clock. Who owns the [`Catalogs`] calls [`Catalogs::tick`] about twice a
-//! second and then [`Catalogs::watch`] for each database of [`Catalogs::watched`].
+//! Nothing here uses a clock. The owner of the [`CatalogCache`] calls [`CatalogCache::tick`] about
+//! twice a second, and then [`CatalogCache::watch`] for each database of [`CatalogCache::watched`].
 
 mod find;
 mod group;
@@ -18,41 +17,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
-use tidegate_sql::{DatabaseName, Executor, Login, Terms};
+use tidegate_sql::{DatabaseName, Executor, Login, QueryOptions};
 use tracing::{info, warn};
 
 use crate::error::{Error, Result};
 use crate::load;
 use crate::model::Schema;
 use intern::Intern;
-use slot::Sight;
-use tenant::{Counted, Tenant};
+use slot::Validity;
+use tenant::{DatabaseState, DdlCount};
 
-/// A database that nobody asked about for so many ticks is not watched any more: who comes next
-/// lets it be compared first.
+/// A database that was not used in this many ticks is no longer watched. Its next request first
+/// compares the fingerprint.
 const WATCHED: u64 = 60;
-/// A schema that nobody asked for in so many ticks is not loaded again behind the scenes.
+/// A schema that was not used in this many ticks is not reloaded in the background.
 const WARM: u64 = 150;
-/// The most schemas that are reloaded at a time before a request needs them.
+/// The most schemas that are reloaded at the same time in the background.
 const AHEAD: usize = 8;
-/// A schema that nobody asked for in so many ticks is dropped.
+/// A schema that was not used in this many ticks is dropped.
 const KEPT: u64 = 1200;
 
-/// Knows which definitions went through this node, so that the next request sees them.
-pub trait Definitions: Send + Sync {
-    /// A number that grows whenever a statement that may have changed a definition of the database
-    /// has run through this node: by its kind, because the database told so, and as far as that
-    /// does not tell, also one that may have called something that does.
-    fn count(&self, database: &DatabaseName, telling: Telling) -> u64;
+/// Counts the definitions that went through this node, so that the next request sees them.
+pub trait DdlCounter: Send + Sync {
+    /// A number that grows after each statement through this node that may have changed a
+    /// definition of the database. Those are DDL statements and statements that the database
+    /// reported. As far as it does not report definitions, they are also statements that may have
+    /// called a function with DDL.
+    fn count(&self, database: &DatabaseName, telling: DdlVisibility) -> u64;
 }
 
-/// Whether a database tells of what functions and triggers define in it.
+/// Whether a database reports the definitions that functions and triggers make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Telling {
-    /// It may or may not: any statement may have defined something.
+pub enum DdlVisibility {
+    /// Unknown: any statement may have made a definition.
     #[default]
     Unknown,
-    /// It does not: who calls a function may have defined something.
+    /// It does not: a statement that calls a function may have made one.
     Never,
     /// It does.
     Always,
@@ -61,43 +61,43 @@ pub enum Telling {
 /// Schemas of one role, ordered by name.
 pub type Schemas = Arc<[Arc<Schema>]>;
 
-/// No definitions go through this node.
-impl Definitions for () {
-    fn count(&self, _: &DatabaseName, _: Telling) -> u64 {
+/// A node through which no definitions go.
+impl DdlCounter for () {
+    fn count(&self, _: &DatabaseName, _: DdlVisibility) -> u64 {
         0
     }
 }
 
 /// The schemas of all databases, as their roles see them.
-pub struct Catalogs {
+pub struct CatalogCache {
     executor: Arc<dyn Executor>,
-    definitions: Arc<dyn Definitions>,
-    tenants: RwLock<HashMap<DatabaseName, Arc<Tenant>>>,
+    definitions: Arc<dyn DdlCounter>,
+    tenants: RwLock<HashMap<DatabaseName, Arc<DatabaseState>>>,
     intern: Intern,
     now: AtomicU64,
 }
 
-/// What watching a database found.
+/// The result of watching a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watched {
-    /// Nothing has changed.
+pub enum WatchOutcome {
+    /// Nothing changed.
     Same,
-    /// Something had changed, and what is in use was loaded again.
+    /// Something changed, and the schemas in use were reloaded.
     Changed,
 }
 
-/// When a database is compared.
+/// When to compare the fingerprint of a database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
-    /// In any case: something may have changed that is not counted.
+    /// Always: there may be changes that are not counted.
     Always,
     /// If a definition was counted since the last comparison began.
     IfCounted,
 }
 
-impl Catalogs {
-    /// Loads by the executor, as [`tidegate_sql::Principal::Catalog`].
-    pub fn new(executor: Arc<dyn Executor>, definitions: Arc<dyn Definitions>) -> Self {
+impl CatalogCache {
+    /// A cache that loads through the executor, as [`tidegate_sql::Principal::Catalog`].
+    pub fn new(executor: Arc<dyn Executor>, definitions: Arc<dyn DdlCounter>) -> Self {
         Self {
             executor,
             definitions,
@@ -107,26 +107,25 @@ impl Catalogs {
         }
     }
 
-    /// A schema as the role sees it; `None` when there is none of that name that it may use.
+    /// A schema as the role sees it; `None` if the role may use no schema of that name.
     ///
-    /// Whoever holds the answer keeps working on it while a newer one replaces it. Roles that see
-    /// the same share it, and so do versions that differ in nothing.
+    /// The value is immutable: a newer version does not affect its holders. Roles that see the same
+    /// share it, and so do equal versions.
     ///
     /// # Errors
     ///
-    /// When it is not there yet and cannot be loaded. Once it was loaded, a failure only means that
-    /// the old one is kept.
+    /// If the schema is not cached and cannot be loaded. A cached schema is kept if a reload fails.
     pub async fn schema(
         &self,
         login: &Login,
         name: &str,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Option<Arc<Schema>>> {
         // PostgreSQL has no empty names, and none with U+0000.
         if name.is_empty() || name.contains('\0') {
             return Ok(None);
         }
-        let found = self.find(login, name, terms).await?;
+        let found = self.find(login, name, options).await?;
         Ok(found.first().cloned())
     }
 
@@ -134,12 +133,12 @@ impl Catalogs {
     ///
     /// # Errors
     ///
-    /// Those of [`Catalogs::schema`].
-    pub async fn schemas(&self, login: &Login, terms: &Terms) -> Result<Schemas> {
-        self.find(login, "", terms).await
+    /// Those of [`CatalogCache::schema`].
+    pub async fn schemas(&self, login: &Login, options: &QueryOptions) -> Result<Schemas> {
+        self.find(login, "", options).await
     }
 
-    /// Time passes: ages are counted in ticks. Forgets what nobody has asked for in a long time.
+    /// Advances the clock, in ticks. Drops what was not used for a long time.
     pub fn tick(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         if now.is_multiple_of(WATCHED) {
@@ -149,7 +148,7 @@ impl Catalogs {
         }
     }
 
-    /// The databases that somebody asked about lately.
+    /// The databases that were used recently.
     pub fn watched(&self) -> Vec<DatabaseName> {
         let now = self.now();
         let tenants = self.tenants.read();
@@ -159,36 +158,44 @@ impl Catalogs {
         in_use.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Compares a database and loads again what has changed of the schemas in use.
+    /// Compares the fingerprint of a database, and reloads those schemas in use that changed.
     ///
     /// # Errors
     ///
-    /// When it cannot be compared or loaded; what was there is kept.
-    pub async fn watch(&self, database: &DatabaseName, terms: &Terms) -> Result<Watched> {
-        self.reload(database, Comparison::Always, terms).await
+    /// If the comparison or a load fails. The cached schemas are kept.
+    pub async fn watch(
+        &self,
+        database: &DatabaseName,
+        options: &QueryOptions,
+    ) -> Result<WatchOutcome> {
+        self.reload(database, Comparison::Always, options).await
     }
 
-    /// The same after a change that [`Definitions`] has counted: a request that came in between has
-    /// usually compared the database already, and then it is not compared again.
+    /// As [`CatalogCache::watch`], after a change that [`DdlCounter`] counted. Usually a request has
+    /// compared the database since, and then it is not compared again.
     ///
     /// # Errors
     ///
-    /// Those of [`Catalogs::watch`].
-    pub async fn catch_up(&self, database: &DatabaseName, terms: &Terms) -> Result<Watched> {
-        self.reload(database, Comparison::IfCounted, terms).await
+    /// Those of [`CatalogCache::watch`].
+    pub async fn catch_up(
+        &self,
+        database: &DatabaseName,
+        options: &QueryOptions,
+    ) -> Result<WatchOutcome> {
+        self.reload(database, Comparison::IfCounted, options).await
     }
 
     async fn reload(
         &self,
         database: &DatabaseName,
         comparison: Comparison,
-        terms: &Terms,
-    ) -> Result<Watched> {
+        options: &QueryOptions,
+    ) -> Result<WatchOutcome> {
         let Some(tenant) = self.tenants.read().get(database).cloned() else {
-            return Ok(Watched::Same);
+            return Ok(WatchOutcome::Same);
         };
         let outcome = self
-            .watch_tenant((database, &tenant), comparison, terms)
+            .watch_tenant((database, &tenant), comparison, options)
             .await;
         match &outcome {
             Err(Error::Sql(tidegate_sql::Error::NoDatabase)) => self.forget(database),
@@ -202,27 +209,27 @@ impl Catalogs {
         outcome
     }
 
-    /// It is known now, or known better, whether a database in use tells.
-    pub fn rely(&self, database: &DatabaseName, telling: Telling) {
+    /// Sets whether a database in use reports definitions.
+    pub fn rely(&self, database: &DatabaseName, telling: DdlVisibility) {
         if let Some(tenant) = self.tenants.read().get(database) {
             tenant.rely(telling);
         }
     }
 
-    /// Only roles with a higher number than `after` (`pg_roles.oid`), and their memberships, have
-    /// changed in the cluster since roles were last compared ([`load::roles`]).
+    /// Records that in the cluster only roles with a higher number than `after` (`pg_roles.oid`)
+    /// and their memberships have changed since roles were last compared ([`load::roles`]).
     pub fn roles_added(&self, after: u32) {
         for tenant in self.tenants.read().values() {
             tenant.roles_added(after);
         }
     }
 
-    /// Forgets a database that is dropped or renamed.
+    /// Drops a database that was dropped or renamed.
     pub fn forget(&self, database: &DatabaseName) {
         self.tenants.write().remove(database);
     }
 
-    /// The databases of which an older version is kept because the newer one cannot be loaded.
+    /// The databases whose schemas are stale because they cannot be reloaded.
     pub fn failing(&self) -> Vec<DatabaseName> {
         let tenants = self.tenants.read();
         let failing = tenants.iter().filter(|(_, tenant)| tenant.is_failing());
@@ -231,24 +238,26 @@ impl Catalogs {
 
     async fn watch_tenant(
         &self,
-        (database, tenant): (&DatabaseName, &Tenant),
+        (database, tenant): (&DatabaseName, &DatabaseState),
         comparison: Comparison,
-        terms: &Terms,
-    ) -> Result<Watched> {
-        let changed = self.compare((database, tenant), comparison, terms).await?;
-        self.ask_keys(database, tenant, None, terms).await?;
+        options: &QueryOptions,
+    ) -> Result<WatchOutcome> {
+        let changed = self
+            .compare((database, tenant), comparison, options)
+            .await?;
+        self.ask_keys(database, tenant, None, options).await?;
         let stale = tenant.stale(self.now(), WARM);
         if stale.len() > AHEAD {
-            // Each of the others is loaded when it is asked for.
+            // The other schemas are loaded on demand.
             tenant.require();
         }
         let mut loaded = Ok(());
         for (name, slot, group) in stale.into_iter().take(AHEAD) {
             let role = group.example();
             let place = (&*name, &*group, &*slot);
-            match self.load(tenant, (database, &role), place, terms).await {
-                Ok((_, Sight::Group)) => {}
-                Ok((_, Sight::Role)) => {
+            match self.load(tenant, (database, &role), place, options).await {
+                Ok((_, Validity::Group)) => {}
+                Ok((_, Validity::Role)) => {
                     tenant.doubt(&role);
                     tenant.require();
                 }
@@ -257,48 +266,48 @@ impl Catalogs {
         }
         loaded.map(|()| {
             if changed {
-                Watched::Changed
+                WatchOutcome::Changed
             } else {
-                Watched::Same
+                WatchOutcome::Same
             }
         })
     }
 
-    /// Compares the fingerprint, one at a time for each database. Returns whether it has changed,
-    /// `false` where another task has compared it.
+    /// Compares the fingerprint, one task at a time for each database. Returns whether it changed;
+    /// `false` if another task made the comparison.
     async fn compare(
         &self,
-        (database, tenant): (&DatabaseName, &Tenant),
+        (database, tenant): (&DatabaseName, &DatabaseState),
         comparison: Comparison,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<bool> {
         let before = tenant.comparisons();
         let _turn = tenant.comparing.lock().await;
-        // The second comparison that ended while we waited has begun after we came.
+        // If two comparisons ended while this waited, the second one began after the call.
         if tenant.comparisons() > before + 1 {
             return Ok(false);
         }
         let count = self.counted(database, tenant);
-        // So has one that began when no fewer definitions had been counted than by now.
-        // A failed one counts as made for requests, which are answered from what is cached.
+        // The same holds for one that began when no fewer definitions had been counted. A failed
+        // comparison counts too, because requests are then served from the cache.
         let is_done = !tenant.is_failing() && tenant.is_compared(count, self.now());
         if comparison == Comparison::IfCounted && is_done {
             return Ok(false);
         }
         let before = tenant.roles();
-        let found = load::fingerprint(&*self.executor, database, before.as_ref(), terms).await?;
+        let found = load::fingerprint(&*self.executor, database, before.as_ref(), options).await?;
         Ok(tenant.compared(found, count, self.now()))
     }
 
-    fn counted(&self, database: &DatabaseName, tenant: &Tenant) -> Counted {
+    fn counted(&self, database: &DatabaseName, tenant: &DatabaseState) -> DdlCount {
         let telling = tenant.telling();
-        Counted {
+        DdlCount {
             telling,
             count: self.definitions.count(database, telling),
         }
     }
 
-    fn tenant(&self, database: &DatabaseName) -> Arc<Tenant> {
+    fn tenant(&self, database: &DatabaseName) -> Arc<DatabaseState> {
         if let Some(tenant) = self.tenants.read().get(database) {
             return Arc::clone(tenant);
         }
@@ -311,14 +320,14 @@ impl Catalogs {
     }
 }
 
-fn tell_failure(database: &DatabaseName, tenant: &Tenant, error: &Error) {
+fn tell_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) {
     let cause = std::error::Error::source(error).map(ToString::to_string);
     if tenant.fail() {
         warn!(%database, %error, cause, "cannot load the catalog; keeping the previous one");
     }
 }
 
-/// One odd table never breaks a schema, but somebody should know.
+/// One odd table never makes a schema unusable, but the log should mention it.
 fn tell_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(
@@ -332,9 +341,9 @@ fn tell_renamed(database: &DatabaseName, schema: &Schema) {
     }
 }
 
-impl fmt::Debug for Catalogs {
+impl fmt::Debug for CatalogCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Catalogs")
+        f.debug_struct("CatalogCache")
             .field("databases", &self.tenants.read().len())
             .finish_non_exhaustive()
     }

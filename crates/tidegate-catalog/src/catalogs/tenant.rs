@@ -1,60 +1,60 @@
-//! What is known of one database.
+//! The state of one database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use futures_util::lock::Mutex as Turn;
+use futures_util::lock::Mutex as AsyncMutex;
 use parking_lot::Mutex;
 use tidegate_sql::RoleName;
 
-use super::group::Group;
+use super::group::RoleGroup;
 use super::loaded::Loaded;
-use super::members::{Asked, Members};
-use super::slot::Slot;
-use super::{Schemas, Telling, WATCHED};
+use super::members::{KeyQuery, RoleGroups};
+use super::slot::SchemaSlot;
+use super::{DdlVisibility, Schemas, WATCHED};
 use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 
 /// One database.
 #[derive(Default)]
-pub(super) struct Tenant {
+pub(super) struct DatabaseState {
     state: Mutex<State>,
-    /// Held by the task that compares.
-    pub(super) comparing: Turn<()>,
-    /// Held by the task that asks which roles have the same rights.
-    pub(super) keying: Turn<()>,
+    /// Held by the task that compares the fingerprint.
+    pub(super) comparing: AsyncMutex<()>,
+    /// Held by the task that queries keys.
+    pub(super) keying: AsyncMutex<()>,
     used: AtomicU64,
     failing: AtomicBool,
 }
 
-/// How many definitions have gone through this node. Numbers that were counted in different ways
-/// say nothing about each other, even if they are equal.
+/// A number of definitions, and how they were counted. Numbers that were counted differently are
+/// not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counted {
-    pub(super) telling: Telling,
+pub(super) struct DdlCount {
+    pub(super) telling: DdlVisibility,
     pub(super) count: u64,
 }
 
 #[derive(Default)]
 struct State {
-    /// Of the definitions, and of the roles.
+    /// The fingerprints of the definitions and of the roles.
     fingerprint: Option<(String, Roles)>,
-    /// Counts the changes of definitions that were noticed.
+    /// The number of detected changes of definitions.
     epoch: u64,
-    /// What was loaded before this epoch may not be served any more, because the change came
-    /// through this node.
+    /// Schemas loaded before this epoch must not be served, because the change came through this
+    /// node.
     required: u64,
-    /// Whether it tells of what functions and triggers define.
-    telling: Telling,
-    /// The definitions that had gone through this node when it was last compared.
-    definitions: Option<Counted>,
-    /// When it was last compared.
+    /// Whether it reports the definitions of functions and triggers.
+    telling: DdlVisibility,
+    /// The count of definitions at the last comparison.
+    definitions: Option<DdlCount>,
+    /// The tick of the last comparison.
     compared: u64,
-    /// How often.
+    /// The number of comparisons.
     comparisons: u64,
-    members: Members,
+    members: RoleGroups,
 }
 
-impl Tenant {
+impl DatabaseState {
     pub(super) fn touch(&self, now: u64) {
         self.used.store(now, Ordering::Relaxed);
     }
@@ -75,33 +75,33 @@ impl Tenant {
         self.state.lock().comparisons
     }
 
-    pub(super) fn telling(&self) -> Telling {
+    pub(super) fn telling(&self) -> DdlVisibility {
         self.state.lock().telling
     }
 
-    /// From now on definitions are counted by what the database tells.
-    pub(super) fn rely(&self, telling: Telling) {
+    /// Counts definitions from now on by what the database reports.
+    pub(super) fn rely(&self, telling: DdlVisibility) {
         self.state.lock().telling = telling;
     }
 
-    /// Whether what is known still holds: no definition went through this node since, and it is
-    /// being watched.
-    pub(super) fn is_compared(&self, definitions: Counted, now: u64) -> bool {
+    /// Whether the state is current: no definition went through this node since, and the database
+    /// is watched.
+    pub(super) fn is_compared(&self, definitions: DdlCount, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()
             && state.definitions == Some(definitions)
             && now.saturating_sub(state.compared) < WATCHED
     }
 
-    /// The roles when they were last compared.
+    /// The roles at the last comparison.
     pub(super) fn roles(&self) -> Option<Roles> {
         let state = self.state.lock();
         state.fingerprint.as_ref().map(|(_, roles)| roles.clone())
     }
 
-    /// Takes a fingerprint that was read after `definitions` were counted; whether anything has
-    /// changed since the one before that concerns roles that are known.
-    pub(super) fn compared(&self, found: Fingerprint, definitions: Counted, now: u64) -> bool {
+    /// Stores a fingerprint that was read after `definitions` were counted. Returns whether
+    /// anything changed that concerns known roles.
+    pub(super) fn compared(&self, found: Fingerprint, definitions: DdlCount, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace((found.definitions, found.roles));
         let redefined = known.as_ref().map(|(definitions, _)| definitions)
@@ -110,7 +110,7 @@ impl Tenant {
                 .as_ref()
                 .map(|(definitions, _)| definitions);
         state.epoch += u64::from(redefined);
-        // A grant is a definition, and may give a role another key.
+        // A GRANT is a definition, and may change the key of a role.
         let change = if redefined {
             RolesChange::Changed
         } else {
@@ -127,14 +127,14 @@ impl Tenant {
         change == RolesChange::Changed && known.is_some()
     }
 
-    /// Takes note that only roles with a higher number than `after` have changed.
+    /// Records that only roles with a higher number than `after` have changed.
     pub(super) fn roles_added(&self, after: u32) {
         let change = RolesChange::Added { after };
         self.state.lock().members.change(change);
     }
 
-    /// Believes what is known for a while, because it could not be compared.
-    pub(super) fn put_off(&self, definitions: Counted, now: u64) {
+    /// Treats the state as current for a while, because it could not be compared.
+    pub(super) fn put_off(&self, definitions: DdlCount, now: u64) {
         let mut state = self.state.lock();
         state.definitions = Some(definitions);
         state.compared = now;
@@ -145,70 +145,70 @@ impl Tenant {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Notes a failure; whether it is the first one.
+    /// Records a failure. Returns whether it is the first one.
     pub(super) fn fail(&self) -> bool {
         !self.failing.swap(true, Ordering::Relaxed)
     }
 
-    /// Notes a success; whether it is the first one after a failure.
+    /// Records a success. Returns whether it is the first one after a failure.
     pub(super) fn succeed(&self) -> bool {
         self.failing.swap(false, Ordering::Relaxed)
     }
 
-    /// Lets nothing be served that was loaded before the last change.
+    /// Requires that only schemas loaded after the last change are served.
     pub(super) fn require(&self) {
         let mut state = self.state.lock();
         state.required = state.epoch;
     }
 
-    /// Lets what was loaded before be served, because nothing newer can be loaded.
+    /// Allows older schemas to be served, because newer ones cannot be loaded.
     pub(super) fn excuse(&self) {
         self.state.lock().required = 0;
     }
 
-    /// Lets the keys that are known count, because newer ones cannot be asked for.
+    /// Makes all known keys valid, because they cannot be queried.
     pub(super) fn excuse_keys(&self) {
         self.state.lock().members.excuse();
     }
 
-    /// The group of a role whose key counts.
-    pub(super) fn group(&self, role: &RoleName, now: u64) -> Option<Arc<Group>> {
+    /// The group of a role whose key is valid.
+    pub(super) fn group(&self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         self.state.lock().members.group(role, now)
     }
 
-    /// The group that a role was last known to be in.
-    pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<Group>> {
+    /// The last known group of a role.
+    pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<RoleGroup>> {
         let state = self.state.lock();
         let (group, _) = state.members.last(role)?;
         Some(Arc::clone(group))
     }
 
-    /// See [`Members::wait`].
+    /// See [`RoleGroups::wait`].
     pub(super) fn wait(&self, role: &RoleName) {
         self.state.lock().members.wait(role);
     }
 
-    /// See [`Members::due`].
+    /// See [`RoleGroups::due`].
     pub(super) fn due(
         &self,
         first: Option<&RoleName>,
         (now, warm): (u64, u64),
         most: usize,
-    ) -> Asked {
+    ) -> KeyQuery {
         self.state.lock().members.due(first, (now, warm), most)
     }
 
-    /// Takes the keys of roles. Roles without one do not exist.
-    pub(super) fn keyed(&self, asked: &Asked, keys: Vec<RoleKey>, now: u64) {
+    /// Stores the keys of roles. A role without a key does not exist.
+    pub(super) fn keyed(&self, asked: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         self.state.lock().members.keyed(asked, keys, now);
     }
 
-    /// The key of a role turned out to be another one.
+    /// Marks the key of a role as stale.
     pub(super) fn doubt(&self, role: &RoleName) {
         self.state.lock().members.doubt(role);
     }
 
-    /// The last schemas that were loaded for a role, even if they are stale.
+    /// The last schemas loaded for a role, even if they are stale.
     pub(super) fn kept(&self, role: &RoleName, name: &str) -> Option<Schemas> {
         let state = self.state.lock();
         let (group, former) = state.members.last(role)?;
@@ -216,16 +216,20 @@ impl Tenant {
         kept.or_else(|| former?.kept(name))
     }
 
-    /// What a role saw before its rights changed.
+    /// The schemas of a role before its privileges changed.
     pub(super) fn former(&self, role: &RoleName, name: &str) -> Option<Loaded> {
         let state = self.state.lock();
         let (_, former) = state.members.last(role)?;
         former?.loaded(name)
     }
 
-    /// The slots that are older than the last change, the last used first, each with its name and
-    /// group. Those that were not used in `warm` ticks are not among them but removed.
-    pub(super) fn stale(&self, now: u64, warm: u64) -> Vec<(Box<str>, Arc<Slot>, Arc<Group>)> {
+    /// The stale slots, the most recently used first, each with its name and group. Those not used
+    /// in `warm` ticks are removed instead.
+    pub(super) fn stale(
+        &self,
+        now: u64,
+        warm: u64,
+    ) -> Vec<(Box<str>, Arc<SchemaSlot>, Arc<RoleGroup>)> {
         let (epoch, groups) = {
             let state = self.state.lock();
             (state.epoch, state.members.groups())
@@ -239,7 +243,7 @@ impl Tenant {
         found
     }
 
-    /// Removes what was not used in `kept` ticks; whether anything is left.
+    /// Removes what was not used in `kept` ticks. Returns whether anything is left.
     pub(super) fn forget_old(&self, now: u64, kept: u64) -> bool {
         let left = self.state.lock().members.forget_old(now, kept);
         left || self.age(now) < kept
@@ -260,15 +264,15 @@ mod tests {
 
     #[test]
     fn a_number_that_was_counted_otherwise_says_nothing() {
-        let tenant = Tenant::default();
-        let before = Counted {
+        let tenant = DatabaseState::default();
+        let before = DdlCount {
             telling: tenant.telling(),
             count: 3,
         };
-        // While the fingerprint is read it becomes known that the database tells nothing.
-        tenant.rely(Telling::Never);
+        // While the fingerprint is read it becomes known that the database reports nothing.
+        tenant.rely(DdlVisibility::Never);
         tenant.compared(fingerprint(), before, 0);
-        let now = Counted {
+        let now = DdlCount {
             telling: tenant.telling(),
             count: 3,
         };

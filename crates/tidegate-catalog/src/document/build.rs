@@ -1,13 +1,13 @@
-//! From the relations of a document to the model.
+//! Builds the model from the relations of a document.
 
 use std::sync::Arc;
 
 use super::link;
-use super::part::Part;
+use super::part::RelationDocument;
 use super::{ConstraintEntry, ConstraintEntryKind, Document, TypeTree};
 use crate::error::{Error, Result};
 use crate::model::{
-    ColumnId, Constraint, ConstraintKind, ForeignKey, Key, Referenced, Relation, Schema,
+    ColumnId, Constraint, ConstraintKind, ForeignKey, Referenced, Relation, Schema, UniqueKey,
 };
 use crate::naming;
 
@@ -15,19 +15,19 @@ use crate::naming;
 pub(super) fn document(document: Document) -> Result<Schema> {
     let mut types = TypeTree::new(&document.types);
     let parts = document.relations.into_iter();
-    let parts = parts.map(|entry| Part::new(entry, &mut types).map(Arc::new));
+    let parts = parts.map(|entry| RelationDocument::new(entry, &mut types).map(Arc::new));
     let mut parts = parts.collect::<Result<Vec<_>>>()?;
     parts.sort_by(|one, other| one.name.cmp(&other.name));
     schema(document.name, &parts)
 }
 
-/// The schema of relations that are ordered by name: gives them the names that requests use, and
-/// links them by their keys.
+/// Builds the schema of relations that are ordered by name: assigns the names that requests use,
+/// and links the relations by their keys.
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] when a key is incomplete.
-pub(crate) fn schema(name: Box<str>, parts: &[Arc<Part>]) -> Result<Schema> {
+/// [`Error::Malformed`] if a key is incomplete.
+pub(crate) fn schema(name: Box<str>, parts: &[Arc<RelationDocument>]) -> Result<Schema> {
     let (type_names, renamed) = naming::type_names(parts.iter().map(|part| &*part.name));
     let relations = parts.iter().zip(type_names);
     let relations = relations.map(|(part, type_names)| part.relation(type_names));
@@ -39,15 +39,15 @@ pub(crate) fn schema(name: Box<str>, parts: &[Arc<Part>]) -> Result<Schema> {
     Ok(schema)
 }
 
-/// Gives the relation its constraints.
-fn keys(part: &Part, schema: &mut Schema) -> Result<()> {
+/// Adds the constraints of the relation.
+fn keys(part: &RelationDocument, schema: &mut Schema) -> Result<()> {
     let Some(id) = schema.find(&part.name) else {
         return Ok(());
     };
     for constraint in &part.constraints {
         let columns = column_ids(&schema[id], &constraint.columns).unwrap_or_default();
         let all = columns.len() == constraint.columns.len();
-        let key = Key {
+        let key = UniqueKey {
             name: constraint.name.clone(),
             columns,
         };
@@ -105,7 +105,7 @@ fn referenced(entry: &ConstraintEntry, schema: &Schema) -> Result<Referenced> {
     })
 }
 
-/// The columns of these names, when the relation shows all of them.
+/// The columns of these names, if the relation has all of them.
 fn column_ids(relation: &Relation, names: &[Box<str>]) -> Option<Vec<ColumnId>> {
     let find = |name: &str| {
         let mut columns = relation.columns();

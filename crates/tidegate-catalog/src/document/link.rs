@@ -1,34 +1,34 @@
-//! Foreign keys seen from both ends.
+//! Relationships: foreign keys from both ends.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::part::Part;
+use super::part::RelationDocument;
 use super::{ConstraintEntry, ConstraintEntryKind};
 use crate::model::{
     Cardinality, ColumnId, ForeignKey, Referenced, Relation, RelationId, Relationship, Schema,
 };
 use crate::naming::{self, End};
 
-/// As many relationships as identifiers can tell apart.
+/// The most relationships that identifiers can number.
 const MOST: usize = u16::MAX as usize;
 
 /// A foreign key between two relations of the schema.
-struct Link<'a> {
+struct ForeignKeyLink<'a> {
     entry: &'a ConstraintEntry,
     source: RelationId,
     target: RelationId,
 }
 
-/// Gives each relation its relationships.
+/// Adds the relationships of each relation.
 ///
-/// Names are given to all foreign keys between visible relations, also to those over columns that
-/// the role may not read and that therefore make no relationship: so a name does not mean one key
-/// to one role and another to the next.
-pub(super) fn relationships(parts: &[Arc<Part>], schema: &mut Schema) {
+/// Every foreign key between visible relations gets a name, even one over columns that the role may
+/// not read and that is therefore not a relationship. So a name never means different keys for
+/// different roles.
+pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema) {
     let links = links(parts, schema);
-    let mut forward: HashMap<RelationId, Vec<&Link<'_>>> = HashMap::new();
-    let mut reverse: HashMap<RelationId, Vec<&Link<'_>>> = HashMap::new();
+    let mut forward: HashMap<RelationId, Vec<&ForeignKeyLink<'_>>> = HashMap::new();
+    let mut reverse: HashMap<RelationId, Vec<&ForeignKeyLink<'_>>> = HashMap::new();
     for link in &links {
         forward.entry(link.source).or_default().push(link);
         reverse.entry(link.target).or_default().push(link);
@@ -44,8 +44,8 @@ pub(super) fn relationships(parts: &[Arc<Part>], schema: &mut Schema) {
     }
 }
 
-/// All of them, by the referencing relation's name and then the constraint's.
-fn links<'a>(parts: &'a [Arc<Part>], schema: &Schema) -> Vec<Link<'a>> {
+/// All foreign keys, ordered by the name of the referencing relation and then of the constraint.
+fn links<'a>(parts: &'a [Arc<RelationDocument>], schema: &Schema) -> Vec<ForeignKeyLink<'a>> {
     let keys = parts.iter().flat_map(|part| {
         let constraints = part.constraints.iter();
         constraints.map(move |constraint| (part, constraint))
@@ -54,7 +54,7 @@ fn links<'a>(parts: &'a [Arc<Part>], schema: &Schema) -> Vec<Link<'a>> {
         let there = entry.references.as_ref()?;
         let key = entry.kind == ConstraintEntryKind::Foreign && !entry.period;
         (key && there.schema.is_none()).then_some(())?;
-        Some(Link {
+        Some(ForeignKeyLink {
             entry,
             source: schema.find(&part.name)?,
             target: schema.find(&there.relation)?,
@@ -66,8 +66,8 @@ fn links<'a>(parts: &'a [Arc<Part>], schema: &Schema) -> Vec<Link<'a>> {
 fn of_relation(
     schema: &Schema,
     id: RelationId,
-    forward: &[&Link<'_>],
-    reverse: &[&Link<'_>],
+    forward: &[&ForeignKeyLink<'_>],
+    reverse: &[&ForeignKeyLink<'_>],
 ) -> Vec<Relationship> {
     let relation = &schema[id];
     let fields: HashSet<_> = relation
@@ -92,10 +92,10 @@ fn of_relation(
 
 fn ends<'a>(
     schema: &'a Schema,
-    links: &[&Link<'a>],
-    far: impl Fn(&Link<'_>) -> RelationId,
+    links: &[&ForeignKeyLink<'a>],
+    far: impl Fn(&ForeignKeyLink<'_>) -> RelationId,
 ) -> Vec<End<'a>> {
-    let end = |link: &&Link<'a>| End {
+    let end = |link: &&ForeignKeyLink<'a>| End {
         relation: &schema[far(link)].name,
         constraint: &link.entry.name,
         columns: &link.entry.columns,
@@ -103,10 +103,10 @@ fn ends<'a>(
     links.iter().map(end).collect()
 }
 
-/// The relationship along a key, when the role may read both relations and all columns of the key.
+/// The relationship of a key, if the role may read both relations and all columns of the key.
 fn relationship(
     schema: &Schema,
-    link: &Link<'_>,
+    link: &ForeignKeyLink<'_>,
     cardinality: Cardinality,
     name: Box<str>,
 ) -> Option<Relationship> {

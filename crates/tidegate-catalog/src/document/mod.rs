@@ -1,8 +1,8 @@
-//! The document that describes a schema as a role sees it, and how it becomes a [`Schema`].
+//! The document that describes a schema as a role sees it, and its conversion into a [`Schema`].
 //!
-//! PostgreSQL writes it (see `load`), and tests write it by hand: a JSON object whose members are
-//! those of the structures here. A type is the number of a built-in type or of an entry of `types`,
-//! or the name of one of them (`"int4"`, `"text[]"`).
+//! PostgreSQL generates it (see `load`), and tests write it by hand. It is a JSON object with the
+//! members of the structs here. A type is given by the number of a built-in type or of an entry of
+//! `types`, or by its name (`"int4"`, `"text[]"`).
 
 mod build;
 mod link;
@@ -15,19 +15,18 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
 use crate::error::{Error, Result};
-use crate::model::{Collation, Generated, Identity, Persistence, RelationKind, Schema};
+use crate::model::{Collation, Generated, IdentityKind, Persistence, RelationKind, Schema};
 use type_tree::TypeTree;
 
 pub(crate) use build::schema;
-pub(crate) use part::{Part, Types};
+pub(crate) use part::{RelationDocument, Types};
 
 impl Schema {
-    /// Reads a document.
+    /// Parses a document.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when the text is no such document, or names a type or a column that it
-    /// does not have.
+    /// [`Error::Malformed`] if the text is not such a document, or names an unknown type or column.
     pub fn parse(document: &str) -> Result<Self> {
         let document: Document =
             serde_json::from_str(document).map_err(|error| Error::Malformed(error.to_string()))?;
@@ -40,7 +39,7 @@ impl Schema {
 #[serde(deny_unknown_fields)]
 struct Document {
     name: Box<str>,
-    /// The types: those that are not built in, at least.
+    /// At least the types that are not built in.
     #[serde(default)]
     types: Vec<TypeEntry>,
     relations: Vec<RelationEntry>,
@@ -53,26 +52,26 @@ struct TypeEntry {
     name: Box<str>,
     schema: Box<str>,
     kind: TypeEntryKind,
-    /// The element, the base or the subtype.
+    /// The element, base or range type.
     inner: Option<TypeName>,
-    /// Of an enum.
+    /// For an enum.
     #[serde(default)]
     labels: Vec<String>,
-    /// Of a composite type.
+    /// For a composite type.
     #[serde(default)]
     attributes: Vec<Attribute>,
-    /// Of a domain.
+    /// For a domain.
     modifier: Option<i32>,
-    /// Of a domain.
+    /// For a domain.
     #[serde(default)]
     not_null: bool,
-    /// Of a domain.
+    /// For a domain.
     #[serde(default)]
     has_default: bool,
-    /// Whether there are `min` and `max` of it.
+    /// Whether `min` and `max` accept it.
     #[serde(default)]
     has_least: bool,
-    /// Of a simple type that is not built in.
+    /// For a simple type that is not built in.
     comparisons: Option<ComparisonsEntry>,
 }
 
@@ -80,7 +79,7 @@ struct TypeEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ComparisonsEntry {
-    /// Those of `=`, `<>`, `<`, `<=`, `>` and `>=` that it has.
+    /// Which of `=`, `<>`, `<`, `<=`, `>` and `>=` it has.
     operators: Box<[Box<str>]>,
     /// Whether it has a default B-tree operator class.
     #[serde(default)]
@@ -119,14 +118,14 @@ struct RelationEntry {
     kind: RelationKind,
     #[serde(default)]
     persistence: Persistence,
-    /// Whether row level security is on and applies to the role.
+    /// Whether row level security applies to the role.
     #[serde(default)]
     row_security: bool,
-    /// Whether no policy calls more than built-in functions that cannot write.
+    /// Whether no policy calls anything except built-in functions that cannot write.
     #[serde(default)]
     plain_policies: bool,
     comment: Option<Box<str>>,
-    /// The rights on all columns.
+    /// The privileges on all columns.
     rights: Rights,
     columns: Vec<ColumnEntry>,
     #[serde(default)]
@@ -137,7 +136,7 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// One more than that of the column before it when absent.
+    /// If absent, one more than that of the previous column.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,
@@ -146,10 +145,10 @@ struct ColumnEntry {
     #[serde(default)]
     has_default: bool,
     generated: Option<Generated>,
-    identity: Option<Identity>,
+    identity: Option<IdentityKind>,
     collation: Option<Collation>,
     comment: Option<Box<str>>,
-    /// The rights on this column, where they are not those on the relation.
+    /// The privileges on this column, if they differ from those on the relation.
     rights: Option<Rights>,
 }
 
@@ -159,12 +158,12 @@ struct ConstraintEntry {
     name: Box<str>,
     kind: ConstraintEntryKind,
     columns: Vec<Box<str>>,
-    /// Of a foreign key.
+    /// For a foreign key.
     references: Option<ReferencesEntry>,
-    /// Of a foreign key: rows may lack what they reference (`NOT VALID`, `NOT ENFORCED`).
+    /// For a foreign key: whether rows may violate it (`NOT VALID`, `NOT ENFORCED`).
     #[serde(default)]
     not_valid: bool,
-    /// Of a foreign key: its last columns overlap instead of being equal (`PERIOD`).
+    /// For a foreign key: whether its last columns overlap instead of being equal (`PERIOD`).
     #[serde(default)]
     period: bool,
 }
@@ -182,13 +181,13 @@ enum ConstraintEntryKind {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReferencesEntry {
-    /// Absent when it is the same.
+    /// Absent if it is the same schema.
     schema: Option<Box<str>>,
     relation: Box<str>,
     columns: Vec<Box<str>>,
 }
 
-/// A type's number or name.
+/// The number or name of a type.
 #[derive(Debug)]
 enum TypeName {
     Number(u32),
@@ -221,7 +220,7 @@ impl<'de> Deserialize<'de> for TypeName {
     }
 }
 
-/// Rights as a text of letters: `s`elect, `i`nsert, `u`pdate, `d`elete.
+/// Privileges as letters: `s`elect, `i`nsert, `u`pdate, `d`elete.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -236,9 +235,9 @@ struct Rights {
 
 impl<'de> Deserialize<'de> for Rights {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Letters;
+        struct PrivilegesVisitor;
 
-        impl Visitor<'_> for Letters {
+        impl Visitor<'_> for PrivilegesVisitor {
             type Value = Rights;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -260,6 +259,6 @@ impl<'de> Deserialize<'de> for Rights {
             }
         }
 
-        deserializer.deserialize_str(Letters)
+        deserializer.deserialize_str(PrivilegesVisitor)
     }
 }

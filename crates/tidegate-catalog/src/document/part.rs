@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::model::{Column, ColumnRights, Persistence, Relation, RelationKind, RelationRights};
 use crate::naming::{self, TypeNames};
 
-/// All that a relation's document says, with its types resolved. It names other relations, so that
-/// it stays valid while they change; what depends on them is added by [`super::build::schema`].
+/// The content of a relation's document with resolved types. It refers to other relations by name,
+/// so that it stays valid when they change. [`super::build::schema`] adds what depends on them.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct RelationDocument {
     pub(super) oid: u32,
     pub(super) name: Box<str>,
     kind: RelationKind,
@@ -29,7 +29,7 @@ pub(crate) struct Part {
 pub(crate) struct Types(Vec<TypeEntry>);
 
 impl Types {
-    /// Reads a JSON array of types.
+    /// Parses a JSON array of types.
     ///
     /// # Errors
     ///
@@ -41,18 +41,18 @@ impl Types {
             .map_err(|error| Error::Malformed(error.to_string()))
     }
 
-    /// The types ready to be resolved.
+    /// The types, ready to be resolved.
     pub(crate) fn tree(&self) -> TypeTree<'_> {
         TypeTree::new(&self.0)
     }
 }
 
-impl Part {
-    /// Reads the document of one relation.
+impl RelationDocument {
+    /// Parses the document of one relation.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when the text is no such document, or names a type that is not there.
+    /// [`Error::Malformed`] if the text is not such a document, or names an unknown type.
     pub(crate) fn parse(document: &str, types: &mut TypeTree<'_>) -> Result<Self> {
         let entry: RelationEntry =
             serde_json::from_str(document).map_err(|error| Error::Malformed(error.to_string()))?;
@@ -140,8 +140,8 @@ fn column(
     kind: RelationKind,
     types: &mut TypeTree<'_>,
 ) -> Result<Column> {
-    // A domain speaks of the values that are stored. In a view a row that would hold the value may
-    // be missing, and nobody has checked what a foreign server gives.
+    // A domain constrains stored values. In a view the row with the value may be missing (outer
+    // joins), and the rows of a foreign table are not checked.
     let stored = matches!(kind, RelationKind::Table | RelationKind::Partitioned);
     let sure = stored && types.is_domain(&entry.r#type, |domain| domain.not_null);
     let not_null = entry.not_null || sure;

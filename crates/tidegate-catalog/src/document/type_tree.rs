@@ -1,20 +1,20 @@
-//! From the types of a document to types with all their parts.
+//! Resolves the types of a document.
 
 use std::collections::HashMap;
 
-use tidegate_sql::{Type, TypeField, TypeKind};
+use tidegate_values::{Type, TypeField, TypeKind};
 
 use super::{TypeEntry, TypeEntryKind, TypeName};
 use crate::error::{Error, Result};
 use crate::model::Comparisons;
 
-/// Types nest less deeply than this in earnest.
+/// Deeper nesting does not occur in practice.
 const DEEPEST: usize = 32;
-/// Behind the numbers of the built-in types (PostgreSQL, "System Catalog Initial Data").
+/// Above the numbers of built-in types (PostgreSQL, "System Catalog Initial Data").
 const BUILT_IN: u32 = 12_000;
 
-/// The built-in types that have `min` and `max` on every server (PostgreSQL, "Aggregate
-/// Functions"), for documents that tell nothing of built-in types.
+/// The built-in types with `min` and `max` on every server (PostgreSQL, "Aggregate Functions"), for
+/// documents without information about built-in types.
 const HAVE_LEAST: [Type; 21] = [
     Type::INT2,
     Type::INT4,
@@ -56,24 +56,24 @@ impl<'a> TypeTree<'a> {
         }
     }
 
-    /// The type.
+    /// Resolves a type.
     pub(super) fn resolve(&mut self, name: &TypeName) -> Result<Type> {
         let oid = self.number(name)?;
         self.build(oid, 0)
     }
 
-    /// Whether the type is a domain, or a domain over one, of which `is` holds.
+    /// Whether the type is a domain for which `is` holds, directly or through its base types.
     pub(super) fn is_domain(&mut self, name: &TypeName, is: fn(&TypeEntry) -> bool) -> bool {
         self.of_domain(name, |domain| is(domain).then_some(()))
             .is_some()
     }
 
-    /// The type modifier of a domain, or of one that it is over.
+    /// The type modifier of a domain, or of its base types.
     pub(super) fn modifier(&mut self, name: &TypeName) -> Option<i32> {
         self.of_domain(name, |domain| domain.modifier)
     }
 
-    /// Whether there are `min` and `max` of the type, or of what a domain is over.
+    /// Whether `min` and `max` accept the type, or the base type of a domain.
     pub(super) fn has_least(&mut self, name: &TypeName) -> bool {
         let mut next = self.number(name).ok();
         for _ in 0..DEEPEST {
@@ -90,7 +90,7 @@ impl<'a> TypeTree<'a> {
         false
     }
 
-    /// What the document says about comparing the types that a type is made of.
+    /// The comparisons of all types that a type is made of.
     pub(super) fn comparisons(&self, r#type: &Type) -> Box<[Comparisons]> {
         let mut found = Vec::new();
         self.add_comparisons(r#type, &mut found);
@@ -119,7 +119,7 @@ impl<'a> TypeTree<'a> {
         }
     }
 
-    /// What the outermost domain tells that tells anything.
+    /// The value that the outermost domain with one has.
     fn of_domain<T>(
         &mut self,
         name: &TypeName,

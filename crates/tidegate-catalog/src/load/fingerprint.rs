@@ -1,8 +1,9 @@
-//! Whether anything has changed of which schemas are made.
+//! Detects changes of definitions and roles.
 
 use std::sync::{Arc, LazyLock};
 
-use tidegate_sql::{DatabaseName, Executor, Parameter, Principal, Statement, Terms};
+use tidegate_sql::{DatabaseName, Executor, Principal, QueryOptions, Statement};
+use tidegate_values::Parameter;
 
 use super::{run, statement};
 use crate::error::{Error, Result};
@@ -25,51 +26,51 @@ static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     ))
 });
 
-/// What the roles of a cluster were like when they were last compared.
+/// The state of the cluster's roles at a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     whole: String,
     newest: u32,
 }
 
-/// What has changed of roles, memberships and the right to use schemas.
+/// A change of roles, memberships or schema privileges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RolesChange {
-    /// Nothing.
+    /// No change.
     Same,
-    /// Only roles with a higher number than this (`pg_roles.oid`) have come, or changed.
+    /// Only roles with a higher number (`pg_roles.oid`) were added or changed.
     Added {
-        /// The number of the newest role that was known before.
+        /// The highest number at the previous comparison.
         after: u32,
     },
-    /// Anything may have changed.
+    /// Any role may have changed.
     Changed,
 }
 
-/// What is compared of a database and its cluster.
+/// The fingerprint of a database and its cluster.
 #[derive(Clone, Debug)]
 pub struct Fingerprint {
-    /// A text that is different once a definition or a grant on a relation has changed.
+    /// Changes when a definition or a grant on a relation changes.
     pub definitions: String,
     /// The roles now.
     pub roles: Roles,
-    /// What is new of them.
+    /// The change since the previous comparison.
     pub change: RolesChange,
 }
 
-/// Compares all of which the documents of a database are made, for any role.
+/// Reads the fingerprint of everything that schemas depend on, for any role.
 ///
 /// # Errors
 ///
-/// [`Error::Sql`] when the statement cannot run.
+/// [`Error::Sql`] if the statement fails.
 pub async fn fingerprint(
     executor: &dyn Executor,
     database: &DatabaseName,
     before: Option<&Roles>,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Fingerprint> {
     let who = Principal::Catalog(database.clone());
-    let row = first_row(executor, who, &FINGERPRINT, before, terms).await?;
+    let row = first_row(executor, who, &FINGERPRINT, before, options).await?;
     let [known, whole, newest, definitions] = row.try_into().map_err(|_| Error::Document)?;
     let (roles, change) = compare(before, &known, whole, &newest)?;
     Ok(Fingerprint {
@@ -79,18 +80,18 @@ pub async fn fingerprint(
     })
 }
 
-/// Compares the cluster's roles and memberships, which [`fingerprint`] does too: for a caller that
-/// hears of all other changes.
+/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes: for a caller
+/// that is notified of all other changes.
 ///
 /// # Errors
 ///
-/// [`Error::Sql`] when the statement cannot run.
+/// [`Error::Sql`] if the statement fails.
 pub async fn roles(
     executor: &dyn Executor,
     before: Option<&Roles>,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<(Roles, RolesChange)> {
-    let row = first_row(executor, Principal::Control, &ROLES, before, terms).await?;
+    let row = first_row(executor, Principal::Control, &ROLES, before, options).await?;
     let [known, whole, newest] = row.try_into().map_err(|_| Error::Document)?;
     compare(before, &known, whole, &newest)
 }
@@ -100,13 +101,13 @@ async fn first_row(
     who: Principal,
     statement: &Arc<Statement>,
     before: Option<&Roles>,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Vec<String>> {
     let newest = |_: &str| match before {
         Some(before) => Parameter::Text(before.newest.to_string().into()),
         None => Parameter::Null,
     };
-    let rows = run(executor, who, statement, newest, terms).await?;
+    let rows = run(executor, who, statement, newest, options).await?;
     rows.into_iter().next().ok_or(Error::Document)
 }
 

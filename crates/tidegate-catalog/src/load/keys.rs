@@ -1,39 +1,40 @@
-//! Which roles see the same of a database.
+//! The keys of roles: roles with equal keys see the same schemas.
 
 use std::sync::{Arc, LazyLock};
 
-use tidegate_sql::{DatabaseName, Executor, Parameter, Principal, RoleName, Statement, Terms};
+use tidegate_sql::{DatabaseName, Executor, Principal, QueryOptions, RoleName, Statement};
+use tidegate_values::Parameter;
 
 use super::{run, statement};
 use crate::error::{Error, Result};
 
 static KEYS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("keys.sql")));
 
-/// What decides what a role sees.
+/// The key of a role.
 #[derive(Debug)]
 pub(crate) struct RoleKey {
     pub(crate) role: RoleName,
     /// `pg_roles.oid`.
     pub(crate) number: u32,
-    /// Roles with equal keys see the same while no definition changes.
+    /// Roles with equal keys see the same, as long as no definition changes.
     pub(crate) key: String,
 }
 
-/// The keys of roles; those that do not exist are left out.
+/// The keys of roles. Roles that do not exist are left out.
 ///
 /// # Errors
 ///
-/// [`Error::Sql`] when the statement cannot run.
+/// [`Error::Sql`] if the statement fails.
 pub(crate) async fn keys(
     executor: &dyn Executor,
     database: &DatabaseName,
     roles: &[RoleName],
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Vec<RoleKey>> {
     let names = array(roles);
     let value = |_: &str| Parameter::Text(names.as_str().into());
     let who = Principal::Catalog(database.clone());
-    let rows = run(executor, who, &KEYS, value, terms).await?;
+    let rows = run(executor, who, &KEYS, value, options).await?;
     rows.into_iter().map(read).collect()
 }
 

@@ -1,5 +1,5 @@
-//! What PostgreSQL says of its schemas: the relations, fingerprints that tell when they change, and
-//! the keys that tell which roles see the same.
+//! Reads the catalogs of PostgreSQL: the relations, fingerprints that show changes, and the keys of
+//! roles.
 
 mod fingerprint;
 mod keys;
@@ -8,9 +8,9 @@ mod relations;
 use std::sync::Arc;
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, RowSink,
-    Statement, Terms,
+    BoundStatement, BoxFuture, Executor, Flow, Principal, QueryOptions, RowSink, Statement,
 };
+use tidegate_values::{Column, Parameter, RawRow};
 
 use crate::error::Result;
 
@@ -22,13 +22,13 @@ fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 }
 
-/// Runs a statement; `value` gives the value of a placeholder.
+/// Runs a statement; `value` returns the value of a placeholder.
 async fn run(
     executor: &dyn Executor,
     who: Principal,
     statement: &Arc<Statement>,
     value: impl Fn(&str) -> Parameter,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Vec<Vec<String>>> {
     let placeholders = statement.placeholders().iter();
     let values: Vec<_> = placeholders.map(|name| value(name)).collect();
@@ -40,21 +40,23 @@ async fn run(
         listed: false,
         places: Vec::new(),
     };
-    let mut texts = Texts(Vec::new());
-    executor.query(&who, &statement, terms, &mut texts).await?;
+    let mut texts = TextRows(Vec::new());
+    executor
+        .query(&who, &statement, options, &mut texts)
+        .await?;
     Ok(texts.0)
 }
 
-/// Keeps rows of texts.
-struct Texts(Vec<Vec<String>>);
+/// Collects rows of text.
+struct TextRows(Vec<Vec<String>>);
 
-impl RowSink for Texts {
+impl RowSink for TextRows {
     fn columns(&mut self, _: &[Column]) -> tidegate_sql::Result<()> {
         Ok(())
     }
 
     fn row(&mut self, row: RawRow<'_>) -> tidegate_sql::Result<Flow> {
-        // A text value has the same bytes in both wire formats.
+        // Text has the same bytes in both wire formats.
         let text = |value: Option<&[u8]>| {
             let text = std::str::from_utf8(value.unwrap_or_default());
             text.map(str::to_owned)

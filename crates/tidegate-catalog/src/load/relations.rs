@@ -1,9 +1,10 @@
-//! The relations of schemas as a role sees them, without those that are known already.
+//! The relations of schemas as a role sees them, except those that are already known.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use tidegate_sql::{DatabaseName, Executor, Parameter, Principal, RoleName, Statement, Terms};
+use tidegate_sql::{DatabaseName, Executor, Principal, QueryOptions, RoleName, Statement};
+use tidegate_values::Parameter;
 
 use super::{run, statement};
 use crate::error::{Error, Result};
@@ -13,35 +14,35 @@ static RELATIONS: LazyLock<Arc<Statement>> =
 
 /// One schema.
 pub(crate) struct SchemaRows {
-    /// The types that columns of its relations may have: a JSON array.
+    /// The types of the columns of its relations, as a JSON array.
     pub(crate) types: String,
     pub(crate) relations: Vec<RelationRow>,
 }
 
 /// One relation.
 pub(crate) struct RelationRow {
-    /// Differs once the document or the type of a column differs. It is the relation's own.
+    /// Changes when the document or the type of a column changes. Unique to the relation.
     pub(crate) version: i64,
-    /// Differs once the type of a column differs.
+    /// Changes when the type of a column changes.
     pub(crate) types: String,
-    /// A JSON object; `None` when the version is a known one.
+    /// A JSON object; `None` if the version is known.
     pub(crate) document: Option<String>,
 }
 
-/// The schemas that a role may use, by name, or only one of them. Documents of relations whose
-/// versions are `known` are left out. There are none when the role does not exist.
+/// The schemas that a role may use, ordered by name, or only one of them. The documents of
+/// relations whose versions are `known` are left out. Empty if the role does not exist.
 ///
-/// The statement runs as [`Principal::Catalog`]: the role is a value in it.
+/// The statement runs as [`Principal::Catalog`]; the role is a parameter.
 ///
 /// # Errors
 ///
-/// [`Error::Sql`] when the statement cannot run.
+/// [`Error::Sql`] if the statement fails.
 pub(crate) async fn relations(
     executor: &dyn Executor,
     (database, role): (&DatabaseName, &RoleName),
     schema: Option<&str>,
     known: impl Iterator<Item = i64>,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<BTreeMap<String, SchemaRows>> {
     let known: Vec<_> = known.map(|version| version.to_string()).collect();
     let known = format!("{{{}}}", known.join(","));
@@ -58,7 +59,7 @@ pub(crate) async fn relations(
             who,
             &RELATIONS,
             move |name| value(name, ask_views),
-            terms,
+            options,
         )
     };
     let rows = match ask("true").await {
@@ -68,9 +69,9 @@ pub(crate) async fn relations(
     group(rows)
 }
 
-/// Whether PostgreSQL cannot say what a view or a foreign table lets be done to it, such as for a
-/// wrapper whose library is missing: one odd table never breaks a schema. What only takes too long
-/// is no such error.
+/// Whether PostgreSQL cannot determine what a view or foreign table allows, for example because the
+/// library of a foreign data wrapper is missing. One such table never makes a schema unusable. A
+/// timeout is not such an error.
 fn is_about_a_view(error: &Error) -> bool {
     let Error::Sql(error) = error else {
         return false;
@@ -80,7 +81,7 @@ fn is_about_a_view(error: &Error) -> bool {
     error.sqlstate().is_some_and(odd)
 }
 
-/// Puts the rows of each schema together. The row of the schema itself has no version.
+/// Groups the rows by schema. The row of the schema itself has no version.
 fn group(rows: Vec<Vec<String>>) -> Result<BTreeMap<String, SchemaRows>> {
     let mut schemas = BTreeMap::new();
     let mut relations = Vec::with_capacity(rows.len());

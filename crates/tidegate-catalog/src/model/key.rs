@@ -2,16 +2,16 @@
 
 use super::{ColumnId, RelationId};
 
-/// A primary key or a unique constraint, over columns that are all visible to the role.
+/// A primary key or unique constraint whose columns are all visible to the role.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct UniqueKey {
     /// The constraint's name.
     pub name: Box<str>,
     /// Its columns, in key order.
     pub columns: Vec<ColumnId>,
 }
 
-/// A foreign key of the relation, over columns that are all visible to the role.
+/// A foreign key whose columns are all visible to the role.
 #[derive(Clone, Debug)]
 pub struct ForeignKey {
     /// The constraint's name.
@@ -22,8 +22,8 @@ pub struct ForeignKey {
     pub referenced: Referenced,
 }
 
-/// A constraint of the relation that serves as no key: a check, an exclusion, or a key over columns
-/// of which some are not visible to the role.
+/// A constraint that is not used as a key: a check, an exclusion, or a key with columns that are
+/// not visible to the role.
 #[derive(Clone, Debug)]
 pub struct Constraint {
     /// The constraint's name.
@@ -34,14 +34,14 @@ pub struct Constraint {
     pub columns: Vec<Box<str>>,
 }
 
-/// What a [`Constraint`] is.
+/// The kind of a [`Constraint`].
 #[derive(Clone, Debug)]
 pub enum ConstraintKind {
-    /// A primary key that is not all visible.
+    /// A primary key with columns that are not visible.
     Primary,
-    /// A unique constraint that is not all visible.
+    /// A unique constraint with columns that are not visible.
     Unique,
-    /// A foreign key that is not all visible, or whose columns are not compared by equality alone.
+    /// A foreign key with columns that are not visible, or that are not compared by equality alone.
     Foreign(Referenced),
     /// `CHECK`.
     Check,
@@ -49,14 +49,13 @@ pub enum ConstraintKind {
     Exclude,
 }
 
-/// The far side of a foreign key.
+/// The referenced end of a foreign key.
 #[derive(Clone, Debug)]
 pub enum Referenced {
-    /// A relation of the same schema that the role may see, with the referenced columns in key
-    /// order.
+    /// A visible relation of the same schema, with the referenced columns in key order.
     Here(RelationId, Vec<ColumnId>),
-    /// A relation of another schema, or one that the role may not see, or of which it may not see all
-    /// referenced columns: no relationship comes of it.
+    /// A relation of another schema, or a relation or column that is not visible. There is no
+    /// relationship for it.
     Elsewhere {
         /// The schema's name.
         schema: Box<str>,

@@ -1,7 +1,7 @@
 //! The model of one schema as one role sees it: immutable, shared, without I/O.
 //!
-//! Identifiers are small numbers that are valid inside one [`Schema`] value; names are found once,
-//! where a request is read, and never again behind that.
+//! Identifiers are small numbers that are valid within one [`Schema`]. Names are looked up only
+//! once, when a request is parsed.
 
 mod column;
 mod key;
@@ -10,15 +10,15 @@ mod relationship;
 
 use std::collections::HashMap;
 
-pub use column::{Collation, Column, ColumnRights, Comparisons, Generated, Identity};
-pub use key::{Constraint, ConstraintKind, ForeignKey, Key, Referenced};
+pub use column::{Collation, Column, ColumnRights, Comparisons, Generated, IdentityKind};
+pub use key::{Constraint, ConstraintKind, ForeignKey, Referenced, UniqueKey};
 pub use relation::{Persistence, Relation, RelationKind, RelationRights};
 pub use relationship::{Cardinality, Relationship, RelationshipId};
 
 use crate::naming::Renamed;
 
-/// One schema, restricted to what a role may use: relations on which it has a right, and in them
-/// the columns on which it has one.
+/// One schema, restricted to what a role may use: the relations and columns on which it has a
+/// privilege.
 #[derive(Debug)]
 pub struct Schema {
     name: Box<str>,
@@ -38,22 +38,22 @@ pub struct RelationId(pub(crate) u32);
 pub struct ColumnId(pub(crate) u16);
 
 impl RelationId {
-    /// The place in [`Schema::relations`].
+    /// The index in [`Schema::relations`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl ColumnId {
-    /// The place in [`Relation::columns`].
+    /// The index in [`Relation::columns`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Schema {
-    /// Puts a schema together from relations that are ordered by name and whose identifiers
-    /// agree with that order.
+    /// Builds a schema from relations that are ordered by name and whose identifiers agree with
+    /// that order.
     pub fn new(name: Box<str>, relations: Vec<Relation>) -> Self {
         let ids = || (0..).map(RelationId);
         let by_name = relations.iter().map(|relation| relation.name.clone());
@@ -68,30 +68,30 @@ impl Schema {
         }
     }
 
-    /// Keeps which types could not have the names of their relations.
+    /// Sets the relations whose types have another name than the usual one.
     pub(crate) fn with_renamed(mut self, renamed: Vec<Renamed>) -> Self {
         self.renamed = renamed;
         self
     }
 
-    /// Keeps the version.
+    /// Sets the version.
     pub(crate) fn with_version(mut self, version: u64) -> Self {
         self.version = version;
         self
     }
 
-    /// A number that no other schema of this process has, once it was loaded; it grows from load to
-    /// load. Of a schema that was built by hand it is 0.
+    /// A number that is unique among the loaded schemas of this process, and grows with each load.
+    /// 0 for a schema that was built by hand.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// The relations whose types could not have the names that theirs give: somebody should know.
+    /// The relations whose type name was taken by another one; worth a warning.
     pub fn renamed(&self) -> &[Renamed] {
         &self.renamed
     }
 
-    /// The schema's name, as PostgreSQL spells it.
+    /// The schema's name, as PostgreSQL stores it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -101,11 +101,11 @@ impl Schema {
         (0..).map(RelationId).zip(&self.relations)
     }
 
-    /// The relation of an identifier that this schema gave.
+    /// The relation of an identifier of this schema.
     ///
     /// # Panics
     ///
-    /// When the identifier is of another schema and out of range here.
+    /// If the identifier belongs to another schema and is out of range.
     pub fn relation(&self, id: RelationId) -> &Relation {
         &self.relations[id.index()]
     }
@@ -114,7 +114,7 @@ impl Schema {
         &mut self.relations[id.index()]
     }
 
-    /// Finds a relation by the name that PostgreSQL has for it.
+    /// Finds a relation by its name in PostgreSQL.
     pub fn find(&self, name: &str) -> Option<RelationId> {
         self.by_name.get(name).copied()
     }

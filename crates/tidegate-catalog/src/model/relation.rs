@@ -6,14 +6,14 @@ use serde::Deserialize;
 
 use crate::naming::AGGREGATES;
 
-use super::{Column, ColumnId, Constraint, ForeignKey, Key, Relationship, RelationshipId};
+use super::{Column, ColumnId, Constraint, ForeignKey, Relationship, RelationshipId, UniqueKey};
 
-/// A table, a view or another relation with rows.
+/// A table, view or other relation.
 #[derive(Clone, Debug)]
 pub struct Relation {
     /// `pg_class.oid`.
     pub oid: u32,
-    /// The name, as PostgreSQL spells it.
+    /// The name, as PostgreSQL stores it.
     pub name: Box<str>,
     /// The name of its GraphQL type: `PascalCase`, unique in the schema.
     pub type_name: Box<str>,
@@ -21,32 +21,31 @@ pub struct Relation {
     pub aggregate_types: [Box<str>; AGGREGATES.len()],
     /// What it is.
     pub kind: RelationKind,
-    /// Where its rows are kept.
+    /// Where its rows are stored.
     pub persistence: Persistence,
-    /// Whether row level security is on and applies to the role.
+    /// Whether row level security applies to the role.
     pub row_security: bool,
-    /// Whether it is known of all its policies that they call nothing but built-in functions that
-    /// cannot write.
+    /// Whether all policies are known to call only built-in functions that cannot write.
     pub plain_policies: bool,
     /// `COMMENT ON`.
     pub comment: Option<Box<str>>,
-    /// The visible columns, by `attnum`; versions of a schema in which they are the same share them.
+    /// The visible columns, by `attnum`. Versions of a schema with the same columns share them.
     pub columns: Arc<[Column]>,
-    /// The primary key, when all its columns are visible.
-    pub primary_key: Option<Key>,
+    /// The primary key, if all its columns are visible.
+    pub primary_key: Option<UniqueKey>,
     /// The unique constraints, by name.
-    pub unique: Vec<Key>,
+    pub unique: Vec<UniqueKey>,
     /// The foreign keys, by name.
     pub foreign_keys: Vec<ForeignKey>,
-    /// The constraints that are none of the keys above, by name.
+    /// The other constraints, by name.
     pub other_constraints: Vec<Constraint>,
-    /// The foreign keys seen from both ends, each with the name that a request calls it by.
+    /// The foreign keys from both ends, with the names that requests use.
     pub relationships: Vec<Relationship>,
-    /// What the role may do with it; for a view only what PostgreSQL lets an update of it do.
+    /// The role's privileges. For a view, only those that PostgreSQL supports for updates of it.
     pub rights: RelationRights,
 }
 
-/// What a relation is.
+/// The kind of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RelationKind {
@@ -62,21 +61,21 @@ pub enum RelationKind {
     MaterializedView,
 }
 
-/// Where the rows are kept.
+/// Where rows are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Persistence {
-    /// In the log, like all that lasts.
+    /// In a table with WAL.
     #[default]
     Permanent,
-    /// Outside the log, so that no change of it can be followed.
+    /// In a table without WAL, so that the change log has no changes of it.
     Unlogged,
-    /// In the session.
+    /// In a temporary table of a session.
     Temporary,
 }
 
-/// Rights on a relation: whether the role has the right on all of it or on at least one column,
-/// and the relation lets it be used (a view that cannot be updated gives no UPDATE).
+/// Privileges on a relation: whether the role has them on the whole relation or at least one
+/// column, and the relation supports them (a view that is not updatable has no UPDATE).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -99,26 +98,25 @@ impl Relation {
         (0..).map(ColumnId).zip(&*self.columns)
     }
 
-    /// The column of an identifier that belongs to this relation.
+    /// The column of an identifier of this relation.
     ///
     /// # Panics
     ///
-    /// When the identifier is of another relation and out of range here.
+    /// If the identifier belongs to another relation and is out of range.
     pub fn column(&self, id: ColumnId) -> &Column {
         &self.columns[id.index()]
     }
 
-    /// The relationship of an identifier that belongs to this relation.
+    /// The relationship of an identifier of this relation.
     ///
     /// # Panics
     ///
-    /// When the identifier is of another relation and out of range here.
+    /// If the identifier belongs to another relation and is out of range.
     pub fn relationship(&self, id: RelationshipId) -> &Relationship {
         &self.relationships[id.index()]
     }
 
-    /// Finds a column by the name that a request uses: its field name, or the name that PostgreSQL
-    /// has for it.
+    /// Finds a column by its field name or by its name in PostgreSQL.
     pub fn find_column(&self, name: &str) -> Option<ColumnId> {
         let mut columns = self.columns();
         let by_field = columns.find(|(_, column)| &*column.field == name);
@@ -136,7 +134,7 @@ impl Relation {
         at.and_then(|at| u16::try_from(at).ok()).map(RelationshipId)
     }
 
-    /// The only column of the primary key, when it has exactly one.
+    /// The column of the primary key, if it has exactly one.
     pub fn single_key(&self) -> Option<ColumnId> {
         match self.primary_key.as_ref()?.columns[..] {
             [column] => Some(column),

@@ -1,8 +1,7 @@
 //! `PascalCase` and `camelCase`.
 
-/// Cuts a name at `_` and at every character that no GraphQL name has, and puts the pieces together
-/// with a capital each; the rest of a piece stays. A leading digit gets `T` in front; empty when
-/// nothing is left.
+/// Splits a name at `_` and at every character that GraphQL does not allow, and joins the pieces,
+/// each with a capital first letter. A leading digit gets the prefix `T`. Empty if nothing is left.
 fn pieces(name: &str) -> String {
     let mut joined = String::with_capacity(name.len());
     for piece in name.split(|character: char| !character.is_ascii_alphanumeric()) {
@@ -19,7 +18,7 @@ fn pieces(name: &str) -> String {
     joined
 }
 
-/// `my_table` is `MyTable`; a name with nothing left is `Table`.
+/// `my_table` becomes `MyTable`; a name of which nothing is left becomes `Table`.
 pub(super) fn pascal_case(name: &str) -> String {
     let joined = pieces(name);
     if joined.is_empty() {
@@ -29,7 +28,7 @@ pub(super) fn pascal_case(name: &str) -> String {
     }
 }
 
-/// `my_table` is `myTable`.
+/// `my_table` becomes `myTable`.
 pub(super) fn camel_case(name: &str) -> String {
     let mut joined = pascal_case(name);
     if let Some(first) = joined.get_mut(..1) {
@@ -38,7 +37,7 @@ pub(super) fn camel_case(name: &str) -> String {
     joined
 }
 
-/// The columns of a key as the end of a name: `(a_id, b)` is `ByAIdB`.
+/// The columns of a key as a suffix: `(a_id, b)` becomes `ByAIdB`.
 pub(super) fn by_columns<'a>(columns: impl Iterator<Item = &'a str>) -> String {
     let mut suffix = String::from("By");
     columns.for_each(|column| suffix.push_str(&pieces(column)));

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use super::Numbers;
 
-/// The field name of each column, in their order: the column's name where it is a GraphQL name;
-/// otherwise its bad characters are replaced by `_`, and what is taken then gets a number.
+/// The field name of each column, in order. It is the column's name if GraphQL allows it. Otherwise
+/// invalid characters become `_`, and a number is added if the name is taken.
 pub(crate) fn fields(columns: &[Box<str>]) -> Vec<Box<str>> {
     let cleaned: Vec<_> = columns.iter().map(|name| clean(name)).collect();
     let verbatim = |name: &&Cow<'_, str>| matches!(name, Cow::Borrowed(_));
@@ -25,8 +25,8 @@ pub(crate) fn fields(columns: &[Box<str>]) -> Vec<Box<str>> {
     cleaned.into_iter().map(field).collect()
 }
 
-/// Makes a GraphQL name of a name: `_` for each character that may not stand at its place, and one
-/// `_` for several in front. Borrowed when nothing had to change.
+/// Makes a valid GraphQL name: `_` for each invalid character, and a single `_` for several at the
+/// start. Borrowed if nothing changed.
 fn clean(name: &str) -> Cow<'_, str> {
     if is_name(name) {
         return Cow::Borrowed(name);

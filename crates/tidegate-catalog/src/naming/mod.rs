@@ -1,7 +1,7 @@
-//! The names by which a request calls what PostgreSQL calls otherwise (wire.md, "GraphQL").
+//! The GraphQL names of what PostgreSQL names otherwise (wire.md, "GraphQL").
 //!
-//! Every name here is a GraphQL name (GraphQL, "Names") that does not begin with `__`, because
-//! those are reserved for introspection.
+//! Every name here is a valid GraphQL name (GraphQL, "Names") that does not begin with `__`, which
+//! is reserved for introspection.
 
 mod case;
 mod field;
@@ -15,13 +15,13 @@ pub(crate) use relationship::{End, name_relationships};
 pub use type_name::{AGGREGATES, RESERVED, Renamed};
 pub(crate) use type_name::{TypeNames, type_names};
 
-/// Numbers for names that are taken.
+/// The numbers added to names that were taken.
 #[derive(Default)]
 struct Numbers(HashMap<String, u32>);
 
 impl Numbers {
-    /// Calls `take` with the name, and with 2, 3 … behind it, until it is taken. Where a name has
-    /// been counted up before it goes on from there, so that many equal names stay cheap.
+    /// Calls `take` with the name, and then with 2, 3 … appended, until it returns true. Continues
+    /// from the last number of the same name, so that many equal names stay cheap.
     fn first_free(&mut self, name: &str, mut take: impl FnMut(&str) -> bool) -> String {
         if take(name) {
             return name.to_owned();

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Numbers;
 use super::case::{by_columns, camel_case};
 
-/// A foreign key as it concerns the names at one of its ends.
+/// A foreign key, as it matters for the names at one of its ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End<'a> {
     /// The relation at the other end.
@@ -16,33 +16,34 @@ pub(crate) struct End<'a> {
     pub(crate) columns: &'a [Box<str>],
 }
 
-/// The names of one relation's relationships.
+/// The names of a relation's relationships.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    /// Of each foreign key of the relation: one name or two.
+pub(crate) struct RelationshipNames {
+    /// For each foreign key of the relation, one name or two.
     pub(crate) forward: Vec<Vec<Box<str>>>,
-    /// Of each foreign key of another relation (or of itself) that references it.
+    /// For each foreign key that references the relation, its name.
     pub(crate) reverse: Vec<Box<str>>,
 }
 
-/// Names the relationships of a relation with these field names. Both lists are ordered: by the
-/// constraint's name, and by the referencing relation's name and then the constraint's.
+/// Names the relationships of a relation with these field names. `forward` is ordered by
+/// constraint, `reverse` by referencing relation and then by constraint.
 ///
-/// A field of a column keeps its name. The first foreign key to a relation is named as the relation
-/// if that is free, and each by its constraint; a reverse one is named as the referencing relation
-/// if it is the only one and that is free, and otherwise by its columns too.
+/// Fields of columns keep their names. The first foreign key to a relation is named after the
+/// relation if the name is free, and each key after its constraint. A reverse relationship is named
+/// after the referencing relation if it is the only one and the name is free, and otherwise after
+/// its columns too.
 pub(crate) fn name_relationships(
     fields: &HashSet<&str>,
     forward: &[End<'_>],
     reverse: &[End<'_>],
-) -> Names {
+) -> RelationshipNames {
     let mut taken = Taken {
         fields,
         names: HashSet::new(),
     };
     let mut numbers = Numbers::default();
     let mut seen = HashSet::new();
-    let mut names = Names::default();
+    let mut names = RelationshipNames::default();
     for end in forward {
         let name = camel_case(end.relation);
         let first = seen.insert(end.relation) && taken.take(&name);

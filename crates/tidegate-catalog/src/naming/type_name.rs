@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Numbers;
 use super::case::pascal_case;
 
-/// Names of GraphQL types that no relation gets: the roots, the scalars and the value objects.
+/// Names of GraphQL types that no relation gets: the root types, the scalars and the value objects.
 pub const RESERVED: &[&str] = &[
     "Query",
     "Mutation",
@@ -35,8 +35,8 @@ pub const RESERVED: &[&str] = &[
     "Daterange",
 ];
 
-/// What stands behind a relation's type name in the names of the types (and of the root field) of
-/// its aggregates, if that is free.
+/// The suffixes for the type names of a relation's aggregates (and for its root field), where those
+/// names are free.
 pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",
@@ -45,10 +45,10 @@ pub const AGGREGATES: [&str; 5] = [
     "AggregateMax",
 ];
 
-/// A relation whose type could not have the name that its own name gives.
+/// A relation whose usual type name is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// The relation, as PostgreSQL spells it.
+    /// The relation, as PostgreSQL stores its name.
     pub relation: Box<str>,
     /// The name that was taken.
     pub taken: Box<str>,
@@ -56,20 +56,20 @@ pub struct Renamed {
     pub type_name: Box<str>,
 }
 
-/// The names of the types that one relation has.
+/// The type names of one relation.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeNames {
-    /// That of its rows.
+    /// The type of its rows.
     pub(crate) rows: Box<str>,
-    /// Those of its aggregates, in the order of [`AGGREGATES`].
+    /// The types of its aggregates, in the order of [`AGGREGATES`].
     pub(crate) aggregates: [Box<str>; AGGREGATES.len()],
 }
 
-/// The names of the types of each relation, in their order.
+/// The type names of all relations, in their order.
 ///
-/// A name belongs to the relation whose own name gives it; of several such relations to the first
-/// one. Every other relation gets a number, and then the aggregates do where a relation has their
-/// name. So no relation loses its name to a new one, unless the names of both give the same.
+/// A name belongs to the first relation whose own name gives it. Other relations get a number, and
+/// so do aggregates whose name is that of a relation. So a new relation never takes a name from an
+/// existing one, unless both names give the same.
 pub(crate) fn type_names<'a>(
     relations: impl Iterator<Item = &'a str>,
 ) -> (Vec<TypeNames>, Vec<Renamed>) {

@@ -1,8 +1,9 @@
-//! The answer of a statement that gives one text.
+//! Reads the result of a statement that returns one text.
 
-use tidegate_sql::{BoxFuture, Column, Flow, RawRow, RowSink};
+use tidegate_sql::{BoxFuture, Flow, RowSink};
+use tidegate_values::{Column, RawRow};
 
-/// Keeps the only value of the only row.
+/// Stores the only value of the only row.
 #[derive(Default)]
 pub(super) struct Document(pub(super) Option<String>);
 
@@ -12,7 +13,7 @@ impl RowSink for Document {
     }
 
     fn row(&mut self, row: RawRow<'_>) -> tidegate_sql::Result<Flow> {
-        // A text value has the same bytes in both wire formats.
+        // Text has the same bytes in both wire formats.
         if let Some(Some(value)) = row.values().next() {
             let text = std::str::from_utf8(value).map_err(tidegate_sql::Error::internal)?;
             self.0 = Some(text.to_owned());

@@ -1,4 +1,4 @@
-//! From what is and what is wanted to statements: a function of values.
+//! Computes the statements that change privileges, without I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use crate::error::{Error, Result};
 
 /// Statements that one role runs in one transaction.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct RoleStatements {
     pub(super) role: String,
     pub(super) statements: Vec<String>,
 }
 
-/// The statements after which `grantee` has `access` and nothing else of the table.
-pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<Step>> {
+/// The statements after which `grantee` has exactly `access` to the table.
+pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<RoleStatements>> {
     let role = find(facts, grantee).ok_or(Error::Document)?;
     if facts.owner == grantee {
         return Err(Error::OwnsTable);
@@ -34,7 +34,7 @@ pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<
         role.quoted
     )];
     if access == Access::Write {
-        // Those of others are theirs to give.
+        // Leave privileges granted by other roles alone; only their grantor can change them.
         let own = facts.sequences.iter().filter(|s| s.owner == grantor);
         statements.extend(own.map(|sequence| {
             format!(
@@ -43,19 +43,19 @@ pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<
             )
         }));
     }
-    steps.push(Step {
+    steps.push(RoleStatements {
         role: grantor,
         statements,
     });
     Ok(steps)
 }
 
-/// What comes through a group, from everybody's rights or from a grantor whose login we do not
-/// hold would stay whatever we do.
+/// Rejects a change that would leave privileges from groups, from PUBLIC, or from grantors that the
+/// service cannot log in as.
 fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Result<()> {
     let kept = access.privileges();
     let excess = role.grants.iter().filter(|grant| {
-        // Writing may come with more.
+        // For writing, additional privileges are fine.
         access != Access::Write && !kept.contains(&grant.privilege.as_str())
     });
     for grant in excess {
@@ -72,9 +72,9 @@ fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Res
     Ok(())
 }
 
-/// What each grantor takes back: all of it, or all but `SELECT`, whatever privileges this version of
-/// PostgreSQL has.
-fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<Step> {
+/// What each grantor revokes: everything, or everything except `SELECT`, whatever privileges this
+/// version of PostgreSQL has.
+fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();
     }
@@ -86,9 +86,9 @@ fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<Step> {
             of_grantor.insert(&grant.privilege);
         }
     }
-    let mut steps: Vec<Step> = excess
+    let mut steps: Vec<RoleStatements> = excess
         .into_iter()
-        .map(|(grantor, privileges)| Step {
+        .map(|(grantor, privileges)| RoleStatements {
             role: grantor.to_owned(),
             statements: vec![format!(
                 "REVOKE {} ON TABLE {} FROM {}",
@@ -100,7 +100,7 @@ fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<Step> {
         .collect();
     let ours = |sequence: &&Sequence| find(facts, &sequence.owner).is_some();
     for sequence in facts.sequences.iter().filter(ours) {
-        steps.push(Step {
+        steps.push(RoleStatements {
             role: sequence.owner.clone(),
             statements: vec![format!(
                 "REVOKE ALL ON SEQUENCE {} FROM {}",
@@ -111,7 +111,7 @@ fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<Step> {
     steps
 }
 
-fn usage(facts: &Facts, role: &Role) -> Result<Step> {
+fn usage(facts: &Facts, role: &Role) -> Result<RoleStatements> {
     let gives = |role: &&Role| role.gives_usage;
     let owner = find(facts, &facts.schema_owner);
     let grantor = owner.or_else(|| facts.roles.iter().find(gives));
@@ -119,7 +119,7 @@ fn usage(facts: &Facts, role: &Role) -> Result<Step> {
         what: format!("USAGE on the schema {}", facts.schema),
         owner: facts.schema_owner.clone(),
     })?;
-    Ok(Step {
+    Ok(RoleStatements {
         role: grantor.name.clone(),
         statements: vec![format!(
             "GRANT USAGE ON SCHEMA {} TO {}",
@@ -128,7 +128,7 @@ fn usage(facts: &Facts, role: &Role) -> Result<Step> {
     })
 }
 
-/// The table's owner, or somebody else who may pass on what is wanted.
+/// The table's owner, or another role that may grant the privileges.
 fn grantor(facts: &Facts, grantee: &str, access: Access) -> Result<String> {
     let gives = |role: &&Role| {
         let mut wanted = access.privileges().iter();
@@ -151,7 +151,7 @@ fn find<'f>(facts: &'f Facts, name: &str) -> Option<&'f Role> {
 mod tests {
     use super::*;
 
-    /// A table of `shop` on which `shop/ann` has privileges by `shop` and `shop/bob`.
+    /// A table of `shop` on which `shop/ann` has privileges through `shop` and `shop/bob`.
     fn facts() -> Facts {
         let grant = |grantor: &str, privilege: &str| serde_json::json!({"grantor": grantor, "through": null, "privilege": privilege});
         let role = |name: &str, grants: Vec<serde_json::Value>| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use tidegate_sql::RoleName;
-use tidegate_sql::codec::json_string;
+use tidegate_values::codec::json_string;
 use tokio::time::Instant;
 
 use crate::access::fingerprint;

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::codec::json_string;
-use tidegate_sql::{Executor, Login, Principal, Type, TypeKind};
+use tidegate_sql::{Executor, Login, Principal};
+use tidegate_values::codec::json_string;
+use tidegate_values::{Type, TypeKind};
 use tokio::time::Instant;
 
 use crate::access::privileges::Privileges;

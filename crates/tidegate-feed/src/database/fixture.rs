@@ -7,7 +7,7 @@ use tidegate_changelog::{
 };
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode, Principal,
-    RowSink, Terms, Transaction,
+    QueryOptions, RowSink, Transaction,
 };
 
 use crate::database::database_feed::DatabaseFeed;
@@ -68,7 +68,7 @@ impl Executor for Unused {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
         _: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, tidegate_sql::Result<Completion>> {
         unreachable!()
@@ -78,7 +78,7 @@ impl Executor for Unused {
         &'a self,
         _: &'a Principal,
         _: Mode,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, tidegate_sql::Result<Box<dyn Transaction>>> {
         unreachable!()
     }
@@ -87,7 +87,7 @@ impl Executor for Unused {
         &'a self,
         _: &'a Principal,
         _: &'a BoundStatement,
-        _: &'a Terms,
+        _: &'a QueryOptions,
     ) -> BoxFuture<'a, tidegate_sql::Result<Description>> {
         unreachable!()
     }

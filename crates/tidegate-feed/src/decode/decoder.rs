@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tidegate_changelog::LogPosition;
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::pgoutput::{self, DecodeError, Message, OldRow, Relation, Tuple};

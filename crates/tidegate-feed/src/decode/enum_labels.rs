@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tidegate_changelog::LogError;
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use crate::catalog_query::{CatalogReader, oid_array, text};
 use crate::decode::change::{ChangeKind, RowChange};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tidegate_sql::{Column, Type, TypeKind, WireFormat};
+use tidegate_values::{Column, Type, TypeKind, WireFormat};
 
 use crate::decode::pgoutput::{ColumnValue, Relation, Tuple};
 

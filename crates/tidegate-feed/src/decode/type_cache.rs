@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use tidegate_changelog::LogError;
-use tidegate_sql::Type;
+use tidegate_values::Type;
 
 use crate::catalog_query::CatalogReader;
 use crate::decode::type_lookup;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{Type, TypeField, TypeKind};
+use tidegate_values::{Type, TypeField, TypeKind};
 
 use crate::catalog_query::{CatalogReader, TextRow, oid_array, text};
 use crate::decode::schema::base_type;

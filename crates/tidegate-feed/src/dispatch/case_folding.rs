@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tidegate_filter::Letters;
+use tidegate_filter::CaseFolding;
 
 use crate::catalog_query::{CatalogReader, quoted, text};
 use crate::dispatch::predicate::Predicate;
@@ -23,7 +23,7 @@ type CollationName = (Box<str>, Box<str>);
 /// The case folding of the collations that were needed so far; `None` for one whose rules the
 /// service cannot reproduce.
 #[derive(Default)]
-pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<Letters>>>>);
+pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<CaseFolding>>>>);
 
 impl CaseFoldingCache {
     /// Gives a filter the case folding of the columns for which it needs one.
@@ -57,20 +57,24 @@ impl CaseFoldingCache {
     }
 
     /// The case folding of a collation.
-    async fn of(&self, catalog: &CatalogReader, collation: &CollationName) -> Result<Arc<Letters>> {
+    async fn of(
+        &self,
+        catalog: &CatalogReader,
+        collation: &CollationName,
+    ) -> Result<Arc<CaseFolding>> {
         let cached = self.0.lock().get(collation).cloned();
         let folding = if let Some(folding) = cached {
             folding
         } else {
-            let lower = match lower(catalog, collation, Letters::SAMPLE).await {
+            let lower = match lower(catalog, collation, CaseFolding::SAMPLE).await {
                 // The encoding of the database does not have all letters of the sample.
                 Err(tidegate_sql::Error::Rejected(_)) => {
-                    lower(catalog, collation, Letters::ASCII).await
+                    lower(catalog, collation, CaseFolding::ASCII).await
                 }
                 lower => lower,
             };
             let lower = lower.map_err(|error| Error::Privileges(Arc::new(error)))?;
-            let folding = Letters::of(&lower).map(Arc::new);
+            let folding = CaseFolding::of(&lower).map(Arc::new);
             self.0.lock().insert(collation.clone(), folding.clone());
             folding
         };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use tidegate_sql::codec::{ValueWriter, json_string};
+use tidegate_values::codec::{ValueWriter, json_string};
 
 use crate::decode::change::Row;
 use crate::decode::pgoutput::ColumnValue;
@@ -35,8 +35,8 @@ pub(crate) enum EncodeError {
     KeyNotSelected,
 }
 
-impl From<tidegate_sql::MalformedValue> for EncodeError {
-    fn from(_: tidegate_sql::MalformedValue) -> Self {
+impl From<tidegate_values::MalformedValue> for EncodeError {
+    fn from(_: tidegate_values::MalformedValue) -> Self {
         Self::Malformed
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate_filter::{Key, KeyReader};
-use tidegate_sql::Type;
+use tidegate_filter::{ComparableKey, KeyReader};
+use tidegate_values::Type;
 
 use crate::decode::change::Row;
 use crate::decode::pgoutput::ColumnValue;
@@ -39,7 +39,7 @@ struct EqualityIndex {
     reader: KeyReader,
     /// The position of the column in the schema.
     at: Option<usize>,
-    by_value: HashMap<Key<'static>, Vec<IndexedSubscriber>>,
+    by_value: HashMap<ComparableKey<'static>, Vec<IndexedSubscriber>>,
 }
 
 impl EqualityIndex {
@@ -60,7 +60,7 @@ impl EqualityIndex {
             return None;
         }
         // Shortens the lifetime of the keys in the type, to look up a borrowed key.
-        let by_value: &HashMap<Key<'_>, Vec<IndexedSubscriber>> = &self.by_value;
+        let by_value: &HashMap<ComparableKey<'_>, Vec<IndexedSubscriber>> = &self.by_value;
         Some(by_value.get(&key).map_or(&[], Vec::as_slice))
     }
 }

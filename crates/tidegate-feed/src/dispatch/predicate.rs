@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tidegate_catalog::{ColumnId, Relation};
-use tidegate_filter::{Filter, Image, Key, KeyReader, Letters, Matcher, Verdict};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_filter::{CaseFolding, ComparableKey, Filter, KeyReader, Matcher, RowValue, Truth};
+use tidegate_values::{Type, TypeKind};
 
 use crate::decode::change::Row;
 use crate::decode::pgoutput::ColumnValue;
@@ -34,7 +34,7 @@ pub(crate) struct Equality {
     id: ColumnId,
     pub(crate) column: Box<str>,
     pub(crate) r#type: Type,
-    pub(crate) keys: Vec<Key<'static>>,
+    pub(crate) keys: Vec<ComparableKey<'static>>,
     pub(crate) reader: KeyReader,
 }
 
@@ -54,7 +54,7 @@ impl Predicate {
             });
         }
         // The column with the fewest values excludes the most rows.
-        let pins = matcher.pins().iter().filter_map(|pin| {
+        let pins = matcher.required_values().iter().filter_map(|pin| {
             let column = relation.column(pin.column);
             Some(Equality {
                 id: pin.column,
@@ -88,12 +88,12 @@ impl Predicate {
     }
 
     /// Sets the case folding of columns, by name.
-    pub(crate) fn set_case_folding(&mut self, case_folding: &HashMap<Box<str>, Arc<Letters>>) {
+    pub(crate) fn set_case_folding(&mut self, case_folding: &HashMap<Box<str>, Arc<CaseFolding>>) {
         let of = |id: ColumnId| {
             let column = self.columns[id.index()].as_ref()?;
             case_folding.get(&column.name).cloned()
         };
-        self.matcher = Arc::new(self.matcher.with_letters(&of));
+        self.matcher = Arc::new(self.matcher.with_case_folding(&of));
     }
 
     pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
@@ -150,7 +150,7 @@ impl Predicate {
             else {
                 return equality.clone();
             };
-            let mut pins = matcher.pins().iter();
+            let mut pins = matcher.required_values().iter();
             let pin =
                 pins.find(|pin| pin.column == equality.id && pin.keys.len() == equality.keys.len());
             Arc::new(Equality {
@@ -198,19 +198,19 @@ impl BoundPredicate {
                 .unwrap_or(usize::MAX);
             filter_value(row.value(at))
         };
-        match self.matcher.judge(value) {
-            Ok(Verdict::True) => Some(true),
-            Ok(Verdict::False | Verdict::Unknown) => Some(false),
-            Ok(Verdict::Undecided) | Err(_) => None,
+        match self.matcher.evaluate(value) {
+            Ok(Truth::True) => Some(true),
+            Ok(Truth::False | Truth::Unknown) => Some(false),
+            Ok(Truth::Undecided) | Err(_) => None,
         }
     }
 }
 
 /// A value as filters take it.
-pub(crate) fn filter_value(value: ColumnValue<'_>) -> Image<'_> {
+pub(crate) fn filter_value(value: ColumnValue<'_>) -> RowValue<'_> {
     match value {
-        ColumnValue::Null => Image::Null,
-        ColumnValue::Text(text) => Image::Text(text),
-        ColumnValue::Absent => Image::Missing,
+        ColumnValue::Null => RowValue::Null,
+        ColumnValue::Text(text) => RowValue::Text(text),
+        ColumnValue::Absent => RowValue::Missing,
     }
 }

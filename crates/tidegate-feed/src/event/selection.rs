@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::Column;
+use tidegate_values::Column;
 
 /// What events contain of a row. Equal selections are encoded once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_changelog::{LogError, LogMessage, LogPosition, LogStart, LogStream};
-use tidegate_sql::Type;
+use tidegate_values::Type;
 use tracing::{info, warn};
 
 use crate::capture::{health, recapture};

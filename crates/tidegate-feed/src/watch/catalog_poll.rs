@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use tidegate_sql::{RoleName, Type, TypeKind};
+use tidegate_sql::RoleName;
+use tidegate_values::{Type, TypeKind};
 
 use crate::access::fingerprint;
 use crate::catalog_query::{TextRow, oid_array, role_array, text};

@@ -1,31 +1,33 @@
-//! The condition text of a subscription: a small part of what SQL has behind WHERE. It is read
-//! here and never given to PostgreSQL.
+//! Parses the condition text of a subscription: a small subset of the SQL `WHERE` syntax. The text
+//! is never sent to PostgreSQL.
 
 mod token;
 
 use tidegate_catalog::{Relation, RelationId, Schema};
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
-use self::token::{Kind, Token, tokens};
+use self::token::{ConditionToken, Kind, tokens};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
-use crate::read::{Compared, MOST_CONDITIONS, Path, Target};
+use crate::parse::{Compared, MOST_CONDITIONS, Path, Target};
 
-/// How many parentheses and NOTs may stand inside each other.
+/// The deepest nesting of parentheses and `NOT`.
 const DEEPEST: usize = 64;
 
 impl Filter {
-    /// Reads a condition text over the rows of `relation`: comparisons of a column with a text in
-    /// single quotes, a number or a boolean by `=`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `IN (…)`,
-    /// `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`, the last five with `NOT` as well; `AND`, `OR`,
-    /// `NOT`, and parentheses. Keywords may have any letter case; so may a column without double
-    /// quotes, unless there is one of exactly that name.
+    /// Parses a condition text over the rows of `relation`.
+    ///
+    /// It compares a column with a quoted string, a number or a boolean by `=`, `<>`, `!=`, `<`,
+    /// `<=`, `>`, `>=`, `IN (…)`, `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`; the last five may have
+    /// `NOT` in front. Comparisons are combined by `AND`, `OR`, `NOT` and parentheses. Keywords are
+    /// case-insensitive. So are unquoted column names, unless a column has exactly that name.
     ///
     /// # Errors
     ///
-    /// [`Error::Condition`] with the character at which the text, or a value in it, is wrong.
+    /// [`Error::Condition`] with the position of the character at which the text, or a value in it,
+    /// is invalid.
     pub fn parse_condition(text: &str, relation: &Relation) -> Result<Self> {
         let mut parser = Parser {
             tokens: tokens(text)?,
@@ -41,12 +43,12 @@ impl Filter {
         }
     }
 
-    /// Reads the `where` of a subscription: a JSON object, as [`Filter::parse`] does, or a JSON
-    /// string, as [`Filter::parse_condition`] does.
+    /// Parses the `where` of a subscription: a JSON object as in [`Filter::parse`], or a JSON
+    /// string as in [`Filter::parse_condition`].
     ///
     /// # Errors
     ///
-    /// As both.
+    /// Those of the two functions.
     pub fn parse_subscription(
         json: &Json<'_>,
         schema: &Schema,
@@ -65,24 +67,24 @@ impl Filter {
 }
 
 struct Parser<'a> {
-    tokens: Vec<Token>,
+    tokens: Vec<ConditionToken>,
     at: usize,
     depth: usize,
     conditions: usize,
     relation: &'a Relation,
 }
 
-/// A value of the text, or a list of values.
+/// A literal of the text, or a list of literals.
 struct Literal {
     json: Json<'static>,
-    /// The numbers in it that stand without quotes.
+    /// The unquoted numbers among the values.
     numbers: Vec<Json<'static>>,
     position: usize,
 }
 
 impl Literal {
-    /// Whether it is a number of which PostgreSQL tells the type by itself. Those of a list it
-    /// brings to one type with the column, unless it is a list of one.
+    /// Whether PostgreSQL gives the literal a numeric type of its own. In a list of several values
+    /// it resolves one common type with the column instead.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),
@@ -177,7 +179,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A comparison by a word, when one comes next.
+    /// Parses a comparison by a keyword, if the next token is one.
     fn word(&mut self, target: &Target<'_>) -> Result<Option<Filter>> {
         if self.takes("between") {
             let least = self.value()?;
@@ -203,7 +205,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// Values in parentheses, NULL among them.
+    /// A parenthesised list of values, which may contain NULL.
     fn list(&mut self) -> Result<Literal> {
         let position = self.position();
         self.expect("(")?;
@@ -242,7 +244,7 @@ impl<'a> Parser<'a> {
         Ok(operator)
     }
 
-    /// A column, by the name in quotes, or by the word as it stands or in lower case.
+    /// Parses a column: a quoted name, or an unquoted name as written or else in lower case.
     fn column(&mut self) -> Result<Target<'a>> {
         let id = match self.peek() {
             Kind::Name(name) => self.relation.find_column(name),
@@ -254,7 +256,7 @@ impl<'a> Parser<'a> {
         };
         let id = id.ok_or_else(|| {
             self.error(format!(
-                "{} is no column of `{}`",
+                "{} is not a column of `{}`",
                 self.peek(),
                 self.relation.name
             ))
@@ -271,7 +273,7 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
     }
 
-    /// A literal, when one comes next. A column may be called `true`, in double quotes.
+    /// Parses a literal, if the next token is one. A column named `true` must be quoted.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
             Kind::Text(text) => (string(text), false),
@@ -302,14 +304,14 @@ impl<'a> Parser<'a> {
         token.map_or(1, |token| token.position)
     }
 
-    /// Takes the keyword when it comes next.
+    /// Consumes the keyword, if it is the next token.
     fn takes(&mut self, keyword: &str) -> bool {
         let found = self.peek().is(keyword);
         self.at += usize::from(found);
         found
     }
 
-    /// Takes the symbol when it comes next.
+    /// Consumes the symbol, if it is the next token.
     fn symbol(&mut self, symbol: &str) -> bool {
         let found = matches!(self.peek(), Kind::Symbol(next) if *next == symbol);
         self.at += usize::from(found);
@@ -335,7 +337,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// How errors call a value of the text that only turns out later to be wrong.
+/// How errors name a value of the text that turns out later to be invalid.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }
@@ -345,7 +347,7 @@ fn compare(target: &Target<'_>, operator: Operator, literal: &Literal) -> Result
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // What is no value of the column's type is a number all the same.
+        // A number that is not a value of the column's type still compares as a number.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)
@@ -363,7 +365,7 @@ fn compare(target: &Target<'_>, operator: Operator, literal: &Literal) -> Result
     })
 }
 
-/// The operator with its sides changed.
+/// The operator for swapped operands.
 fn mirrored(operator: Operator) -> Operator {
     match operator {
         Operator::Gt => Operator::Lt,
@@ -374,7 +376,6 @@ fn mirrored(operator: Operator) -> Operator {
     }
 }
 
-/// Whether JSON writes the number the same way.
 fn is_json(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
     let whole = digits.split(['.', 'e', 'E']).next().unwrap_or_default();

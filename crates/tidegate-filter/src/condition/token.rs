@@ -1,10 +1,10 @@
-//! The words of a condition text.
+//! Tokens of a condition text.
 
 use crate::error::{Error, Result};
 
-/// A piece of a text and where it begins.
+/// A token and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct ConditionToken {
     pub(super) kind: Kind,
     /// Character position, from 1.
     pub(super) position: usize,
@@ -12,22 +12,22 @@ pub(super) struct Token {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A keyword or a column, as it stands there.
+    /// A keyword or an unquoted column, as written.
     Word(String),
-    /// A column in double quotes.
+    /// A quoted column name.
     Name(String),
-    /// A text in single quotes.
+    /// A quoted string.
     Text(String),
-    /// A number, with its sign.
+    /// A number with its sign.
     Number(String),
     /// A comparison operator or punctuation.
     Symbol(&'static str),
-    /// Behind the last one.
+    /// The end of the text.
     End,
 }
 
 impl Kind {
-    /// Whether it is this keyword, in any letter case.
+    /// Whether the token is this keyword, in any letter case.
     pub(super) fn is(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
@@ -45,11 +45,11 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// The longer symbols come before those that they begin with.
+/// Longer symbols come before their prefixes.
 const SYMBOLS: [&str; 10] = ["<>", "!=", "<=", ">=", "=", "<", ">", "(", ")", ","];
 
-/// Takes a text apart; the last token is its end.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>> {
+/// Splits a text into tokens. The last one is [`TokenKind::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<ConditionToken>> {
     let mut lexer = Lexer {
         rest: text,
         position: 1,
@@ -60,7 +60,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>> {
         let position = lexer.position;
         let kind = lexer.next()?;
         let last = kind == Kind::End;
-        tokens.push(Token { kind, position });
+        tokens.push(ConditionToken { kind, position });
         if last {
             return Ok(tokens);
         }
@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
         Ok(Kind::Symbol(symbol))
     }
 
-    /// What stands between two marks; a doubled mark stands for itself.
+    /// The text between two quotes. A doubled quote is one quote character.
     fn quoted(&mut self, mark: char) -> Result<String> {
         let unclosed = self.error(format!("the {mark} is never closed"));
         self.take(1);

@@ -1,4 +1,4 @@
-//! From a filter to a matcher.
+//! Compiles filters into matchers.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,32 +7,32 @@ use tidegate_catalog::model::{Collation, Column};
 use tidegate_catalog::{ColumnId, Relation};
 
 use super::datum::Datum;
+use super::integer::Bounds;
 use super::pattern::{Fold, Pattern};
 use super::scalar::Scalar;
-use super::whole::Bounds;
-use super::{List, Matcher, Node, Operand, constant, key};
+use super::{List, MatchNode, Matcher, Operand, literal, required_values};
 use crate::error::{Error, Result};
-use crate::family::{number_type, written};
 use crate::filter::{Comparison, Filter};
 use crate::json::Json;
 use crate::operator::Operator;
+use crate::type_class::{number_type, written};
 
 impl Matcher {
     /// Compiles a filter over the rows of `relation`.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] for what cannot be judged exactly outside the database: columns that
-    /// are not scalar or whose type is not built in, regular expressions, relationships, text
-    /// under a collation that does not tell all bytes apart, its order under any but `C` and
-    /// `POSIX`, ILIKE beyond ASCII, and values in a form that only PostgreSQL reads.
-    /// [`Error::InvalidValue`] for a value that PostgreSQL would refuse.
+    /// [`Error::Unsupported`] for what cannot be evaluated exactly outside PostgreSQL: columns that
+    /// are not scalar or whose type is not built in, regular expressions, relationships, text under
+    /// a non-deterministic collation, the order of text under a collation other than `C` and
+    /// `POSIX`, `ILIKE` with letters beyond ASCII, and values in a form that only PostgreSQL reads.
+    /// [`Error::InvalidValue`] for a value that PostgreSQL would reject.
     pub fn compile(filter: &Filter, relation: &Relation) -> Result<Self> {
         let mut columns = Vec::new();
         let node = Compiler { relation }.node(filter, &mut columns)?;
         columns.sort_unstable();
         columns.dedup();
-        let pins = key::pins(&node);
+        let pins = required_values::pins(&node);
         Ok(Self {
             node,
             columns: columns.into(),
@@ -46,11 +46,11 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn node(&self, filter: &Filter, columns: &mut Vec<ColumnId>) -> Result<Node> {
+    fn node(&self, filter: &Filter, columns: &mut Vec<ColumnId>) -> Result<MatchNode> {
         Ok(match filter {
-            Filter::All(filters) => Node::All(self.nodes(filters, columns)?),
-            Filter::Any(filters) => Node::Any(self.nodes(filters, columns)?),
-            Filter::Not(filter) => Node::Not(Box::new(self.node(filter, columns)?)),
+            Filter::All(filters) => MatchNode::All(self.nodes(filters, columns)?),
+            Filter::Any(filters) => MatchNode::Any(self.nodes(filters, columns)?),
+            Filter::Not(filter) => MatchNode::Not(Box::new(self.node(filter, columns)?)),
             Filter::Compare(comparison) => {
                 columns.push(comparison.column);
                 self.comparison(comparison)?
@@ -65,12 +65,12 @@ impl Compiler<'_> {
         })
     }
 
-    fn nodes(&self, filters: &[Filter], columns: &mut Vec<ColumnId>) -> Result<Box<[Node]>> {
+    fn nodes(&self, filters: &[Filter], columns: &mut Vec<ColumnId>) -> Result<Box<[MatchNode]>> {
         let nodes = filters.iter().map(|filter| self.node(filter, columns));
         nodes.collect()
     }
 
-    fn comparison(&self, comparison: &Comparison) -> Result<Node> {
+    fn comparison(&self, comparison: &Comparison) -> Result<MatchNode> {
         let column = self.relation.column(comparison.column);
         let target = Target { column, comparison };
         let Some(scalar) = Scalar::of(&column.r#type) else {
@@ -84,8 +84,8 @@ impl Compiler<'_> {
             return target.integer(scalar, &json);
         }
         match comparison.operator {
-            Operator::IsNull => Ok(Node::Null(comparison.column, true)),
-            Operator::IsNotNull => Ok(Node::Null(comparison.column, false)),
+            Operator::IsNull => Ok(MatchNode::Null(comparison.column, true)),
+            Operator::IsNotNull => Ok(MatchNode::Null(comparison.column, false)),
             Operator::In | Operator::NotIn => target.list(scalar, &json),
             Operator::Like | Operator::ILike => target.like(&scalar, &json),
             Operator::StartsWith | Operator::EndsWith | Operator::Contains => {
@@ -116,8 +116,8 @@ impl Target<'_> {
         })
     }
 
-    /// Refuses text under a collation that calls different bytes equal.
-    fn told_apart(&self, scalar: &Scalar) -> Result<()> {
+    /// Rejects text under a collation for which different bytes can be equal.
+    fn require_byte_equality(&self, scalar: &Scalar) -> Result<()> {
         if scalar.distinguishes_bytes(self.column) {
             return Ok(());
         }
@@ -125,21 +125,22 @@ impl Target<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        // What is read as a value of another type compares with values of the column all the same.
+        // A number with a type of its own is read as that type; it is comparable with the column's
+        // values all the same.
         let (r#type, scalar) = if self.comparison.number {
             (number_type(&self.column.r#type), &Scalar::Float8)
         } else {
             (&self.column.r#type, scalar)
         };
-        constant::read(r#type, scalar, json, &self.comparison.place)
+        literal::read(r#type, scalar, json, &self.comparison.place)
     }
 
-    /// Compares an integer with numbers that are none of its type.
-    fn integer(&self, scalar: Scalar, json: &Json<'_>) -> Result<Node> {
+    /// Compares an integer column with numbers of another type.
+    fn integer(&self, scalar: Scalar, json: &Json<'_>) -> Result<MatchNode> {
         let place = &*self.comparison.place;
         let operand = self.operand(scalar);
         let bounds = |json: &Json<'_>| {
-            Bounds::of(&constant::number(json, place)?).ok_or_else(|| Error::Unsupported {
+            Bounds::of(&literal::number(json, place)?).ok_or_else(|| Error::Unsupported {
                 place: place.to_owned(),
                 problem: "the number is too long".to_owned(),
             })
@@ -163,7 +164,7 @@ impl Target<'_> {
                 list.values.insert(Datum::Int(integer));
             }
         }
-        Ok(Node::In(operand, Box::new(list)))
+        Ok(MatchNode::In(operand, Box::new(list)))
     }
 
     fn operand(&self, scalar: Scalar) -> Operand {
@@ -173,8 +174,8 @@ impl Target<'_> {
         }
     }
 
-    fn compare(&self, scalar: Scalar, json: &Json<'_>) -> Result<Node> {
-        self.told_apart(&scalar)?;
+    fn compare(&self, scalar: Scalar, json: &Json<'_>) -> Result<MatchNode> {
+        self.require_byte_equality(&scalar)?;
         let operator = self.comparison.operator;
         let is_text = matches!(scalar, Scalar::Text | Scalar::Padded);
         let is_order = !matches!(operator, Operator::Eq | Operator::Neq);
@@ -182,11 +183,11 @@ impl Target<'_> {
             return self.refuse("the order of text under the column's collation is PostgreSQL's");
         }
         let value = self.constant(&scalar, json)?;
-        Ok(Node::Compare(self.operand(scalar), operator, value))
+        Ok(MatchNode::Compare(self.operand(scalar), operator, value))
     }
 
-    fn list(&self, scalar: Scalar, json: &Json<'_>) -> Result<Node> {
-        self.told_apart(&scalar)?;
+    fn list(&self, scalar: Scalar, json: &Json<'_>) -> Result<MatchNode> {
+        self.require_byte_equality(&scalar)?;
         let mut list = List {
             values: HashSet::new(),
             has_null: false,
@@ -199,13 +200,13 @@ impl Target<'_> {
                 list.values.insert(self.constant(&scalar, &element)?);
             }
         }
-        Ok(Node::In(self.operand(scalar), Box::new(list)))
+        Ok(MatchNode::In(self.operand(scalar), Box::new(list)))
     }
 
-    fn like(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Node> {
-        self.told_apart(scalar)?;
+    fn like(&self, scalar: &Scalar, json: &Json<'_>) -> Result<MatchNode> {
+        self.require_byte_equality(scalar)?;
         let pattern = json.string(&self.comparison.place)?;
-        // Even where text is ordered by its bytes, letter case can be that of a language.
+        // A collation that orders text by bytes may still fold case by the rules of a language.
         let fold = match self.comparison.operator {
             Operator::Like => Fold::None,
             _ if pattern.is_ascii() => Fold::Language,
@@ -214,11 +215,11 @@ impl Target<'_> {
         let Some(pattern) = Pattern::like(&pattern, fold) else {
             return self.refuse("the pattern is too long");
         };
-        Ok(Node::Like(self.comparison.column, pattern))
+        Ok(MatchNode::Like(self.comparison.column, pattern))
     }
 
-    fn part(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Node> {
-        self.told_apart(scalar)?;
+    fn part(&self, scalar: &Scalar, json: &Json<'_>) -> Result<MatchNode> {
+        self.require_byte_equality(scalar)?;
         let text = json.string(&self.comparison.place)?;
         let operator = self.comparison.operator;
         let pattern = Pattern::part(
@@ -226,6 +227,6 @@ impl Target<'_> {
             operator != Operator::StartsWith,
             operator != Operator::EndsWith,
         );
-        Ok(Node::Like(self.comparison.column, pattern))
+        Ok(MatchNode::Like(self.comparison.column, pattern))
     }
 }

@@ -1,16 +1,16 @@
-//! Values in a form in which comparing them is comparing numbers or bytes.
+//! Values in a form that compares as plain numbers or bytes.
 
 use std::borrow::Cow;
 
-/// A value of one type, ordered and told apart as PostgreSQL orders and tells apart the values of
-/// that type. Values of different types must not meet.
+/// A value with PostgreSQL's order and equality of its type. Only values of one type are
+/// comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Datum<'a> {
     Int(i64),
     Wide(i128),
     Bytes(Cow<'a, [u8]>),
-    /// Of no known place among the others: the label of an enum that is newer than the schema, or
-    /// another name of one that is known.
+    /// An enum label without a known position: it is newer than the schema, or a known label was
+    /// renamed.
     Unplaced(Cow<'a, [u8]>),
 }
 
@@ -24,7 +24,7 @@ impl Datum<'_> {
         }
     }
 
-    /// A float: NaN equals itself and is above all others, and zero has no sign.
+    /// A float. NaN equals itself and is greater than all other values; -0 equals 0.
     pub(super) fn float(value: f64) -> Self {
         if value.is_nan() {
             return Self::Int(i64::MAX);

@@ -1,12 +1,12 @@
-//! `numeric` as bytes that are ordered as its values are, without a limit of digits.
+//! `numeric` as bytes whose order is that of the values, with any number of digits.
 //!
-//! The bytes are a class; for finite numbers the power of 10,000 of the first digit, and the
-//! digits to that base. Of a negative number all but the class is turned around, with an end mark
-//! above every digit, so that more digits make it smaller.
+//! The first byte is the class: negative, zero, NaN and so on. For a finite number the exponent of
+//! the first base-10000 digit follows, then the digits. For a negative number everything after the
+//! class is inverted and ends in a mark above every digit, so that more digits make it smaller.
 
-/// More digits than a `numeric` can have (131,072 in front of the point and 16,383 behind it).
+/// More digits than a `numeric` can have (131,072 before the decimal point and 16,383 after it).
 const MOST_DIGITS: usize = 200_000;
-/// Larger exponents, which only a request can have, are left to PostgreSQL.
+/// Only a request can have larger exponents. They are left to PostgreSQL.
 const MOST_EXPONENT: u32 = 10_000;
 
 const NEGATIVE_INFINITY: u8 = 0;
@@ -16,8 +16,8 @@ const POSITIVE: u8 = 3;
 const INFINITY: u8 = 4;
 const NAN: u8 = 5;
 
-/// Reads the binary form (`numeric_send`): the number of base-10000 digits, the weight of the
-/// first, the sign, the digits behind the point, the digits.
+/// Reads the binary form (`numeric_send`): the number of base-10000 digits, the weight of the first
+/// one, the sign, the number of digits after the decimal point, the digits.
 pub(super) fn binary(raw: &[u8]) -> Option<Vec<u8>> {
     let (head, digits) = raw.split_first_chunk::<8>()?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -41,8 +41,8 @@ pub(super) fn binary(raw: &[u8]) -> Option<Vec<u8>> {
     (!digits.iter().any(|digit| *digit > 9999)).then(|| key(negative, weight, &digits))
 }
 
-/// Reads a decimal number with or without an exponent, `NaN`, and the infinities; `None` for any
-/// other text.
+/// Reads a decimal number with or without an exponent, `NaN` or an infinity. `None` for any other
+/// text.
 pub(super) fn text(text: &str) -> Option<Vec<u8>> {
     let (negative, number) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -77,7 +77,7 @@ pub(super) fn text(text: &str) -> Option<Vec<u8>> {
     Some(grouped(negative, digits, last))
 }
 
-/// The key of decimal digits of which the last counts so many powers of ten.
+/// The key of a number given as decimal digits; `last` is the power of ten of the last one.
 fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
     let behind = last.rem_euclid(4);
     digits.extend((0..behind).map(|_| 0));
@@ -95,7 +95,7 @@ fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
     key(negative, weight, &groups)
 }
 
-/// The key of base-10000 digits of which the first counts so many powers.
+/// The key of a number given as base-10000 digits; `weight` is the exponent of the first one.
 fn key(negative: bool, weight: i32, digits: &[u16]) -> Vec<u8> {
     let Some(first) = digits.iter().position(|digit| *digit != 0) else {
         return vec![ZERO];
@@ -107,7 +107,7 @@ fn key(negative: bool, weight: i32, digits: &[u16]) -> Vec<u8> {
     let weight = weight - i32::try_from(first).unwrap_or_default();
     let mut key = Vec::with_capacity(7 + 2 * (last - first + 1));
     key.push(if negative { NEGATIVE } else { POSITIVE });
-    // The sign bit turned around makes the unsigned order that of the numbers.
+    // With the sign bit inverted the unsigned order is the order of the numbers.
     let weight = (weight ^ i32::MIN).cast_unsigned();
     if negative {
         key.extend((!weight).to_be_bytes());

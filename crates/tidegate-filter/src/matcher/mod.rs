@@ -1,15 +1,15 @@
-//! The filter of a subscription, judged on the images of rows outside the database.
+//! Evaluates the filter of a subscription on row images, outside PostgreSQL.
 
+mod case_folding;
 mod compile;
-mod constant;
 mod datum;
 mod decimal;
-mod key;
-mod letters;
+mod enum_labels;
+mod integer;
+mod literal;
 mod pattern;
-mod relabel;
+mod required_values;
 mod scalar;
-mod whole;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -17,67 +17,67 @@ use std::sync::Arc;
 
 use tidegate_catalog::ColumnId;
 
-pub use self::key::{Key, KeyReader, Pin};
-pub use self::letters::Letters;
+pub use self::case_folding::CaseFolding;
+pub use self::required_values::{ComparableKey, KeyReader, RequiredValues};
 
 use self::datum::Datum;
 use self::pattern::Pattern;
 use self::scalar::{Malformed, Scalar};
 use crate::operator::Operator;
 
-/// A filter that is judged on images of rows, with the truth that PostgreSQL would find.
+/// A filter compiled for row images. Its result is the one that PostgreSQL would find.
 ///
-/// It is compiled once for a subscription by [`Matcher::compile`].
+/// [`Matcher::compile`] makes one for each subscription.
 #[derive(Clone, Debug)]
 pub struct Matcher {
-    node: Node,
+    node: MatchNode,
     columns: Box<[ColumnId]>,
-    pins: Box<[Pin]>,
+    pins: Box<[RequiredValues]>,
 }
 
-/// A column's value in the image of a row.
+/// The value of a column in a row image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Image<'a> {
+pub enum RowValue<'a> {
     /// NULL.
     Null,
-    /// The output function's text, under `DateStyle ISO`, `IntervalStyle postgres` and
-    /// `extra_float_digits` above 0, in UTF-8.
+    /// The text of the type's output function in UTF-8, under `DateStyle ISO`,
+    /// `IntervalStyle postgres` and a positive `extra_float_digits`.
     Text(&'a [u8]),
-    /// The send function's bytes.
+    /// The bytes of the type's send function.
     Binary(&'a [u8]),
-    /// The image lacks the column.
+    /// The row image does not have the column.
     Missing,
 }
 
-/// What a matcher finds.
+/// The result of evaluating a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum Truth {
     /// True: the row passes.
     True,
     /// False.
     False,
     /// Unknown, in the sense of SQL: NULL.
     Unknown,
-    /// It depends on what only PostgreSQL can tell: on a column that the image lacks, on an enum's
-    /// label that is newer than the schema, or on a letter whose lower case is a matter of a
-    /// language that was not told ([`Matcher::with_letters`]).
+    /// Only PostgreSQL can decide. The row image lacks a column, an enum label is newer than the
+    /// schema, or the lower case of a letter depends on a collation whose rules were not given
+    /// ([`Matcher::with_case_folding`]).
     Undecided,
 }
 
 #[derive(Clone, Debug)]
-enum Node {
-    All(Box<[Node]>),
-    Any(Box<[Node]>),
-    Not(Box<Node>),
-    /// Whether the column is NULL (true) or not (false).
+enum MatchNode {
+    All(Box<[MatchNode]>),
+    Any(Box<[MatchNode]>),
+    Not(Box<MatchNode>),
+    /// The column is NULL (true) or not NULL (false).
     Null(ColumnId, bool),
     Compare(Operand, Operator, Datum<'static>),
-    /// One of these values, or the negation.
+    /// The value is in the list, or not in it.
     In(Operand, Box<List>),
     Like(ColumnId, Pattern),
 }
 
-/// A column and how its values are read.
+/// A column and how to read its values.
 #[derive(Clone, Debug)]
 struct Operand {
     column: ColumnId,
@@ -92,12 +92,12 @@ struct List {
 }
 
 impl Matcher {
-    /// The columns that it looks at, each once, in their order.
+    /// The columns that the filter uses, each once, in order.
     pub fn columns(&self) -> &[ColumnId] {
         &self.columns
     }
 
-    /// The columns whose letters ILIKE folds by the rules of their collations, each once.
+    /// The columns whose text `ILIKE` folds by the rules of their collations, each once.
     pub fn folding(&self) -> Vec<ColumnId> {
         let mut folding = Vec::new();
         self.node.folding(&mut folding);
@@ -106,35 +106,38 @@ impl Matcher {
         folding
     }
 
-    /// The same matcher with the rules of collations, by which it can tell of every text whether it
-    /// is of a pattern.
+    /// The same matcher with the case folding of collations, so that it can evaluate `ILIKE` on
+    /// every text.
     #[must_use]
-    pub fn with_letters(&self, letters: &dyn Fn(ColumnId) -> Option<Arc<Letters>>) -> Self {
+    pub fn with_case_folding(
+        &self,
+        letters: &dyn Fn(ColumnId) -> Option<Arc<CaseFolding>>,
+    ) -> Self {
         let mut matcher = self.clone();
         matcher.node.learn(letters);
         matcher
     }
 
-    /// Equalities that every row that passes fulfils: a hub finds the subscriptions of a row by the
-    /// values of its columns. None means that any row may pass.
-    pub fn pins(&self) -> &[Pin] {
+    /// Values that certain columns must have in every row that passes. A dispatcher indexes
+    /// subscriptions by them. Empty if any row may pass.
+    pub fn required_values(&self) -> &[RequiredValues] {
         &self.pins
     }
 
-    /// Judges the image of a row; `image` gives a column's value.
+    /// Evaluates the filter on a row image; `image` returns the value of a column.
     ///
     /// # Errors
     ///
-    /// [`tidegate_sql::Error::Internal`] when bytes are no value of their column's type.
-    pub fn judge<'r>(
+    /// [`tidegate_sql::Error::Internal`] if bytes are not a value of their column's type.
+    pub fn evaluate<'r>(
         &self,
-        image: impl Fn(ColumnId) -> Image<'r>,
-    ) -> tidegate_sql::Result<Verdict> {
-        Ok(self.node.judge(&image)?)
+        image: impl Fn(ColumnId) -> RowValue<'r>,
+    ) -> tidegate_sql::Result<Truth> {
+        Ok(self.node.evaluate(&image)?)
     }
 }
 
-impl Verdict {
+impl Truth {
     /// Whether the row passes.
     pub fn passes(self) -> bool {
         self == Self::True
@@ -153,7 +156,7 @@ impl Verdict {
     }
 }
 
-impl Node {
+impl MatchNode {
     fn folding(&self, folding: &mut Vec<ColumnId>) {
         match self {
             Self::All(nodes) | Self::Any(nodes) => {
@@ -165,7 +168,7 @@ impl Node {
         }
     }
 
-    fn learn(&mut self, letters: &dyn Fn(ColumnId) -> Option<Arc<Letters>>) {
+    fn learn(&mut self, letters: &dyn Fn(ColumnId) -> Option<Arc<CaseFolding>>) {
         match self {
             Self::All(nodes) | Self::Any(nodes) => {
                 nodes.iter_mut().for_each(|node| node.learn(letters));
@@ -180,46 +183,46 @@ impl Node {
         }
     }
 
-    fn judge<'r>(&self, image: &impl Fn(ColumnId) -> Image<'r>) -> Result<Verdict, Malformed> {
+    fn evaluate<'r>(&self, image: &impl Fn(ColumnId) -> RowValue<'r>) -> Result<Truth, Malformed> {
         Ok(match self {
-            Self::All(nodes) => joined(nodes, Verdict::False, image)?,
-            Self::Any(nodes) => joined(nodes, Verdict::True, image)?,
-            Self::Not(node) => node.judge(image)?.not(),
+            Self::All(nodes) => joined(nodes, Truth::False, image)?,
+            Self::Any(nodes) => joined(nodes, Truth::True, image)?,
+            Self::Not(node) => node.evaluate(image)?.not(),
             Self::Null(column, wanted) => match image(*column) {
-                Image::Missing => Verdict::Undecided,
-                image => Verdict::of((image == Image::Null) == *wanted),
+                RowValue::Missing => Truth::Undecided,
+                image => Truth::of((image == RowValue::Null) == *wanted),
             },
             Self::Compare(operand, operator, value) => match operand.read(image)? {
                 Ok(found) => compare(&found, *operator, value),
                 Err(verdict) => verdict,
             },
             Self::In(operand, list) => match operand.read(image)? {
-                Ok(found) => list.judge(&found),
+                Ok(found) => list.evaluate(&found),
                 Err(verdict) => verdict,
             },
             Self::Like(column, pattern) => match image(*column) {
-                Image::Null => Verdict::Unknown,
-                Image::Missing => Verdict::Undecided,
-                Image::Text(text) | Image::Binary(text) => pattern
-                    .matches(text)
-                    .map_or(Verdict::Undecided, Verdict::of),
+                RowValue::Null => Truth::Unknown,
+                RowValue::Missing => Truth::Undecided,
+                RowValue::Text(text) | RowValue::Binary(text) => {
+                    pattern.matches(text).map_or(Truth::Undecided, Truth::of)
+                }
             },
         })
     }
 }
 
-/// AND, which false decides, or OR, which true decides.
+/// Conjunction or disjunction; `decides` is the value that ends the evaluation early.
 fn joined<'r>(
-    nodes: &[Node],
-    decides: Verdict,
-    image: &impl Fn(ColumnId) -> Image<'r>,
-) -> Result<Verdict, Malformed> {
+    nodes: &[MatchNode],
+    decides: Truth,
+    image: &impl Fn(ColumnId) -> RowValue<'r>,
+) -> Result<Truth, Malformed> {
     let mut joined = decides.not();
     for node in nodes {
-        match node.judge(image)? {
+        match node.evaluate(image)? {
             verdict if verdict == decides => return Ok(decides),
-            Verdict::Undecided => joined = Verdict::Undecided,
-            Verdict::Unknown if joined != Verdict::Undecided => joined = Verdict::Unknown,
+            Truth::Undecided => joined = Truth::Undecided,
+            Truth::Unknown if joined != Truth::Undecided => joined = Truth::Unknown,
             _ => {}
         }
     }
@@ -227,29 +230,29 @@ fn joined<'r>(
 }
 
 impl Operand {
-    /// The value, or what a comparison with none gives.
+    /// The column's value; for NULL or a missing value, the result of any comparison with it.
     fn read<'r>(
         &self,
-        image: &impl Fn(ColumnId) -> Image<'r>,
-    ) -> Result<Result<Datum<'r>, Verdict>, Malformed> {
+        image: &impl Fn(ColumnId) -> RowValue<'r>,
+    ) -> Result<Result<Datum<'r>, Truth>, Malformed> {
         let image = image(self.column);
         let none = match image {
-            Image::Missing => Verdict::Undecided,
-            _ => Verdict::Unknown,
+            RowValue::Missing => Truth::Undecided,
+            _ => Truth::Unknown,
         };
         Ok(self.scalar.read(image)?.ok_or(none))
     }
 }
 
-fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Verdict {
+fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Truth {
     let order = match operator {
-        // It may be a known one by another name.
-        _ if matches!(found, Datum::Unplaced(_)) => return Verdict::Undecided,
-        Operator::Eq => return Verdict::of(found == value),
-        Operator::Neq => return Verdict::of(found != value),
+        // It may be a known label under another name.
+        _ if matches!(found, Datum::Unplaced(_)) => return Truth::Undecided,
+        Operator::Eq => return Truth::of(found == value),
+        Operator::Neq => return Truth::of(found != value),
         _ => found.cmp(value),
     };
-    Verdict::of(match operator {
+    Truth::of(match operator {
         Operator::Gt => order == Ordering::Greater,
         Operator::Gte => order != Ordering::Less,
         Operator::Lt => order == Ordering::Less,
@@ -258,16 +261,16 @@ fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Ver
 }
 
 impl List {
-    fn judge(&self, found: &Datum<'_>) -> Verdict {
+    fn evaluate(&self, found: &Datum<'_>) -> Truth {
         if matches!(found, Datum::Unplaced(_)) && !self.values.is_empty() {
-            return Verdict::Undecided;
+            return Truth::Undecided;
         }
-        // A set of values that live for ever is one of values that live less long.
+        // Shortens the lifetime of the stored values to that of the row.
         let values: &HashSet<Datum<'_>> = &self.values;
         let verdict = match values.contains(found) {
-            true => Verdict::True,
-            false if self.has_null => Verdict::Unknown,
-            false => Verdict::False,
+            true => Truth::True,
+            false if self.has_null => Truth::Unknown,
+            false => Truth::False,
         };
         if self.negated { verdict.not() } else { verdict }
     }

@@ -5,54 +5,55 @@ use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
-use super::letters::Letters;
+use super::case_folding::CaseFolding;
 
-/// Longer pieces of a pattern with `_` are left to PostgreSQL, which can be interrupted.
+/// Longer pieces of a pattern with `_` are left to PostgreSQL, where the evaluation can be
+/// cancelled.
 const LONGEST: usize = 256;
 
-/// A pattern, taken apart at its `%` once.
+/// A pattern, split once at its `%`.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// What the text begins with; all of it when there is no `%`.
+    /// What the text must begin with; the whole text if there is no `%`.
     first: Piece,
-    /// What follows somewhere, in this order.
+    /// What must follow somewhere, in this order.
     middle: Box<[Piece]>,
-    /// What the text ends with.
+    /// What the text must end with.
     last: Option<Piece>,
     fold: Fold,
-    /// How the language folds, once that is known.
-    letters: Option<Arc<Letters>>,
+    /// The case folding of the collation, once it is known.
+    letters: Option<Arc<CaseFolding>>,
 }
 
-/// What stands between two `%`.
+/// The part of a pattern between two `%`.
 #[derive(Clone, Debug)]
 enum Piece {
-    /// Nothing but bytes.
+    /// Bytes without wildcards.
     Literal(Box<Finder<'static>>),
-    /// Bytes, and characters that may be any.
-    Steps(Box<[Step]>),
+    /// Bytes and `_` wildcards.
+    Steps(Box<[PatternItem]>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// This byte.
+enum PatternItem {
+    /// Exactly this byte.
     Byte(u8),
-    /// One character.
+    /// Any one character.
     One,
 }
 
-/// What becomes of letter case.
+/// How letter case is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fold {
-    /// It counts.
+    /// Case-sensitive.
     None,
-    /// All letters are folded by the rules of a language, and the pattern holds none beyond ASCII.
+    /// Letters are folded by the rules of the collation. The pattern has only ASCII letters.
     Language,
 }
 
 impl Pattern {
-    /// Takes `%`, `_` and the backslash for what they are in LIKE; `None` for a pattern that would
-    /// take too long.
+    /// Compiles a `LIKE` pattern with `%`, `_` and the backslash. `None` for a pattern that would
+    /// take too long to match.
     pub(super) fn like(pattern: &str, fold: Fold) -> Option<Self> {
         let mut pieces = vec![Vec::new()];
         let mut bytes = pattern.bytes();
@@ -62,7 +63,7 @@ impl Pattern {
                     pieces.push(Vec::new());
                     continue;
                 }
-                b'_' => Step::One,
+                b'_' => PatternItem::One,
                 b'\\' => match bytes.next() {
                     Some(byte) => fold.step(byte),
                     None => continue,
@@ -73,13 +74,14 @@ impl Pattern {
                 piece.push(step);
             }
         }
-        let too_long = |piece: &Vec<Step>| piece.len() > LONGEST && piece.contains(&Step::One);
+        let too_long =
+            |piece: &Vec<PatternItem>| piece.len() > LONGEST && piece.contains(&PatternItem::One);
         (!pieces.iter().any(too_long)).then(|| Self::of_pieces(&pieces, fold))
     }
 
-    /// Looks for a text at the start, at the end, or anywhere.
+    /// A pattern for a prefix, a suffix or a substring.
     pub(super) fn part(text: &str, open_start: bool, open_end: bool) -> Self {
-        let mut pieces = vec![text.bytes().map(Step::Byte).collect()];
+        let mut pieces = vec![text.bytes().map(PatternItem::Byte).collect()];
         if open_start {
             pieces.insert(0, Vec::new());
         }
@@ -89,7 +91,7 @@ impl Pattern {
         Self::of_pieces(&pieces, Fold::None)
     }
 
-    fn of_pieces(pieces: &[Vec<Step>], fold: Fold) -> Self {
+    fn of_pieces(pieces: &[Vec<PatternItem>], fold: Fold) -> Self {
         let (first, rest) = pieces
             .split_first()
             .map_or((&[][..], &[][..]), |(first, rest)| (first, rest));
@@ -107,18 +109,18 @@ impl Pattern {
         }
     }
 
-    /// Whether letters are folded by the rules of a language.
+    /// Whether the collation's case folding applies.
     pub(super) fn folds(&self) -> bool {
         self.fold == Fold::Language
     }
 
-    /// Takes the rules of the language.
-    pub(super) fn learn(&mut self, letters: Arc<Letters>) {
+    /// Sets the case folding of the collation.
+    pub(super) fn learn(&mut self, letters: Arc<CaseFolding>) {
         self.letters = Some(letters);
     }
 
-    /// Whether the text as a whole is of the pattern; `None` where the rules of the language would
-    /// have to be known.
+    /// Whether the whole text matches. `None` if that depends on the rules of the collation and
+    /// they are not known.
     pub(super) fn matches(&self, text: &[u8]) -> Option<bool> {
         let text = match self.fold {
             Fold::None => Cow::Borrowed(text),
@@ -128,7 +130,7 @@ impl Pattern {
         Some(self.is_matched(&text))
     }
 
-    /// Takes each piece where it is found first: what follows then has the most room.
+    /// Matches each piece at its first occurrence, which leaves the most text for the next one.
     fn is_matched(&self, text: &[u8]) -> bool {
         let Some(mut at) = self.first.behind(text, 0) else {
             return false;
@@ -147,10 +149,10 @@ impl Pattern {
 }
 
 impl Piece {
-    fn new(steps: &[Step]) -> Self {
+    fn new(steps: &[PatternItem]) -> Self {
         let bytes = steps.iter().map(|step| match step {
-            Step::Byte(byte) => Some(*byte),
-            Step::One => None,
+            PatternItem::Byte(byte) => Some(*byte),
+            PatternItem::One => None,
         });
         match bytes.collect::<Option<Vec<_>>>() {
             Some(bytes) => Self::Literal(Box::new(Finder::new(&bytes).into_owned())),
@@ -158,7 +160,7 @@ impl Piece {
         }
     }
 
-    /// The place behind the piece when it stands at `at`.
+    /// The offset after the piece if it matches at `at`.
     fn behind(&self, text: &[u8], at: usize) -> Option<usize> {
         match self {
             Self::Literal(finder) => text
@@ -166,13 +168,13 @@ impl Piece {
                 .starts_with(finder.needle())
                 .then(|| at + finder.needle().len()),
             Self::Steps(steps) => steps.iter().try_fold(at, |at, step| match step {
-                Step::Byte(byte) => (text.get(at) == Some(byte)).then_some(at + 1),
-                Step::One => after_character(text, at),
+                PatternItem::Byte(byte) => (text.get(at) == Some(byte)).then_some(at + 1),
+                PatternItem::One => after_character(text, at),
             }),
         }
     }
 
-    /// The place behind the piece where it stands first from `at` on.
+    /// The offset after the first match of the piece from `at` on.
     fn find(&self, text: &[u8], at: usize) -> Option<usize> {
         if let Self::Literal(finder) = self {
             let found = finder.find(text.get(at..)?)?;
@@ -187,7 +189,7 @@ impl Piece {
         }
     }
 
-    /// The place where the piece begins when it stands at the end.
+    /// The offset at which the piece begins if it matches at the end.
     fn before_end(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Literal(finder) => text
@@ -197,33 +199,35 @@ impl Piece {
                 .iter()
                 .rev()
                 .try_fold(text.len(), |at, step| match step {
-                    Step::Byte(byte) => {
+                    PatternItem::Byte(byte) => {
                         (text.get(at.checked_sub(1)?) == Some(byte)).then(|| at - 1)
                     }
-                    Step::One => text.get(..at)?.iter().rposition(|byte| byte & 0xC0 != 0x80),
+                    PatternItem::One => {
+                        text.get(..at)?.iter().rposition(|byte| byte & 0xC0 != 0x80)
+                    }
                 }),
         }
     }
 }
 
 impl Fold {
-    fn step(self, byte: u8) -> Step {
-        Step::Byte(match self {
+    fn step(self, byte: u8) -> PatternItem {
+        PatternItem::Byte(match self {
             Self::None => byte,
             Self::Language => byte.to_ascii_lowercase(),
         })
     }
 }
 
-/// The place behind the character that begins here.
+/// The offset after the character at `at`.
 fn after_character(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
     let inner = rest[1..].iter().take_while(|byte| **byte & 0xC0 == 0x80);
     Some(at + 1 + inner.count())
 }
 
-/// Whether the text holds one of the two letters beyond ASCII whose lower case is, or begins with,
-/// one of ASCII: `İ` (U+0130) and the Kelvin sign (U+212A).
+/// Whether the text has a character beyond ASCII whose lower case is or begins with an ASCII
+/// letter: `İ` (U+0130) or the Kelvin sign (U+212A).
 fn folds_to_ascii(text: &[u8]) -> bool {
     let holds = |letter: &str| memchr::memmem::find(text, letter.as_bytes()).is_some();
     !text.is_ascii() && (holds("\u{130}") || holds("\u{212a}"))
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_fold_into_ascii_are_not_guessed() {
+    fn characters_that_fold_into_ascii_are_undecided() {
         let pattern = Pattern::like("K%", Fold::Language).unwrap();
         assert_eq!(pattern.matches(b"kelvin"), Some(true));
         assert_eq!(pattern.matches("éé".as_bytes()), Some(false));

@@ -1,30 +1,31 @@
-//! The types whose values are compared outside the database, and how their values are read.
+//! The types whose values can be compared outside PostgreSQL, and how to read them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use tidegate_catalog::model::{Collation, Column};
-use tidegate_sql::codec::{Interval, bytea};
-use tidegate_sql::datetime::{Moment, MomentType};
-use tidegate_sql::{Error, Type, TypeKind};
+use tidegate_sql::Error;
+use tidegate_values::codec::{Interval, bytea};
+use tidegate_values::datetime::{Moment, MomentType};
+use tidegate_values::{Type, TypeKind};
 
-use super::Image;
+use super::RowValue;
 use super::datum::Datum;
 use super::decimal;
-use crate::family::base;
+use crate::type_class::base;
 
-/// Bytes that are no value of their column's type: without words of its own, so that the way of a
-/// judgement carries nothing large.
+/// The bytes are not a value of their column's type. The type is empty to keep the results of the
+/// evaluation small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Malformed;
 
 impl From<Malformed> for Error {
     fn from(_: Malformed) -> Self {
-        Self::internal("an image holds bytes that are no value of the column's type")
+        Self::internal("an image holds bytes that are not a value of the column's type")
     }
 }
 
-/// A type by the form of its values.
+/// A type, by the representation of its values.
 #[derive(Clone, Debug)]
 pub(super) enum Scalar {
     Bool,
@@ -36,19 +37,19 @@ pub(super) enum Scalar {
     Float8,
     Numeric,
     Text,
-    /// `char(n)`, whose blanks at the end do not count.
+    /// `char(n)`, where trailing blanks are not significant.
     Padded,
     Bytea,
     Uuid,
     Moment(MomentType),
     Interval,
-    /// The labels in their order, and those that places were called by before.
+    /// An enum: its labels in order, and the earlier names of the same positions.
     Enum(Arc<[String]>, Arc<[String]>),
 }
 
 impl Scalar {
-    /// Whether values of the column with different bytes are different values: text is compared as
-    /// the column's collation says.
+    /// Whether different bytes always mean different values. For text that depends on the column's
+    /// collation.
     pub(super) fn distinguishes_bytes(&self, column: &Column) -> bool {
         !matches!(self, Self::Text | Self::Padded)
             || matches!(
@@ -57,7 +58,7 @@ impl Scalar {
             )
     }
 
-    /// The form of a type; `None` where a comparison outside the database would not be exact.
+    /// The representation of a type. `None` if a comparison outside PostgreSQL would not be exact.
     pub(super) fn of(r#type: &Type) -> Option<Self> {
         let r#type = base(r#type);
         Some(match *r#type {
@@ -82,13 +83,13 @@ impl Scalar {
         })
     }
 
-    /// Reads a value; `None` when there is none.
+    /// Reads a value. `None` for NULL or a missing value.
     #[inline]
-    pub(super) fn read<'a>(&self, image: Image<'a>) -> Result<Option<Datum<'a>>, Malformed> {
+    pub(super) fn read<'a>(&self, image: RowValue<'a>) -> Result<Option<Datum<'a>>, Malformed> {
         let datum = match image {
-            Image::Null | Image::Missing => return Ok(None),
-            Image::Binary(raw) => self.binary(raw),
-            Image::Text(raw) => self.text(raw),
+            RowValue::Null | RowValue::Missing => return Ok(None),
+            RowValue::Binary(raw) => self.binary(raw),
+            RowValue::Text(raw) => self.text(raw),
         };
         datum.map(Some).ok_or(Malformed)
     }
@@ -114,7 +115,7 @@ impl Scalar {
         })
     }
 
-    /// Reads PostgreSQL's text of a value, as its output function writes it.
+    /// Reads the text form of a value, as the output function writes it.
     pub(super) fn text<'a>(&self, raw: &'a [u8]) -> Option<Datum<'a>> {
         let text = || std::str::from_utf8(raw).ok();
         Some(match self {
@@ -152,7 +153,7 @@ impl Datum<'_> {
             Moment::Time(micros) | Moment::Timestamp(micros) | Moment::TimestampTz(micros) => {
                 Self::Int(micros)
             }
-            // First by the moment in UTC, then by the offset, from east to west.
+            // Ordered by the time in UTC, then by the offset from east to west.
             Moment::TimeTz(micros, east) => {
                 let utc = i128::from(micros) - i128::from(east) * 1_000_000;
                 Self::Wide((utc << 32) - i128::from(east))
@@ -160,14 +161,14 @@ impl Datum<'_> {
         }
     }
 
-    /// A month counts 30 days, and a day 24 hours.
+    /// For comparisons a month has 30 days and a day has 24 hours.
     fn interval(interval: Interval) -> Self {
         let days = i128::from(interval.months) * 30 + i128::from(interval.days);
         Self::Wide(days * 86_400_000_000 + i128::from(interval.micros))
     }
 }
 
-/// Without the blanks at the end.
+/// The text without trailing blanks.
 fn unpadded(text: &[u8]) -> &[u8] {
     let length = text.iter().rposition(|byte| *byte != b' ');
     &text[..length.map_or(0, |last| last + 1)]
@@ -190,7 +191,7 @@ impl Float for f64 {
     }
 }
 
-/// Reads a float as `float8in` does; `None` for other texts and for numbers out of range.
+/// Reads a float as `float8in` does. `None` for other texts and for numbers out of range.
 pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     let word = text.trim_start_matches(['-', '+']);
     let named = word.starts_with(['i', 'I', 'n', 'N']);
@@ -200,7 +201,7 @@ pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     (named || !(value.is_infinite() || underflow)).then_some(value)
 }
 
-/// Thirty-two hex digits, with or without the hyphens of the usual form.
+/// Thirty-two hexadecimal digits, with or without the usual hyphens.
 fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
     let raw = raw
         .strip_prefix(b"{")

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use tidegate_catalog::model::{Column, ColumnId, Relation};
 use tidegate_plan::operation::AggregateFunction;
-use tidegate_sql::{Type, TypeKind as SqlKind};
+use tidegate_values::{Type, TypeKind as SqlKind};
 
 use super::table::column_type;
-use super::{FieldDefinition, Fields, TypeReference, describe_column};
-use crate::kind::{Kind, Named, base};
+use super::{FieldDefinition, FieldIter, TypeReference, describe_column};
+use crate::field_type::{Kind, Named, base};
 
-/// The functions over columns, with their field names.
+/// The aggregate functions with their field names.
 pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
     ("sum", AggregateFunction::Sum),
     ("avg", AggregateFunction::Avg),
@@ -23,13 +23,13 @@ pub(crate) fn aggregate_type(relation: &Relation) -> &str {
     &relation.aggregate_types[0]
 }
 
-/// The name of the type of a function's object, by its place in [`AGGREGATE_FUNCTIONS`].
+/// The type name of a function's object, by the function's index in [`AGGREGATE_FUNCTIONS`].
 pub(crate) fn function_type(relation: &Relation, function: usize) -> &str {
     &relation.aggregate_types[1 + function]
 }
 
-/// The fields of a group that show a column: its own field name, with `_` behind it where that
-/// is the name of a function. Geometric values make no groups.
+/// The fields of a group that show a column. The field name is the column's, followed by `_` if it
+/// is the name of a function. Geometric values cannot be grouped.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
     let taken = |name: &str| {
         let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");
@@ -37,7 +37,7 @@ pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_
     };
     let readable = relation.columns().filter(|(id, column)| {
         let scalar = matches!(Kind::of_column(relation, *id).named, Named::Scalar(_));
-        let grouped = scalar || tidegate_filter::has_groups(column);
+        let grouped = scalar || tidegate_filter::is_groupable(column);
         grouped && column.rights.select
     });
     readable.map(move |(id, column)| {
@@ -52,7 +52,8 @@ pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_
     })
 }
 
-/// The type of a function over a column, if the column takes it and the role may read it.
+/// The result type of a function over a column. `None` if the function does not accept the column
+/// or the role may not read it.
 pub(crate) fn aggregated(
     relation: &Relation,
     id: ColumnId,
@@ -74,7 +75,7 @@ pub(crate) fn aggregated(
         AggregateFunction::Sum | AggregateFunction::Avg => number.map(TypeReference::nullable),
         AggregateFunction::Min | AggregateFunction::Max => {
             let shown = matches!(Kind::of_column(relation, id).named, Named::Scalar(_));
-            // The function of all enums takes none of their domains.
+            // The polymorphic function for enums does not accept a domain over an enum.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
             let ordered = shown && (is_enum || column.has_least || is_ordered_list(column));
             ordered.then(|| TypeReference {
@@ -85,16 +86,16 @@ pub(crate) fn aggregated(
     }
 }
 
-/// Whether it is a list of values that have an order, for which PostgreSQL has `min` and `max`.
+/// Whether the column is an array of ordered values, for which PostgreSQL has `min` and `max`.
 fn is_ordered_list(column: &Column) -> bool {
     let r#type = base(&column.r#type);
     let is_list = matches!(r#type.kind(), SqlKind::Array(_));
     let is_vector = matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR);
-    is_list && !is_vector && tidegate_filter::has_order(column)
+    is_list && !is_vector && tidegate_filter::is_sortable(column)
 }
 
 /// The fields of a group.
-pub(super) fn group_fields(relation: &Relation) -> Fields<'_> {
+pub(super) fn group_fields(relation: &Relation) -> FieldIter<'_> {
     let count = FieldDefinition {
         name: "count".into(),
         description: Some("How many rows.".into()),
@@ -126,19 +127,19 @@ pub(super) fn group_fields(relation: &Relation) -> Fields<'_> {
     Box::new(std::iter::once(count).chain(functions).chain(columns))
 }
 
-/// What the type of a group says of itself.
+/// The description of a group's type.
 pub(super) fn describe_group(relation: &Relation) -> String {
     format!("Counts and sums over the rows of {}.", relation.name)
 }
 
-/// Whether a function, by its place in [`AGGREGATE_FUNCTIONS`], takes any column: else it has no
-/// type.
+/// Whether a function, by its index in [`AGGREGATE_FUNCTIONS`], accepts any column. Otherwise it
+/// has no type.
 pub(super) fn takes_any(relation: &Relation, function: usize) -> bool {
     function_fields(relation, function).next().is_some()
 }
 
-/// The fields of a function's object, by its place in [`AGGREGATE_FUNCTIONS`].
-pub(super) fn function_fields(relation: &Relation, function: usize) -> Fields<'_> {
+/// The fields of a function's object, by the function's index in [`AGGREGATE_FUNCTIONS`].
+pub(super) fn function_fields(relation: &Relation, function: usize) -> FieldIter<'_> {
     let (_, function) = AGGREGATE_FUNCTIONS[function];
     Box::new(relation.columns().filter_map(move |(id, column)| {
         Some(FieldDefinition {

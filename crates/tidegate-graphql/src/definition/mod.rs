@@ -1,8 +1,8 @@
-//! The GraphQL types of a catalog schema as values.
+//! The GraphQL types of a catalog schema.
 //!
-//! From them come the validator's schema, introspection and SDL. Only the names of types are kept;
-//! what a type says is made while one of these reads it, field by field: a schema of ten thousand
-//! tables has a hundred thousand types.
+//! The validator's schema, introspection and SDL are made from them. Only the type names are
+//! stored; the fields of a type are generated while one of them reads it, because a schema of ten
+//! thousand tables has a hundred thousand types.
 
 mod aggregate;
 mod named;
@@ -21,8 +21,62 @@ pub(crate) use aggregate::{
 pub(crate) use named::{TypeDefinition, Types};
 pub(crate) use roots::{Root, Roots};
 
-/// The field of a type that would have none: the type's name.
+/// The only field of a type that would otherwise have none. It is the type's name.
 pub(crate) const EMPTY: &str = "_type";
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OperationKind {
+    /// Reads rows.
+    Query,
+    /// Writes rows.
+    Mutation,
+    /// Receives change events.
+    Subscription,
+}
+
+impl OperationKind {
+    /// The name of the root type.
+    pub(crate) const fn type_name(self) -> &'static str {
+        match self {
+            Self::Query => "Query",
+            Self::Mutation => "Mutation",
+            Self::Subscription => "Subscription",
+        }
+    }
+}
+
+/// The kind of change that a subscription reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// INSERT.
+    Added,
+    /// UPDATE.
+    Updated,
+    /// DELETE.
+    Deleted,
+}
+
+impl ChangeKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Added, Self::Updated, Self::Deleted];
+
+    /// The suffix of the field name.
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Added => "Added",
+            Self::Updated => "Updated",
+            Self::Deleted => "Deleted",
+        }
+    }
+
+    pub(crate) const fn event(self) -> &'static str {
+        match self {
+            Self::Added => "New rows",
+            Self::Updated => "Changed rows, as they are now,",
+            Self::Deleted => "Removed rows, as they were,",
+        }
+    }
+}
 
 /// A field of an object.
 #[derive(Debug)]
@@ -31,7 +85,7 @@ pub(crate) struct FieldDefinition<'s> {
     pub name: Cow<'s, str>,
     /// Its description.
     pub description: Option<Cow<'s, str>>,
-    /// What may be given to it.
+    /// Its arguments.
     pub arguments: &'static [ArgumentDefinition],
     /// The type of its value.
     pub r#type: TypeReference<'s>,
@@ -48,21 +102,21 @@ pub(crate) struct ArgumentDefinition {
     pub description: &'static str,
 }
 
-/// A use of a named type. Nothing in these schemas nests lists.
+/// A reference to a named type. These schemas have no nested lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypeReference<'s> {
     /// The named type.
     pub name: Cow<'s, str>,
-    /// Whether it is a list of that.
+    /// Whether it is a list.
     pub list: bool,
-    /// Whether the elements of the list are never null.
+    /// Whether the elements of the list are non-null.
     pub elements_not_null: bool,
-    /// Whether the whole is never null.
+    /// Whether it is non-null as a whole.
     pub not_null: bool,
 }
 
 impl<'s> TypeReference<'s> {
-    /// A value of the type, or null.
+    /// A nullable value of the type.
     pub(crate) const fn nullable(name: &'s str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -72,28 +126,28 @@ impl<'s> TypeReference<'s> {
         }
     }
 
-    /// A value of the type.
+    /// A non-null value of the type.
     pub(crate) const fn required(name: &'s str) -> Self {
         let mut reference = Self::nullable(name);
         reference.not_null = true;
         reference
     }
 
-    /// A list of values of the type, each of which may be null.
+    /// A list of nullable values of the type.
     pub(crate) const fn list(name: &'s str) -> Self {
         let mut reference = Self::nullable(name);
         reference.list = true;
         reference
     }
 
-    /// A list of values of the type.
+    /// A list of non-null values of the type.
     pub(crate) const fn list_of_required(name: &'s str) -> Self {
         let mut reference = Self::list(name);
         reference.elements_not_null = true;
         reference
     }
 
-    /// The type without its outermost `!` or brackets.
+    /// The type without its outermost `!` or list.
     pub(crate) fn unwrapped(mut self) -> Self {
         if self.not_null {
             self.not_null = false;
@@ -117,11 +171,11 @@ impl fmt::Display for TypeReference<'_> {
     }
 }
 
-/// The fields of a type, made one after the other.
-pub(crate) type Fields<'s> = Box<dyn Iterator<Item = FieldDefinition<'s>> + Send + 's>;
+/// The fields of a type, generated one by one.
+pub(crate) type FieldIter<'s> = Box<dyn Iterator<Item = FieldDefinition<'s>> + Send + 's>;
 
-/// Fields for a type that would have none, which GraphQL forbids.
-fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's) -> Fields<'s> {
+/// Adds a field to a type that would have none, which GraphQL forbids.
+fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's) -> FieldIter<'s> {
     let mut fields = fields.peekable();
     if fields.peek().is_some() {
         return Box::new(fields);
@@ -134,7 +188,7 @@ fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's
     }))
 }
 
-/// A comment of the database, and the name there of what is called otherwise here.
+/// The database's comment, and the database's name if it differs from the GraphQL name.
 fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'s, str>> {
     let comment = comment.filter(|comment| !comment.is_empty());
     let Some(name) = renamed else {
@@ -147,8 +201,8 @@ fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'
     })
 }
 
-/// What a relation's type says: its comment, and the relation's name where more than its letter
-/// case and underscores has changed.
+/// The description of a relation's type: its comment, and the relation's name if the type name
+/// differs from it by more than letter case and underscores.
 fn describe_relation(relation: &Relation) -> Option<Cow<'_, str>> {
     let is_plain = relation
         .name
@@ -158,7 +212,7 @@ fn describe_relation(relation: &Relation) -> Option<Cow<'_, str>> {
     describe(relation.comment.as_deref(), renamed)
 }
 
-/// What a column's field says, behind `comment`.
+/// The description of a column's field, after `comment`.
 fn describe_column<'s>(comment: Option<&'s str>, column: &Column) -> Option<Cow<'s, str>> {
     describe(
         comment,

@@ -1,4 +1,5 @@
-//! The named types of a schema: their names are kept, the rest is made while it is read.
+//! The named types of a schema. Only their names are stored; everything else is generated when it
+//! is read.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,37 +8,37 @@ use std::sync::Arc;
 
 use tidegate_catalog::model::{RelationId, Schema};
 
+use super::OperationKind;
 use super::aggregate::{self, AGGREGATE_FUNCTIONS};
-use super::{FieldDefinition, Fields, Roots, describe_relation, table, value};
-use crate::document::OperationKind;
-use crate::kind::{SCALARS, ScalarType, Takes, VALUE_OBJECTS, ValueObject};
+use super::{FieldDefinition, FieldIter, Roots, describe_relation, table, value};
+use crate::field_type::{SCALARS, ScalarType, Takes, VALUE_OBJECTS, ValueObject};
 
 /// All named types of a schema, ordered by name.
 pub(crate) struct Types {
     schema: Arc<Schema>,
     roots: Roots,
-    entries: Box<[Entry]>,
+    entries: Box<[TypeEntry]>,
 }
 
-struct Entry {
+struct TypeEntry {
     name: Box<str>,
-    source: Source,
+    source: TypeSource,
 }
 
-/// What a type is made from.
+/// What a type is generated from.
 #[derive(Clone, Copy)]
-enum Source {
+enum TypeSource {
     /// A scalar.
     Scalar(&'static ScalarType),
-    /// An object that is the value of one column.
+    /// An object that is the value of a single column.
     Value(&'static ValueObject),
     /// The rows of a relation.
     Relation(RelationId),
     /// Groups of a relation's rows.
     Group(RelationId),
-    /// A function over groups of a relation's rows, by its place in [`AGGREGATE_FUNCTIONS`].
+    /// An aggregate function over a relation, by its index in [`AGGREGATE_FUNCTIONS`].
     Function(RelationId, usize),
-    /// `Query` and its like.
+    /// A root type, such as `Query`.
     Operation(OperationKind),
 }
 
@@ -49,30 +50,30 @@ pub(crate) struct TypeDefinition<'s> {
 }
 
 impl Types {
-    /// The types of a schema; those of subscriptions only when changes are fed.
+    /// The types of a schema; those of subscriptions only if `feed` is set.
     pub(crate) fn of(schema: Arc<Schema>, feed: bool) -> Self {
         let roots = Roots::of(&schema, feed);
         let mut entries = Vec::new();
         let mut add = |name: &str, source| {
             let name = name.into();
-            entries.push(Entry { name, source });
+            entries.push(TypeEntry { name, source });
         };
         for scalar in &SCALARS {
-            add(scalar.name, Source::Scalar(scalar));
+            add(scalar.name, TypeSource::Scalar(scalar));
         }
         for object in VALUE_OBJECTS {
-            add(object.name, Source::Value(object));
+            add(object.name, TypeSource::Value(object));
         }
         for (id, relation) in schema.relations() {
-            add(&relation.type_name, Source::Relation(id));
+            add(&relation.type_name, TypeSource::Relation(id));
             if !relation.rights.select {
                 continue;
             }
-            add(aggregate::aggregate_type(relation), Source::Group(id));
+            add(aggregate::aggregate_type(relation), TypeSource::Group(id));
             for at in 0..AGGREGATE_FUNCTIONS.len() {
                 if aggregate::takes_any(relation, at) {
                     let name = aggregate::function_type(relation, at);
-                    add(name, Source::Function(id, at));
+                    add(name, TypeSource::Function(id, at));
                 }
             }
         }
@@ -82,7 +83,7 @@ impl Types {
             OperationKind::Subscription,
         ] {
             if roots.has(kind) {
-                add(kind.type_name(), Source::Operation(kind));
+                add(kind.type_name(), TypeSource::Operation(kind));
             }
         }
         entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
@@ -103,19 +104,19 @@ impl Types {
         &self.roots
     }
 
-    /// All of them, in the order of their names.
+    /// All types, ordered by name.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = TypeDefinition<'_>> + Send + Clone {
         (0..self.entries.len()).map(|at| TypeDefinition { types: self, at })
     }
 
     /// Finds a type by its name.
     pub(crate) fn find(&self, name: &str) -> Option<TypeDefinition<'_>> {
-        let known = |entry: &Entry| (*entry.name).cmp(name);
+        let known = |entry: &TypeEntry| (*entry.name).cmp(name);
         let at = self.entries.binary_search_by(known).ok()?;
         Some(TypeDefinition { types: self, at })
     }
 
-    /// The type of operations of a kind, if there are any.
+    /// The root type of a kind of operation, if it has any field.
     pub(crate) fn operation(&self, kind: OperationKind) -> Option<TypeDefinition<'_>> {
         self.find(kind.type_name()).filter(|_| self.roots.has(kind))
     }
@@ -130,7 +131,7 @@ impl fmt::Debug for Types {
 }
 
 impl<'s> TypeDefinition<'s> {
-    fn entry(self) -> &'s Entry {
+    fn entry(self) -> &'s TypeEntry {
         &self.types.entries[self.at]
     }
 
@@ -143,12 +144,12 @@ impl<'s> TypeDefinition<'s> {
     pub(crate) fn description(self) -> Option<Cow<'s, str>> {
         let relation = |id| self.types.schema.relation(id);
         match self.entry().source {
-            Source::Scalar(scalar) => Some(scalar.description.into()),
-            Source::Value(object) => Some(object.description.into()),
-            Source::Relation(id) => describe_relation(relation(id)),
-            Source::Group(id) => Some(aggregate::describe_group(relation(id)).into()),
-            Source::Function(..) => None,
-            Source::Operation(kind) => Some(Cow::Borrowed(match kind {
+            TypeSource::Scalar(scalar) => Some(scalar.description.into()),
+            TypeSource::Value(object) => Some(object.description.into()),
+            TypeSource::Relation(id) => describe_relation(relation(id)),
+            TypeSource::Group(id) => Some(aggregate::describe_group(relation(id)).into()),
+            TypeSource::Function(..) => None,
+            TypeSource::Operation(kind) => Some(Cow::Borrowed(match kind {
                 OperationKind::Query => "Reads, all in one snapshot.",
                 OperationKind::Mutation => "Writes, in their order and in one transaction.",
                 OperationKind::Subscription => "Changes as they are committed.",
@@ -156,27 +157,27 @@ impl<'s> TypeDefinition<'s> {
         }
     }
 
-    /// Whether it is a scalar of GraphQL itself.
+    /// Whether it is a built-in scalar of GraphQL.
     pub(crate) fn is_standard(self) -> bool {
-        matches!(self.entry().source, Source::Scalar(scalar) if scalar.takes == Takes::Standard)
+        matches!(self.entry().source, TypeSource::Scalar(scalar) if scalar.takes == Takes::Standard)
     }
 
-    /// The address of the specification of a scalar, if it has one.
+    /// The URL of a scalar's specification, if it has one.
     pub(crate) fn specified_by(self) -> Option<&'static str> {
         match self.entry().source {
-            Source::Scalar(scalar) => scalar.specified_by,
+            TypeSource::Scalar(scalar) => scalar.specified_by,
             _ => None,
         }
     }
 
-    /// Whether it is a scalar: everything else is an object.
+    /// Whether it is a scalar. All other types are objects.
     pub(crate) fn is_scalar(self) -> bool {
-        matches!(self.entry().source, Source::Scalar(..))
+        matches!(self.entry().source, TypeSource::Scalar(..))
     }
 
-    /// Those of its fields that have one of these names.
+    /// Its fields with one of these names.
     pub(crate) fn fields_named(self, names: &HashSet<&str>) -> Vec<FieldDefinition<'s>> {
-        if let Source::Operation(kind) = self.entry().source {
+        if let TypeSource::Operation(kind) = self.entry().source {
             let roots = &self.types.roots;
             return roots.fields_named(kind, &self.types.schema, names);
         }
@@ -186,16 +187,16 @@ impl<'s> TypeDefinition<'s> {
             .collect()
     }
 
-    /// Its fields: none of a scalar, at least one of an object.
-    pub(crate) fn fields(self) -> Fields<'s> {
+    /// Its fields: none for a scalar, at least one for an object.
+    pub(crate) fn fields(self) -> FieldIter<'s> {
         let schema = &*self.types.schema;
         match self.entry().source {
-            Source::Scalar(..) => Box::new(std::iter::empty()),
-            Source::Value(object) => value::fields(object),
-            Source::Relation(id) => table::fields(schema, schema.relation(id)),
-            Source::Group(id) => aggregate::group_fields(schema.relation(id)),
-            Source::Function(id, at) => aggregate::function_fields(schema.relation(id), at),
-            Source::Operation(kind) => self.types.roots.fields(kind, schema),
+            TypeSource::Scalar(..) => Box::new(std::iter::empty()),
+            TypeSource::Value(object) => value::fields(object),
+            TypeSource::Relation(id) => table::fields(schema, schema.relation(id)),
+            TypeSource::Group(id) => aggregate::group_fields(schema.relation(id)),
+            TypeSource::Function(id, at) => aggregate::function_fields(schema.relation(id), at),
+            TypeSource::Operation(kind) => self.types.roots.fields(kind, schema),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The root fields and what they mean: the map between names and relations, kept both ways.
+//! The root fields: the mapping between names and relations, in both directions.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,11 +6,12 @@ use tidegate_catalog::model::{Persistence, Relation, RelationId, RelationKind, S
 
 use super::aggregate::aggregate_type;
 use super::table::{LIST, LIST_BY_KEY};
-use super::{ArgumentDefinition, FieldDefinition, Fields, TypeReference, never_empty};
-use crate::document::OperationKind;
-use crate::subscription::Change;
+use super::{
+    ArgumentDefinition, ChangeKind, FieldDefinition, FieldIter, OperationKind, TypeReference,
+    never_empty,
+};
 
-/// What a root field does.
+/// The meaning of a root field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// `get<T>`
@@ -23,9 +24,9 @@ pub(crate) enum Root {
     Update(RelationId),
     /// `delete<T>`
     Delete(RelationId),
-    /// `<T>MessageAdded` and its like.
-    Message(RelationId, Change),
-    /// The field of a type that would have none.
+    /// `<T>MessageAdded`, `<T>MessageUpdated`, `<T>MessageDeleted`
+    Message(RelationId, ChangeKind),
+    /// The field of a type that would otherwise have none.
     Empty,
 }
 
@@ -84,7 +85,7 @@ static MESSAGE: &[ArgumentDefinition] = &[ArgumentDefinition {
 }];
 
 impl Roots {
-    /// Names the root fields of a schema; those of subscriptions only when changes are fed.
+    /// The root fields of a schema; those of subscriptions only if `feed` is set.
     pub(crate) fn of(schema: &Schema, feed: bool) -> Self {
         let mut roots = Self::default();
         for (id, relation) in schema.relations() {
@@ -106,7 +107,7 @@ impl Roots {
                 }
             }
             if feed && is_followed(relation) {
-                for change in Change::ALL {
+                for change in ChangeKind::ALL {
                     let field = format!("{name}Message{}", change.suffix());
                     roots
                         .subscription
@@ -120,33 +121,33 @@ impl Roots {
         roots
     }
 
-    /// What a field of the type `Query` means.
+    /// The meaning of a field of `Query`.
     pub(crate) fn query(&self, field: &str) -> Option<Root> {
         self.query.get(field).copied()
     }
 
-    /// What a field of the type `Mutation` means.
+    /// The meaning of a field of `Mutation`.
     pub(crate) fn mutation(&self, field: &str) -> Option<Root> {
         self.mutation.get(field).copied()
     }
 
-    /// What a field of the type `Subscription` means.
+    /// The meaning of a field of `Subscription`.
     pub(crate) fn subscription(&self, field: &str) -> Option<Root> {
         self.subscription.get(field).copied()
     }
 
-    /// Whether operations of a kind have any field.
+    /// Whether a kind of operation has any field.
     pub(super) fn has(&self, kind: OperationKind) -> bool {
         !self.kind(kind).is_empty()
     }
 
-    /// The fields of operations of a kind.
-    pub(super) fn fields<'s>(&'s self, kind: OperationKind, schema: &'s Schema) -> Fields<'s> {
+    /// The fields of a kind of operation.
+    pub(super) fn fields<'s>(&'s self, kind: OperationKind, schema: &'s Schema) -> FieldIter<'s> {
         let fields = self.kind(kind).iter();
         never_empty(fields.filter_map(|(name, root)| field(schema, name, *root)))
     }
 
-    /// The fields of operations of a kind that have one of these names.
+    /// The fields of a kind of operation with one of these names.
     pub(super) fn fields_named<'s>(
         &'s self,
         kind: OperationKind,
@@ -222,7 +223,7 @@ fn describe(schema: &Schema, root: Root) -> Option<String> {
     })
 }
 
-/// Whether changes of the relation can be followed in the log, and the role may see any of them.
+/// Whether the change log has changes of the relation and the role may see them.
 fn is_followed(relation: &Relation) -> bool {
     let logged = relation.persistence == Persistence::Permanent;
     let table = matches!(

@@ -3,11 +3,11 @@
 use tidegate_catalog::model::{Cardinality, ColumnId, Relation, Relationship, Schema};
 
 use super::{
-    ArgumentDefinition, FieldDefinition, Fields, TypeReference, describe_column, never_empty,
+    ArgumentDefinition, FieldDefinition, FieldIter, TypeReference, describe_column, never_empty,
 };
-use crate::kind::Kind;
+use crate::field_type::Kind;
 
-/// What the rows of a list take.
+/// The arguments of every list of rows.
 macro_rules! list_arguments {
     ($($more:expr),*) => {
         &[
@@ -38,7 +38,7 @@ macro_rules! list_arguments {
 
 /// The arguments of a list of rows.
 pub(super) static LIST: &[ArgumentDefinition] = list_arguments!();
-/// The arguments of a list of rows that have a key of one column.
+/// The arguments of a list of rows whose primary key has one column.
 pub(super) static LIST_BY_KEY: &[ArgumentDefinition] = list_arguments!(ArgumentDefinition {
     name: "id",
     r#type: TypeReference::nullable("ID"),
@@ -46,7 +46,7 @@ pub(super) static LIST_BY_KEY: &[ArgumentDefinition] = list_arguments!(ArgumentD
 });
 
 /// The fields of a relation's rows.
-pub(super) fn fields<'s>(schema: &'s Schema, relation: &'s Relation) -> Fields<'s> {
+pub(super) fn fields<'s>(schema: &'s Schema, relation: &'s Relation) -> FieldIter<'s> {
     let columns = relation
         .columns()
         .filter(|(_, column)| column.rights.select)

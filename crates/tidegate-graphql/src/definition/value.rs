@@ -1,14 +1,14 @@
-//! Objects for the values of columns.
+//! Object types for the values of columns.
 
-use super::{FieldDefinition, Fields, TypeReference};
-use crate::kind::{Holds, Member, ValueObject};
+use super::{FieldDefinition, FieldIter, TypeReference};
+use crate::field_type::{Holds, ValueMember, ValueObject};
 
 /// The fields of such an object.
-pub(super) fn fields<'s>(object: &'static ValueObject) -> Fields<'s> {
+pub(super) fn fields<'s>(object: &'static ValueObject) -> FieldIter<'s> {
     Box::new(object.members.iter().map(field))
 }
 
-fn field<'s>(member: &'static Member) -> FieldDefinition<'s> {
+fn field<'s>(member: &'static ValueMember) -> FieldDefinition<'s> {
     let mut r#type = match member.holds {
         Holds::Scalar(name) => TypeReference::nullable(name),
         Holds::Object(object) => TypeReference::nullable(object.name),

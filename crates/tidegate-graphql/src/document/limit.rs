@@ -1,25 +1,25 @@
-//! How large an operation may be (docs/API.md, "Limits").
+//! Limits on the size of an operation (docs/API.md, "Limits").
 
 use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
-/// However few fields an operation may have, its document may spread fragments so often.
+/// The most fragment spreads of a document, whatever the field limit is.
 const SPREADS: usize = 100;
 
-/// So many lists of introspection may stand in each other: each multiplies what the one around it
-/// shows, and no tool asks for more than one.
+/// The deepest nesting of introspection lists. Each level multiplies the size of the response, and
+/// no tool needs more than one.
 const LISTS: usize = 3;
 
-/// What a selection is written with.
+/// The size of a selection as written.
 #[derive(Clone, Copy, Debug, Default)]
-struct Text {
+struct ResponseText {
     fields: usize,
     spreads: usize,
 }
 
-/// Measures a document as it is written, before it is validated: to validate takes time that grows
-/// with the square of what stands beside each other.
+/// Measures a document before it is validated, because validation takes time quadratic in the
+/// number of adjacent selections.
 ///
 /// # Errors
 ///
@@ -45,8 +45,8 @@ pub(crate) fn check_text(document: &Document, limits: &Limits) -> Result<(), Err
     Err(Error::new(Code::TooComplex, problem))
 }
 
-fn count(selection: &[Selection]) -> Text {
-    let mut text = Text::default();
+fn count(selection: &[Selection]) -> ResponseText {
+    let mut text = ResponseText::default();
     for part in selection {
         let inner = match part {
             Selection::Field(field) => {
@@ -65,14 +65,14 @@ fn count(selection: &[Selection]) -> Text {
     text
 }
 
-/// The size of a selection, with its fragments put in.
+/// The size of a selection with its fragments expanded.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     fields: usize,
     depth: usize,
-    /// Fields in each other that are called as the lists of introspection.
+    /// The current nesting of introspection lists.
     lists: usize,
-    /// The most of them in an introspection.
+    /// The deepest such nesting.
     introspected: usize,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn check(
     Err(Error::new(Code::TooComplex, problem).at(operation.location))
 }
 
-/// Whether the field of an introspection is a list that can be long.
+/// Whether an introspection field is a list that can be long.
 fn is_list(name: &str) -> bool {
     let lists = ["fields", "interfaces", "possibleTypes", "inputFields"];
     lists.contains(&name)
@@ -132,7 +132,8 @@ fn measure(document: &Document, selection: &[Selection], known: &mut [Option<Siz
         let part = match part {
             Selection::Field(field) => {
                 let inner = measure(document, &field.selection, known);
-                // The types of a schema end somewhere, but clients ask for many levels of lists.
+                // Introspection has no depth limit, as clients nest `ofType` deeply; only its lists
+                // are limited.
                 let introspection = field.name.starts_with("__");
                 Size {
                     fields: inner.fields.saturating_add(1),

@@ -1,8 +1,8 @@
-//! A GraphQL document as values (GraphQL, section 2, "Language"), read and checked once.
+//! A GraphQL document (GraphQL, section 2, "Language"), parsed and validated once.
 //!
-//! `parse` and what lies below it is the only code that sees juniper; everything else works with
-//! the values of this file.
+//! Only the module `juniper` uses that crate; everything else works with the types of this file.
 
+mod coerce;
 mod juniper;
 mod limit;
 mod overlap;
@@ -10,14 +10,16 @@ mod overlap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use coerce::{Missing, Variables};
 pub(crate) use juniper::Validator;
 pub(crate) use limit::{check as check_limits, check_text};
 pub(crate) use overlap::check as check_overlaps;
 
 use tidegate_catalog::model::{ColumnId, RelationId, RelationshipId};
 
+use crate::definition::OperationKind;
 use crate::error::Location;
-use crate::kind::ValueObject;
+use crate::field_type::ValueObject;
 
 /// A document that is valid for its schema.
 #[derive(Debug)]
@@ -28,35 +30,13 @@ pub(crate) struct Document {
     pub fragments: Vec<Fragment>,
 }
 
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OperationKind {
-    /// Reads.
-    Query,
-    /// Writes.
-    Mutation,
-    /// Waits for changes.
-    Subscription,
-}
-
-impl OperationKind {
-    /// The type whose fields are the root fields of such operations.
-    pub(crate) const fn type_name(self) -> &'static str {
-        match self {
-            Self::Query => "Query",
-            Self::Mutation => "Mutation",
-            Self::Subscription => "Subscription",
-        }
-    }
-}
-
 /// An operation.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub kind: OperationKind,
     pub name: Option<Box<str>>,
     pub variables: Vec<VariableDefinition>,
-    /// The numbers of the variables by their names.
+    /// The numbers of the variables by name.
     pub numbers: BTreeMap<Box<str>, usize>,
     pub selection: Vec<Selection>,
     pub location: Location,
@@ -69,7 +49,7 @@ impl Operation {
     }
 }
 
-/// A named fragment. Its type condition always holds: there are only object types.
+/// A named fragment. Its type condition always holds, as all types are objects.
 #[derive(Debug)]
 pub(crate) struct Fragment {
     pub selection: Vec<Selection>,
@@ -102,16 +82,16 @@ impl std::fmt::Display for InputType {
     }
 }
 
-/// A part of a selection set.
+/// An item of a selection set.
 #[derive(Debug)]
 pub(crate) enum Selection {
     Field(Field),
-    /// A fragment, by its place in [`Document::fragments`].
+    /// A fragment, by its index in [`Document::fragments`].
     Spread(usize, Vec<Condition>),
     Inline(Vec<Selection>, Vec<Condition>),
 }
 
-/// A field with what stands at it.
+/// A field with its arguments, conditions and selection.
 #[derive(Debug)]
 pub(crate) struct Field {
     /// The alias, or the name.
@@ -121,8 +101,8 @@ pub(crate) struct Field {
     pub conditions: Vec<Condition>,
     pub selection: Vec<Selection>,
     pub location: Location,
-    /// What it shows of a row, once a request has found it: the type that it stands in never
-    /// changes, for there are only object types.
+    /// The meaning of the field, cached by the first request. It cannot differ between requests, as
+    /// the enclosing type is always the same object type.
     pub meaning: OnceLock<Meaning>,
 }
 
@@ -134,9 +114,9 @@ pub(crate) enum Meaning {
     Column(ColumnId),
     /// A column whose values are objects.
     Object(ColumnId, &'static ValueObject),
-    /// The row at the other end, of this relation.
+    /// The related row of a to-one relationship, and its relation.
     One(RelationshipId, RelationId),
-    /// The rows at the other end, of this relation.
+    /// The related rows of a to-many relationship, and their relation.
     Many(RelationshipId, RelationId),
 }
 
@@ -160,14 +140,14 @@ pub(crate) struct Argument {
 /// `@skip` or `@include`.
 #[derive(Debug)]
 pub(crate) struct Condition {
-    /// What the value must be for the selection to count.
+    /// The value with which the selection is kept.
     pub wanted: bool,
     pub value: Value,
-    /// Where the directive stands.
+    /// The location of the directive.
     pub location: Location,
 }
 
-/// A value as it is written; numbers keep their digits.
+/// A literal. Numbers keep their digits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -186,7 +166,7 @@ impl Value {
         self.places(&mut |name, _| visit(name));
     }
 
-    /// Calls `visit` with each variable inside: its name and where it stands.
+    /// Calls `visit` with the name and the literal of each variable inside.
     pub(crate) fn places(&self, visit: &mut impl FnMut(&str, &Self)) {
         match self {
             Self::Variable(name) => visit(name, self),

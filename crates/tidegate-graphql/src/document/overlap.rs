@@ -1,19 +1,20 @@
-//! Fields of one key are one field (GraphQL, section 5.3.2, "Field Selection Merging").
+//! Fields with the same response key must be the same field (GraphQL, section 5.3.2, "Field
+//! Selection Merging").
 //!
-//! All types are objects and all fragments apply, so what stands beside each other under one key is
-//! merged wherever it came from. To be the same field is transitive: each is compared with the
-//! first of its key only, and a document takes time that grows with its fields.
+//! All types are objects and all fragments apply, so fields with one key in one object are always
+//! merged. Being the same field is transitive, so each field is compared only with the first of its
+//! key, in time linear in the number of fields.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Argument, Document, Field, Selection, Value};
 use crate::error::{Code, Error, Errors};
 
-/// Checks the operations of a document that is valid otherwise and within its limits.
+/// Checks the operations of a document that is otherwise valid and within its limits.
 ///
 /// # Errors
 ///
-/// `GRAPHQL_VALIDATION_FAILED`, with both places.
+/// `GRAPHQL_VALIDATION_FAILED`, with both locations.
 pub(crate) fn check(document: &Document) -> Result<(), Vec<Error>> {
     let mut check = Check {
         document,
@@ -30,12 +31,12 @@ struct Check<'d> {
     errors: Errors,
 }
 
-/// The fields beside each other, by key, in their order.
+/// The fields of one object, by response key, in order.
 #[derive(Default)]
 struct Beside<'d> {
     places: HashMap<&'d str, usize>,
     groups: Vec<Vec<&'d Field>>,
-    /// The fragments that have been looked at: their fields are here already.
+    /// The fragments whose fields are already included.
     seen: HashSet<usize>,
 }
 
@@ -63,7 +64,7 @@ impl<'d> Beside<'d> {
 }
 
 impl<'d> Check<'d> {
-    /// Checks selections that become one.
+    /// Checks selections that are merged.
     fn merged(&mut self, selections: &[&'d [Selection]]) {
         let mut beside = Beside::default();
         for selection in selections {
@@ -117,8 +118,7 @@ fn has_same_arguments(arguments: &[Argument], other: &Field) -> bool {
         })
 }
 
-/// Whether two literals are the same value: the members of an object have no order (GraphQL,
-/// section 2.9.8).
+/// Whether two literals are equal. Members of objects are unordered (GraphQL, section 2.9.8).
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::List(one), Value::List(other)) => {

@@ -1,9 +1,9 @@
-//! The errors of one request, as far as a client is told of them.
+//! The errors of a request that a client gets.
 
 use super::Error;
 
-/// A request has no more errors than this in its response: a document of some kilobytes can have
-/// thousands, each of which takes a hundred bytes.
+/// The most errors in a response. A document of a few kilobytes can have thousands, each of which
+/// takes about a hundred bytes.
 const MOST: usize = 50;
 
 /// The first errors of a request.
@@ -14,7 +14,7 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// Adds an error, unless it is known or there are enough.
+    /// Adds an error, unless it is a duplicate or the list is full.
     pub(crate) fn push(&mut self, error: Error) {
         if self.kept.len() == MOST {
             self.more = true;
@@ -23,14 +23,16 @@ impl Errors {
         }
     }
 
-    /// Whether another error would be left out: what would find it need not be done.
+    /// Whether the list is full, so that looking for further errors is pointless.
     pub(crate) fn is_full(&self) -> bool {
         self.more
     }
 
+    /// Returns the collected errors. The last one says whether some were left out.
+    ///
     /// # Errors
     ///
-    /// The errors that there are; the last one says so where there are more.
+    /// The collected errors, if there are any.
     pub(crate) fn into_result(self) -> Result<(), Vec<Error>> {
         let mut errors = self.kept;
         let Some(last) = errors.last().filter(|_| self.more) else {

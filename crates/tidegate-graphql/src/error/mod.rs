@@ -1,45 +1,49 @@
-//! What goes wrong with a GraphQL request, in the shape in which a client reads it (GraphQL,
-//! section 7.1.2, "Errors").
+//! Errors of GraphQL requests (GraphQL, section 7.1.2, "Errors").
 
 mod list;
 mod sql;
 mod summary;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use summary::ErrorSummary;
 
-use tidegate_sql::Rejection;
+use tidegate_plan::PathSegment;
+use tidegate_sql::DatabaseError;
 
 pub(crate) use self::list::Errors;
 
-/// What kind of error it is; the word in `extensions.code`.
+/// The errors of root fields of a query that are null, by the number of the field.
+pub(crate) type FieldErrors = BTreeMap<usize, Error>;
+
+/// The kind of an error: the value of `extensions.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// The document is no GraphQL.
+    /// The document is malformed.
     ParseFailed,
-    /// The document does not fit the schema.
+    /// The document is not valid for the schema.
     ValidationFailed,
-    /// A value is missing or wrong, or the request itself.
+    /// A value, or the request itself, is missing or invalid.
     BadUserInput,
-    /// A token is needed.
+    /// A token is required.
     Unauthenticated,
-    /// The role may not do that.
+    /// The role lacks a privilege.
     Forbidden,
-    /// A constraint of the database speaks against it.
+    /// The write violates a constraint.
     ConstraintViolation,
-    /// It took too long.
+    /// The deadline passed.
     Timeout,
-    /// Another transaction was in the way; the same request may succeed now.
+    /// A concurrent transaction interfered; a retry may succeed.
     Conflict,
-    /// The request is larger than a role may ask for.
+    /// The request exceeds a limit.
     TooComplex,
-    /// Our fault, or the database is away.
+    /// An internal error, or the database is unavailable.
     Internal,
 }
 
 impl Code {
-    /// All of them, in the order of their definition.
+    /// All codes, in the order of their definition.
     pub const ALL: [Self; 10] = [
         Self::ParseFailed,
         Self::ValidationFailed,
@@ -53,7 +57,7 @@ impl Code {
         Self::Internal,
     ];
 
-    /// The word that clients see.
+    /// The code as clients see it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
@@ -70,38 +74,29 @@ impl Code {
     }
 }
 
-/// A place in a document, both numbers from 1.
+/// A location in a document. Both numbers count from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Location {
     /// The line.
     pub line: u32,
-    /// The character in the line.
+    /// The character within the line.
     pub column: u32,
-}
-
-/// A step of the path of a response.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// A response key.
-    Key(Arc<str>),
-    /// The number of an element.
-    Index(usize),
 }
 
 /// An error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What is wrong, for the developer of a client.
+    /// The message, for the developer of the client.
     pub message: String,
-    /// Where in the document.
+    /// The locations in the document.
     pub locations: Vec<Location>,
-    /// Where in the response; empty when it is about the whole.
-    pub path: Vec<Step>,
+    /// The path in the response; empty if the error is about the whole request.
+    pub path: Vec<PathSegment>,
     /// What kind of error it is.
     pub code: Code,
-    /// What PostgreSQL said.
-    pub rejection: Option<Box<Rejection>>,
+    /// PostgreSQL's error, if it is the cause.
+    pub rejection: Option<Box<DatabaseError>>,
 }
 
 impl Error {
@@ -116,20 +111,20 @@ impl Error {
         }
     }
 
-    /// A value is missing or wrong.
+    /// A missing or invalid value.
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(Code::BadUserInput, message)
     }
 
-    /// The same error, at this place of the document.
+    /// Adds a location.
     pub fn at(mut self, location: Location) -> Self {
         self.locations = vec![location];
         self
     }
 
-    /// The same error, at this response key; what is known already stays.
+    /// Adds a response key and its location, unless the error already has a path or a location.
     pub fn within(mut self, key: &Arc<str>, location: Location) -> Self {
-        self.path.insert(0, Step::Key(Arc::clone(key)));
+        self.path.insert(0, PathSegment::Key(Arc::clone(key)));
         if self.locations.is_empty() {
             self.locations.push(location);
         }

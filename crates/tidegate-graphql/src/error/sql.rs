@@ -1,22 +1,23 @@
-//! What errors of statements mean to a GraphQL client.
+//! Maps errors of statements to GraphQL errors.
 
 use std::time::Duration;
 
-use tidegate_sql::{InputError, Rejection, ValueError};
+use tidegate_sql::{DatabaseError, InputError};
+use tidegate_values::ValueError;
 
 use super::{Code, Error};
 
-/// When a request whose session ended may come again.
+/// When a request whose session ended may be retried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// What an error of a statement means; `anonymous` tells whether the caller might do better
-    /// with a token.
+    /// The GraphQL error for an error of a statement. `anonymous` says whether the caller has no
+    /// token, with which it might be allowed more.
     ///
     /// # Errors
     ///
-    /// The error itself when the database is away, or the session is gone, or the fault is ours:
-    /// that is no answer of this protocol.
+    /// The error itself, if the database is unavailable, the session ended, or the error is
+    /// internal. These are not GraphQL responses.
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,
         anonymous: bool,
@@ -40,7 +41,7 @@ impl Error {
             tidegate_sql::Error::Unavailable {
                 retry_after,
                 source: Some(source),
-            } => match source.downcast::<Rejection>() {
+            } => match source.downcast::<DatabaseError>() {
                 Ok(rejection) if !rejection.fatal => Self::withheld(&rejection),
                 Ok(rejection) => {
                     return Err(tidegate_sql::Error::Unavailable {
@@ -66,7 +67,7 @@ impl Error {
         })
     }
 
-    fn rejected(code: Code, rejection: Box<Rejection>) -> Self {
+    fn rejected(code: Code, rejection: Box<DatabaseError>) -> Self {
         let message = match &rejection.place {
             Some(place) => format!("`{place}`: {}", rejection.message),
             None => rejection.message.clone(),
@@ -76,13 +77,13 @@ impl Error {
         error
     }
 
-    /// A statement that failed for want of something behind the database: memory, a disk, a server
-    /// of a foreign table. The words may name hosts and files, so only the log has them.
-    fn withheld(rejection: &Rejection) -> Self {
+    /// An error that is caused by a resource outside the database, such as memory, disk space or a
+    /// foreign server. PostgreSQL's message may name hosts and files, so it goes to the log only.
+    fn withheld(rejection: &DatabaseError) -> Self {
         tracing::warn!(cause = %rejection, "statement failed in PostgreSQL");
-        let code = Rejection {
+        let code = DatabaseError {
             sqlstate: rejection.sqlstate.clone(),
-            ..Rejection::default()
+            ..DatabaseError::default()
         };
         let mut error = Self::new(Code::Internal, "the database cannot do this now");
         error.rejection = Some(Box::new(code));
@@ -90,18 +91,18 @@ impl Error {
     }
 }
 
-/// The word for an SQLSTATE (PostgreSQL, "PostgreSQL Error Codes").
-fn code(rejection: &Rejection, anonymous: bool) -> Code {
+/// The code for an SQLSTATE (PostgreSQL, "PostgreSQL Error Codes").
+fn code(rejection: &DatabaseError, anonymous: bool) -> Code {
     let sqlstate = &*rejection.sqlstate;
     match sqlstate {
         "42501" if anonymous => Code::Unauthenticated,
         "42501" | "25006" => Code::Forbidden,
         "40001" | "40P01" | "55P03" => Code::Conflict,
-        // Our text does not fit: what the schema said is not true any more; the next request knows
-        // the new one. What code of the database's own did wrong has no place in our text.
+        // The generated SQL is invalid, so the schema is stale; the next request uses the new one.
+        // Errors inside functions of the database have no position in our text.
         _ if sqlstate.starts_with("42") && rejection.position.is_some() => Code::Conflict,
         "57014" => Code::Timeout,
-        // A limit that somebody set, such as `temp_file_limit`.
+        // An operator set this limit, such as `temp_file_limit`.
         "53400" => Code::TooComplex,
         _ => match sqlstate.get(..2).unwrap_or_default() {
             "23" | "44" => Code::ConstraintViolation,
@@ -141,29 +142,29 @@ mod tests {
         }
         let forbidden = said("42501", None);
         assert_eq!(code(&forbidden, true), Code::Unauthenticated);
-        // Where our own text does not fit, a definition has changed.
+        // Errors in the generated SQL mean that a definition changed.
         for sqlstate in ["42P01", "42703", "42883", "42804"] {
             assert_eq!(code(&said(sqlstate, Some(9)), false), Code::Conflict);
             assert_eq!(code(&said(sqlstate, None), false), Code::BadUserInput);
         }
     }
 
-    fn said(sqlstate: &str, position: Option<u32>) -> Rejection {
-        Rejection {
+    fn said(sqlstate: &str, position: Option<u32>) -> DatabaseError {
+        DatabaseError {
             sqlstate: sqlstate.to_owned(),
             position,
-            ..Rejection::default()
+            ..DatabaseError::default()
         }
     }
 
     #[test]
     fn only_what_a_living_session_says_is_of_a_field() {
-        let said = |fatal| Rejection {
+        let said = |fatal| DatabaseError {
             sqlstate: "57P01".to_owned(),
             message: "the host is db-7".to_owned(),
             hint: Some("ask db-8".to_owned()),
             fatal,
-            ..Rejection::default()
+            ..DatabaseError::default()
         };
         let away = |source: Box<dyn std::error::Error + Send + Sync>| {
             let (retry_after, source) = (RETRY_AFTER, Some(source));
@@ -178,9 +179,9 @@ mod tests {
         let rejection = *error.rejection.unwrap();
         assert_eq!(
             rejection,
-            Rejection {
+            DatabaseError {
                 sqlstate: "57P01".to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             }
         );
         assert!(!error.message.contains("db-"), "{}", error.message);

@@ -1,10 +1,10 @@
 //! The errors of a response in short, for logs and metrics.
 
-use tidegate_sql::Rejection;
+use tidegate_sql::DatabaseError;
 
 use super::{Code, Error};
 
-/// Which errors a response has.
+/// The number of errors of each code.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorSummary {
     first: Option<Box<Error>>,
@@ -12,7 +12,7 @@ pub struct ErrorSummary {
 }
 
 impl ErrorSummary {
-    /// The errors of one response.
+    /// The summary of one response.
     pub fn of(errors: &[Error]) -> Self {
         let mut summary = Self {
             first: errors.first().cloned().map(Box::new),
@@ -24,7 +24,7 @@ impl ErrorSummary {
         summary
     }
 
-    /// Adds the errors of another response of the same batch.
+    /// Adds the errors of another response of the batch.
     pub fn add(&mut self, other: Self) {
         if self.first.is_none() {
             self.first = other.first;
@@ -34,7 +34,7 @@ impl ErrorSummary {
         }
     }
 
-    /// How many errors there are of each code that occurs, the code of the first error first.
+    /// The number of errors for each code that occurs, starting with the code of the first error.
     pub fn counts(&self) -> impl Iterator<Item = (Code, u64)> {
         let first = self.first.as_ref().map(|error| error.code);
         let others = Code::ALL
@@ -45,8 +45,8 @@ impl ErrorSummary {
             .filter(|(_, count)| *count > 0)
     }
 
-    /// What PostgreSQL said about the first error.
-    pub fn rejection(&self) -> Option<&Rejection> {
+    /// PostgreSQL's error, if it caused the first error.
+    pub fn rejection(&self) -> Option<&DatabaseError> {
         self.first.as_ref()?.rejection.as_deref()
     }
 }

@@ -1,19 +1,20 @@
-//! Planning an operation, with what other requests left.
+//! Plans an operation, from a template if possible.
 
 use tidegate_plan::{Limits, Plan};
 
-use super::{Failure, FieldErrors, Request};
-use crate::document::OperationKind;
-use crate::lower::{self, Lowered, Lowerer, Trace};
-use crate::templates::Shape;
-use crate::unwritten::Unwritten;
+use super::{ExecutionFailure, Request};
+use crate::definition::OperationKind;
+use crate::error::FieldErrors;
+use crate::large_text::LargeText;
+use crate::lower::{self, Lowered, Lowerer, VariableUses};
+use crate::templates::TemplateConditions;
 
 /// A plan of an operation.
 pub(super) struct Planned<'a> {
     pub(super) plan: Plan<'a>,
-    pub(super) introspections: Vec<Unwritten>,
-    /// What a template that is made of it requires, if one is to be made.
-    pub(super) shape: Option<Shape>,
+    pub(super) introspections: Vec<LargeText>,
+    /// The conditions for a template to make of it, if one is wanted.
+    pub(super) shape: Option<TemplateConditions>,
 }
 
 impl<'a> From<Plan<'a>> for Planned<'a> {
@@ -33,7 +34,7 @@ impl<'r> Request<'r> {
         errors: &mut FieldErrors,
         together: bool,
         limits: &Limits,
-    ) -> Result<Planned<'r>, Failure> {
+    ) -> Result<Planned<'r>, ExecutionFailure> {
         let templates = self.templates;
         let schema = self.api.schema();
         let variables = self.collect.variables;
@@ -58,7 +59,7 @@ impl<'r> Request<'r> {
         let shape = trace.and_then(|trace| {
             trace.finish(self.collect.document, self.operation);
             let is_whole = errors.is_empty() && lowered.introspections.is_empty();
-            let shape = || Shape::of(self.operation, variables, trace);
+            let shape = || TemplateConditions::of(self.operation, variables, trace);
             is_whole.then(shape).flatten()
         });
         Ok(Planned {
@@ -68,8 +69,8 @@ impl<'r> Request<'r> {
         })
     }
 
-    /// Keeps what other requests can use of a plan whose statements have run.
-    pub(super) fn share(&self, shape: Option<Shape>, plan: &Plan<'_>) {
+    /// Caches a template of a plan whose statements have run.
+    pub(super) fn share(&self, shape: Option<TemplateConditions>, plan: &Plan<'_>) {
         if let Some(shape) = shape
             && let Some(template) = plan.template()
         {
@@ -81,8 +82,8 @@ impl<'r> Request<'r> {
     fn lower(
         &self,
         errors: &mut FieldErrors,
-        trace: Option<&'r Trace>,
-    ) -> Result<Lowered<'r>, Failure> {
+        trace: Option<&'r VariableUses>,
+    ) -> Result<Lowered<'r>, ExecutionFailure> {
         let lowerer = Lowerer {
             schema: self.api.schema(),
             roots: self.api.roots(),
@@ -94,9 +95,9 @@ impl<'r> Request<'r> {
         let made = lower::lower(lowerer, self.operation, self.api.limits(), errors);
         made.map_err(|error| {
             if error.path.is_empty() {
-                Failure::Invalid(vec![error])
+                ExecutionFailure::Invalid(vec![error])
             } else {
-                Failure::Operation(error)
+                ExecutionFailure::Operation(error)
             }
         })
     }

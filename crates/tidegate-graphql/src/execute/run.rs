@@ -1,23 +1,22 @@
 //! Running the statements of a plan.
 
-use tidegate_plan::{Plan, Way};
+use tidegate_plan::{ExecutionMode, Plan};
 use tidegate_sql::{Commit, Mode, Pipeline, PipelineError, Transaction};
 
-use super::{Context, Failure};
+use super::{Context, ExecutionFailure};
 use crate::error::Error;
 
-/// Runs the statements of a plan. A transaction comes back where what they wrote is still to be
-/// committed.
+/// Runs the statements of a plan. Returns the transaction if it still has to be committed.
 ///
 /// # Errors
 ///
-/// The first failure; `of_plan` makes one of an error in a value of the request.
+/// The first failure; `of_plan` converts an error about a value of the request.
 pub(super) async fn run<'c>(
     plan: &mut Plan<'_>,
     context: Context<'c>,
-    of_plan: impl Fn(tidegate_plan::Error) -> Failure,
-) -> Result<Option<Box<dyn Transaction + 'c>>, Failure> {
-    if plan.way() == Way::InTurn {
+    of_plan: impl Fn(tidegate_plan::Error) -> ExecutionFailure,
+) -> Result<Option<Box<dyn Transaction + 'c>>, ExecutionFailure> {
+    if plan.mode() == ExecutionMode::InTurn {
         return in_turn(plan, context, of_plan).await.map(Some);
     }
     loop {
@@ -27,34 +26,34 @@ pub(super) async fn run<'c>(
             return Ok(None);
         }
         if plan.is_from_template() {
-            return Err(Failure::Outgrown);
+            return Err(ExecutionFailure::Outgrown);
         }
     }
 }
 
-/// Sends all statements at once.
+/// Sends all statements in one pipeline.
 async fn send(
     plan: &mut Plan<'_>,
     context: Context<'_>,
-    of_plan: impl Fn(tidegate_plan::Error) -> Failure,
-) -> Result<Result<(), PipelineError>, Failure> {
+    of_plan: impl Fn(tidegate_plan::Error) -> ExecutionFailure,
+) -> Result<Result<(), PipelineError>, ExecutionFailure> {
     let Context {
         executor,
         principal,
-        terms,
+        options,
         ..
     } = context;
-    let (mode, commit) = match plan.way() {
-        Way::Alone | Way::Snapshot => (Mode::Snapshot, Commit::Together),
-        Way::Together => (Mode::ReadWrite, Commit::Together),
-        Way::AfterRows | Way::InTurn => (Mode::ReadWrite, Commit::AfterRows),
+    let (mode, commit) = match plan.mode() {
+        ExecutionMode::Single | ExecutionMode::Snapshot => (Mode::Snapshot, Commit::Together),
+        ExecutionMode::Together => (Mode::ReadWrite, Commit::Together),
+        ExecutionMode::AfterRows | ExecutionMode::InTurn => (Mode::ReadWrite, Commit::AfterRows),
     };
-    let way = plan.way();
+    let way = plan.mode();
     let mut steps = plan.steps().map_err(of_plan)?;
     Ok(match &mut steps[..] {
         [] => Ok(()),
-        [step] if way == Way::Alone => {
-            let query = executor.query(principal, step.statement, &terms, &mut *step.sink);
+        [step] if way == ExecutionMode::Single => {
+            let query = executor.query(principal, step.statement, &options, &mut *step.sink);
             let ran = query.await.map(|_| ());
             ran.map_err(|error| PipelineError::at(0, error))
         }
@@ -64,27 +63,28 @@ async fn send(
                 steps,
                 commit,
             };
-            let ran = executor.pipeline(principal, pipeline, &terms).await;
+            let ran = executor.pipeline(principal, pipeline, &options).await;
             ran.map(|_| ())
         }
     })
 }
 
-/// Runs one statement after another: each needs what the one before returned.
+/// Runs one statement after the other, as each needs the rows of the previous one.
 async fn in_turn<'c>(
     plan: &mut Plan<'_>,
     context: Context<'c>,
-    of_plan: impl Fn(tidegate_plan::Error) -> Failure,
-) -> Result<Box<dyn Transaction + 'c>, Failure> {
+    of_plan: impl Fn(tidegate_plan::Error) -> ExecutionFailure,
+) -> Result<Box<dyn Transaction + 'c>, ExecutionFailure> {
     let Context {
         executor,
         principal,
         anonymous,
-        terms,
+        options,
         ..
     } = context;
-    let opening = executor.begin(principal, Mode::ReadWrite, &terms).await;
-    let mut transaction = opening.map_err(|error| Failure::of_sql(error, None, anonymous))?;
+    let opening = executor.begin(principal, Mode::ReadWrite, &options).await;
+    let mut transaction =
+        opening.map_err(|error| ExecutionFailure::of_sql(error, None, anonymous))?;
     while let Some(step) = plan.next().map_err(&of_plan)? {
         let ran = transaction.query(step.statement, step.sink).await;
         ran.map_err(|error| failure(plan, PipelineError::at(0, error), anonymous))?;
@@ -92,23 +92,25 @@ async fn in_turn<'c>(
     Ok(transaction)
 }
 
-/// What a failed pipeline means.
-fn failure(plan: &Plan<'_>, failed: PipelineError, anonymous: bool) -> Failure {
+/// The failure for a failed pipeline.
+fn failure(plan: &Plan<'_>, failed: PipelineError, anonymous: bool) -> ExecutionFailure {
     let PipelineError { step, error, .. } = failed;
     if let tidegate_sql::Error::Deadline = error {
         let roots = plan.roots_from(step.unwrap_or_default());
         return match Error::of_sql(error, anonymous) {
-            Ok(error) => Failure::Deadline(roots, error),
-            Err(error) => Failure::Unavailable(error),
+            Ok(error) => ExecutionFailure::Deadline(roots, error),
+            Err(error) => ExecutionFailure::Unavailable(error),
         };
     }
     let Some(step) = step else {
-        return Failure::of_sql(error, None, anonymous);
+        return ExecutionFailure::of_sql(error, None, anonymous);
     };
     let error = plan.locate(step, error);
-    match Failure::of_sql(error, plan.root(step), anonymous) {
-        Failure::Field(_, error) | Failure::Redefined(_, error) if plan.is_shared(step) => {
-            Failure::Shared(error)
+    match ExecutionFailure::of_sql(error, plan.root(step), anonymous) {
+        ExecutionFailure::Field(_, error) | ExecutionFailure::Redefined(_, error)
+            if plan.is_shared(step) =>
+        {
+            ExecutionFailure::Shared(error)
         }
         failure => failure,
     }

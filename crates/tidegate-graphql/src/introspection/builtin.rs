@@ -1,6 +1,6 @@
-//! The types of introspection itself, and the directives.
+//! The types of introspection and the directives.
 
-/// A field: its name, its type, and whether it takes `includeDeprecated`.
+/// A field: its name, its type, and whether it has the argument `includeDeprecated`.
 pub(super) type Field = (&'static str, &'static str, bool);
 
 /// A type of introspection.
@@ -10,13 +10,13 @@ pub(super) struct BuiltinType {
     pub holds: Holds,
 }
 
-/// What such a type holds.
+/// The content of such a type.
 pub(super) enum Holds {
     Fields(&'static [Field]),
     Values(&'static [&'static str]),
 }
 
-/// All of them, by name (GraphQL, section 4.2).
+/// All introspection types, by name (GraphQL, section 4.2).
 pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__Directive",
@@ -138,7 +138,7 @@ pub(super) struct Directive {
     pub name: &'static str,
     pub description: &'static str,
     pub locations: &'static [&'static str],
-    /// Its argument: name, type, default, description.
+    /// The argument: name, type, default, description.
     pub argument: Option<(
         &'static str,
         &'static str,

@@ -1,40 +1,40 @@
-//! Introspection (GraphQL, section 4), written straight from the definitions.
+//! Introspection (GraphQL, section 4), generated directly from the definitions.
 //!
-//! juniper can introspect too, but takes several times as long and half a gigabyte for a schema of
-//! ten thousand tables. The answer for such a schema has 150 MB, so it can be written piece by piece.
+//! juniper's introspection takes several times as long, and half a gigabyte of memory for a schema
+//! of ten thousand tables. The response for such a schema has 150 MB, so it can be written in
+//! chunks.
 
 mod builtin;
-mod json;
 mod object;
 mod writer;
 
-use crate::coerce::{Missing, Variables};
-use crate::collect::{Collector, Group};
+use crate::collect::{CollectedField, Collector};
+use crate::document::{Missing, Variables};
 use crate::error::Error;
 
-pub(crate) use writer::Writer;
+pub(crate) use writer::IntrospectionWriter;
 
-/// A selection with its fragments and conditions put in.
+/// A field of a selection with fragments and conditions resolved.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Node {
-    /// The response key, as JSON text with its colon.
+pub(crate) struct IntrospectionNode {
+    /// The response key, as JSON text with a colon.
     key: Box<str>,
-    /// The field.
+    /// The name of the field.
     name: Box<str>,
     /// The argument `name` of `__type`, or `includeDeprecated`.
     argument: Option<Box<str>>,
-    /// What is below.
-    below: Vec<Node>,
+    /// The selection below.
+    below: Vec<IntrospectionNode>,
 }
 
-impl Node {
-    /// Puts a selection together.
+impl IntrospectionNode {
+    /// Resolves a selection.
     ///
     /// # Errors
     ///
     /// A condition or a name whose variable is null.
     pub(crate) fn of<'d>(
-        group: &Group<'d>,
+        group: &CollectedField<'d>,
         collect: Collector<'d>,
         variables: &'d Variables<'d>,
     ) -> Result<Self, Error> {
@@ -58,9 +58,9 @@ impl Node {
 }
 
 #[cfg(test)]
-impl Node {
-    /// `__schema` with so many `fields { type { ofType { ofType` in each other below its types.
-    /// `__Type` has two fields of the type `[__Type!]`, so each level doubles the text.
+impl IntrospectionNode {
+    /// `__schema` with this many nested levels of `fields { type { ofType { ofType` below its
+    /// types. `__Type` has two fields of type `[__Type!]`, so each level doubles the size.
     pub(crate) fn nested(levels: usize) -> Self {
         let node = |name: &str, below| Self {
             key: format!("\"{name}\":").into(),

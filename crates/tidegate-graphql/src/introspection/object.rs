@@ -1,17 +1,15 @@
-//! The members of introspection's objects.
+//! The members of introspection objects.
 
-use super::Node;
+use super::IntrospectionNode;
 use super::builtin::{BuiltinType, DIRECTIVES, Directive, Field, Holds, TYPES};
-use super::json;
 use crate::definition::{
-    ArgumentDefinition, FieldDefinition, TypeDefinition, TypeReference, Types,
+    ArgumentDefinition, FieldDefinition, OperationKind, TypeDefinition, TypeReference, Types,
 };
-use crate::document::OperationKind;
 
-/// An object of introspection.
+/// An introspection object.
 pub(super) enum Object<'o> {
     Schema,
-    /// A type as it is used: `[Name!]!`.
+    /// A type reference, such as `[Name!]!`.
     Reference(TypeReference<'o>),
     Defined(TypeDefinition<'o>),
     Builtin(&'static BuiltinType),
@@ -30,20 +28,20 @@ pub(super) struct Input {
     description: Option<&'static str>,
 }
 
-/// Objects, made one after the other.
+/// Objects, generated one by one.
 pub(super) type Objects<'o> = Box<dyn Iterator<Item = Object<'o>> + Send + 'o>;
 
-/// What a member holds.
-pub(super) enum Member<'o> {
-    /// A text, a number of them or null, which has been written.
+/// The content of a member.
+pub(super) enum MemberContent<'o> {
+    /// A scalar, which has already been written.
     Written,
     Object(Object<'o>),
     List(Objects<'o>),
 }
 
 impl<'o> Object<'o> {
-    /// The schema or a type, as a root field asks for it; `None` for a type that is not there.
-    pub(super) fn root(node: &Node, types: &'o Types) -> Option<Self> {
+    /// The object of `__schema` or `__type`; `None` for an unknown type.
+    pub(super) fn root(node: &IntrospectionNode, types: &'o Types) -> Option<Self> {
         if &*node.name == "__schema" {
             return Some(Self::Schema);
         }
@@ -51,7 +49,7 @@ impl<'o> Object<'o> {
         Self::named(&name, types)
     }
 
-    /// The type of a name.
+    /// The named type.
     fn named(name: &str, types: &'o Types) -> Option<Self> {
         types.find(name).map(Self::Defined).or_else(|| {
             let mut builtin = TYPES.iter();
@@ -61,7 +59,7 @@ impl<'o> Object<'o> {
         })
     }
 
-    /// A use of a type; that of a named type shows what the type shows.
+    /// A type reference. For a plain named type it is the type itself.
     fn reference(of: TypeReference<'o>, types: &'o Types) -> Option<Self> {
         if of.list || of.not_null {
             return Some(Self::Reference(of));
@@ -69,10 +67,15 @@ impl<'o> Object<'o> {
         Self::named(&of.name, types)
     }
 
-    /// Appends a member that is a text, or tells what is in it.
-    pub(super) fn member(&self, node: &Node, types: &'o Types, out: &mut String) -> Member<'o> {
+    /// Appends a scalar member, or returns the content of another one.
+    pub(super) fn member(
+        &self,
+        node: &IntrospectionNode,
+        types: &'o Types,
+        out: &mut String,
+    ) -> MemberContent<'o> {
         if &*node.name == "__typename" {
-            return json::text(Some(self.type_name()), out);
+            return text(Some(self.type_name()), out);
         }
         match self {
             Self::Schema => schema(node, types, out),
@@ -81,20 +84,20 @@ impl<'o> Object<'o> {
             Self::Builtin(builtin) => self::builtin(builtin, node, out),
             Self::Field(field) => self::field(field, node, types, out),
             Self::BuiltinField((name, r#type, deprecated)) => match &*node.name {
-                "name" => json::text(Some(name), out),
+                "name" => text(Some(name), out),
                 "type" => one(Self::reference(written(r#type), types), out),
                 "args" => list(deprecated.then(include_deprecated).map(Self::Argument)),
                 _ => rest(node, out),
             },
             Self::Argument(input) => match &*node.name {
-                "name" => json::text(Some(input.name), out),
-                "description" => json::text(input.description, out),
+                "name" => text(Some(input.name), out),
+                "description" => text(input.description, out),
                 "type" => one(Self::reference(input.r#type.clone(), types), out),
-                "defaultValue" => json::text(input.default, out),
+                "defaultValue" => text(input.default, out),
                 _ => rest(node, out),
             },
             Self::Value(name) => match &*node.name {
-                "name" => json::text(Some(name), out),
+                "name" => text(Some(name), out),
                 _ => rest(node, out),
             },
             Self::Directive(directive) => self::directive(directive, node, out),
@@ -113,7 +116,7 @@ impl<'o> Object<'o> {
     }
 }
 
-fn schema<'o>(node: &Node, types: &'o Types, out: &mut String) -> Member<'o> {
+fn schema<'o>(node: &IntrospectionNode, types: &'o Types, out: &mut String) -> MemberContent<'o> {
     let operation = |kind| types.operation(kind).map(Object::Defined);
     match &*node.name {
         "types" => {
@@ -128,39 +131,47 @@ fn schema<'o>(node: &Node, types: &'o Types, out: &mut String) -> Member<'o> {
     }
 }
 
-/// A list, or a type that is never null.
+/// A list or non-null wrapper.
 fn wrapper<'o>(
     of: &TypeReference<'o>,
-    node: &Node,
+    node: &IntrospectionNode,
     types: &'o Types,
     out: &mut String,
-) -> Member<'o> {
+) -> MemberContent<'o> {
     match &*node.name {
-        "kind" => json::text(Some(if of.not_null { "NON_NULL" } else { "LIST" }), out),
+        "kind" => text(Some(if of.not_null { "NON_NULL" } else { "LIST" }), out),
         "ofType" => one(Object::reference(of.clone().unwrapped(), types), out),
         _ => rest(node, out),
     }
 }
 
-fn defined<'o>(defined: TypeDefinition<'o>, node: &Node, out: &mut String) -> Member<'o> {
+fn defined<'o>(
+    defined: TypeDefinition<'o>,
+    node: &IntrospectionNode,
+    out: &mut String,
+) -> MemberContent<'o> {
     let is_scalar = defined.is_scalar();
     match &*node.name {
-        "kind" => json::text(Some(if is_scalar { "SCALAR" } else { "OBJECT" }), out),
-        "name" => json::text(Some(defined.name()), out),
-        "description" => json::text(defined.description().as_deref(), out),
-        "specifiedByURL" => json::text(defined.specified_by(), out),
+        "kind" => text(Some(if is_scalar { "SCALAR" } else { "OBJECT" }), out),
+        "name" => text(Some(defined.name()), out),
+        "description" => text(defined.description().as_deref(), out),
+        "specifiedByURL" => text(defined.specified_by(), out),
         "fields" if !is_scalar => list(defined.fields().map(Object::Field)),
         "interfaces" if !is_scalar => list(None),
         _ => rest(node, out),
     }
 }
 
-fn builtin<'o>(builtin: &'static BuiltinType, node: &Node, out: &mut String) -> Member<'o> {
+fn builtin<'o>(
+    builtin: &'static BuiltinType,
+    node: &IntrospectionNode,
+    out: &mut String,
+) -> MemberContent<'o> {
     match (&*node.name, &builtin.holds) {
-        ("kind", Holds::Fields(_)) => json::text(Some("OBJECT"), out),
-        ("kind", Holds::Values(_)) => json::text(Some("ENUM"), out),
-        ("name", _) => json::text(Some(builtin.name), out),
-        ("description", _) => json::text(Some(builtin.description), out),
+        ("kind", Holds::Fields(_)) => text(Some("OBJECT"), out),
+        ("kind", Holds::Values(_)) => text(Some("ENUM"), out),
+        ("name", _) => text(Some(builtin.name), out),
+        ("description", _) => text(Some(builtin.description), out),
         ("fields", Holds::Fields(fields)) => list(fields.iter().map(Object::BuiltinField)),
         ("interfaces", Holds::Fields(_)) => list(None),
         ("enumValues", Holds::Values(values)) => list(values.iter().copied().map(Object::Value)),
@@ -170,13 +181,13 @@ fn builtin<'o>(builtin: &'static BuiltinType, node: &Node, out: &mut String) -> 
 
 fn field<'o>(
     field: &FieldDefinition<'o>,
-    node: &Node,
+    node: &IntrospectionNode,
     types: &'o Types,
     out: &mut String,
-) -> Member<'o> {
+) -> MemberContent<'o> {
     match &*node.name {
-        "name" => json::text(Some(&field.name), out),
-        "description" => json::text(field.description.as_deref(), out),
+        "name" => text(Some(&field.name), out),
+        "description" => text(field.description.as_deref(), out),
         "args" => list(field.arguments.iter().map(argument)),
         "type" => one(Object::reference(field.r#type.clone(), types), out),
         _ => rest(node, out),
@@ -201,14 +212,18 @@ fn include_deprecated() -> Input {
     }
 }
 
-fn directive<'o>(directive: &'static Directive, node: &Node, out: &mut String) -> Member<'o> {
+fn directive<'o>(
+    directive: &'static Directive,
+    node: &IntrospectionNode,
+    out: &mut String,
+) -> MemberContent<'o> {
     let stands_at = |location: &str| directive.locations.contains(&location);
     match &*node.name {
-        "name" => json::text(Some(directive.name), out),
-        "description" => json::text(Some(directive.description), out),
+        "name" => text(Some(directive.name), out),
+        "description" => text(Some(directive.description), out),
         "locations" => {
-            json::texts(directive.locations, out);
-            Member::Written
+            texts(directive.locations, out);
+            MemberContent::Written
         }
         "args" => {
             let argument = directive.argument.as_ref();
@@ -221,22 +236,22 @@ fn directive<'o>(directive: &'static Directive, node: &Node, out: &mut String) -
                 })
             }))
         }
-        "onOperation" => json::boolean(stands_at("QUERY"), out),
-        "onFragment" => json::boolean(stands_at("FRAGMENT_SPREAD"), out),
-        "onField" => json::boolean(stands_at("FIELD"), out),
+        "onOperation" => boolean(stands_at("QUERY"), out),
+        "onFragment" => boolean(stands_at("FRAGMENT_SPREAD"), out),
+        "onField" => boolean(stands_at("FIELD"), out),
         _ => rest(node, out),
     }
 }
 
-/// Members that say the same everywhere.
-fn rest<'o>(node: &Node, out: &mut String) -> Member<'o> {
+/// Members that are the same for all objects.
+fn rest<'o>(node: &IntrospectionNode, out: &mut String) -> MemberContent<'o> {
     match &*node.name {
-        "isDeprecated" | "isRepeatable" => json::boolean(false, out),
-        _ => json::text(None, out),
+        "isDeprecated" | "isRepeatable" => boolean(false, out),
+        _ => text(None, out),
     }
 }
 
-/// Reads a type as it is written.
+/// Parses a type reference.
 fn written(text: &'static str) -> TypeReference<'static> {
     let nullable = text.strip_suffix('!');
     let list = nullable.unwrap_or(text).strip_prefix('[');
@@ -250,14 +265,41 @@ fn written(text: &'static str) -> TypeReference<'static> {
     }
 }
 
-fn list<'o, I>(objects: I) -> Member<'o>
+fn list<'o, I>(objects: I) -> MemberContent<'o>
 where
     I: IntoIterator<Item = Object<'o>>,
     I::IntoIter: Send + 'o,
 {
-    Member::List(Box::new(objects.into_iter()))
+    MemberContent::List(Box::new(objects.into_iter()))
 }
 
-fn one<'o>(object: Option<Object<'o>>, out: &mut String) -> Member<'o> {
-    object.map_or_else(|| json::text(None, out), Member::Object)
+fn one<'o>(object: Option<Object<'o>>, out: &mut String) -> MemberContent<'o> {
+    object.map_or_else(|| text(None, out), MemberContent::Object)
+}
+
+/// Appends a string, or null.
+fn text<'o>(text: Option<&str>, out: &mut String) -> MemberContent<'o> {
+    // Names need no escaping, and most strings are names.
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    match text {
+        None => out.push_str("null"),
+        Some(text) if text.bytes().all(plain) => {
+            out.push('"');
+            out.push_str(text);
+            out.push('"');
+        }
+        Some(text) => out.push_str(&serde_json::Value::from(text).to_string()),
+    }
+    MemberContent::Written
+}
+
+/// Appends a list of strings.
+fn texts(texts: &[&str], out: &mut String) {
+    out.push_str(&serde_json::Value::from(texts).to_string());
+}
+
+/// Appends `true` or `false`.
+fn boolean<'o>(value: bool, out: &mut String) -> MemberContent<'o> {
+    out.push_str(if value { "true" } else { "false" });
+    MemberContent::Written
 }

@@ -1,37 +1,37 @@
-//! Writing introspection's objects piece by piece.
+//! Writes introspection objects in chunks.
 
 use std::slice;
 
-use super::Node;
-use super::object::{Member, Object, Objects};
+use super::IntrospectionNode;
+use super::object::{MemberContent, Object, Objects};
+use crate::chunked::ChunkedWriter;
 use crate::definition::Types;
-use crate::unwritten::Fill;
 
-/// Writes the value of `__schema` or `__type`, and can stop after any member: what is open stands
-/// on a stack of its own.
-pub(crate) struct Writer<'o> {
+/// Writes the value of `__schema` or `__type`. It can pause after any member, because the open
+/// objects are on an explicit stack.
+pub(crate) struct IntrospectionWriter<'o> {
     types: &'o Types,
-    root: Option<&'o Node>,
-    open: Vec<Open<'o>>,
+    root: Option<&'o IntrospectionNode>,
+    open: Vec<OpenValue<'o>>,
 }
 
-/// An object or a list whose end has not been written.
-enum Open<'o> {
+/// An object or a list that is not yet closed.
+enum OpenValue<'o> {
     Object {
         object: Object<'o>,
-        members: slice::Iter<'o, Node>,
+        members: slice::Iter<'o, IntrospectionNode>,
         first: bool,
     },
     List {
         objects: Objects<'o>,
-        below: &'o [Node],
+        below: &'o [IntrospectionNode],
         first: bool,
     },
 }
 
-impl<'o> Writer<'o> {
-    /// A writer that has written nothing.
-    pub(crate) fn new(node: &'o Node, types: &'o Types) -> Self {
+impl<'o> IntrospectionWriter<'o> {
+    /// A writer at the start of the value.
+    pub(crate) fn new(node: &'o IntrospectionNode, types: &'o Types) -> Self {
         Self {
             types,
             root: Some(node),
@@ -39,11 +39,11 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// Writes one member or element, or an end; `false` when all ends have been written.
+    /// Writes one member, element or closing bracket; `false` at the end.
     fn step(&mut self, out: &mut String) -> bool {
         let (inner, below) = match self.open.last_mut() {
             None => return false,
-            Some(Open::Object {
+            Some(OpenValue::Object {
                 object,
                 members,
                 first,
@@ -55,7 +55,7 @@ impl<'o> Writer<'o> {
                 out.push_str(&node.key);
                 (object.member(node, self.types, out), &*node.below)
             }
-            Some(Open::List {
+            Some(OpenValue::List {
                 objects,
                 below,
                 first,
@@ -64,27 +64,32 @@ impl<'o> Writer<'o> {
                     return self.close(']', out);
                 };
                 separate(first, out);
-                (Member::Object(object), *below)
+                (MemberContent::Object(object), *below)
             }
         };
         self.enter(inner, below, out);
         true
     }
 
-    fn enter(&mut self, member: Member<'o>, below: &'o [Node], out: &mut String) {
+    fn enter(
+        &mut self,
+        member: MemberContent<'o>,
+        below: &'o [IntrospectionNode],
+        out: &mut String,
+    ) {
         let open = match member {
-            Member::Written => return,
-            Member::Object(object) => {
+            MemberContent::Written => return,
+            MemberContent::Object(object) => {
                 out.push('{');
-                Open::Object {
+                OpenValue::Object {
                     object,
                     members: below.iter(),
                     first: true,
                 }
             }
-            Member::List(objects) => {
+            MemberContent::List(objects) => {
                 out.push('[');
-                Open::List {
+                OpenValue::List {
                     objects,
                     below,
                     first: true,
@@ -101,11 +106,11 @@ impl<'o> Writer<'o> {
     }
 }
 
-impl Fill for Writer<'_> {
-    fn fill(&mut self, out: &mut String, bytes: usize) -> bool {
+impl ChunkedWriter for IntrospectionWriter<'_> {
+    fn write_chunk(&mut self, out: &mut String, bytes: usize) -> bool {
         if let Some(node) = self.root.take() {
             match Object::root(node, self.types) {
-                Some(object) => self.enter(Member::Object(object), &node.below, out),
+                Some(object) => self.enter(MemberContent::Object(object), &node.below, out),
                 None => out.push_str("null"),
             }
         }

@@ -5,24 +5,28 @@ use std::sync::Arc;
 use tidegate_catalog::model::{ColumnId, RelationId};
 use tidegate_filter::Json;
 use tidegate_plan::operation::{
-    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows,
+    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateOutput,
 };
-use tidegate_sql::json::JsonKind;
+use tidegate_values::json::JsonKind;
 
 use super::{Lowerer, unknown_field};
-use crate::coerce::Missing;
-use crate::collect::Group;
+use crate::collect::CollectedField;
 use crate::definition::{
     AGGREGATE_FUNCTIONS, aggregate_type, aggregated, function_type, group_columns,
 };
+use crate::document::Missing;
 use crate::error::Error;
-use crate::kind::{Kind, Named};
+use crate::field_type::{Kind, Named};
 
 impl<'d> Lowerer<'d> {
-    pub(super) fn aggregate(&self, id: RelationId, group: &Group<'d>) -> Result<Aggregate, Error> {
+    pub(super) fn aggregate(
+        &self,
+        id: RelationId,
+        group: &CollectedField<'d>,
+    ) -> Result<Aggregate, Error> {
         let by = self.argument(group.field, "groupBy", Missing::Omit)?;
         let by = by.filter(|value| !value.is_null());
-        // One value stands for a list of it (GraphQL, section 3.11, "Input Coercion").
+        // A single value counts as a list of one (GraphQL, section 3.11, "Input Coercion").
         let listed = |value: Json<'d>| match value.kind() {
             JsonKind::Array => value,
             _ => Json::List(vec![value]),
@@ -31,10 +35,10 @@ impl<'d> Lowerer<'d> {
         let group_by = by.transpose()?.unwrap_or_default();
         let groups = self.collect.below(group)?;
         let fields = groups.iter().map(|group| {
-            let shows = self.aggregate_shows(id, &group_by, group);
+            let output = self.aggregate_shows(id, &group_by, group);
             Ok(AggregateField {
                 key: Arc::clone(group.key()),
-                shows: shows.map_err(|error| error.within(group.key(), group.field.location))?,
+                output: output.map_err(|error| error.within(group.key(), group.field.location))?,
             })
         });
         Ok(Aggregate {
@@ -53,7 +57,7 @@ impl<'d> Lowerer<'d> {
                 return Err(Error::input(message));
             }
             let known = relation.column(column);
-            if !tidegate_filter::has_groups(known) {
+            if !tidegate_filter::is_groupable(known) {
                 let name = known.r#type.name();
                 return Err(Error::input(format!(
                     "`groupBy[{at}]` cannot be: values of the type {name} make no groups"
@@ -70,20 +74,20 @@ impl<'d> Lowerer<'d> {
         &self,
         id: RelationId,
         group_by: &[ColumnId],
-        group: &Group<'d>,
-    ) -> Result<AggregateShows, Error> {
+        group: &CollectedField<'d>,
+    ) -> Result<AggregateOutput, Error> {
         let relation = self.schema.relation(id);
         let name = &*group.field.name;
         match name {
-            "__typename" => return Ok(AggregateShows::Typename(aggregate_type(relation).into())),
-            "count" => return Ok(AggregateShows::Count),
+            "__typename" => return Ok(AggregateOutput::Typename(aggregate_type(relation).into())),
+            "count" => return Ok(AggregateOutput::Count),
             _ => {}
         }
         let mut functions = AGGREGATE_FUNCTIONS.iter().enumerate();
         if let Some((at, (_, function))) = functions.find(|(_, (known, _))| *known == name) {
             let type_name = function_type(relation, at);
             let members = self.function(id, *function, type_name, group)?;
-            return Ok(AggregateShows::Function(*function, members));
+            return Ok(AggregateOutput::Function(*function, members));
         }
         let mut columns = group_columns(relation);
         let column = columns.find(|(known, _)| known == name);
@@ -93,7 +97,7 @@ impl<'d> Lowerer<'d> {
                 Named::Scalar(_) => Vec::new(),
                 Named::Object(object) => self.parts(object, group)?,
             };
-            Ok(AggregateShows::Group(column, parts))
+            Ok(AggregateOutput::Group(column, parts))
         } else {
             let column = &relation.column(column).field;
             Err(Error::input(format!(
@@ -107,7 +111,7 @@ impl<'d> Lowerer<'d> {
         id: RelationId,
         function: AggregateFunction,
         type_name: &str,
-        group: &Group<'d>,
+        group: &CollectedField<'d>,
     ) -> Result<Vec<(Arc<str>, AggregateColumn)>, Error> {
         let relation = self.schema.relation(id);
         let groups = self.collect.below(group)?;

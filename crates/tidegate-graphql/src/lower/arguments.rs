@@ -1,21 +1,20 @@
-//! The arguments that choose rows.
+//! The arguments that select rows.
 
 use tidegate_catalog::model::{ColumnId, RelationId};
-use tidegate_filter::{Filter, Json, has_order};
+use tidegate_filter::{Filter, Json, is_sortable};
 use tidegate_plan::operation::Order;
 
 use super::Lowerer;
-use crate::coerce::Missing;
-use crate::document::Field;
+use crate::document::{Field, Missing};
 use crate::error::Error;
 
-/// What is wrong with a value is the caller's fault.
+/// The GraphQL error for an invalid filter.
 pub(super) fn refused(error: &tidegate_filter::Error) -> Error {
     Error::input(error.to_string())
 }
 
 impl<'d> Lowerer<'d> {
-    /// The value of an argument; `None` when it is absent, or a variable that is.
+    /// The value of an argument; `None` if it is absent or a variable without a value.
     pub(super) fn argument(
         &self,
         field: &'d Field,
@@ -29,7 +28,7 @@ impl<'d> Lowerer<'d> {
         value.map_err(|error| error.at(argument.location))
     }
 
-    /// Marks an error with the place of the argument that it is about.
+    /// Adds the location of an argument to an error.
     pub(super) fn at<T>(
         field: &'d Field,
         name: &str,
@@ -41,7 +40,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The rows that `where` and `id` choose.
+    /// The filter of `where` and `id`.
     pub(super) fn rows(&self, relation: RelationId, field: &'d Field) -> Result<Filter, Error> {
         let condition = self.argument(field, "where", Missing::Refuse)?;
         let filter = match condition {
@@ -57,14 +56,14 @@ impl<'d> Lowerer<'d> {
         let key = self.schema.relation(relation).single_key();
         let key = key.ok_or_else(|| super::unknown_field("id"))?;
         if id.is_null() {
-            // No key is null. A client that has no id yet means no row, not every row.
+            // A key is never null. A client without an ID means no row, not every row.
             return Ok(Filter::Any(Vec::new()));
         }
         let equals = Filter::equals(&id, self.schema.relation(relation), key, "id");
         Ok(Self::at(field, "id", equals)?.and(filter))
     }
 
-    /// `limit` or `offset`.
+    /// The value of `limit` or `offset`.
     pub(super) fn count(&self, field: &'d Field, name: &str) -> Result<Option<u64>, Error> {
         let Some(value) = self.argument(field, name, Missing::Omit)? else {
             return Ok(None);
@@ -82,7 +81,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// `orderBy`: an object, or a list of objects.
+    /// The value of `orderBy`: an object, or a list of objects.
     pub(super) fn order(
         &self,
         relation: RelationId,
@@ -92,42 +91,42 @@ impl<'d> Lowerer<'d> {
         let Some(value) = value.filter(|value| !value.is_null()) else {
             return Ok(Vec::new());
         };
-        let mut terms = Vec::new();
-        let result = if value.kind() == tidegate_sql::json::JsonKind::Array {
+        let mut options = Vec::new();
+        let result = if value.kind() == tidegate_values::json::JsonKind::Array {
             Self::at(field, "orderBy", value.elements(&"orderBy")).and_then(|elements| {
                 elements.iter().enumerate().try_for_each(|(at, element)| {
-                    self.terms(relation, element, &format!("orderBy[{at}]"), &mut terms)
+                    self.options(relation, element, &format!("orderBy[{at}]"), &mut options)
                 })
             })
         } else {
-            self.terms(relation, &value, "orderBy", &mut terms)
+            self.options(relation, &value, "orderBy", &mut options)
         };
         match (result, field.argument("orderBy")) {
-            (Ok(()), _) => Ok(terms),
+            (Ok(()), _) => Ok(options),
             (Err(error), Some(argument)) => Err(error.at(argument.location)),
             (Err(error), None) => Err(error),
         }
     }
 
-    fn terms(
+    fn options(
         &self,
         relation: RelationId,
         object: &Json<'_>,
         place: &str,
-        terms: &mut Vec<Order>,
+        options: &mut Vec<Order>,
     ) -> Result<(), Error> {
         for (name, direction) in object.members(&place).map_err(|error| refused(&error))? {
             let column = self.readable(relation, &name, place)?;
             let place = format!("{place}.{name}");
             let known = self.schema.relation(relation).column(column);
-            if !has_order(known) {
+            if !is_sortable(known) {
                 let name = known.r#type.name();
                 return Err(Error::input(format!(
                     "`{place}` cannot be: values of the type {name} have no order"
                 )));
             }
             let text = direction.string(&place).map_err(|error| refused(&error))?;
-            terms.push(term(column, &text).ok_or_else(|| {
+            options.push(term(column, &text).ok_or_else(|| {
                 Error::input(format!(
                     "`{place}` is `{text}`, expected asc or desc, alone or with _nulls_first or _nulls_last"
                 ))
@@ -136,7 +135,7 @@ impl<'d> Lowerer<'d> {
         Ok(())
     }
 
-    /// A column that the role may read, by a name of the request.
+    /// A readable column, by a name of the request.
     pub(super) fn readable(
         &self,
         relation: RelationId,

@@ -1,15 +1,19 @@
-//! What lowering asks of introspection.
+//! The introspection that lowering needs.
 
-use crate::collect::{Collector, Group};
+use crate::collect::{CollectedField, Collector};
 use crate::error::Error;
-use crate::unwritten::Written;
+use crate::large_text::GeneratedText;
 
-/// Answers `__schema` and `__type`.
+/// Resolves `__schema` and `__type`.
 pub(crate) trait Introspector: Sync {
     /// The value of a field.
     ///
     /// # Errors
     ///
     /// A condition or a name whose variable is null.
-    fn introspect<'d>(&self, group: &Group<'d>, collect: Collector<'d>) -> Result<Written, Error>;
+    fn introspect<'d>(
+        &self,
+        group: &CollectedField<'d>,
+        collect: Collector<'d>,
+    ) -> Result<GeneratedText, Error>;
 }

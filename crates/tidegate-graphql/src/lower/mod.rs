@@ -1,11 +1,11 @@
-//! From an operation of a document and its variables to an operation on the tables.
+//! Lowers an operation of a document and its variables to an operation on tables.
 
 mod aggregate;
 mod arguments;
 mod introspection;
 mod mutation;
 mod selection;
-mod trace;
+mod variable_uses;
 
 use std::sync::Arc;
 
@@ -14,19 +14,17 @@ use tidegate_catalog::model::{RelationId, Schema};
 use tidegate_plan::Operation as Planned;
 use tidegate_plan::operation::{List, Root as PlannedRoot, RootField};
 
-use crate::coerce::Variables;
-use crate::collect::{Collector, Group};
-use crate::definition::{EMPTY, Root, Roots};
-use crate::document::{Operation, OperationKind};
-use crate::error::{Code, Error};
-use crate::execute::FieldErrors;
+use crate::collect::{CollectedField, Collector};
+use crate::definition::{EMPTY, OperationKind, Root, Roots};
+use crate::document::{Operation, Variables};
+use crate::error::{Code, Error, FieldErrors};
+use crate::large_text::{GeneratedText, LargeText};
 use crate::limits::Limits;
-use crate::unwritten::{Unwritten, Written};
 
 pub(crate) use introspection::Introspector;
-pub(crate) use trace::Trace;
+pub(crate) use variable_uses::VariableUses;
 
-/// What lowering works with.
+/// The inputs of lowering.
 #[derive(Clone, Copy)]
 pub(crate) struct Lowerer<'d> {
     pub schema: &'d Schema,
@@ -34,24 +32,23 @@ pub(crate) struct Lowerer<'d> {
     pub collect: Collector<'d>,
     pub variables: &'d Variables<'d>,
     pub introspect: &'d dyn Introspector,
-    /// What notes which variables become parameters, if that is asked.
-    pub trace: Option<&'d Trace>,
+    /// Records which variables become parameters, if that is wanted.
+    pub trace: Option<&'d VariableUses>,
 }
 
-/// What an operation asks of the tables, and the introspections that belong into the gaps of its
-/// answer.
+/// An operation on tables, and the introspection texts to insert into its response.
 #[derive(Debug)]
 pub(crate) struct Lowered<'d> {
     pub planned: Planned<'d>,
-    pub introspections: Vec<Unwritten>,
+    pub introspections: Vec<LargeText>,
 }
 
-/// Lowers a query or a mutation. Root fields of a query that are among `errors` show null, and so
-/// do those that get there now.
+/// Lowers a query or a mutation. Root fields of a query with an entry in `errors` become null, and
+/// fields that fail now are added to it.
 ///
 /// # Errors
 ///
-/// Errors of the whole operation; those of a root field of a mutation have its path.
+/// Errors of the whole operation. The error of a mutation's root field has its path.
 pub(crate) fn lower<'d>(
     lowerer: Lowerer<'d>,
     operation: &'d Operation,
@@ -99,16 +96,16 @@ pub(crate) fn lower<'d>(
     })
 }
 
-/// What a field shows that failed.
+/// The content of a field that failed.
 const NULL: RootField<'static> = RootField::Verbatim(Bytes::from_static(b"null"));
 
-/// Whether null can stand in place of a root field: a mutation happens as a whole or not at all,
-/// and `__schema` and `__typename` are never null (GraphQL, section 6.4.4).
-fn is_nullable(kind: OperationKind, group: &Group<'_>) -> bool {
+/// Whether a root field may be null. A mutation runs completely or not at all, and `__schema` and
+/// `__typename` are non-null (GraphQL, section 6.4.4).
+fn is_nullable(kind: OperationKind, group: &CollectedField<'_>) -> bool {
     kind == OperationKind::Query && !matches!(&*group.field.name, "__schema" | "__typename")
 }
 
-/// What the documents of this crate mean by a field that validation should have refused.
+/// The error for a field that validation should have rejected.
 pub(crate) fn unknown_field(name: &str) -> Error {
     Error::new(Code::Internal, format!("the field `{name}` is not known"))
 }
@@ -117,8 +114,8 @@ impl<'d> Lowerer<'d> {
     fn root(
         &self,
         kind: OperationKind,
-        group: &Group<'d>,
-        introspections: &mut Vec<Unwritten>,
+        group: &CollectedField<'d>,
+        introspections: &mut Vec<LargeText>,
     ) -> Result<RootField<'d>, Error> {
         let name = &*group.field.name;
         let verbatim =
@@ -128,8 +125,8 @@ impl<'d> Lowerer<'d> {
             ("__typename", _) => return verbatim("\"Query\""),
             ("__schema" | "__type", _) => {
                 return match self.introspect.introspect(group, self.collect)? {
-                    Written::Whole(text) => Ok(RootField::Verbatim(text)),
-                    Written::Large(introspection) => {
+                    GeneratedText::Whole(text) => Ok(RootField::Verbatim(text)),
+                    GeneratedText::Large(introspection) => {
                         introspections.push(introspection);
                         Ok(RootField::Gap)
                     }
@@ -152,8 +149,8 @@ impl<'d> Lowerer<'d> {
         }
     }
 
-    /// The rows of a relation, as the arguments of a field ask for them.
-    fn list(&self, relation: RelationId, group: &Group<'d>) -> Result<List, Error> {
+    /// The list of rows that the arguments of a field select.
+    fn list(&self, relation: RelationId, group: &CollectedField<'d>) -> Result<List, Error> {
         let filter = self.rows(relation, group.field)?;
         Ok(List {
             origins: self.origins(relation, group.field, &filter),

@@ -1,21 +1,24 @@
-//! Root fields that write.
+//! Lowers root fields that write.
 
 use std::borrow::Cow;
 
-use tidegate_catalog::model::{ColumnId, Identity, RelationId};
+use tidegate_catalog::model::{ColumnId, IdentityKind, RelationId};
 use tidegate_filter::{Filter, Json};
 use tidegate_plan::operation::{ConflictTarget, Delete, Insert, OnConflict, Update};
-use tidegate_sql::json::{self, JsonKind};
+use tidegate_values::json::{self, JsonKind};
 
 use super::Lowerer;
 use super::arguments::refused;
-use crate::coerce::Missing;
-use crate::collect::Group;
-use crate::document::Field;
+use crate::collect::CollectedField;
+use crate::document::{Field, Missing};
 use crate::error::Error;
 
 impl<'d> Lowerer<'d> {
-    pub(super) fn insert(&self, id: RelationId, group: &Group<'d>) -> Result<Insert<'d>, Error> {
+    pub(super) fn insert(
+        &self,
+        id: RelationId,
+        group: &CollectedField<'d>,
+    ) -> Result<Insert<'d>, Error> {
         let field = group.field;
         let given = |name| {
             let value = self.argument(field, name, Missing::Omit)?;
@@ -89,7 +92,7 @@ impl<'d> Lowerer<'d> {
         Ok(columns)
     }
 
-    /// The columns that take the new row's values.
+    /// The columns that take the new row's values on a conflict.
     fn updated(
         &self,
         id: RelationId,
@@ -99,14 +102,14 @@ impl<'d> Lowerer<'d> {
         let columns = self.columns(id, value, place)?;
         for (at, known) in columns.iter().enumerate() {
             let column = self.schema.relation(id).column(*known);
-            let problem = if column.generated.is_some() || column.identity == Some(Identity::Always)
-            {
-                "which PostgreSQL alone sets"
-            } else if columns[..at].contains(known) {
-                "which stands there twice"
-            } else {
-                continue;
-            };
+            let problem =
+                if column.generated.is_some() || column.identity == Some(IdentityKind::Always) {
+                    "which PostgreSQL alone sets"
+                } else if columns[..at].contains(known) {
+                    "which stands there twice"
+                } else {
+                    continue;
+                };
             let name = &column.field;
             return Err(Error::input(format!(
                 "`{place}[{at}]` is `{name}`, {problem}"
@@ -130,14 +133,18 @@ impl<'d> Lowerer<'d> {
             relation.find_column(&name).ok_or_else(|| {
                 let table = &relation.name;
                 Error::input(format!(
-                    "`{place}` is `{name}`, which is no column of `{table}`"
+                    "`{place}` is `{name}`, which is not a column of `{table}`"
                 ))
             })
         });
         columns.collect()
     }
 
-    pub(super) fn update(&self, id: RelationId, group: &Group<'d>) -> Result<Update<'d>, Error> {
+    pub(super) fn update(
+        &self,
+        id: RelationId,
+        group: &CollectedField<'d>,
+    ) -> Result<Update<'d>, Error> {
         let field = group.field;
         let filter = self.bounded(id, field)?;
         let data = self.argument(field, "data", Missing::Omit)?;
@@ -158,14 +165,18 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    pub(super) fn delete(&self, id: RelationId, group: &Group<'d>) -> Result<Delete, Error> {
+    pub(super) fn delete(
+        &self,
+        id: RelationId,
+        group: &CollectedField<'d>,
+    ) -> Result<Delete, Error> {
         Ok(Delete {
             filter: self.bounded(id, group.field)?,
             returning: self.selection(id, group)?,
         })
     }
 
-    /// The rows that `where` and `id` choose, which must not be all of them.
+    /// The filter of `where` and `id`, which must not be empty.
     fn bounded(&self, id: RelationId, field: &'d Field) -> Result<Filter, Error> {
         if field.argument("id").is_some() {
             let value = self.argument(field, "id", Missing::Refuse)?;
@@ -213,11 +224,11 @@ fn elements(list: Json<'_>) -> Result<Vec<Json<'_>>, Error> {
     }
 }
 
-type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
+type RowMembers<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
-/// The members of `data`, each once.
-fn members(data: Json<'_>) -> Result<Members<'_>, Error> {
-    // Reading them once as borrowed says what is wrong with them.
+/// The members of `data`, without duplicates.
+fn members(data: Json<'_>) -> Result<RowMembers<'_>, Error> {
+    // Reading the borrowed text first reports its errors.
     data.members(&"data").map_err(|error| refused(&error))?;
     match data {
         Json::Object(members) => Ok(members),

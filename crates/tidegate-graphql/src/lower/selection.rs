@@ -1,30 +1,30 @@
-//! What is shown of a row.
+//! Lowers the selection of a row.
 
 use std::sync::Arc;
 
 use tidegate_catalog::model::{Cardinality, RelationId};
-use tidegate_plan::operation::{Field, Part, PartShows, Selection, Shows};
+use tidegate_plan::operation::{Output, SelectedField, Selection, Subfield, SubfieldOutput};
 
 use super::{Lowerer, unknown_field};
-use crate::collect::Group;
+use crate::collect::CollectedField;
 use crate::definition::EMPTY;
 use crate::document::Meaning;
 use crate::error::Error;
-use crate::kind::{Holds, Kind, Named, ValueObject};
+use crate::field_type::{Holds, Kind, Named, ValueObject};
 
 impl<'d> Lowerer<'d> {
-    /// The selection below a field whose type is that of a relation.
+    /// Lowers the selection of a field whose type is a relation.
     pub(crate) fn selection(
         &self,
         relation: RelationId,
-        group: &Group<'d>,
+        group: &CollectedField<'d>,
     ) -> Result<Selection, Error> {
         let groups = self.collect.below(group)?;
         let fields = groups.iter().map(|group| {
-            let shows = self.shows(relation, group);
-            Ok(Field {
+            let output = self.output(relation, group);
+            Ok(SelectedField {
                 key: Arc::clone(group.key()),
-                shows: shows.map_err(|error| error.within(group.key(), group.field.location))?,
+                output: output.map_err(|error| error.within(group.key(), group.field.location))?,
             })
         });
         Ok(Selection {
@@ -32,21 +32,21 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    fn shows(&self, id: RelationId, group: &Group<'d>) -> Result<Shows, Error> {
+    fn output(&self, id: RelationId, group: &CollectedField<'d>) -> Result<Output, Error> {
         let known = group.field.meaning.get().copied();
         let meaning = known.map_or_else(|| self.meaning(id, &group.field.name), Ok)?;
-        // Another request was first, with the same result.
+        // A concurrent request has stored the same value.
         let _ = group.field.meaning.set(meaning);
         Ok(match meaning {
-            Meaning::Typename => Shows::Typename,
-            Meaning::Column(column) => Shows::Column(column),
-            Meaning::Object(column, object) => Shows::Parts(column, self.parts(object, group)?),
-            Meaning::One(end, target) => Shows::One(end, self.selection(target, group)?),
-            Meaning::Many(end, target) => Shows::Many(end, self.list(target, group)?),
+            Meaning::Typename => Output::Typename,
+            Meaning::Column(column) => Output::Column(column),
+            Meaning::Object(column, object) => Output::Parts(column, self.parts(object, group)?),
+            Meaning::One(end, target) => Output::One(end, self.selection(target, group)?),
+            Meaning::Many(end, target) => Output::Many(end, self.list(target, group)?),
         })
     }
 
-    /// What a field of this name shows of a row.
+    /// The meaning of a field of a row.
     fn meaning(&self, id: RelationId, name: &str) -> Result<Meaning, Error> {
         if name == "__typename" {
             return Ok(Meaning::Typename);
@@ -75,40 +75,44 @@ impl<'d> Lowerer<'d> {
         }
     }
 
-    /// The selection below a column whose values are objects.
+    /// Lowers the selection of a column whose values are objects.
     pub(super) fn parts(
         &self,
         object: &'static ValueObject,
-        group: &Group<'d>,
-    ) -> Result<Vec<Part>, Error> {
+        group: &CollectedField<'d>,
+    ) -> Result<Vec<Subfield>, Error> {
         let groups = self.collect.below(group)?;
         let parts = groups.iter().map(|group| self.part(object, group));
         parts.collect()
     }
 
-    fn part(&self, object: &'static ValueObject, group: &Group<'d>) -> Result<Part, Error> {
+    fn part(
+        &self,
+        object: &'static ValueObject,
+        group: &CollectedField<'d>,
+    ) -> Result<Subfield, Error> {
         let name = &*group.field.name;
         let key = Arc::clone(group.key());
         if name == "__typename" {
-            return Ok(Part {
+            return Ok(Subfield {
                 key,
-                shows: PartShows::Typename(object.name.into()),
+                output: SubfieldOutput::Typename(object.name.into()),
                 not_null: true,
             });
         }
         let mut members = object.members.iter();
         let member = members.find(|member| member.name == name);
         let member = member.ok_or_else(|| unknown_field(name))?;
-        let shows = match member.holds {
-            Holds::Scalar(_) => PartShows::Member(member.name, Vec::new()),
+        let output = match member.holds {
+            Holds::Scalar(_) => SubfieldOutput::Member(member.name, Vec::new()),
             Holds::Object(inner) | Holds::List(inner) => {
-                PartShows::Member(member.name, self.parts(inner, group)?)
+                SubfieldOutput::Member(member.name, self.parts(inner, group)?)
             }
-            Holds::Itself(inner) => PartShows::Itself(self.parts(inner, group)?),
+            Holds::Itself(inner) => SubfieldOutput::Itself(self.parts(inner, group)?),
         };
-        Ok(Part {
+        Ok(Subfield {
             key,
-            shows,
+            output,
             not_null: member.not_null,
         })
     }

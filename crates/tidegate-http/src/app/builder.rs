@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
-use tidegate_catalog::Catalogs;
+use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
-use tidegate_graphql::{Apis, RoleLimits};
+use tidegate_graphql::{ApiCache, RoleLimits};
 use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
 use tidegate_rpc::Dispatcher;
@@ -36,7 +36,7 @@ impl AppBuilder {
     ) -> Self {
         let methods = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
         let parts = Parts {
-            catalogs: Arc::new(Catalogs::new(Arc::clone(&executor), Arc::new(()))),
+            catalogs: Arc::new(CatalogCache::new(Arc::clone(&executor), Arc::new(()))),
             dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
             methods,
             executor,
@@ -76,7 +76,7 @@ impl AppBuilder {
     }
 
     /// The cached schemas. Without it, schemas are loaded once and never refreshed.
-    pub fn catalogs(mut self, catalogs: Arc<Catalogs>) -> Self {
+    pub fn catalogs(mut self, catalogs: Arc<CatalogCache>) -> Self {
         self.0.catalogs = catalogs;
         self
     }
@@ -218,10 +218,10 @@ impl AppBuilder {
 }
 
 /// An empty cache of APIs.
-fn graphql(feed: bool, limits: &Limits, roles: Vec<RoleLimits>) -> Apis {
+fn graphql(feed: bool, limits: &Limits, roles: Vec<RoleLimits>) -> ApiCache {
     let mut asked = limits.graphql;
     asked.rows.bytes = limits.response;
-    Apis::new(feed, asked, roles)
+    ApiCache::new(feed, asked, roles)
 }
 
 impl fmt::Debug for AppBuilder {

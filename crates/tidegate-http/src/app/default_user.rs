@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tidegate_oauth::{AnonymousSql, Store, StoreError};
-use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
 
 /// How long a cached record is fresh. A notification removes it earlier.
 const FRESH: Duration = Duration::from_secs(5);
@@ -74,7 +74,7 @@ impl DefaultUsers {
             login: Some(Login {
                 database: DatabaseName::new(database),
                 role: RoleName::new(user.role),
-                sharing: Sharing::Strangers,
+                role_use: RoleUse::Anonymous,
             }),
             sql: self.store.anonymous_sql(database).await?,
         })

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use tidegate_sql::request::RequestError;
-use tidegate_sql::{Error, InputError, LoginRefused, Rejection};
+use tidegate_sql::{DatabaseError, Error, InputError, LoginRefused};
 
 use super::{ApiError, Challenge, sqlstate};
 use crate::memory::Exhausted;
@@ -39,9 +39,9 @@ impl ApiError {
                 };
                 let said = source.as_deref().and_then(|said| said.downcast_ref());
                 // The code suffices to act on; the message may name files of the server.
-                let code = said.map(|Rejection { sqlstate, .. }| Rejection {
+                let code = said.map(|DatabaseError { sqlstate, .. }| DatabaseError {
                     sqlstate: sqlstate.clone(),
-                    ..Rejection::default()
+                    ..DatabaseError::default()
                 });
                 let failure = Self::unavailable("DATABASE_UNAVAILABLE", text, retry_after);
                 let mut failure = failure.caused_by(source);
@@ -57,7 +57,7 @@ impl ApiError {
         }
     }
 
-    fn rejected(rejection: Rejection, anonymous: bool) -> Self {
+    fn rejected(rejection: DatabaseError, anonymous: bool) -> Self {
         let status = sqlstate::status(&rejection.sqlstate, anonymous);
         // A configured limit, such as `temp_file_limit`, is not an outage.
         let limit = rejection.sqlstate == "53400";

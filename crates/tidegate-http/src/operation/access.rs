@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use tidegate_oauth::AnonymousSql;
-use tidegate_sql::{BoundStatement, Completion, Executor, Mode, Principal, Result, RowSink, Terms};
+use tidegate_sql::{
+    BoundStatement, Completion, Executor, Mode, Principal, QueryOptions, Result, RowSink,
+};
 
 use crate::app::{App, ReadSlot};
 use crate::authenticate::{self, Caller};
@@ -66,25 +68,25 @@ impl Access {
         app: &App,
         caller: &Caller,
         statement: &BoundStatement,
-        terms: Terms,
+        options: QueryOptions,
     ) -> Result<Permit, ApiError> {
         let (Self::Read, Some(login)) = (self, caller.default_user()) else {
-            return Ok(Permit::full(terms));
+            return Ok(Permit::full(options));
         };
         if !statement.statement.is_read() {
             return Err(not_a_read());
         }
         let latest = Instant::now() + DEADLINE;
-        let deadline = terms.deadline.map_or(latest, |asked| asked.min(latest));
+        let deadline = options.deadline.map_or(latest, |asked| asked.min(latest));
         let slot = app.read_slots().enter(&login.database, deadline).await;
         let slot = slot.ok_or_else(|| {
             let text = "too many statements of anonymous callers run in this database; try again";
             ApiError::unavailable("POOL_TIMEOUT", text, Duration::from_secs(1))
         })?;
         Ok(Permit {
-            terms: Terms {
+            options: QueryOptions {
                 deadline: Some(deadline),
-                ..Terms::default()
+                ..QueryOptions::default()
             },
             slot: Some(slot),
         })
@@ -93,7 +95,7 @@ impl Access {
 
 /// The permission to run a statement.
 pub struct Permit {
-    terms: Terms,
+    options: QueryOptions,
     /// The slot of a read-only statement, until it has ended.
     slot: Option<ReadSlot>,
 }
@@ -102,8 +104,11 @@ opaque_debug!(Permit);
 
 impl Permit {
     /// A permission without restrictions other than its terms.
-    pub fn full(terms: Terms) -> Self {
-        Self { terms, slot: None }
+    pub fn full(options: QueryOptions) -> Self {
+        Self {
+            options,
+            slot: None,
+        }
     }
 
     /// Runs the statement, in a read-only transaction if only reading is allowed.
@@ -119,10 +124,10 @@ impl Permit {
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         if self.slot.is_none() {
-            return executor.query(who, statement, &self.terms, sink).await;
+            return executor.query(who, statement, &self.options, sink).await;
         }
         // PostgreSQL decides what a write is, also within functions.
-        let mut transaction = executor.begin(who, Mode::Snapshot, &self.terms).await?;
+        let mut transaction = executor.begin(who, Mode::Snapshot, &self.options).await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;
         Ok(completion)

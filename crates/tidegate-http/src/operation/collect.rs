@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use tidegate_sql::{
-    BoxFuture, Column, Completion, Error, Flow, OutputFormat, RawRow, Result, RowSink, RowWriter,
-};
+use tidegate_sql::{BoxFuture, Completion, Error, Flow, Result, RowSink};
+use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 
 use crate::app::App;
 use crate::authenticate::Caller;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
-use tidegate_graphql::{Answer, Api, Context, Prepared};
-use tidegate_sql::Terms;
+use tidegate_graphql::{Api, Context, GraphqlResponse, PreparedOperation};
+use tidegate_sql::QueryOptions;
 
 use crate::app::App;
 use crate::authenticate::Caller;
@@ -19,9 +19,9 @@ pub async fn api(
     app: &App,
     caller: &Caller,
     schema: &str,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Arc<Api>, ApiError> {
-    let schema = self::schema(app, caller, schema, terms).await?;
+    let schema = self::schema(app, caller, schema, options).await?;
     let role = caller.login().map_or("", |login| login.role.as_str());
     let api = app.apis().of(&schema, role).await;
     api.map_err(ApiError::internal)
@@ -32,11 +32,11 @@ pub async fn schema(
     app: &App,
     caller: &Caller,
     schema: &str,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Arc<Schema>, ApiError> {
     let missing = || ApiError::not_found("there is no such schema, or no right to use it");
     let login = caller.login().ok_or_else(missing)?;
-    let found = app.catalogs().schema(login, schema, terms).await;
+    let found = app.catalogs().schema(login, schema, options).await;
     let found = found.map_err(|error| ApiError::from_catalog(error, caller.anonymous))?;
     found.ok_or_else(missing)
 }
@@ -45,15 +45,15 @@ pub async fn schema(
 pub async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,
-    (terms, room): (Terms, u64),
-    prepared: &Prepared,
+    (options, room): (QueryOptions, u64),
+    prepared: &PreparedOperation,
     variables: Option<&RawValue>,
-) -> Result<Answer, ApiError> {
+) -> Result<GraphqlResponse, ApiError> {
     let context = Context {
         executor: &**app.executor(),
         principal: &caller.principal,
         anonymous: caller.anonymous,
-        terms,
+        options,
         room,
     };
     let executed = api.execute(prepared, variables, context).await;

@@ -1,8 +1,9 @@
 //! Turns a request into a statement with its values and the writer of its response.
 
-use tidegate_sql::datetime::Zone;
 use tidegate_sql::request::SqlRequest;
-use tidegate_sql::{BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
+use tidegate_sql::{BoundStatement, InputError};
+use tidegate_values::datetime::Zone;
+use tidegate_values::{OutputFormat, OutputOptions, RowWriter};
 
 use crate::app::App;
 use crate::error::ApiError;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_sql::request::{self, Requests, SqlRequest};
-use tidegate_sql::{Author, Mode, OutputFormat, Terms};
+use tidegate_sql::{Author, Mode, QueryOptions};
+use tidegate_values::OutputFormat;
 
 use super::access::{Access, Permit};
 use super::collect::{Collector, Pieces};
@@ -65,18 +66,18 @@ async fn collected(
 pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, ApiError> {
     let access = Access::of(app, caller).await?;
     let preferences = Preferences::default();
-    let terms = terms(app, &preferences);
+    let options = options(app, &preferences);
     match request::parse(text, statement_limits(app))? {
         Requests::One(request) => {
             let format = request.output_format.unwrap_or(OutputFormat::Json);
             let prepared = PreparedRequest::new(app, &request, format, &preferences)?;
-            let permit = access.permit(app, caller, &prepared.statement, terms);
+            let permit = access.permit(app, caller, &prepared.statement, options);
             let permit = permit.await?;
             Ok(collected(app, caller, prepared, permit).await?.1)
         }
         Requests::Many(requests) => {
             access.admit_array()?;
-            many(app, caller, &requests, &preferences, terms).await
+            many(app, caller, &requests, &preferences, options).await
         }
     }
 }
@@ -88,11 +89,11 @@ pub async fn many(
     caller: &Caller,
     requests: &[SqlRequest<'_>],
     preferences: &Preferences,
-    terms: Terms,
+    options: QueryOptions,
 ) -> Result<Content, ApiError> {
-    let mut attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
+    let mut attempted = attempt(app, caller, prepared(app, requests, preferences)?, options).await;
     if attempted.as_ref().is_err_and(Failed::may_pass) {
-        attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
+        attempted = attempt(app, caller, prepared(app, requests, preferences)?, options).await;
     }
     attempted.map_err(|Failed { index, error }| {
         let failure = ApiError::from_sql(error, caller.anonymous);
@@ -139,11 +140,11 @@ async fn attempt(
     app: &App,
     caller: &Caller,
     prepared: Vec<PreparedRequest>,
-    terms: Terms,
+    options: QueryOptions,
 ) -> Result<Content, Failed> {
     let begin = app
         .executor()
-        .begin(&caller.principal, Mode::ReadWrite, &terms);
+        .begin(&caller.principal, Mode::ReadWrite, &options);
     let mut transaction = begin.await.map_err(Failed::whole)?;
     let mut pieces = Pieces::of(app, caller);
     for (
@@ -177,19 +178,19 @@ pub fn statement_limits(app: &App) -> request::Limits {
 }
 
 /// The terms of a request; it may lower the deadline, but not raise it.
-pub fn terms(app: &App, preferences: &Preferences) -> Terms {
+pub fn options(app: &App, preferences: &Preferences) -> QueryOptions {
     let most = app.limits().statement;
     let wait = preferences.wait.map_or(most, |wait| wait.min(most));
-    Terms {
+    QueryOptions {
         deadline: Some(Instant::now() + wait),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 
 /// The terms for statements that Tidegate generates.
-pub fn generated_terms(app: &App, preferences: &Preferences) -> Terms {
-    Terms {
+pub fn generated_terms(app: &App, preferences: &Preferences) -> QueryOptions {
+    QueryOptions {
         author: Author::Service,
-        ..terms(app, preferences)
+        ..options(app, preferences)
     }
 }

@@ -11,9 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Error, Executor, Flow, OutputFormat, Principal,
-    RawRow, Result, RowSink, RowWriter,
+    BoundStatement, BoxFuture, Completion, Error, Executor, Flow, Principal, Result, RowSink,
 };
+use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 
 use super::access::Permit;
 use crate::body::{BodyAborted, BodySource, Content};

@@ -1,41 +1,42 @@
-//! Definitions of methods, and changes of them.
+//! Definitions of methods, and changes to them.
 
 mod patch;
 mod read;
 
 pub(crate) use patch::infers_the_same;
-pub use patch::{Change, Patch};
+pub use patch::{MemberChange, Patch};
 pub use read::is_definition;
 
-use tidegate_sql::{InputError, OutputFormat, Statement};
+use tidegate_sql::{InputError, Statement};
+use tidegate_values::OutputFormat;
 
 use crate::error::Result;
 use crate::name::MethodName;
 
-/// The members of an object whose values are strings; no name comes twice.
-pub type Texts = Vec<(String, String)>;
+/// The members of an object with string values. Names are distinct.
+pub type StringMap = Vec<(String, String)>;
 
-/// What a caller defines: a statement under a name.
+/// The definition of a method: a statement with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Under which it is called.
+    /// The name of the method.
     pub name: MethodName,
     /// The statement's text, with placeholders.
     pub q: String,
-    /// Type names by placeholder or column; empty when there are none.
-    pub type_hints: Texts,
-    /// Date letters by placeholder or column; empty when there are none.
-    pub type_formats: Texts,
-    /// JSON, CSV or NDJSON, when given.
+    /// Type names by placeholder or column.
+    pub type_hints: StringMap,
+    /// Format specifiers by placeholder or column.
+    pub type_formats: StringMap,
+    /// JSON, CSV or NDJSON, if given.
     pub output_format: Option<OutputFormat>,
 }
 
-/// How large the parts of a body may be.
+/// Limits on the size of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a statement's text.
+    /// The most bytes of a statement's text.
     pub statement: usize,
-    /// Definitions in an array.
+    /// The most definitions of an array.
     pub definitions: usize,
 }
 
@@ -49,20 +50,20 @@ impl Default for Limits {
 }
 
 impl Definition {
-    /// Reads the body of a request that defines methods: an object with the members `method`,
-    /// `q`, `type_hints`, `type_formats` and `output_format`, or an array of such objects. A null
-    /// is as good as nothing. The statement is read for its placeholders and its kind; whether it
-    /// is correct SQL is PostgreSQL's business, and shows in a dry run.
+    /// Parses the body of a request that defines methods: an object with the members `method`, `q`,
+    /// `type_hints`, `type_formats` and `output_format`, or an array of such objects. A null counts
+    /// as absent. The statement is parsed for its placeholders and its kind. PostgreSQL checks the
+    /// SQL in a dry run.
     ///
     /// # Errors
     ///
-    /// [`Error::Request`](crate::Error::Request) that names the member, in an array together with
-    /// its index as in `[1].q`, and [`Error::Statement`](crate::Error::Statement).
+    /// [`Error::Request`](crate::Error::Request) with the member, in an array with its index as in
+    /// `[1].q`, and [`Error::Statement`](crate::Error::Statement).
     pub fn parse(body: &[u8], limits: Limits) -> Result<Vec<Self>> {
         read::definitions(body, limits)
     }
 
-    /// Reads the statement.
+    /// Parses the statement.
     ///
     /// # Errors
     ///
@@ -71,7 +72,7 @@ impl Definition {
         Statement::parse(&self.q)
     }
 
-    /// The form of the result as the definition names it.
+    /// The name of the output format.
     pub fn output_format_name(&self) -> Option<&'static str> {
         self.output_format.map(|format| match format {
             OutputFormat::Json => "json",

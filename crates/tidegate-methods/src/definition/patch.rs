@@ -1,39 +1,39 @@
-//! Changes of a definition, member by member.
+//! Changes to a definition, member by member.
 
-use tidegate_sql::OutputFormat;
+use tidegate_values::OutputFormat;
 
-use super::{Definition, Limits, Texts, read};
+use super::{Definition, Limits, StringMap, read};
 use crate::error::Result;
 use crate::name::MethodName;
 
-/// What becomes of a member that may be absent.
+/// A change to an optional member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Change<T> {
-    /// It stays: the patch does not name it.
+pub enum MemberChange<T> {
+    /// The member is unchanged: the patch does not have it.
     #[default]
     Keep,
-    /// It goes: the patch says null.
+    /// The member is removed: the patch has null.
     Clear,
-    /// It becomes this.
+    /// The member gets this value.
     Set(T),
 }
 
-/// A change of a definition: what it does not name stays as it is.
+/// A change to a definition. Members that it does not have are unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
     /// The new name.
     pub name: Option<MethodName>,
     /// The new statement.
     pub q: Option<String>,
-    /// The hints, all of them.
-    pub type_hints: Change<Texts>,
-    /// The formats, all of them.
-    pub type_formats: Change<Texts>,
-    /// The form of the result.
-    pub output_format: Change<OutputFormat>,
+    /// Replaces all hints.
+    pub type_hints: MemberChange<StringMap>,
+    /// Replaces all formats.
+    pub type_formats: MemberChange<StringMap>,
+    /// The new output format.
+    pub output_format: MemberChange<OutputFormat>,
 }
 
-impl<T: Clone + Default> Change<T> {
+impl<T: Clone + Default> MemberChange<T> {
     fn apply(&self, value: &T) -> T {
         match self {
             Self::Keep => value.clone(),
@@ -44,12 +44,12 @@ impl<T: Clone + Default> Change<T> {
 }
 
 impl Patch {
-    /// Reads the body of a request that changes a method: an object with any of the members of a
+    /// Parses the body of a request that changes a method: an object with any members of a
     /// definition. Null clears `type_hints`, `type_formats` and `output_format`.
     ///
     /// # Errors
     ///
-    /// As [`Definition::parse`]; null for `method` or `q` is one too.
+    /// As [`Definition::parse`]. Null for `method` or `q` is an error too.
     pub fn parse(body: &[u8], limits: Limits) -> Result<Self> {
         read::patch(body, limits)
     }
@@ -57,9 +57,9 @@ impl Patch {
     /// The definition after the change.
     pub fn apply(&self, definition: &Definition) -> Definition {
         let output_format = match self.output_format {
-            Change::Keep => definition.output_format,
-            Change::Clear => None,
-            Change::Set(format) => Some(format),
+            MemberChange::Keep => definition.output_format,
+            MemberChange::Clear => None,
+            MemberChange::Set(format) => Some(format),
         };
         Definition {
             name: self.name.as_ref().unwrap_or(&definition.name).clone(),
@@ -71,7 +71,7 @@ impl Patch {
     }
 }
 
-/// Whether what PostgreSQL inferred of one definition holds for the other.
+/// Whether PostgreSQL infers the same types for both definitions.
 pub(crate) fn infers_the_same(one: &Definition, other: &Definition) -> bool {
     one.q == other.q && one.type_hints == other.type_hints
 }

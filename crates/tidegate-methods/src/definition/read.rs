@@ -1,19 +1,20 @@
-//! From the JSON of a body to definitions and patches.
+//! Parses the JSON of a body into definitions and patches.
 
 use serde_json::value::RawValue;
-use tidegate_sql::json::JsonKind;
 use tidegate_sql::request::RequestError;
-use tidegate_sql::{InputError, OutputFormat, Statement};
+use tidegate_sql::{InputError, Statement};
+use tidegate_values::OutputFormat;
+use tidegate_values::json::JsonKind;
 
-use super::{Change, Definition, Limits, Patch, Texts};
+use super::{Definition, Limits, MemberChange, Patch, StringMap};
 use crate::error::{Error, Result};
 use crate::json::{self, invalid};
 use crate::name::MethodName;
 
 const MEMBERS: &str = "expected `method`, `q`, `type_hints`, `type_formats` and `output_format`";
 
-/// Whether a body that is no SQL request defines a method: its object, or the first of its array,
-/// has the member `method`.
+/// Whether a body that is not an SQL request defines a method: its object, or the first one of its
+/// array, has the member `method`.
 pub fn is_definition(body: &[u8]) -> bool {
     let Ok(document) = json::document(body) else {
         return false;
@@ -27,7 +28,11 @@ pub(super) fn definitions(body: &[u8], limits: Limits) -> Result<Vec<Definition>
     let document = json::document(body)?;
     let Some(elements) = json::elements(document) else {
         only_objects(document, "an object or an array of objects")?;
-        return Ok(vec![definition(document, Place(None), limits)?]);
+        return Ok(vec![definition(
+            document,
+            DefinitionPosition(None),
+            limits,
+        )?]);
     };
     if elements.is_empty() || elements.len() > limits.definitions {
         let (found, most) = (elements.len(), limits.definitions);
@@ -36,14 +41,14 @@ pub(super) fn definitions(body: &[u8], limits: Limits) -> Result<Vec<Definition>
     }
     let elements = elements.into_iter().enumerate();
     elements
-        .map(|(index, raw)| definition(raw, Place(Some(index)), limits))
+        .map(|(index, raw)| definition(raw, DefinitionPosition(Some(index)), limits))
         .collect()
 }
 
 pub(super) fn patch(body: &[u8], limits: Limits) -> Result<Patch> {
     let document = json::document(body)?;
     only_objects(document, "an object")?;
-    let patch = read(document, Place(None), limits)?;
+    let patch = read(document, DefinitionPosition(None), limits)?;
     for (member, raw) in [("method", &patch.null_name), ("q", &patch.null_q)] {
         if *raw {
             return Err(invalid(member.to_owned(), "null, expected a string").into());
@@ -61,7 +66,7 @@ fn only_objects(document: &RawValue, expected: &str) -> Result<(), RequestError>
     }
 }
 
-fn definition(raw: &RawValue, place: Place, limits: Limits) -> Result<Definition> {
+fn definition(raw: &RawValue, place: DefinitionPosition, limits: Limits) -> Result<Definition> {
     let Patch {
         name,
         q,
@@ -84,7 +89,7 @@ fn definition(raw: &RawValue, place: Place, limits: Limits) -> Result<Definition
     })
 }
 
-/// What an object says, with the nulls that only a definition may have.
+/// A parsed object, including the nulls that only a definition may have.
 #[derive(Default)]
 struct Read {
     patch: Patch,
@@ -92,7 +97,7 @@ struct Read {
     null_q: bool,
 }
 
-fn read(raw: &RawValue, place: Place, limits: Limits) -> Result<Read> {
+fn read(raw: &RawValue, place: DefinitionPosition, limits: Limits) -> Result<Read> {
     let mut read = Read::default();
     for (name, raw) in json::members(raw, &|member| place.member(member))? {
         let null = raw.get() == "null";
@@ -127,7 +132,7 @@ fn read(raw: &RawValue, place: Place, limits: Limits) -> Result<Read> {
     Ok(read)
 }
 
-impl<T> Change<T> {
+impl<T> MemberChange<T> {
     fn given(self) -> Option<T> {
         match self {
             Self::Set(value) => Some(value),
@@ -139,14 +144,14 @@ impl<T> Change<T> {
 fn change<T>(
     null: bool,
     value: impl FnOnce() -> Result<T, InputError>,
-) -> Result<Change<T>, InputError> {
+) -> Result<MemberChange<T>, InputError> {
     if null {
-        return Ok(Change::Clear);
+        return Ok(MemberChange::Clear);
     }
-    value().map(Change::Set)
+    value().map(MemberChange::Set)
 }
 
-fn statement(raw: &RawValue, place: Place, limits: Limits) -> Result<String> {
+fn statement(raw: &RawValue, place: DefinitionPosition, limits: Limits) -> Result<String> {
     let member = || place.member("q");
     let q = json::text(raw, member)?;
     let (length, most) = (q.len(), limits.statement);
@@ -174,8 +179,8 @@ fn output_format(raw: &RawValue, member: impl Fn() -> String) -> Result<OutputFo
     }
 }
 
-/// An object from names to strings.
-fn texts(raw: &RawValue, member: &str) -> Result<Texts, InputError> {
+/// An object with string values.
+fn texts(raw: &RawValue, member: &str) -> Result<StringMap, InputError> {
     let place = |name: &str| match name {
         "" => member.to_owned(),
         name => format!("{member}.{name}"),
@@ -198,11 +203,11 @@ fn texts(raw: &RawValue, member: &str) -> Result<Texts, InputError> {
         .collect()
 }
 
-/// Where a definition stands: in the body itself or in its array.
+/// The position of a definition: the index in the array, or `None` for the body itself.
 #[derive(Clone, Copy)]
-struct Place(Option<usize>);
+struct DefinitionPosition(Option<usize>);
 
-impl Place {
+impl DefinitionPosition {
     fn member(self, name: &str) -> String {
         match (self.0, name) {
             (None, _) => name.to_owned(),

@@ -1,17 +1,17 @@
 //! The JSON form of a type's values.
 
 use serde::{Deserialize, Serialize};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
-/// Which JSON form the values of a type take: what [`tidegate_sql::codec`] writes.
+/// The JSON form of a type's values, as [`tidegate_values::codec`] writes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum ValueForm {
     /// `true` and `false`.
     Boolean,
-    /// A number: the integers, `oid`, and the floats, whose NaN and infinities are strings.
+    /// A number: integers, `oid` and floats. NaN and the infinities are strings.
     Number,
-    /// A string: texts, `numeric`, moments however formatted, `bytea`, and every other type.
+    /// A string: text, `numeric`, dates and times in any format, `bytea`, and every other type.
     Text,
     /// Any JSON: `json` and `jsonb`.
     Json,
@@ -32,18 +32,18 @@ pub enum Form {
     /// `PostGIS`: a `GeoJSON` geometry.
     Geometry,
     /// An array of this.
-    Array(Box<Form>),
+    Array(Box<ValueForm>),
     /// A range over this.
-    Range(Box<Form>),
+    Range(Box<ValueForm>),
     /// An array of ranges over this.
-    Multirange(Box<Form>),
+    Multirange(Box<ValueForm>),
     /// An object by attribute.
-    Composite(Vec<(String, Form)>),
-    /// An object of strings: an anonymous composite.
+    Composite(Vec<(String, ValueForm)>),
+    /// An anonymous composite: an object of strings.
     Record,
 }
 
-impl Form {
+impl ValueForm {
     /// The form of a type.
     pub fn of(r#type: &Type) -> Self {
         match *r#type {
@@ -82,8 +82,8 @@ impl Form {
     }
 }
 
-impl Form {
-    /// Shows this form and every form inside it.
+impl ValueForm {
+    /// Calls `see` with this form and every form inside it.
     pub(crate) fn walk(&self, see: &mut dyn FnMut(&Self)) {
         see(self);
         match self {

@@ -1,11 +1,11 @@
-//! Which columns of a result cannot be NULL.
+//! Finds result columns that cannot be NULL.
 //!
-//! PostgreSQL tells of a result's column which column of which table it shows unchanged, if it
-//! does. Two things are left to know: whether that column is NOT NULL in the catalog, and whether
-//! the statement puts NULLs beside it. The second is decided by the words of the text alone, and
-//! every doubt is a no: an outer join, `GROUPING SETS` and its kin, a set operation, `MERGE`, the
-//! `OLD` and `NEW` of `RETURNING`, a `WITH` or a second `SELECT`. A word counts wherever it stands,
-//! also in a string or a comment.
+//! PostgreSQL reports which table column a result column shows unchanged, if any. Two more
+//! conditions have to hold: the table column is NOT NULL in the catalog, and the statement does not
+//! add NULLs. The second one is decided by the keywords of the text alone, and in doubt the column
+//! is nullable: for an outer join, `GROUPING SETS` and similar, a set operation, `MERGE`, `OLD` and
+//! `NEW` in `RETURNING`, `WITH`, or a second `SELECT`. A keyword counts anywhere, also in a string
+//! or comment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -13,22 +13,22 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::value::to_raw_value;
 use tidegate_sql::{
-    BoxFuture, Column, DatabaseName, Description, Error, Executor, Flow, Params, Principal, RawRow,
-    Result, RowSink, Statement, Terms,
+    BoxFuture, DatabaseName, Description, Error, Executor, Flow, Params, Principal, QueryOptions,
+    Result, RowSink, Statement,
 };
+use tidegate_values::{Column, RawRow};
 
-/// A column of a table: the table's oid and the column's attribute number, as in
-/// [`Column::origin`].
-pub type Origin = (u32, i16);
+/// A table column: the table's oid and the attribute number, as in [`Column::origin`].
+pub type ColumnOrigin = (u32, i16);
 
-/// Columns of which the catalog says that they are never NULL.
+/// Columns that are NOT NULL according to the catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NotNull(HashSet<Origin>);
+pub struct NotNull(HashSet<ColumnOrigin>);
 
 impl NotNull {
-    /// The columns whose NOT NULL would tell something of the described statement; none when its
-    /// text could make a NULL of any of them.
-    pub fn candidates(statement: &Statement, description: &Description) -> Vec<Origin> {
+    /// The table columns of the result whose NOT NULL would matter. Empty if the statement's text
+    /// could make any of them NULL.
+    pub fn candidates(statement: &Statement, description: &Description) -> Vec<ColumnOrigin> {
         if !shows_columns_as_they_are(statement) {
             return Vec::new();
         }
@@ -39,12 +39,12 @@ impl NotNull {
         origins.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Asks the catalog of a database for the NOT NULL columns among the candidates; nothing is
-    /// asked when there are none.
+    /// Queries the catalog of a database for the NOT NULL columns among the candidates. Without
+    /// candidates nothing is queried.
     ///
-    /// Only what PostgreSQL enforces counts: columns of tables and of partitioned tables without
-    /// foreign partitions, not of tables with rewrite rules or with heirs (whose columns may be
-    /// NULL), and no constraint that is not validated.
+    /// Only what PostgreSQL enforces counts: columns of tables, and of partitioned tables without
+    /// foreign partitions, but not of tables with rewrite rules or child tables (whose columns may
+    /// be NULL), and no constraint that is not validated.
     ///
     /// # Errors
     ///
@@ -52,8 +52,8 @@ impl NotNull {
     pub async fn load(
         executor: &dyn Executor,
         database: &DatabaseName,
-        candidates: &[Origin],
-        terms: &Terms,
+        candidates: &[ColumnOrigin],
+        options: &QueryOptions,
     ) -> Result<Self> {
         if candidates.is_empty() {
             return Ok(Self::default());
@@ -64,7 +64,9 @@ impl NotNull {
         let statement = LOOKUP.bind(&params, NO_TEXTS, NO_TEXTS)?;
         let who = Principal::Catalog(database.clone());
         let mut found = Found::default();
-        executor.query(&who, &statement, terms, &mut found).await?;
+        executor
+            .query(&who, &statement, options, &mut found)
+            .await?;
         Ok(candidates
             .iter()
             .filter(|origin| found.0.contains(*origin))
@@ -73,28 +75,28 @@ impl NotNull {
     }
 
     /// Whether the column is never NULL.
-    pub fn contains(&self, origin: Origin) -> bool {
+    pub fn contains(&self, origin: ColumnOrigin) -> bool {
         self.0.contains(&origin)
     }
 }
 
-impl FromIterator<Origin> for NotNull {
-    fn from_iter<T: IntoIterator<Item = Origin>>(columns: T) -> Self {
+impl FromIterator<ColumnOrigin> for NotNull {
+    fn from_iter<T: IntoIterator<Item = ColumnOrigin>>(columns: T) -> Self {
         Self(columns.into_iter().collect())
     }
 }
 
 const NO_TEXTS: &[(&str, &str)] = &[];
 
-/// One text column, so that its bytes are the same in both wire formats.
+/// A single text column has the same bytes in both wire formats.
 static LOOKUP: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let statement = Statement::parse(include_str!("not_null.sql"));
     Arc::new(statement.expect("the statement in not_null.sql can be read"))
 });
 
-/// Takes the rows of [`LOOKUP`].
+/// The sink for the rows of [`LOOKUP`].
 #[derive(Default)]
-struct Found(HashSet<Origin>);
+struct Found(HashSet<ColumnOrigin>);
 
 impl RowSink for Found {
     fn columns(&mut self, _: &[Column]) -> Result<()> {
@@ -118,7 +120,7 @@ impl RowSink for Found {
     }
 }
 
-/// Words each of which alone makes a statement doubtful.
+/// Keywords that alone make a statement doubtful.
 const DOUBTFUL: &[&str] = &[
     "grouping",
     "rollup",
@@ -132,10 +134,10 @@ const DOUBTFUL: &[&str] = &[
     "with",
 ];
 
-/// Words that make an outer join of a `JOIN`.
+/// Keywords that make a `JOIN` an outer join.
 const OUTER: &[&str] = &["left", "right", "full"];
 
-/// Whether the columns that the statement shows unchanged hold what their tables hold.
+/// Whether the unchanged columns of the result have the values of their tables.
 pub(super) fn shows_columns_as_they_are(statement: &Statement) -> bool {
     let text = statement.text();
     let (mut join, mut outer, mut selects) = (false, false, 0);
@@ -151,15 +153,15 @@ pub(super) fn shows_columns_as_they_are(statement: &Statement) -> bool {
     !(join && outer) && selects <= 1
 }
 
-/// The runs of characters that PostgreSQL takes into identifiers, keywords and numbers.
+/// The runs of characters that PostgreSQL reads as identifiers, keywords and numbers.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
     text.split(move |c| !part(c))
         .filter(|word| !word.is_empty())
 }
 
-/// Keywords are folded as ASCII. Behind a number or a dollar quote PostgreSQL may begin a word
-/// without any space (`1left`), so that the end of such a run counts.
+/// Whether a run ends in a keyword. Keywords are case-folded as ASCII. PostgreSQL may start a word
+/// directly after a number or a dollar quote (`1left`), so only the end of the run is compared.
 fn is_keyword(word: &str, keyword: &str) -> bool {
     let begins_word = word.starts_with(|c: char| !c.is_ascii_digit() && c != '$');
     if begins_word {

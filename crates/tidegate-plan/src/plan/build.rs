@@ -1,4 +1,4 @@
-//! From an operation to its levels.
+//! Builds the levels of an operation.
 
 use std::mem;
 use std::sync::Arc;
@@ -8,22 +8,23 @@ use tidegate_catalog::RelationId;
 use tidegate_catalog::model::Relationship;
 use tidegate_sql::InputError;
 
-use super::harmless;
-use super::level::{Level, Settings, Source};
+use super::level::{Level, RowSource, Settings};
+use super::read_only;
 use super::tree::Tree;
-use super::{Plan, Root, RootShows, Way};
+use super::{ExecutionMode, Plan, Root, RootOutput};
 use crate::operation::{self, List, RootField, Selection};
-use crate::row::{Compiler, KeyKind, Keys, Rows, aggregate};
+use crate::row::{Compiler, KeyKind, Keys, LevelRows, aggregate};
 use crate::statement;
 use crate::{Error, Operation, Result};
 
-/// So many root fields of one row each share a statement at most.
+/// At most this many single-row root fields share a statement.
 const SHARED: usize = 16;
 
-/// Plans an operation. With `share` root fields that read one row each share a statement.
+/// Plans an operation. With `share`, root fields that read one row each share a statement.
 ///
 /// Measured (PostgreSQL 15, CPU of the backend per document, `pgbench -M prepared`): five rows by
-/// key of one table cost 50 µs in one statement, and 70 in a pipeline of `BEGIN`, five and `COMMIT`.
+/// key of one table cost 50 µs in one statement, and 70 µs in a pipeline of `BEGIN`, five
+/// statements and `COMMIT`.
 pub(super) fn plan<'a>(
     settings: Settings<'a>,
     operation: Operation<'a>,
@@ -35,16 +36,16 @@ pub(super) fn plan<'a>(
     };
     let mut roots = Vec::with_capacity(fields.len());
     let mut trees: Vec<Tree<'_>> = Vec::with_capacity(fields.len());
-    // The tree whose statement others may share.
+    // The tree whose statement further root fields may share.
     let mut shared = None;
     for operation::Root { key, field } in fields {
         let mut builder = Builder {
             settings,
             levels: Vec::new(),
         };
-        let shows = builder.root_field(&key, field);
-        let shows = shows.map_err(|error| Error::Root(Arc::clone(&key), Box::new(error)))?;
-        let shows = shows.unwrap_or_else(|| {
+        let output = builder.root_field(&key, field);
+        let output = output.map_err(|error| Error::Root(Arc::clone(&key), Box::new(error)))?;
+        let output = output.unwrap_or_else(|| {
             let levels = mem::take(&mut builder.levels);
             let mut levels: Vec<_> = levels.into_iter().flatten().collect();
             let can_share = share && !writes && reads_one_row(&settings, &levels);
@@ -55,30 +56,31 @@ pub(super) fn plan<'a>(
             {
                 let level = reader.levels.len();
                 reader.levels.append(&mut levels);
-                return RootShows::Rows { tree, level };
+                return RootOutput::Rows { tree, level };
             }
             let tree = trees.len();
             trees.push(Tree::new(levels));
             if can_share {
                 shared = Some(tree);
             }
-            RootShows::Rows { tree, level: 0 }
+            RootOutput::Rows { tree, level: 0 }
         });
-        roots.push(Root { key, shows });
+        roots.push(Root { key, output });
     }
-    let way = way(&settings, &trees, writes);
-    // What commits with its rows is refused by them alone, before the answer is put together.
+    let mode = mode(&settings, &trees, writes);
+    // The commit of a mutation does not wait for its rows, so its size limit is checked while rows
+    // arrive and not when the response is built.
     let bytes = Arc::new(AtomicU64::new(0));
     for tree in &mut trees {
-        match way {
-            Way::Together => tree.drop_refused_rows(),
-            Way::AfterRows => tree.share_limit(&bytes),
-            Way::Alone | Way::Snapshot | Way::InTurn => {}
+        match mode {
+            ExecutionMode::Together => tree.drop_refused_rows(),
+            ExecutionMode::AfterRows => tree.share_limit(&bytes),
+            ExecutionMode::Single | ExecutionMode::Snapshot | ExecutionMode::InTurn => {}
         }
     }
     Ok(Plan {
         settings,
-        way,
+        mode,
         roots,
         trees,
         steps: Vec::new(),
@@ -86,65 +88,65 @@ pub(super) fn plan<'a>(
     })
 }
 
-/// Whether the levels of a root field are one, of one row at most, and only read.
+/// Whether a root field has one level, which only reads and has at most one row.
 fn reads_one_row(settings: &Settings<'_>, levels: &[Level<'_>]) -> bool {
     matches!(levels, [level] if level.list().is_some()
         && level.page(settings).single
-        && harmless::is(settings, level))
+        && read_only::is(settings, level))
 }
 
-/// Where an answer may have so many bytes, one row is taken to fit.
+/// With a limit of at least this many bytes, a single row is assumed to fit.
 const ONE_ROW: u64 = 1 << 20;
 
-fn way(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> Way {
+fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionMode {
     let mut levels = trees.iter().flat_map(|tree| &tree.reader.levels);
     if writes {
         return match () {
-            () if !trees.iter().all(Tree::is_one_statement) => Way::InTurn,
+            () if !trees.iter().all(Tree::is_one_statement) => ExecutionMode::InTurn,
             () if settings.limits.bytes >= ONE_ROW
                 && levels.all(|level| level.is_one_row(settings.schema)) =>
             {
-                Way::Together
+                ExecutionMode::Together
             }
-            () => Way::AfterRows,
+            () => ExecutionMode::AfterRows,
         };
     }
-    // One statement is a snapshot of its own, but it could write.
-    if trees.len() <= 1 && levels.all(|level| harmless::is(settings, level)) {
-        Way::Alone
+    // A single statement has a snapshot of its own, but it might write.
+    if trees.len() <= 1 && levels.all(|level| read_only::is(settings, level)) {
+        ExecutionMode::Single
     } else {
-        Way::Snapshot
+        ExecutionMode::Snapshot
     }
 }
 
-/// Makes the levels of a root field.
+/// Builds the levels of a root field.
 struct Builder<'a> {
     settings: Settings<'a>,
-    /// In an order in which each follows the one that it hangs on; empty while it is compiled.
+    /// The levels, each after its parent. A level is `None` while it is compiled.
     levels: Vec<Option<Level<'a>>>,
 }
 
 impl<'a> Builder<'a> {
-    /// What the field shows, if not the rows of its levels.
-    fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<Option<RootShows>> {
+    /// Builds the levels of a root field. Returns its content if it does not come from a level.
+    fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<Option<RootOutput>> {
         match field {
-            RootField::Verbatim(text) => return Ok(Some(RootShows::Verbatim(text))),
-            RootField::Gap => return Ok(Some(RootShows::Gap)),
+            RootField::Verbatim(text) => return Ok(Some(RootOutput::Verbatim(text))),
+            RootField::Gap => return Ok(Some(RootOutput::Gap)),
             RootField::Get(relation, mut list) => {
                 let selection = mem::take(&mut list.selection);
-                self.level(relation, Source::List(Arc::new(list)), selection);
+                self.level(relation, RowSource::List(Arc::new(list)), selection);
             }
             RootField::Aggregate(relation, wanted) => {
                 let program = Arc::new(aggregate(self.settings.schema, relation, &wanted));
-                let rows = Rows::new(program, Vec::new(), self.settings.limits.bytes);
-                let level = new_level(relation, Source::Aggregate(wanted), rows);
+                let rows = LevelRows::new(program, Vec::new(), self.settings.limits.bytes);
+                let level = new_level(relation, RowSource::Aggregate(wanted), rows);
                 self.levels.push(Some(level));
             }
             RootField::Insert(relation, mut wanted) => {
                 let selection = mem::take(&mut wanted.returning);
                 let model = self.settings.schema.relation(relation);
                 let groups = statement::groups(model, &mut wanted)?;
-                self.level(relation, Source::Insert(wanted, groups), selection);
+                self.level(relation, RowSource::Insert(wanted, groups), selection);
             }
             RootField::Update(relation, mut wanted) => {
                 if wanted.filter.is_empty() {
@@ -162,28 +164,36 @@ impl<'a> Builder<'a> {
                     statement::is_text(model, *id, value, place)?;
                 }
                 let selection = mem::take(&mut wanted.returning);
-                self.level(relation, Source::Update(wanted), selection);
+                self.level(relation, RowSource::Update(wanted), selection);
             }
             RootField::Delete(relation, mut wanted) => {
                 if wanted.filter.is_empty() {
                     return Err(Error::Unbounded(key.clone()));
                 }
                 let selection = mem::take(&mut wanted.returning);
-                self.level(relation, Source::Delete(wanted), selection);
+                self.level(relation, RowSource::Delete(wanted), selection);
             }
         }
         Ok(None)
     }
 
-    /// Adds a level and those below it.
-    fn level(&mut self, relation: RelationId, source: Source<'a>, selection: Selection) -> usize {
+    /// Adds a level and the levels below it; returns its number.
+    fn level(
+        &mut self,
+        relation: RelationId,
+        source: RowSource<'a>,
+        selection: Selection,
+    ) -> usize {
         let index = self.levels.len();
         self.levels.push(None);
         let Settings { schema, limits } = self.settings;
-        let joins = matches!(source, Source::List(_) | Source::Children(_) | Source::One);
+        let joins = matches!(
+            source,
+            RowSource::List(_) | RowSource::Children(_) | RowSource::One
+        );
         let mut nest =
             |relationship: &'a Relationship, list: Option<Arc<List>>, selection: Selection| {
-                let source = list.map_or(Source::One, Source::Children);
+                let source = list.map_or(RowSource::One, RowSource::Children);
                 self.level(relationship.target, source, selection)
             };
         let program = Arc::new(Compiler::rows(
@@ -199,13 +209,13 @@ impl<'a> Builder<'a> {
             let kinds = columns.map(|column| KeyKind::of(&from.column(*column).r#type));
             children.push(Keys::new(kinds.collect()));
         }
-        let rows = Rows::new(program, children, limits.bytes);
+        let rows = LevelRows::new(program, children, limits.bytes);
         self.levels[index] = Some(new_level(relation, source, rows));
         index
     }
 }
 
-fn new_level(relation: RelationId, source: Source<'_>, rows: Rows) -> Level<'_> {
+fn new_level(relation: RelationId, source: RowSource<'_>, rows: LevelRows) -> Level<'_> {
     Level {
         relation,
         above: None,

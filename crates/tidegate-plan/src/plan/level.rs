@@ -1,15 +1,16 @@
-//! One level of an operation: the rows of a root field, or those that hang on another level's.
+//! A level of an operation: the rows of a root field, or of a relationship of another level's rows.
 
 use std::sync::Arc;
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Operator};
-use tidegate_sql::{Rejection, Type, TypeKind};
+use tidegate_sql::DatabaseError;
+use tidegate_values::{Type, TypeKind};
 
 use crate::Limits;
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
-use crate::row::{Expression, Rows};
-use crate::statement::{self, Group, Page};
+use crate::row::{Expression, LevelRows};
+use crate::statement::{self, InsertGroup, Page};
 
 /// What all levels share.
 #[derive(Clone, Copy, Debug)]
@@ -18,17 +19,17 @@ pub(crate) struct Settings<'a> {
     pub(crate) limits: Limits,
 }
 
-/// Where a level's rows come from.
+/// Where the rows of a level come from.
 #[derive(Debug)]
-pub(crate) enum Source<'a> {
-    /// A root list.
+pub(crate) enum RowSource<'a> {
+    /// A list at the root.
     List(Arc<List>),
-    /// Lists that hang on the rows above.
+    /// A list for each row of the parent level.
     Children(Arc<List>),
-    /// Single rows that hang on the rows above.
+    /// At most one row for each row of the parent level.
     One,
     Aggregate(Aggregate),
-    Insert(Insert<'a>, Vec<Group<'a>>),
+    Insert(Insert<'a>, Vec<InsertGroup<'a>>),
     Update(Update<'a>),
     Delete(Delete),
 }
@@ -37,10 +38,10 @@ pub(crate) enum Source<'a> {
 #[derive(Debug)]
 pub(crate) struct Level<'a> {
     pub(crate) relation: RelationId,
-    /// The level that it hangs on, and which of that level's children it is.
+    /// The parent level, and the index of this level among its children.
     pub(crate) above: Option<(usize, usize)>,
-    pub(crate) source: Source<'a>,
-    pub(crate) rows: Rows,
+    pub(crate) source: RowSource<'a>,
+    pub(crate) rows: LevelRows,
 }
 
 impl Level<'_> {
@@ -48,25 +49,25 @@ impl Level<'_> {
     pub(crate) fn writes(&self) -> bool {
         matches!(
             self.source,
-            Source::Insert(..) | Source::Update(_) | Source::Delete(_)
+            RowSource::Insert(..) | RowSource::Update(_) | RowSource::Delete(_)
         )
     }
 
-    /// Whether it has one row at most, because it is that of one object or of one key, and whether
-    /// that can be shown whatever happens meanwhile. The attributes of a composite type may change,
-    /// and then the statement has to be run again, which it cannot be once it is committed.
+    /// Whether the level has at most one row, because it inserts one object or selects by a key,
+    /// and showing it cannot fail. A composite type can: its attributes may change while the
+    /// statement runs, and a statement that is committed cannot be repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {
-            Source::Insert(_, groups) => {
+            RowSource::Insert(_, groups) => {
                 groups
                     .iter()
                     .map(|group| group.objects.len())
                     .sum::<usize>()
                     <= 1
             }
-            Source::Update(wanted) => statement::is_single(&wanted.filter, relation),
-            Source::Delete(wanted) => statement::is_single(&wanted.filter, relation),
+            RowSource::Update(wanted) => statement::is_single(&wanted.filter, relation),
+            RowSource::Delete(wanted) => statement::is_single(&wanted.filter, relation),
             _ => false,
         };
         let mut shown = self.rows.program.expressions.iter();
@@ -79,10 +80,10 @@ impl Level<'_> {
             })
     }
 
-    /// The list that the request asks for; `None` for what is no list of rows.
+    /// The list of a level that reads a list.
     pub(crate) fn list(&self) -> Option<&List> {
         match &self.source {
-            Source::List(list) | Source::Children(list) => Some(list),
+            RowSource::List(list) | RowSource::Children(list) => Some(list),
             _ => None,
         }
     }
@@ -95,29 +96,29 @@ impl Level<'_> {
         })
     }
 
-    /// The place of the value that PostgreSQL refused in the statement of a write, of which `group`
-    /// is the number among those of an insert.
+    /// The path of the value that PostgreSQL rejected in a writing statement. `group` is the number
+    /// of the group of an insert.
     pub(crate) fn locate(
         &self,
         settings: &Settings<'_>,
         group: usize,
-        rejection: &Rejection,
+        rejection: &DatabaseError,
     ) -> Option<String> {
         let relation = settings.schema.relation(self.relation);
         match &self.source {
-            Source::Insert(wanted, groups) => {
+            RowSource::Insert(wanted, groups) => {
                 let group = groups.get(group)?;
                 statement::locate(relation, (wanted.listed, group), rejection)
             }
-            Source::Update(wanted) => statement::locate_new(relation, wanted, rejection)
+            RowSource::Update(wanted) => statement::locate_new(relation, wanted, rejection)
                 .or_else(|| self.pattern(rejection)),
             _ => self.pattern(rejection),
         }
     }
 
-    /// The place of the pattern that PostgreSQL could not read, where only one can be meant: it
-    /// reads them while it runs, and does not say which.
-    fn pattern(&self, rejection: &Rejection) -> Option<String> {
+    /// The path of a pattern that PostgreSQL rejected, if the filter has only one pattern.
+    /// PostgreSQL evaluates patterns while the statement runs and does not report which one failed.
+    fn pattern(&self, rejection: &DatabaseError) -> Option<String> {
         let filter = self.filter()?;
         let place = match &*rejection.sqlstate {
             "2201B" => filter.only_place(|used| matches!(used, Operator::Regex | Operator::IRegex)),
@@ -130,17 +131,17 @@ impl Level<'_> {
     /// The condition on its rows.
     pub(crate) fn filter(&self) -> Option<&Filter> {
         match &self.source {
-            Source::List(list) | Source::Children(list) => Some(&list.filter),
-            Source::Aggregate(wanted) => Some(&wanted.filter),
-            Source::Update(wanted) => Some(&wanted.filter),
-            Source::Delete(wanted) => Some(&wanted.filter),
-            Source::One | Source::Insert(..) => None,
+            RowSource::List(list) | RowSource::Children(list) => Some(&list.filter),
+            RowSource::Aggregate(wanted) => Some(&wanted.filter),
+            RowSource::Update(wanted) => Some(&wanted.filter),
+            RowSource::Delete(wanted) => Some(&wanted.filter),
+            RowSource::One | RowSource::Insert(..) => None,
         }
     }
 
-    /// Brings the rows of an insert into the order of the objects, once all groups are in.
+    /// Sorts the inserted rows into the order of the objects, once all groups are inserted.
     pub(crate) fn arrange(&mut self) {
-        let Source::Insert(_, groups) = &self.source else {
+        let RowSource::Insert(_, groups) = &self.source else {
             return;
         };
         let objects: Vec<u32> = groups
@@ -148,14 +149,15 @@ impl Level<'_> {
             .flat_map(|group| &group.objects)
             .copied()
             .collect();
-        // With fewer rows than objects it is unknown which are missing: `do nothing`, a trigger.
+        // If there are fewer rows than objects, it is unknown which are missing (`do nothing`, a
+        // trigger).
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }
     }
 }
 
-/// Whether values of a type have attributes, or values in them do.
+/// Whether values of a type are composite or contain composite values.
 fn has_attributes(r#type: &Type) -> bool {
     match r#type.kind() {
         TypeKind::Composite(_) => true,

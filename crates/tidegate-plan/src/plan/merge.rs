@@ -1,15 +1,15 @@
-//! The rows of all levels put into one another.
+//! Merges the rows of all levels into one JSON text.
 
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::codec::json_string;
+use tidegate_values::codec::json_string;
 
 use super::level::Level;
 use super::tree::Tree;
-use super::{Root, RootShows};
-use crate::row::{NONE, Rows};
-use crate::{Error, Flaw, Limits, Outcome, Path, Result, Segment};
+use super::{Root, RootOutput};
+use crate::row::{LevelRows, NONE};
+use crate::{Error, FieldError, Limits, Path, PathSegment, PlanOutcome, Result};
 
 /// Appends the data object.
 pub(super) fn data(
@@ -17,9 +17,10 @@ pub(super) fn data(
     trees: &[Tree<'_>],
     limits: &Limits,
     out: &mut BytesMut,
-) -> Result<Outcome> {
+) -> Result<PlanOutcome> {
     let start = out.len();
-    // The rows, and in each hole the brackets of a list or null: one that grows is copied as a whole.
+    // The rows, and for each gap the brackets of a list or null. A buffer that grows is copied as a
+    // whole.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.holes.len() * b"null".len()
@@ -35,7 +36,7 @@ pub(super) fn data(
             .sum::<usize>()
             <= 1,
         path: Vec::new(),
-        outcome: Outcome::default(),
+        outcome: PlanOutcome::default(),
         most: usize::try_from(limits.bytes)
             .unwrap_or(usize::MAX)
             .saturating_add(start),
@@ -48,10 +49,10 @@ pub(super) fn data(
             .extend_from_slice(if at == 0 { b"{" } else { b"," });
         json_string(root.key.as_bytes(), merge.out);
         merge.out.extend_from_slice(b":");
-        match &root.shows {
-            RootShows::Verbatim(text) => merge.out.extend_from_slice(text),
-            RootShows::Gap => merge.outcome.gaps.push(merge.out.len()),
-            RootShows::Rows { tree, level } => {
+        match &root.output {
+            RootOutput::Verbatim(text) => merge.out.extend_from_slice(text),
+            RootOutput::Gap => merge.outcome.gaps.push(merge.out.len()),
+            RootOutput::Rows { tree, level } => {
                 merge.levels = &trees[*tree].reader.levels;
                 merge.path.push(Crumb::Key(&root.key));
                 merge.list(*level, 0)?;
@@ -67,21 +68,21 @@ pub(super) fn data(
 }
 
 struct Merge<'p, 'a> {
-    /// The levels of the root field where the merge is.
+    /// The levels of the current root field.
     levels: &'p [Level<'a>],
-    /// Whether there is one level in all.
+    /// Whether there is only one level in all.
     is_one: bool,
-    /// Where the merge is.
+    /// The path of the current value.
     path: Vec<Crumb<'p>>,
-    outcome: Outcome,
-    /// How long the output may become.
+    outcome: PlanOutcome,
+    /// The most bytes that the output may have.
     most: usize,
-    /// The limit that this comes of.
+    /// The configured limit, for the error.
     limit: u64,
     out: &'p mut BytesMut,
 }
 
-/// A borrowed [`Segment`].
+/// A borrowed [`PathSegment`].
 #[derive(Clone, Copy)]
 enum Crumb<'p> {
     Key(&'p Arc<str>),
@@ -89,14 +90,14 @@ enum Crumb<'p> {
 }
 
 impl<'p> Merge<'p, '_> {
-    /// Appends a list of a level.
+    /// Appends a list of rows.
     fn list(&mut self, level: usize, slot: u32) -> Result<()> {
         let levels = self.levels;
         let rows = &levels[level].rows;
         self.out.extend_from_slice(b"[");
         let slot = rows.slots.get(slot as usize);
         if let Some(slot) = slot.filter(|slot| slot.count > 0) {
-            if rows.written.holes.is_empty() && rows.written.flaws.is_empty() {
+            if rows.written.holes.is_empty() && rows.written.field_errors.is_empty() {
                 copy(rows, slot.first, self.out);
             } else {
                 self.rows(rows, slot.first)?;
@@ -111,7 +112,8 @@ impl<'p> Merge<'p, '_> {
         self.check()
     }
 
-    /// The rows of one level are counted when they come: what they changed is not undone later.
+    /// The rows of a single level were counted when they arrived. If they were written, an error
+    /// here could not undo that.
     fn check(&self) -> Result<()> {
         if self.out.len() > self.most && !self.is_one {
             return Err(Error::TooLarge(self.limit));
@@ -119,7 +121,7 @@ impl<'p> Merge<'p, '_> {
         Ok(())
     }
 
-    fn rows(&mut self, rows: &'p Rows, first: u32) -> Result<()> {
+    fn rows(&mut self, rows: &'p LevelRows, first: u32) -> Result<()> {
         let (mut row, mut index) = (first, 0);
         while row != NONE {
             if index > 0 {
@@ -135,7 +137,7 @@ impl<'p> Merge<'p, '_> {
     }
 
     /// Appends a row with its children.
-    fn row(&mut self, rows: &'p Rows, row: u32) -> Result<()> {
+    fn row(&mut self, rows: &'p LevelRows, row: u32) -> Result<()> {
         let (mut at, end) = rows.list[row as usize].text;
         for hole in rows.holes(row) {
             self.out
@@ -156,15 +158,18 @@ impl<'p> Merge<'p, '_> {
         }
         self.out
             .extend_from_slice(&rows.written.text[at as usize..end as usize]);
-        let first = rows.written.flaws.partition_point(|flaw| flaw.row < row);
-        for flaw in rows.written.flaws[first..]
+        let first = rows
+            .written
+            .field_errors
+            .partition_point(|field_error| field_error.row < row);
+        for field_error in rows.written.field_errors[first..]
             .iter()
-            .take_while(|flaw| flaw.row == row)
+            .take_while(|field_error| field_error.row == row)
         {
-            let path = self.path(&flaw.path);
-            self.outcome.flaws.push(Flaw {
+            let path = self.path(&field_error.path);
+            self.outcome.field_errors.push(FieldError {
                 path,
-                problem: flaw.problem,
+                problem: field_error.problem,
             });
         }
         Ok(())
@@ -183,17 +188,17 @@ impl<'p> Merge<'p, '_> {
         }
     }
 
-    fn path(&self, rest: &[Segment]) -> Path {
+    fn path(&self, rest: &[PathSegment]) -> Path {
         let crumbs = self.path.iter().map(|crumb| match crumb {
-            Crumb::Key(key) => Segment::Key(Arc::clone(key)),
-            Crumb::Index(index) => Segment::Index(*index),
+            Crumb::Key(key) => PathSegment::Key(Arc::clone(key)),
+            Crumb::Index(index) => PathSegment::Index(*index),
         });
         crumbs.chain(rest.iter().cloned()).collect()
     }
 }
 
-/// Appends rows without children: those that came behind one another at once.
-fn copy(rows: &Rows, first: u32, out: &mut BytesMut) {
+/// Appends rows without children. Rows that arrived together are copied together.
+fn copy(rows: &LevelRows, first: u32, out: &mut BytesMut) {
     let mut row = first;
     loop {
         let begin = rows.list[row as usize].text.0;

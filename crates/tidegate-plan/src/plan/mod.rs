@@ -1,11 +1,11 @@
-//! An operation on its way through its statements.
+//! The plan of an operation.
 
 mod build;
-mod harmless;
 mod level;
-mod measure;
 mod merge;
-mod part;
+mod read_only;
+mod reading;
+mod size_estimate;
 mod template;
 mod tree;
 
@@ -13,39 +13,40 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use tidegate_catalog::Schema;
-use tidegate_sql::{InputError, Step};
+use tidegate_sql::{InputError, PipelineStep};
 
 use self::level::Settings;
 pub use self::template::Template;
 use self::tree::Tree;
-use crate::{Error, Limits, Operation, Outcome, Result};
+use crate::{Error, Limits, Operation, PlanOutcome, Result};
 
-/// The SQLSTATE of a row that its view would not show.
+/// The SQLSTATE for a row that violates the check option of its view.
 const WITH_CHECK_OPTION: &str = "44000";
 
-/// An operation on its way: statements come out, rows go in, the response's data comes out.
+/// The plan of an operation. The caller runs its statements, which collect their rows in the plan,
+/// and takes the response's data from it.
 ///
 /// ```text
 /// let mut plan = Plan::new(&schema, operation, &limits)?;
 /// loop {
-///     let steps = plan.steps()?;               // all statements that there are
-///     executor.pipeline(…steps…).await?;       // in the transaction that plan.way() says
-///     if !plan.restart() { break }             // rarely: lists were too long to share a limit
+///     let steps = plan.steps()?;               // all statements
+///     executor.pipeline(…steps…).await?;       // in the transaction that plan.mode() says
+///     if !plan.restart() { break }             // rare: lists exceeded the limit that they share
 /// }
 /// let outcome = plan.finish(&mut out)?;
 /// ```
 ///
-/// A mutation that shows relationships of what it wrote ([`Way::InTurn`]) gives its statements by
-/// [`Plan::next`] instead.
+/// A mutation that shows relationships of the rows that it wrote ([`ExecutionMode::InTurn`]) has
+/// its statements from [`Plan::next`] instead.
 #[derive(Debug)]
 pub struct Plan<'a> {
     settings: Settings<'a>,
-    way: Way,
+    mode: ExecutionMode,
     roots: Vec<Root>,
     trees: Vec<Tree<'a>>,
-    /// The tree of each statement that was given last.
+    /// The tree of each statement of the last call of [`Plan::steps`] or [`Plan::next`].
     steps: Vec<usize>,
-    /// The tree whose statement [`Plan::next`] gave last.
+    /// The tree whose statement [`Plan::next`] returned last.
     at: usize,
 }
 
@@ -53,44 +54,46 @@ pub struct Plan<'a> {
 #[derive(Clone, Debug)]
 struct Root {
     key: Arc<str>,
-    shows: RootShows,
+    output: RootOutput,
 }
 
-/// What a root field shows.
+/// The content of a root field.
 #[derive(Clone, Debug)]
-enum RootShows {
-    /// The rows of a level of a tree.
+enum RootOutput {
+    /// The rows of a level.
     Rows { tree: usize, level: usize },
-    /// Ready text.
+    /// JSON text.
     Verbatim(Bytes),
-    /// What the caller puts there.
+    /// Text that the caller inserts.
     Gap,
 }
 
-/// In what the statements of a plan are run.
+/// How to run the statements of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ExecutionMode {
     /// At most one statement, which cannot write: `Executor::query`.
-    Alone,
-    /// A pipeline in `Mode::Snapshot`: a query of several statements, or of one that could write.
+    Single,
+    /// A pipeline in `Mode::Snapshot`: a query with several statements, or with one that might
+    /// write.
     Snapshot,
-    /// A pipeline in `Mode::ReadWrite` that commits with its statements: each writes one row.
+    /// A pipeline in `Mode::ReadWrite` that commits with its statements. Each of them writes one
+    /// row.
     Together,
-    /// A pipeline in `Mode::ReadWrite` that commits once its rows have been taken.
+    /// A pipeline in `Mode::ReadWrite` that commits once the sinks have taken all rows.
     AfterRows,
-    /// A transaction in `Mode::ReadWrite`, one statement after another: relationships of rows that
-    /// were written are read by what was returned of them.
+    /// A transaction in `Mode::ReadWrite`, one statement after the other: the relationships of
+    /// written rows are selected by the keys that the write returned.
     InTurn,
 }
 
 impl<'a> Plan<'a> {
-    /// Plans an operation whose identifiers are those of `schema`.
+    /// Plans an operation whose identifiers belong to `schema`.
     ///
     /// # Errors
     ///
-    /// [`Error::Root`] names the root field: [`Error::Input`] in it for objects that are none and
-    /// for names that are no columns, with their place; [`Error::Unbounded`] for an update or a
-    /// delete of every row.
+    /// [`Error::Root`] with the root field and the cause: [`Error::Input`] for rows that are not
+    /// objects and for unknown columns, with their path; [`Error::Unbounded`] for an update or a
+    /// delete without a condition.
     pub fn new(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
         let settings = Settings {
             schema,
@@ -99,8 +102,8 @@ impl<'a> Plan<'a> {
         build::plan(settings, operation, true)
     }
 
-    /// As [`Plan::new`], but no two root fields share a statement ([`Plan::is_shared`]): then it is
-    /// known which of them a failure is about.
+    /// As [`Plan::new`], but root fields never share a statement ([`Plan::is_shared`]), so that
+    /// each failure is about one root field.
     ///
     /// # Errors
     ///
@@ -113,19 +116,19 @@ impl<'a> Plan<'a> {
         build::plan(settings, operation, false)
     }
 
-    /// In what the statements are to be run.
-    pub fn way(&self) -> Way {
-        self.way
+    /// How to run the statements.
+    pub fn mode(&self) -> ExecutionMode {
+        self.mode
     }
 
-    /// All statements: one for each root field that needs any, and one for all those that read
-    /// one row each.
+    /// All statements: one for each root field that needs any, and one for all root fields that
+    /// read one row each.
     ///
     /// # Errors
     ///
     /// [`Error::Root`] with [`Error::Input`] for a value that does not fit its column, with its
-    /// place.
-    pub fn steps(&mut self) -> Result<Vec<Step<'_>>> {
+    /// path.
+    pub fn steps(&mut self) -> Result<Vec<PipelineStep<'_>>> {
         self.steps.clear();
         for (number, tree) in self.trees.iter_mut().enumerate() {
             let begun = tree.begin(&self.settings);
@@ -136,8 +139,8 @@ impl<'a> Plan<'a> {
         Ok(self.trees.iter_mut().filter_map(Tree::step).collect())
     }
 
-    /// Once all statements have run: whether [`Plan::steps`] has to be run again, in a transaction
-    /// of its own, because lists that share a limit have reached it.
+    /// Whether all statements have to run again, in a new transaction, because lists reached the
+    /// limit that they share. To be called once all statements have run.
     pub fn restart(&mut self) -> bool {
         let mut trees = self.trees.iter();
         let is_incomplete = trees.any(|tree| tree.is_incomplete(&self.settings));
@@ -149,14 +152,14 @@ impl<'a> Plan<'a> {
         is_incomplete
     }
 
-    /// The next statement of [`Way::InTurn`], once the one before it has been run to its end;
-    /// `None` when there is none left.
+    /// The next statement of [`ExecutionMode::InTurn`]; `None` after the last one. The previous
+    /// statement must have ended.
     ///
     /// # Errors
     ///
     /// As [`Plan::steps`].
     #[expect(clippy::should_implement_trait, reason = "its items borrow the plan")]
-    pub fn next(&mut self) -> Result<Option<Step<'_>>> {
+    pub fn next(&mut self) -> Result<Option<PipelineStep<'_>>> {
         let mut begun = !self.steps.is_empty();
         self.steps.clear();
         while let Some(tree) = self.trees.get_mut(self.at) {
@@ -175,21 +178,21 @@ impl<'a> Plan<'a> {
         Ok(self.trees.get_mut(self.at).and_then(Tree::step))
     }
 
-    /// The number of the first root field that a statement is for, by its place among those that
-    /// were given last.
+    /// The number of the first root field of a statement, by the index of the statement in the last
+    /// batch.
     pub fn root(&self, step: usize) -> Option<usize> {
         let tree = self.steps.get(step)?;
         roots_of(&self.roots, *tree).next()
     }
 
-    /// Whether a statement is for several root fields, by its place among those that were given
-    /// last.
+    /// Whether several root fields share a statement, by the index of the statement in the last
+    /// batch.
     pub fn is_shared(&self, step: usize) -> bool {
         let tree = self.steps.get(step);
         tree.is_some_and(|tree| roots_of(&self.roots, *tree).nth(1).is_some())
     }
 
-    /// The numbers of the root fields whose statements stand from this place on.
+    /// The numbers of the root fields whose statements have this index or a later one.
     pub fn roots_from(&self, step: usize) -> Vec<usize> {
         let trees = self.steps.iter().skip(step);
         trees
@@ -197,25 +200,26 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// Whether the statement of a root field is the last of those that were given.
+    /// Whether the statement of a root field is the last one of the batch.
     pub fn is_last(&self, root: usize) -> bool {
         let last = self.steps.len().checked_sub(1);
         last.is_some_and(|last| self.root(last) == Some(root))
     }
 
-    /// Shows null at a root field, whatever its statement gave or did not.
+    /// Makes a root field null, whatever its statement returned.
     pub fn show_null(&mut self, root: usize) {
         if let Some(root) = self.roots.get_mut(root) {
-            root.shows = RootShows::Verbatim(Bytes::from_static(b"null"));
+            root.output = RootOutput::Verbatim(Bytes::from_static(b"null"));
         }
     }
 
-    /// Says where the value stands that PostgreSQL refused in a statement, by its place among those
-    /// that were given last.
-    /// Of an insert of many objects PostgreSQL sees one array a column, and tells the column alone;
-    /// of a value beyond the length or precision of its column it tells the limit alone. Of a row
-    /// that a view does not let in (WITH CHECK OPTION) it names no relation, so the one that was
-    /// written is named. Any other error is given back as it is.
+    /// Adds the path of the rejected value to an error of a statement, given by its index in the
+    /// last batch. Other errors are returned unchanged.
+    ///
+    /// PostgreSQL reports little about such a value. An insert of several objects passes one array
+    /// for each column, so it reports the column alone. For a value beyond the length or precision
+    /// of its column it reports the limit alone. For a row that violates a view's check option it
+    /// reports no relation, so the written one is added.
     pub fn locate(&self, step: usize, error: tidegate_sql::Error) -> tidegate_sql::Error {
         let tree = self.steps.get(step).and_then(|tree| self.trees.get(*tree));
         match (error, tree) {
@@ -236,34 +240,39 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether what was written is committed once its statements have run.
+    /// Whether the write is committed once its statements have run.
     pub fn is_committed(&self) -> bool {
-        matches!(self.way, Way::Together | Way::AfterRows)
+        matches!(
+            self.mode,
+            ExecutionMode::Together | ExecutionMode::AfterRows
+        )
     }
 
-    /// Why rows that were written and committed ([`Way::Together`]) cannot be shown.
+    /// Why rows cannot be shown that were written and committed ([`ExecutionMode::Together`]).
     pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         self.trees.iter_mut().find_map(Tree::dropped)
     }
 
-    /// About how many bytes [`Plan::finish`] will append, once all statements have been run.
+    /// The approximate number of bytes that [`Plan::finish`] will append, once all statements have
+    /// run.
     pub fn size(&mut self) -> u64 {
         for tree in &mut self.trees {
             tree.link();
         }
-        measure::size(&self.roots, &self.trees)
+        size_estimate::size(&self.roots, &self.trees)
     }
 
-    /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run, but
-    /// those of root fields that show null.
+    /// Appends the data object, `{"getArtists":[…]}`, once the statements have run that fields
+    /// other than null need.
     ///
-    /// What [`Way::Together`] and [`Way::AfterRows`] wrote is committed: it is given whatever the
-    /// size of what stands around its rows, which are within the limit.
+    /// For [`ExecutionMode::Together`] and [`ExecutionMode::AfterRows`] the write is committed and
+    /// its rows are within the limit, so the object is appended even if it exceeds the limit with
+    /// all that surrounds the rows.
     ///
     /// # Errors
     ///
     /// [`Error::TooLarge`].
-    pub fn finish(mut self, out: &mut BytesMut) -> Result<Outcome> {
+    pub fn finish(mut self, out: &mut BytesMut) -> Result<PlanOutcome> {
         for tree in &mut self.trees {
             tree.link();
         }
@@ -275,11 +284,11 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The numbers of the root fields that show rows of a tree.
+/// The numbers of the root fields whose rows are in a tree.
 fn roots_of(roots: &[Root], tree: usize) -> impl Iterator<Item = usize> {
     let roots = roots.iter().enumerate();
-    roots.filter_map(move |(number, root)| match root.shows {
-        RootShows::Rows { tree: shown, .. } if shown == tree => Some(number),
+    roots.filter_map(move |(number, root)| match root.output {
+        RootOutput::Rows { tree: shown, .. } if shown == tree => Some(number),
         _ => None,
     })
 }

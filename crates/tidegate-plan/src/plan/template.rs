@@ -1,95 +1,98 @@
-//! What queries of one shape share: programs and statements. Only values differ.
+//! Templates: what queries of one structure share when only values differ.
 
 use std::sync::Arc;
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Comparison, Json};
-use tidegate_sql::{BoundStatement, Parameter, Statement};
+use tidegate_sql::{BoundStatement, Statement};
+use tidegate_values::Parameter;
 
-use super::level::{Level, Settings, Source};
-use super::part::{self, Reading};
+use super::level::{Level, RowSource, Settings};
+use super::reading::{self, Reading};
 use super::tree::Tree;
-use super::{Plan, Root, RootShows, Way};
+use super::{ExecutionMode, Plan, Root, RootOutput};
 use crate::Limits;
-use crate::operation::{List, Origins};
-use crate::row::{Keys, Program, Rows};
+use crate::operation::{List, VariableSources};
+use crate::row::{Keys, LevelRows, Program};
 use crate::statement::{Page, number};
 
-/// The plan of a query without the values that variables gave it: other values make the plan of
-/// another request, and no statement is written again.
+/// The plan of a query without the values of its variables. Other values make the plan of another
+/// request without writing the statements again.
 #[derive(Debug)]
 pub struct Template {
-    way: Way,
+    mode: ExecutionMode,
     roots: Vec<Root>,
-    trees: Vec<Known>,
+    trees: Vec<TemplateTree>,
 }
 
-/// What is known of a tree.
+/// What a template has for a tree.
 #[derive(Debug)]
-struct Known {
-    levels: Vec<KnownLevel>,
+struct TemplateTree {
+    levels: Vec<TemplateLevel>,
     statement: Arc<Statement>,
     places: Vec<Arc<str>>,
     values: Vec<Value>,
     reading: Reading,
 }
 
-/// What is known of a level.
+/// What a template has for a level.
 #[derive(Debug)]
-struct KnownLevel {
+struct TemplateLevel {
     relation: RelationId,
     above: Option<(usize, usize)>,
-    /// Its filter has no values.
-    source: Source<'static>,
+    /// The source. Its filter has no values.
+    source: RowSource<'static>,
     page: Page,
     program: Arc<Program>,
-    /// No keys, of the columns of each child.
+    /// For each child, an empty key set for its columns.
     children: Vec<Keys>,
 }
 
 /// Where the value of a parameter comes from.
 #[derive(Debug)]
 enum Value {
-    /// It is the same for all requests.
+    /// The same for all requests.
     Own(Parameter),
-    /// A variable, by its number, that is compared with a column.
+    /// A variable, by its number, in a comparison with a column.
     Compared(usize, RelationId, Comparison),
-    /// How many rows the page of a level has.
+    /// The number of rows to fetch for the page of a level.
     Fetched(usize),
-    /// How many rows the page of a level leaves out.
+    /// The number of rows that the page of a level skips.
     Offset(usize),
 }
 
 impl Plan<'_> {
-    /// What other requests of the same shape can use of a query whose statements have been given,
-    /// by [`Plan::steps`]. `None` for what has to be planned each time: aggregates, writes, large
-    /// introspection, and a query that had to begin again.
+    /// A template for other requests of the same structure, after [`Plan::steps`]. `None` for
+    /// operations that have to be planned each time: aggregates, writes, large introspection, and a
+    /// query that was restarted.
     ///
-    /// Every value that may differ has to be among the [`Origins`] of its list.
+    /// Every value that may differ must be in the [`VariableSources`] of its list.
     pub fn template(&self) -> Option<Template> {
-        let plain = |root: &Root| !matches!(root.shows, RootShows::Gap);
-        if !matches!(self.way, Way::Alone | Way::Snapshot) || !self.roots.iter().all(plain) {
+        let plain = |root: &Root| !matches!(root.output, RootOutput::Gap);
+        if !matches!(self.mode, ExecutionMode::Single | ExecutionMode::Snapshot)
+            || !self.roots.iter().all(plain)
+        {
             return None;
         }
         let trees = self.trees.iter().map(|tree| known(&self.settings, tree));
         Some(Template {
-            way: self.way,
+            mode: self.mode,
             roots: self.roots.clone(),
             trees: trees.collect::<Option<_>>()?,
         })
     }
 
-    /// Whether it was made by [`Template::plan`]. Such a plan cannot be sent again when
-    /// [`Plan::restart`] asks for it: the operation has to be planned anew.
+    /// Whether [`Template::plan`] made the plan. Such a plan cannot be restarted when
+    /// [`Plan::restart`] asks for it; the operation has to be planned again.
     pub fn is_from_template(&self) -> bool {
         self.trees.iter().any(|tree| tree.is_bound)
     }
 }
 
 impl Template {
-    /// The plan of a query of the same shape; `variable` gives the value of a variable by its
-    /// number, which must have the JSON kind of the value that the template was made of. `None`
-    /// where a value is refused or needs another statement; then the operation has to be planned.
+    /// The plan of a query with other values. `variable` returns the value of a variable by its
+    /// number; it must have the same JSON kind as the value for which the template was made. `None`
+    /// if a value is invalid or needs another statement; then the operation has to be planned.
     pub fn plan<'a, 'j>(
         &self,
         schema: &'a Schema,
@@ -103,7 +106,7 @@ impl Template {
         let trees = self.trees.iter().map(|tree| tree.bind(&settings, variable));
         Some(Plan {
             settings,
-            way: self.way,
+            mode: self.mode,
             roots: self.roots.clone(),
             trees: trees.collect::<Option<_>>()?,
             steps: Vec::new(),
@@ -111,23 +114,23 @@ impl Template {
         })
     }
 
-    /// About how many bytes it takes.
+    /// The approximate size in bytes.
     pub fn size(&self) -> usize {
-        let roots = self.roots.iter().map(|root| match &root.shows {
-            RootShows::Verbatim(text) => text.len(),
-            RootShows::Rows { .. } | RootShows::Gap => 0,
+        let roots = self.roots.iter().map(|root| match &root.output {
+            RootOutput::Verbatim(text) => text.len(),
+            RootOutput::Rows { .. } | RootOutput::Gap => 0,
         });
-        roots.chain(self.trees.iter().map(Known::size)).sum()
+        roots.chain(self.trees.iter().map(TemplateTree::size)).sum()
     }
 }
 
-fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<Known> {
+fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<TemplateTree> {
     let (bound, reading) = tree.reading()?;
     let [set] = &bound.sets[..] else {
         return None;
     };
     let levels = &tree.reader.levels;
-    // In the order of the levels, which is not that of the parameters.
+    // Ordered by level, unlike the parameters.
     let mut values: Vec<Option<Value>> = set.iter().map(|_| None).collect();
     for (at, level) in levels.iter().enumerate() {
         let range = reading.parameters.get(at)?.clone();
@@ -136,7 +139,7 @@ fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<Known> {
             *place = Some(value);
         }
     }
-    Some(Known {
+    Some(TemplateTree {
         levels: levels
             .iter()
             .map(|level| known_level(settings, level))
@@ -148,7 +151,7 @@ fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<Known> {
     })
 }
 
-fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<KnownLevel> {
+fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<TemplateLevel> {
     let bare = |list: &List| {
         Arc::new(List {
             filter: list.filter.without_values(),
@@ -159,13 +162,13 @@ fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<KnownLevel>
         })
     };
     let source = match &level.source {
-        Source::List(list) => Source::List(bare(list)),
-        Source::Children(list) => Source::Children(bare(list)),
-        Source::One => Source::One,
+        RowSource::List(list) => RowSource::List(bare(list)),
+        RowSource::Children(list) => RowSource::Children(bare(list)),
+        RowSource::One => RowSource::One,
         _ => return None,
     };
     let children = level.rows.written.children.iter();
-    Some(KnownLevel {
+    Some(TemplateLevel {
         relation: level.relation,
         above: level.above,
         source,
@@ -175,8 +178,8 @@ fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<KnownLevel>
     })
 }
 
-/// Where the values of a level come from, in the order of its parameters: those of its filter, and
-/// then those of its page.
+/// The sources of a level's parameters, in their order: those of the filter, then those of the
+/// page.
 fn level_values(
     settings: &Settings<'_>,
     (at, level): (usize, &Level<'_>),
@@ -210,7 +213,7 @@ fn level_values(
     (values.len() == given.len()).then_some(values)
 }
 
-impl Known {
+impl TemplateTree {
     fn bind<'a, 'j>(
         &self,
         settings: &Settings<'a>,
@@ -240,7 +243,7 @@ impl Known {
             .map(|level| level.fresh(settings.limits.bytes))
             .collect();
         for (at, page) in pages.iter().enumerate() {
-            part::restart(&mut levels, (at, 0), page);
+            reading::restart(&mut levels, (at, 0), page);
         }
         Some(Tree::bound(levels, statement, self.reading.clone()))
     }
@@ -255,17 +258,17 @@ impl Known {
     }
 }
 
-impl KnownLevel {
-    /// The page that the variables ask for, if it needs no other statement.
+impl TemplateLevel {
+    /// The page for the values of the variables, if it needs no other statement.
     fn page<'j>(
         &self,
         limits: &Limits,
         variable: &dyn Fn(usize) -> Option<&'j Json<'j>>,
     ) -> Option<Page> {
-        let (Source::List(list) | Source::Children(list)) = &self.source else {
+        let (RowSource::List(list) | RowSource::Children(list)) = &self.source else {
             return Some(self.page);
         };
-        let Origins { limit, offset, .. } = &list.origins;
+        let VariableSources { limit, offset, .. } = &list.origins;
         let count = |number: usize| variable(number)?.text().parse().ok();
         let limit = match limit {
             Some(number) => Some(count(*number)?),
@@ -288,18 +291,18 @@ impl KnownLevel {
             relation: self.relation,
             above: self.above,
             source: self.source.share(),
-            rows: Rows::new(Arc::clone(&self.program), children, limit),
+            rows: LevelRows::new(Arc::clone(&self.program), children, limit),
         }
     }
 }
 
-impl Source<'static> {
-    /// The same list for another request.
-    fn share<'a>(&self) -> Source<'a> {
+impl RowSource<'static> {
+    /// The same list, for another request.
+    fn share<'a>(&self) -> RowSource<'a> {
         match self {
-            Self::List(list) => Source::List(Arc::clone(list)),
-            Self::Children(list) => Source::Children(Arc::clone(list)),
-            _ => Source::One,
+            Self::List(list) => RowSource::List(Arc::clone(list)),
+            Self::Children(list) => RowSource::Children(Arc::clone(list)),
+            _ => RowSource::One,
         }
     }
 }

@@ -1,34 +1,35 @@
-//! A root field with all levels below it, and the statements that read them.
+//! A tree: a root field with all levels below it, and the statements that read them.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tidegate_sql::Values;
-use tidegate_sql::{BoundStatement, BoxFuture, Column, Flow, RawRow, Rejection, RowSink, Step};
+use tidegate_sql::{BoundStatement, BoxFuture, DatabaseError, Flow, PipelineStep, RowSink};
+use tidegate_values::Values;
+use tidegate_values::{Column, RawRow};
 
-use super::level::{Level, Settings, Source, narrow};
-use super::part::{self, Reading};
+use super::level::{Level, RowSource, Settings, narrow};
+use super::reading::{self, Reading};
 use crate::row::miscounted;
 use crate::statement;
 use crate::{Error, Result};
 
-/// A root field with all levels below it, each behind the one that it hangs on; or several root
-/// fields of one row each, which one statement reads.
+/// A root field with all levels below it, each after its parent; or several root fields of one row
+/// each, which share a statement.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
-    pub(crate) reader: Reader<'a>,
+    pub(crate) reader: TreeSink<'a>,
     /// Whether each list is read with a limit of its own.
     careful: bool,
-    /// The statement that was given last.
+    /// The current statement.
     statement: Option<BoundStatement>,
-    /// Whether the statement comes from a template: there is no other.
+    /// Whether the statement comes from a template; it is then the only one.
     pub(crate) is_bound: bool,
 }
 
-/// Takes the rows of the statement that was given last.
+/// The sink of the current statement.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct TreeSink<'a> {
     pub(crate) levels: Vec<Level<'a>>,
     /// What the statement does.
     task: Task,
@@ -37,18 +38,18 @@ pub(crate) struct Reader<'a> {
 /// What a statement does.
 #[derive(Debug)]
 enum Task {
-    /// It inserts, updates or deletes: of an insert, the group of this number.
+    /// An insert, update or delete; for an insert, of the group of this number.
     Write(usize),
-    /// It reads aggregates or the rows of levels.
+    /// A read of aggregates or of levels.
     Read(Reading),
-    /// There is none left.
+    /// All statements have run.
     Done,
 }
 
 impl<'a> Tree<'a> {
     pub(super) fn new(levels: Vec<Level<'a>>) -> Self {
         Self {
-            reader: Reader {
+            reader: TreeSink {
                 levels,
                 task: Task::Done,
             },
@@ -58,7 +59,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Levels that are ready for the rows of a statement.
+    /// Levels that are ready to take the rows of a statement.
     pub(super) fn bound(
         levels: Vec<Level<'a>>,
         statement: BoundStatement,
@@ -66,14 +67,14 @@ impl<'a> Tree<'a> {
     ) -> Self {
         let task = Task::Read(reading);
         Self {
-            reader: Reader { levels, task },
+            reader: TreeSink { levels, task },
             careful: false,
             statement: Some(statement),
             is_bound: true,
         }
     }
 
-    /// The statement that reads all levels as a template does, and what it reads.
+    /// The statement that reads all levels, and what it reads, for a template.
     pub(super) fn reading(&self) -> Option<(&BoundStatement, &Reading)> {
         match (&self.statement, &self.reader.task) {
             (Some(statement), Task::Read(reading)) if !self.careful => Some((statement, reading)),
@@ -81,23 +82,24 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether its statements are known before the first one runs, and there is one at most.
+    /// Whether the tree has at most one statement, which is known before anything runs.
     pub(super) fn is_one_statement(&self) -> bool {
         let groups = match self.reader.levels.first().map(|level| &level.source) {
-            Some(Source::Insert(_, groups)) => groups.len(),
+            Some(RowSource::Insert(_, groups)) => groups.len(),
             _ => 1,
         };
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Drops rows that cannot be shown instead of refusing them: the commit does not wait for them.
+    /// Drops rows that cannot be shown instead of returning an error, because the commit does not
+    /// wait for the rows.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();
         }
     }
 
-    /// Counts the bytes of its rows together with those of others.
+    /// Counts the bytes of the rows together with those of other trees.
     pub(super) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         for level in &mut self.reader.levels {
             level.rows.share_limit(bytes);
@@ -114,7 +116,7 @@ impl<'a> Tree<'a> {
         self.reader.levels.first().is_some_and(Level::writes)
     }
 
-    /// Makes the first statement; tells whether there is one.
+    /// Builds the first statement. Returns false if there is none.
     pub(super) fn begin(&mut self, settings: &Settings<'a>) -> Result<bool> {
         if self.is_bound {
             let again = Error::Internal("a plan of a template was to be sent again");
@@ -127,9 +129,8 @@ impl<'a> Tree<'a> {
         Ok(true)
     }
 
-    /// Makes the next statement, once the one before has run to its end; tells whether there is
-    /// one. One statement reads all levels below the rows that were written: they do not depend on
-    /// each other.
+    /// Builds the next statement once the previous one has run. Returns false if there is none. All
+    /// levels below written rows are read by one statement, as they do not depend on each other.
     pub(super) fn next(&mut self, settings: &Settings<'a>) -> Result<bool> {
         match &self.reader.task {
             Task::Write(group) => {
@@ -158,7 +159,7 @@ impl<'a> Tree<'a> {
         Ok(false)
     }
 
-    /// Whether any level can have rows that belong to those that were written.
+    /// Whether any written row has a key that related rows could refer to.
     fn has_keys_below(&self) -> bool {
         let written = self.reader.levels.first();
         let mut keys = written
@@ -171,22 +172,22 @@ impl<'a> Tree<'a> {
         let Some(level) = self.reader.levels.first_mut() else {
             return Ok(false);
         };
-        if matches!(&level.source, Source::Insert(_, groups) if groups.len() == number) {
+        if matches!(&level.source, RowSource::Insert(_, groups) if groups.len() == number) {
             level.arrange();
             return Ok(false);
         }
         let (schema, program) = (settings.schema, &level.rows.program);
         let statement = match &level.source {
-            Source::Insert(wanted, groups) => {
+            RowSource::Insert(wanted, groups) => {
                 let group = groups
                     .get(number)
                     .ok_or(Error::Internal("too many groups"))?;
                 statement::insert(schema, level.relation, (wanted, group), program)?
             }
-            Source::Update(wanted) if number == 0 => {
+            RowSource::Update(wanted) if number == 0 => {
                 statement::update(schema, level.relation, wanted, program)
             }
-            Source::Delete(wanted) if number == 0 => {
+            RowSource::Delete(wanted) if number == 0 => {
                 statement::delete(schema, level.relation, wanted, program)
             }
             _ => return Ok(false),
@@ -200,7 +201,7 @@ impl<'a> Tree<'a> {
         let first = levels.start;
         let level = self.reader.levels.get_mut(first);
         let level = level.ok_or(Error::Internal("a root field without rows"))?;
-        let (statement, reading) = if let Source::Aggregate(wanted) = &level.source {
+        let (statement, reading) = if let RowSource::Aggregate(wanted) = &level.source {
             level.rows.most = narrow(settings.limits.most_rows);
             let fetched = settings.limits.most_rows.saturating_add(1);
             let (relation, program) = (level.relation, &level.rows.program);
@@ -208,27 +209,27 @@ impl<'a> Tree<'a> {
             let statement = statement::aggregate(schema, relation, wanted, program, fetched);
             (statement, Reading::plain(levels))
         } else {
-            part::statement(settings, &mut self.reader.levels, levels, self.careful)
+            reading::statement(settings, &mut self.reader.levels, levels, self.careful)
         };
         self.statement = Some(statement);
         self.reader.task = Task::Read(reading);
         Ok(())
     }
 
-    /// Whether what was read last has to be read again, each list with a limit of its own.
+    /// Whether the last read has to be repeated with a limit for each list.
     pub(super) fn is_incomplete(&self, settings: &Settings<'_>) -> bool {
         matches!(&self.reader.task, Task::Read(reading)
             if reading.is_incomplete(settings.schema, &self.reader.levels))
     }
 
-    /// Begins again, with a limit for each list where they were cut.
+    /// Restarts a tree whose lists were cut by a shared limit, now with a limit for each list.
     pub(super) fn restart(&mut self, settings: &Settings<'_>) {
         self.careful |= self.is_incomplete(settings);
         self.statement = None;
         self.reader.task = Task::Done;
     }
 
-    /// Puts the lists that were read where the rows above look for them.
+    /// Links the lists to the rows of the parent levels.
     pub(super) fn link(&mut self) {
         let Task::Read(reading) = &self.reader.task else {
             return;
@@ -236,22 +237,26 @@ impl<'a> Tree<'a> {
         for at in reading.levels.clone().skip(1) {
             let (before, rest) = self.reader.levels.split_at_mut(at);
             if let [level, ..] = rest
-                && let Some(keys) = part::keys_above(before, level.above)
+                && let Some(keys) = reading::keys_above(before, level.above)
             {
                 level.rows.link(keys);
             }
         }
     }
 
-    /// The statement that was given last, and what takes its rows.
-    pub(super) fn step(&mut self) -> Option<Step<'_>> {
+    /// The current statement and its sink.
+    pub(super) fn step(&mut self) -> Option<PipelineStep<'_>> {
         let statement = self.statement.as_ref()?;
         let sink = &mut self.reader;
-        Some(Step { statement, sink })
+        Some(PipelineStep { statement, sink })
     }
 
-    /// The place of the value that PostgreSQL refused in the statement given last.
-    pub(super) fn locate(&self, settings: &Settings<'_>, rejection: &Rejection) -> Option<String> {
+    /// The path of the value that PostgreSQL rejected in the current statement.
+    pub(super) fn locate(
+        &self,
+        settings: &Settings<'_>,
+        rejection: &DatabaseError,
+    ) -> Option<String> {
         match &self.reader.task {
             Task::Write(group) => self
                 .reader
@@ -269,7 +274,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-impl RowSink for Reader<'_> {
+impl RowSink for TreeSink<'_> {
     fn columns(&mut self, columns: &[Column]) -> tidegate_sql::Result<()> {
         match &self.task {
             Task::Read(reading) => {
@@ -318,13 +323,13 @@ impl RowSink for Reader<'_> {
     }
 }
 
-/// The number of the level of a row, which stands in front, as an `int4`.
+/// The level number, which is the first column of a row, an `int4`.
 fn level_number(values: &mut Values<'_>) -> Option<usize> {
     let number = values.next()??.try_into().ok()?;
     usize::try_from(i32::from_be_bytes(number)).ok()
 }
 
-/// Those values of a row that are a level's own, by their ascending positions.
+/// The values of a row that belong to one level, by their ascending positions.
 struct Picked<'v, 'p> {
     values: Values<'v>,
     /// The position of the next value.

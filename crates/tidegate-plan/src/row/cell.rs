@@ -1,13 +1,14 @@
-//! One value of a row, in the form that GraphQL shows.
+//! Writes one value of a row in its GraphQL form.
 
 use bytes::BytesMut;
-use tidegate_sql::codec::ValueWriter;
-use tidegate_sql::{Column, Result, Type, TypeKind, WireFormat, is_spatial, json};
+use tidegate_sql::Result;
+use tidegate_values::codec::ValueWriter;
+use tidegate_values::{Column, Type, TypeKind, WireFormat, is_spatial, json};
 
-use super::parts;
-use super::program::Form;
-use super::shown::{Inner, NO_NUMBER, base, has_parts};
-use crate::Segment;
+use super::program::OutputForm;
+use super::projection::{Inner, NO_NUMBER, base, has_parts};
+use super::subfields;
+use crate::PathSegment;
 
 const DIMENSIONS: &str = "the array has more than one dimension, which GraphQL cannot show";
 
@@ -24,29 +25,29 @@ pub(super) struct Cell {
 enum Check {
     /// Nothing.
     None,
-    /// A float that is no number of JSON.
+    /// A float that JSON cannot represent.
     Float,
-    /// The same anywhere in a geometric or PostGIS value.
+    /// The same inside a geometric or PostGIS value.
     Shape,
     /// An array with more than one dimension.
     Array,
-    /// The same, and elements that are no numbers.
+    /// The same, or an element that JSON cannot represent.
     Numbers,
 }
 
 impl Cell {
     /// A writer for a column of a result.
-    pub(super) fn new(column: &Column, form: &Form) -> Self {
+    pub(super) fn new(column: &Column, form: &OutputForm) -> Self {
         let writer = ValueWriter::new(column);
         let (writer, check) = match form {
-            Form::Count => (writer, Check::None),
-            Form::Id => (writer.quoted(), Check::None),
-            Form::Value => {
+            OutputForm::Count => (writer, Check::None),
+            OutputForm::Id => (writer.quoted(), Check::None),
+            OutputForm::Value => {
                 let writer = writer.exact().with_hstore_objects();
                 (writer, Check::of(&column.r#type))
             }
-            // The parts look for themselves.
-            Form::Parts(_) => (
+            // The subfields check themselves.
+            OutputForm::Parts(_) => (
                 writer.exact(),
                 match Check::of(&column.r#type) {
                     Check::Array | Check::Numbers => Check::Array,
@@ -61,40 +62,40 @@ impl Cell {
         }
     }
 
-    /// Appends a value. Tells whether it can be shown; what was appended for one that cannot is of
-    /// no use. `flaws` takes what is wrong, also with elements for which null was appended.
+    /// Appends a value. Returns whether it can be shown; if not, the appended text must be
+    /// discarded. `field_errors` receives the errors, also those of elements that became null.
     #[inline]
     pub(super) fn write(
         &self,
         raw: &[u8],
-        form: &Form,
+        form: &OutputForm,
         out: &mut BytesMut,
-        flaws: &mut Vec<Inner>,
+        field_errors: &mut Vec<Inner>,
     ) -> Result<bool> {
-        if self.check == Check::None && !matches!(form, Form::Parts(_)) {
+        if self.check == Check::None && !matches!(form, OutputForm::Parts(_)) {
             self.writer.json(raw, out)?;
             return Ok(true);
         }
-        self.write_checked(raw, form, out, flaws)
+        self.write_checked(raw, form, out, field_errors)
     }
 
     fn write_checked(
         &self,
         raw: &[u8],
-        form: &Form,
+        form: &OutputForm,
         out: &mut BytesMut,
-        flaws: &mut Vec<Inner>,
+        field_errors: &mut Vec<Inner>,
     ) -> Result<bool> {
         let array = matches!(self.check, Check::Array | Check::Numbers);
         if array && has_dimensions(raw, self.binary) {
-            flaws.push((Vec::new(), DIMENSIONS));
+            field_errors.push((Vec::new(), DIMENSIONS));
             return Ok(false);
         }
-        if let Form::Parts(wanted) = form {
+        if let OutputForm::Parts(wanted) = form {
             let mut whole = BytesMut::new();
             self.writer.json(raw, &mut whole)?;
             let whole = std::str::from_utf8(&whole).unwrap_or("null");
-            return Ok(parts::write(whole, (wanted, array), out, flaws));
+            return Ok(subfields::write(whole, (wanted, array), out, field_errors));
         }
         let start = out.len();
         self.writer.json(raw, out)?;
@@ -107,10 +108,10 @@ impl Cell {
             return Ok(true);
         }
         if self.check == Check::Numbers {
-            replace(start, out, flaws);
+            replace(start, out, field_errors);
             return Ok(true);
         }
-        flaws.push((Vec::new(), NO_NUMBER));
+        field_errors.push((Vec::new(), NO_NUMBER));
         Ok(false)
     }
 }
@@ -130,14 +131,14 @@ impl Check {
     }
 }
 
-/// Whether JSON of numbers, hexadecimal digits and names without `N` and `I`, as geometric values
-/// and GeoJSON have them, holds `NaN` or `Infinity`.
+/// Whether JSON made of numbers, hexadecimal digits and names without `N` and `I`, such as that of
+/// geometric values and GeoJSON, contains `NaN` or `Infinity`.
 pub(super) fn no_number(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }
 
-/// Puts null in place of elements that hold no number.
-fn replace(start: usize, out: &mut BytesMut, flaws: &mut Vec<Inner>) {
+/// Replaces the elements that JSON cannot represent by null.
+fn replace(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     let whole = out.split_off(start);
     let text = std::str::from_utf8(&whole).unwrap_or("[]");
     out.extend_from_slice(b"[");
@@ -147,7 +148,7 @@ fn replace(start: usize, out: &mut BytesMut, flaws: &mut Vec<Inner>) {
         }
         let element = element.get().as_bytes();
         if no_number(element) {
-            flaws.push((vec![Segment::Index(at)], NO_NUMBER));
+            field_errors.push((vec![PathSegment::Index(at)], NO_NUMBER));
             out.extend_from_slice(b"null");
         } else {
             out.extend_from_slice(element);
@@ -156,13 +157,13 @@ fn replace(start: usize, out: &mut BytesMut, flaws: &mut Vec<Inner>) {
     out.extend_from_slice(b"]");
 }
 
-/// Whether an array has more than one dimension (`array_send`, `array_out`).
+/// Whether an array has more than one dimension, in the format of `array_send` or `array_out`.
 fn has_dimensions(raw: &[u8], binary: bool) -> bool {
     if binary {
         let count = raw.first_chunk().map(|raw| i32::from_be_bytes(*raw));
         return count.is_some_and(|count| count > 1);
     }
-    // `[1:2][1:1]={{a},{b}}` where lower bounds are not 1.
+    // With lower bounds other than 1 the text is like `[1:2][1:1]={{a},{b}}`.
     let raw = match (raw.first(), memchr::memchr(b'=', raw)) {
         (Some(b'['), Some(at)) => &raw[at + 1..],
         _ => raw,

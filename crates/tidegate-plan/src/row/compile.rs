@@ -1,4 +1,4 @@
-//! From a selection to the program that writes it.
+//! Compiles a selection into the program that writes its rows.
 
 use std::mem;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_catalog::model::{Cardinality, Relationship};
 use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
-use tidegate_sql::codec::json_string;
+use tidegate_values::codec::json_string;
 
 use super::keys::KeyKind;
-use super::program::{Child, Expression, Form, Join, Op, Program};
-use super::shown::{self, Cast};
+use super::program::{Child, Expression, Join, Op, OutputForm, Program};
+use super::projection::{self, Cast};
 use crate::operation::{
-    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows, Field, List,
-    Selection, Shows,
+    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateOutput, List, Output,
+    SelectedField, Selection,
 };
 
-/// Bytes that the names of a usual selection take.
+/// The initial capacity for the literals of a typical selection.
 const LITERALS: usize = 256;
 
 /// Compiles the selection of one level and collects the levels below it.
 pub(crate) struct Compiler<'a, 'n> {
     schema: &'a Schema,
     program: Program,
-    /// Where text begins that belongs to the next instruction.
+    /// The start of the text that belongs to the next instruction.
     pending: usize,
-    /// Whether a row at the other end of a to-one relationship may be joined; behind `returning`
-    /// nothing can be.
+    /// Whether the rows of to-one relationships may be joined. After `returning` they cannot be.
     joins: bool,
     /// The response keys of the joined rows around the current object.
     around: Vec<Arc<str>>,
-    /// Adds a level and returns its number; without a list it has the rows of a to-one relationship.
+    /// Adds a level and returns its number. Without a list it has the rows of a to-one
+    /// relationship.
     nest: &'n mut dyn FnMut(&'a Relationship, Option<Arc<List>>, Selection) -> usize,
 }
 
@@ -63,39 +63,39 @@ impl<'a, 'n> Compiler<'a, 'n> {
         compiler.program
     }
 
-    /// An object of one row of a table.
+    /// Compiles an object for one row of a table.
     fn object(&mut self, table: usize, selection: Selection) {
         let relation = self.program.tables[table];
         self.push(b"{");
-        for (at, Field { key, shows }) in selection.fields.into_iter().enumerate() {
+        for (at, SelectedField { key, output }) in selection.fields.into_iter().enumerate() {
             if at > 0 {
                 self.push(b",");
             }
             self.key(&key);
-            match shows {
-                Shows::Typename => {
+            match output {
+                Output::Typename => {
                     let name = &self.schema[relation].type_name;
                     json_string(name.as_bytes(), &mut self.program.literals);
                 }
-                Shows::Column(column) => {
+                Output::Column(column) => {
                     let form = if self.schema[relation].is_key(column) {
-                        Form::Id
+                        OutputForm::Id
                     } else {
-                        Form::Value
+                        OutputForm::Value
                     };
                     self.value(table, column, key, form);
                 }
-                Shows::Parts(column, parts) => {
-                    self.value(table, column, key, Form::Parts(parts.into()));
+                Output::Parts(column, parts) => {
+                    self.value(table, column, key, OutputForm::Parts(parts.into()));
                 }
-                Shows::One(id, selection) => {
+                Output::One(id, selection) => {
                     if self.joins {
                         self.join(table, id, key, selection);
                     } else {
                         self.children(table, id, key, (None, selection));
                     }
                 }
-                Shows::Many(id, mut list) => {
+                Output::Many(id, mut list) => {
                     let selection = mem::take(&mut list.selection);
                     let rows = (Some(Arc::new(list)), selection);
                     self.children(table, id, key, rows);
@@ -105,9 +105,9 @@ impl<'a, 'n> Compiler<'a, 'n> {
         self.push(b"}");
     }
 
-    fn value(&mut self, table: usize, column: ColumnId, key: Arc<str>, form: Form) {
+    fn value(&mut self, table: usize, column: ColumnId, key: Arc<str>, form: OutputForm) {
         let relation = &self.schema[self.program.tables[table]];
-        let cast = shown::cast(relation, column);
+        let cast = projection::cast(relation, column);
         self.program.expressions.push(Expression::Column {
             table,
             column,
@@ -132,7 +132,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
             to,
             relationship: id,
         });
-        // A row that was joined has no NULL in the columns that it was joined by.
+        // The join columns of a joined row are never NULL.
         if let Some(&column) = relationship.target_columns.first() {
             self.program.expressions.push(Expression::Column {
                 table: to,
@@ -155,7 +155,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         };
     }
 
-    /// Rows read by a statement of their own: a list, or one row.
+    /// Compiles rows that are read by a level of their own: a list, or one row.
     fn children(
         &mut self,
         table: usize,
@@ -204,13 +204,13 @@ impl<'a, 'n> Compiler<'a, 'n> {
         self.program.literals.extend_from_slice(text);
     }
 
-    /// The text in front of the next instruction.
+    /// The text before the next instruction.
     fn text(&mut self) -> std::ops::Range<usize> {
         let end = self.program.literals.len();
         mem::replace(&mut self.pending, end)..end
     }
 
-    /// Ends an object: its last text is an instruction of its own.
+    /// Ends an object: its remaining text becomes an instruction.
     fn flush(&mut self) {
         let text = self.text();
         self.program.ops.push(Op::Text(text));
@@ -248,29 +248,29 @@ pub(crate) fn aggregate<'a>(
 
 impl Compiler<'_, '_> {
     fn group_field(&mut self, field: &AggregateField) {
-        match &field.shows {
-            AggregateShows::Typename(name) => {
+        match &field.output {
+            AggregateOutput::Typename(name) => {
                 json_string(name.as_bytes(), &mut self.program.literals);
             }
-            AggregateShows::Count => {
+            AggregateOutput::Count => {
                 self.program.expressions.push(Expression::Count);
-                self.computed(&field.key, Form::Count, None);
+                self.computed(&field.key, OutputForm::Count, None);
             }
-            AggregateShows::Group(column, parts) => {
+            AggregateOutput::Group(column, parts) => {
                 let form = if parts.is_empty() {
                     self.form(*column)
                 } else {
-                    Form::Parts(parts.clone().into())
+                    OutputForm::Parts(parts.clone().into())
                 };
                 let relation = &self.schema[self.program.tables[0]];
                 self.program.expressions.push(Expression::Column {
                     table: 0,
                     column: *column,
-                    cast: shown::cast(relation, *column),
+                    cast: projection::cast(relation, *column),
                 });
                 self.computed(&field.key, form, None);
             }
-            AggregateShows::Function(function, members) => {
+            AggregateOutput::Function(function, members) => {
                 self.push(b"{");
                 for (at, (key, member)) in members.iter().enumerate() {
                     if at > 0 {
@@ -300,9 +300,9 @@ impl Compiler<'_, '_> {
         let relation = &self.schema[self.program.tables[0]];
         let (cast, form) = match function {
             AggregateFunction::Min | AggregateFunction::Max => {
-                (shown::cast(relation, column), self.form(column))
+                (projection::cast(relation, column), self.form(column))
             }
-            AggregateFunction::Sum | AggregateFunction::Avg => (Cast::None, Form::Value),
+            AggregateFunction::Sum | AggregateFunction::Avg => (Cast::None, OutputForm::Value),
         };
         self.program.expressions.push(Expression::Function {
             function,
@@ -312,15 +312,15 @@ impl Compiler<'_, '_> {
         self.computed(key, form, Some(within));
     }
 
-    fn form(&self, column: ColumnId) -> Form {
+    fn form(&self, column: ColumnId) -> OutputForm {
         if self.schema[self.program.tables[0]].is_key(column) {
-            Form::Id
+            OutputForm::Id
         } else {
-            Form::Value
+            OutputForm::Value
         }
     }
 
-    fn computed(&mut self, key: &Arc<str>, form: Form, within: Option<&Arc<str>>) {
+    fn computed(&mut self, key: &Arc<str>, form: OutputForm, within: Option<&Arc<str>>) {
         let text = self.text();
         self.program.ops.push(Op::Value {
             text,

@@ -1,34 +1,35 @@
-//! Values of change events, in the form in which a query shows them.
+//! Writes the values of change events in the form that a query shows.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use tidegate_catalog::{ColumnId, Relation};
-use tidegate_sql::{Column, Result, Type};
+use tidegate_sql::Result;
+use tidegate_values::{Column, Type};
 
 use super::cell::Cell;
-use super::program::Form;
-use super::shown::{Cast, cast};
-use crate::Flaw;
-use crate::operation::Part;
+use super::program::OutputForm;
+use super::projection::{Cast, cast};
+use crate::FieldError;
+use crate::operation::Subfield;
 
-/// A column as a GraphQL event shows it: with the form that a query gives the same value.
+/// A column of a GraphQL event, in the form that a query shows.
 #[derive(Debug)]
 pub struct EventField {
-    form: Arc<Form>,
+    form: Arc<OutputForm>,
     cast: Cast,
     not_null: bool,
 }
 
 impl EventField {
-    /// A column of a relation, or `parts` of the values of one that holds ranges or shapes.
+    /// A column of a relation, or subfields of a column with ranges or geometric values.
     #[must_use]
-    pub fn new(relation: &Relation, column: ColumnId, parts: Option<Vec<Part>>) -> Self {
+    pub fn new(relation: &Relation, column: ColumnId, parts: Option<Vec<Subfield>>) -> Self {
         let form = match parts {
-            Some(parts) => Form::Parts(parts.into()),
-            None if relation.is_key(column) => Form::Id,
-            None => Form::Value,
+            Some(parts) => OutputForm::Parts(parts.into()),
+            None if relation.is_key(column) => OutputForm::Id,
+            None => OutputForm::Value,
         };
         Self {
             form: Arc::new(form),
@@ -37,13 +38,13 @@ impl EventField {
         }
     }
 
-    /// Whether its GraphQL type is non-null, so that a flaw takes the whole row.
+    /// Whether its GraphQL type is non-null, so that a field error makes the whole row null.
     #[must_use]
     pub fn not_null(&self) -> bool {
         self.not_null
     }
 
-    /// A text that is the same for fields that show the same of a column.
+    /// A name that is equal for equal fields of a column.
     #[must_use]
     pub fn name(&self) -> String {
         let mut name = String::new();
@@ -56,8 +57,8 @@ impl EventField {
         name
     }
 
-    /// A writer for values of the column as the log tells them. A type that GraphQL has no form
-    /// for is told as PostgreSQL's own text, as a query asks for it.
+    /// A writer for the column's values as the change log has them. A type without a GraphQL form
+    /// is written as PostgreSQL's text, which a query selects for it too.
     #[must_use]
     pub fn writer(&self, mut column: Column) -> EventWriter {
         match self.cast {
@@ -76,23 +77,29 @@ impl EventField {
 #[derive(Debug)]
 pub struct EventWriter {
     cell: Cell,
-    form: Arc<Form>,
+    form: Arc<OutputForm>,
 }
 
 impl EventWriter {
-    /// Appends a value as JSON. Tells whether GraphQL can show it; what was appended otherwise is
-    /// of no use. `flaws` takes what it cannot show (NaN, an infinite number, an array of several
-    /// dimensions), also inside of the value, with the path from the value on.
+    /// Appends a value as JSON. Returns whether GraphQL can represent it; if not, the appended text
+    /// must be discarded. `field_errors` receives what cannot be represented (NaN, an infinity, an array
+    /// with several dimensions), also inside the value, with the path from the value on.
     ///
     /// # Errors
-    /// [`tidegate_sql::Error::Internal`] when the bytes are no value of the column's type.
-    pub fn write(&self, raw: &[u8], out: &mut BytesMut, flaws: &mut Vec<Flaw>) -> Result<bool> {
+    ///
+    /// [`tidegate_sql::Error::Internal`] if the bytes are not a value of the column's type.
+    pub fn write(
+        &self,
+        raw: &[u8],
+        out: &mut BytesMut,
+        field_errors: &mut Vec<FieldError>,
+    ) -> Result<bool> {
         let mut found = Vec::new();
         let shown = self.cell.write(raw, &self.form, out, &mut found)?;
-        flaws.extend(
+        field_errors.extend(
             found
                 .into_iter()
-                .map(|(path, problem)| Flaw { path, problem }),
+                .map(|(path, problem)| FieldError { path, problem }),
         );
         Ok(shown)
     }

@@ -1,22 +1,22 @@
-//! The keys by which rows of one level belong to rows of another.
+//! The keys that connect rows of two levels.
 
 use std::collections::HashMap;
 
-use tidegate_sql::{Parameter, Type};
+use tidegate_values::{Parameter, Type};
 
 use super::base;
 
-/// How a key's column is compared outside the database.
+/// How a key column is compared outside PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     /// Integers of any width.
     Integer,
-    /// The text of the value: every other type is asked for as `text`.
+    /// The text of the value. All other types are selected as `text`.
     Text,
 }
 
 impl KeyKind {
-    /// The kind of a column's type.
+    /// The kind for a column's type.
     pub(crate) fn of(r#type: &Type) -> Self {
         match *base(r#type) {
             Type::INT2 | Type::INT4 | Type::INT8 => Self::Integer,
@@ -25,26 +25,27 @@ impl KeyKind {
     }
 }
 
-/// The distinct keys of a level's rows, each with its slot; NULL in any column is no key.
+/// The distinct keys of a level's rows, each with its slot. A row with NULL in a key column has no
+/// key.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     kinds: Vec<KeyKind>,
-    /// Of keys of one integer.
+    /// Keys of one integer column.
     integers: HashMap<i64, u32>,
-    /// Of all others: the columns behind one another, each with its length.
+    /// All other keys: the columns concatenated, each with its length.
     texts: HashMap<Box<[u8]>, u32>,
-    /// One array literal a column, without the last brace.
+    /// One array literal for each column, without the closing brace.
     arrays: Vec<String>,
     count: u32,
-    /// How many rows have a key.
+    /// The number of rows that have a key.
     rows: u64,
-    /// The key that was looked at last: rows mostly come in runs.
+    /// The last key and its slot, as equal keys mostly follow each other.
     last: Option<(i64, u32)>,
     scratch: Vec<u8>,
 }
 
 impl Keys {
-    /// No keys of such columns.
+    /// An empty set for such columns.
     pub(crate) fn new(kinds: Vec<KeyKind>) -> Self {
         let arrays = kinds.iter().map(|_| String::new()).collect();
         Self {
@@ -54,32 +55,32 @@ impl Keys {
         }
     }
 
-    /// No keys of the same columns.
+    /// An empty set for the same columns.
     pub(crate) fn alike(&self) -> Self {
         Self::new(self.kinds.clone())
     }
 
-    /// Forgets them.
+    /// Removes all keys.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(std::mem::take(&mut self.kinds));
     }
 
-    /// How many columns a key has.
+    /// The number of key columns.
     pub(crate) fn width(&self) -> usize {
         self.kinds.len()
     }
 
-    /// How many keys there are.
+    /// The number of distinct keys.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether several rows have one key.
+    /// Whether several rows have the same key.
     pub(crate) fn repeat(&self) -> bool {
         self.rows > u64::from(self.count)
     }
 
-    /// The slot that each key has among `others`, in the order of the slots here.
+    /// For each key, in the order of the slots, its slot in `others`.
     pub(crate) fn slots_in(&self, others: &Self) -> Vec<Option<u32>> {
         let mut slots = vec![None; self.count as usize];
         let integers = self.integers.iter();
@@ -94,8 +95,8 @@ impl Keys {
         slots
     }
 
-    /// The slot of a row's key, a new one if need be; `None` for NULL, and for bytes that are no
-    /// key.
+    /// The slot of a row's key, which is added if it is new. `None` for NULL and for bytes that are
+    /// not a key.
     pub(crate) fn insert<'v>(
         &mut self,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
@@ -134,7 +135,7 @@ impl Keys {
         Some(slot)
     }
 
-    /// The array of a column's values, in the order of the slots.
+    /// The values of a key column as an array, in the order of the slots.
     pub(crate) fn array(&self, column: usize) -> Parameter {
         let elements = self.arrays.get(column).map_or("", String::as_str);
         let mut text = String::with_capacity(elements.len() + 2);
@@ -161,7 +162,7 @@ impl Keys {
         slot
     }
 
-    /// Puts the columns of a key behind one another; tells whether none is NULL.
+    /// Concatenates the columns of a key. Returns false if one of them is NULL.
     fn read<'v>(&mut self, values: &mut impl Iterator<Item = Option<&'v [u8]>>) -> bool {
         self.scratch.clear();
         let mut whole = true;
@@ -171,7 +172,7 @@ impl Keys {
                 continue;
             };
             match (kind, integer(value)) {
-                // One number has one form, whatever its width.
+                // An integer has one form, whatever its width.
                 (KeyKind::Integer, Some(number)) => {
                     push_value(&number.to_be_bytes(), &mut self.scratch);
                 }
@@ -193,7 +194,7 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from_be_bytes(*length))
 }
 
-/// An integer from its binary form.
+/// Reads an integer from its binary form.
 fn integer(raw: &[u8]) -> Option<i64> {
     match raw.len() {
         2 => raw
@@ -219,7 +220,7 @@ fn push_integer(number: i64, array: &mut String) {
     array.push_str(itoa::Buffer::new().format(number));
 }
 
-/// Appends an element of an array literal, in quotes (PostgreSQL, "Array Value Input").
+/// Appends a quoted element of an array literal (PostgreSQL, "Array Value Input").
 pub(crate) fn push_element(text: &str, array: &mut String) {
     array.push('"');
     let mut rest = text;

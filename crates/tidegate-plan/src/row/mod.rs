@@ -1,14 +1,14 @@
-//! Rows in, JSON text out: what a level's rows look like and where its children go.
+//! Turns rows into JSON text with gaps for their children.
 
 mod cell;
 mod compile;
 mod event;
 mod keys;
 mod offset;
-mod parts;
 mod program;
+mod projection;
 mod rows;
-mod shown;
+mod subfields;
 mod writer;
 
 pub(crate) use compile::{Compiler, aggregate};
@@ -16,6 +16,6 @@ pub use event::{EventField, EventWriter};
 pub(crate) use keys::{KeyKind, Keys, push_element};
 pub(crate) use offset::NONE;
 pub(crate) use program::{Child, Expression, Program};
-pub(crate) use rows::{Grouping, Rows};
-pub(crate) use shown::{Cast, base};
+pub(crate) use projection::{Cast, base};
+pub(crate) use rows::{Grouping, LevelRows};
 pub(crate) use writer::miscounted;

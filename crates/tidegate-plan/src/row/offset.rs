@@ -1,9 +1,9 @@
-//! Positions of rows, slots and text in 32 bits.
+//! 32-bit offsets of rows, slots and text.
 
 /// No row, or no slot.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A position in 32 bits, which are enough because the text is limited.
+/// An offset in 32 bits. The size limit of the text keeps it in range.
 pub(super) fn narrow(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The instructions that turn the columns of a row into its JSON text.
+//! The program that turns the columns of a row into JSON text.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use tidegate_catalog::model::Relationship;
 use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 
 use super::Cast;
-use crate::operation::{AggregateFunction, Part};
+use crate::operation::{AggregateFunction, Subfield};
 
-/// How the rows of a statement become JSON text. Instructions and columns stand in the same order,
-/// so that a row is read once, from its first byte to its last.
+/// How the rows of a statement become JSON text. Instructions and columns have the same order, so
+/// that a row is read once from start to end.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
-    /// Text that stands around the values.
+    /// The text around the values.
     pub(crate) literals: BytesMut,
     /// The instructions.
     pub(crate) ops: Vec<Op>,
-    /// The columns that the statement returns, behind those that group the rows.
+    /// The selected columns, after those that group the rows.
     pub(crate) expressions: Vec<Expression>,
-    /// The relations that are read: `t0` is the level's own, the others are joined.
+    /// The relations of the statement: `t0` is that of the level, the others are joined.
     pub(crate) tables: Vec<RelationId>,
-    /// How the others are joined.
+    /// The joins of the others.
     pub(crate) joins: Vec<Join>,
-    /// What is read by statements of its own.
+    /// What is read by levels of its own.
     pub(crate) children: Vec<Child>,
 }
 
-/// An instruction; `text` is what stands in front of its value, as a range of the literals.
+/// An instruction. `text` is the range of the literals that is written before the value.
 #[derive(Debug)]
 pub(crate) enum Op {
     /// Only text.
@@ -36,27 +36,27 @@ pub(crate) enum Op {
     /// The value of the next column.
     Value {
         text: Range<usize>,
-        /// The response key of the object of the row that it stands in, if it does.
+        /// The response key of the object of a joined row that encloses the value, if any.
         within: Option<Arc<str>>,
         key: Arc<str>,
         not_null: bool,
-        form: Form,
+        form: OutputForm,
     },
-    /// A joined row: the next column is NULL when there is none; then what is inside is skipped.
+    /// A joined row. If the next column is NULL there is none, and everything inside is skipped.
     Joined {
         text: Range<usize>,
         key: Arc<str>,
-        /// The instruction behind the row's last.
+        /// The instruction after the last one of the row.
         end: usize,
-        /// The column behind the row's last.
+        /// The column after the last one of the row.
         columns: usize,
     },
-    /// The next columns are the key of children.
+    /// The next columns are the key of a child level.
     Children { text: Range<usize>, child: usize },
 }
 
 impl Op {
-    /// What stands in front of its value.
+    /// The text before its value.
     pub(crate) fn text(&self) -> Range<usize> {
         match self {
             Self::Text(text)
@@ -69,15 +69,15 @@ impl Op {
 
 /// The form of a value.
 #[derive(Debug)]
-pub(crate) enum Form {
-    /// That of its type.
+pub(crate) enum OutputForm {
+    /// The form of its type.
     Value,
     /// A string.
     Id,
-    /// A number, although it has 64 bits: no table has more rows than a float counts exactly.
+    /// A number although it has 64 bits. No table has more rows than a double can count exactly.
     Count,
-    /// Some parts of it.
-    Parts(Box<[Part]>),
+    /// Some subfields.
+    Parts(Box<[Subfield]>),
 }
 
 /// A column that a statement returns.
@@ -99,40 +99,40 @@ pub(crate) enum Expression {
     },
 }
 
-/// A relation joined along a to-one relationship.
+/// A join along a to-one relationship.
 #[derive(Debug)]
 pub(crate) struct Join {
-    /// The table that the relationship starts from.
+    /// The table on which the relationship starts.
     pub(crate) from: usize,
-    /// The table that it leads to.
+    /// The table to which it leads.
     pub(crate) to: usize,
-    /// The relationship, of the relation that it starts from.
+    /// The relationship, of the relation on which it starts.
     pub(crate) relationship: RelationshipId,
 }
 
-/// Rows that hang on the rows of this level.
+/// A child level: rows that belong to rows of this level.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// The response keys of the joined rows around them.
+    /// The response keys of the joined rows around it.
     pub(crate) around: Vec<Arc<str>>,
     /// The response key.
     pub(crate) name: Arc<str>,
-    /// The relation that they hang on.
+    /// The relation that the relationship starts from.
     pub(crate) from: RelationId,
-    /// The table of the program that they hang on.
+    /// The table of the program that has the key.
     pub(crate) table: usize,
-    /// Which columns of the statement are the key.
+    /// The range of the key among the columns of the statement.
     pub(crate) key: Range<usize>,
-    /// The level that reads them.
+    /// The number of the child level.
     pub(crate) level: usize,
-    /// The way to them, of the relation that they hang on.
+    /// The relationship, of the relation that it starts from.
     pub(crate) relationship: RelationshipId,
-    /// Whether there is at most one, shown without a list.
+    /// Whether there is at most one row, which is shown as an object.
     pub(crate) one: bool,
 }
 
 impl Child {
-    /// The way to them.
+    /// The relationship to the child level.
     pub(crate) fn relationship<'s>(&self, schema: &'s Schema) -> &'s Relationship {
         schema.relation(self.from).relationship(self.relationship)
     }

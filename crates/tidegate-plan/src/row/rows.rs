@@ -1,69 +1,70 @@
-//! The rows of one level, as JSON text with holes where children go.
+//! The rows of a level, as JSON text with gaps for their children.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_sql::{Column, Error, Result};
+use tidegate_sql::{Error, Result};
+use tidegate_values::Column;
 
 use super::keys::Keys;
 use super::offset::{NONE, narrow};
 use super::program::Program;
-use super::writer::{Hole, Writer, miscounted};
+use super::writer::{Hole, RowTextWriter, miscounted};
 
-/// The rows of one level: a sink while its statement runs, then the text that is put together.
+/// The rows of a level: a sink while its statement runs, and afterwards the input of the merge.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct LevelRows {
     pub(crate) program: Arc<Program>,
     pub(crate) grouping: Grouping,
-    /// Of each list at most so many rows.
+    /// The most rows of each list.
     pub(crate) most: u32,
-    pub(crate) written: Writer,
+    pub(crate) written: RowTextWriter,
     pub(crate) list: Vec<Row>,
-    pub(crate) slots: Vec<Slot>,
-    /// How many rows have come, with those that no list has room for.
+    pub(crate) slots: Vec<ListRows>,
+    /// The number of rows received, including those beyond the limit of their list.
     pub(crate) received: u64,
     limit: u64,
-    /// The bytes of all rows that share the limit, if others do.
+    /// The bytes of all rows under a limit that is shared with other levels.
     shared: Option<Arc<AtomicU64>>,
-    /// Whether rows beyond the limit are dropped instead of refused.
+    /// Whether rows beyond the byte limit are dropped instead of returning an error.
     drops: bool,
     /// Why rows were dropped.
     pub(crate) dropped: Option<Error>,
 }
 
-/// How a row tells to which list it belongs.
+/// How rows are assigned to lists.
 #[derive(Debug)]
 pub(crate) enum Grouping {
-    /// There is one list.
+    /// There is only one list.
     One,
     /// The first column is the number of the slot, from 1.
     Ordinal,
-    /// The first columns are the key; a slot for each, in the order in which they come.
+    /// The first columns are the key. Each new key gets the next slot.
     Key(Box<Keys>),
 }
 
 /// A row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// Where its text begins and ends.
+    /// The range of its text.
     pub(crate) text: (u32, u32),
-    /// Its first hole; the next row's first is behind its last.
+    /// The index of its first gap. The gaps of a row end where those of the next one begin.
     pub(crate) holes: u32,
     /// The next row of the same list.
     pub(crate) next: u32,
 }
 
-/// A list.
+/// The rows of one list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ListRows {
     pub(crate) first: u32,
     pub(crate) last: u32,
     pub(crate) count: u32,
-    /// Whether there are rows that it has no room for.
+    /// Whether rows were left out because of the limit.
     pub(crate) more: bool,
 }
 
-impl Slot {
+impl ListRows {
     pub(crate) const EMPTY: Self = Self {
         first: NONE,
         last: NONE,
@@ -72,16 +73,16 @@ impl Slot {
     };
 }
 
-impl Rows {
-    /// No rows yet; `limit` counts the bytes of their text.
+impl LevelRows {
+    /// An empty set of rows; `limit` is the limit of the bytes of their text.
     pub(crate) fn new(program: Arc<Program>, children: Vec<Keys>, limit: u64) -> Self {
         Self {
             program,
             grouping: Grouping::One,
             most: u32::MAX,
-            written: Writer::new(children),
+            written: RowTextWriter::new(children),
             list: Vec::new(),
-            slots: vec![Slot::EMPTY],
+            slots: vec![ListRows::EMPTY],
             received: 0,
             limit: limit.min(u32::MAX.into()),
             shared: None,
@@ -90,39 +91,40 @@ impl Rows {
         }
     }
 
-    /// Forgets the rows, to take them from another statement with so many lists.
+    /// Removes the rows, to take those of another statement with this number of lists.
     pub(crate) fn restart(&mut self, grouping: Grouping, slots: usize) {
         self.written.clear();
         self.list.clear();
         self.slots.clear();
-        self.slots.resize(slots, Slot::EMPTY);
+        self.slots.resize(slots, ListRows::EMPTY);
         self.grouping = grouping;
         self.received = 0;
     }
 
-    /// Drops rows that cannot be shown instead of refusing them: refusing undoes nothing.
+    /// Drops rows that cannot be shown instead of returning an error, because an error would undo
+    /// nothing.
     pub(crate) fn drop_refused_rows(&mut self) {
         self.drops = true;
     }
 
-    /// Counts the bytes of the rows together with others.
+    /// Counts the bytes of the rows together with those of other levels.
     pub(crate) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         self.shared = Some(Arc::clone(bytes));
     }
 
-    /// Puts the lists where the rows above look for them: by the slots of their keys.
+    /// Orders the lists by the slots that their keys have in the parent level.
     pub(crate) fn link(&mut self, above: &Keys) {
         if let Grouping::Key(keys) = &self.grouping {
             let lists = above.slots_in(keys).into_iter();
             let list = |slot: Option<u32>| self.slots.get(slot? as usize).copied();
             self.slots = lists
-                .map(|slot| list(slot).unwrap_or(Slot::EMPTY))
+                .map(|slot| list(slot).unwrap_or(ListRows::EMPTY))
                 .collect();
             self.grouping = Grouping::One;
         }
     }
 
-    /// Brings the rows of the only list into the order of `positions`, one for each row.
+    /// Sorts the rows of the only list into the order of `positions`, one for each row.
     pub(crate) fn arrange(&mut self, positions: &[u32]) {
         let mut order: Vec<u32> = (0..narrow(self.list.len())).collect();
         order.sort_unstable_by_key(|row| positions.get(*row as usize));
@@ -136,7 +138,7 @@ impl Rows {
         }
     }
 
-    /// The holes of a row.
+    /// The gaps of a row.
     pub(crate) fn holes(&self, row: u32) -> &[Hole] {
         let index = row as usize;
         let next = self.list.get(index + 1).map(|next| next.holes as usize);
@@ -144,7 +146,7 @@ impl Rows {
         &self.written.holes[self.list[index].holes as usize..end]
     }
 
-    /// The first columns, which are not shown.
+    /// The number of leading columns that are not shown.
     fn header(&self) -> usize {
         match &self.grouping {
             Grouping::One => 0,
@@ -163,14 +165,14 @@ impl Rows {
             Grouping::Key(keys) => {
                 let slot = keys.insert(values)?;
                 if slot as usize == self.slots.len() {
-                    self.slots.push(Slot::EMPTY);
+                    self.slots.push(ListRows::EMPTY);
                 }
                 Some(slot)
             }
         }
     }
 
-    /// Takes the description of the columns by their position.
+    /// Takes the columns' descriptions by position.
     pub(crate) fn columns<'c>(&mut self, at: impl Fn(usize) -> Option<&'c Column>) -> Result<()> {
         let header = self.header();
         self.written.columns(&self.program, header, at)

@@ -1,56 +1,57 @@
-//! From the columns of a row to its text.
+//! Writes the columns of a row as text.
 
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::{Column, Error, Result};
+use tidegate_sql::{Error, Result};
+use tidegate_values::Column;
 
 use super::cell::Cell;
 use super::keys::Keys;
 use super::offset::{NONE, narrow};
-use super::program::{Form, Op, Program};
-use super::shown::Inner;
-use crate::Segment;
+use super::program::{Op, OutputForm, Program};
+use super::projection::Inner;
+use crate::PathSegment;
 
-/// Bytes that the text of a few rows takes: a buffer that begins empty grows in many steps.
+/// The initial capacity, enough for a few rows: a buffer that starts empty is reallocated often.
 const FEW_ROWS: usize = 1024;
 
-/// The text of the rows of a level so far, and what is known beside it.
+/// The text of a level's rows, and what is collected along with it.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
-    /// Each row, with a comma behind it.
+pub(crate) struct RowTextWriter {
+    /// Each row with a comma after it.
     pub(crate) text: BytesMut,
     pub(crate) holes: Vec<Hole>,
-    pub(crate) flaws: Vec<RowFlaw>,
-    /// The keys of the rows, by child.
+    pub(crate) field_errors: Vec<RowFieldError>,
+    /// For each child, the keys of the rows.
     pub(crate) children: Vec<Keys>,
-    /// By column; none for those that are not shown.
+    /// For each column, its writer; `None` if it is not shown.
     cells: Vec<Option<Cell>>,
     /// The joined rows around the current instruction.
-    open: Vec<Open>,
+    open: Vec<OpenRow>,
     inner: Vec<Inner>,
 }
 
-/// Where children go.
+/// Where the rows of a child belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hole {
-    /// Behind which byte of the text.
+    /// The byte offset in the text.
     pub(crate) at: u32,
-    /// Whose.
+    /// The index of the child.
     pub(crate) child: u32,
-    /// Which list of them; none for a key of NULL.
+    /// The slot of its list; `NONE` for a key with NULL.
     pub(crate) slot: u32,
 }
 
 /// A value of a row that cannot be shown.
 #[derive(Debug)]
-pub(crate) struct RowFlaw {
+pub(crate) struct RowFieldError {
     pub(crate) row: u32,
-    pub(crate) path: Vec<Segment>,
+    pub(crate) path: Vec<PathSegment>,
     pub(crate) problem: &'static str,
 }
 
-/// An instruction and a column, by their numbers.
+/// The index of an instruction and of a column.
 #[derive(Clone, Copy, Debug, Default)]
 struct Position {
     op: usize,
@@ -59,24 +60,24 @@ struct Position {
 
 /// A joined row that is being written.
 #[derive(Debug)]
-struct Open {
+struct OpenRow {
     key: Arc<str>,
-    /// Where its text begins.
+    /// The offset of its text.
     start: usize,
     holes: usize,
-    /// What follows it.
+    /// The position after it.
     end: Position,
 }
 
 /// What became of a value.
-enum Shown {
-    /// It or null was written, and the row goes on.
+enum ValueOutcome {
+    /// It was written, or null instead of it.
     Yes,
-    /// It cannot be shown, and its field may not be null.
+    /// It cannot be shown, and its field is not nullable.
     No,
 }
 
-impl Writer {
+impl RowTextWriter {
     pub(super) fn new(children: Vec<Keys>) -> Self {
         Self {
             text: BytesMut::with_capacity(FEW_ROWS),
@@ -85,17 +86,17 @@ impl Writer {
         }
     }
 
-    /// Forgets what was written.
+    /// Clears everything that was written.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.holes.clear();
-        self.flaws.clear();
+        self.field_errors.clear();
         for keys in &mut self.children {
             keys.clear();
         }
     }
 
-    /// Decides how each column is written; the first `header` columns belong to no instruction.
+    /// Chooses the writer of each column. The first `header` columns belong to no instruction.
     pub(super) fn columns<'c>(
         &mut self,
         program: &Program,
@@ -121,7 +122,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends the text of a row of this number.
+    /// Appends the text of the row with this number.
     pub(super) fn row<'v>(
         &mut self,
         program: &Program,
@@ -143,10 +144,10 @@ impl Writer {
                     at.column += 1;
                     let value = (values.next().ok_or_else(miscounted)?, form);
                     let shown = self.value(value, (row, at.column - 1, op), *not_null)?;
-                    if matches!(shown, Shown::Yes) {
+                    if matches!(shown, ValueOutcome::Yes) {
                         continue;
                     }
-                    // The null goes up to the joined row, or to the row itself.
+                    // Null propagates to the joined row, or to the row itself.
                     let Some(open) = self.open.pop() else {
                         self.null_from(start, holes);
                         return Ok(());
@@ -181,13 +182,13 @@ impl Writer {
     #[inline]
     fn value(
         &mut self,
-        (raw, form): (Option<&[u8]>, &Form),
+        (raw, form): (Option<&[u8]>, &OutputForm),
         (row, column, op): (u32, usize, &Op),
         not_null: bool,
-    ) -> Result<Shown> {
+    ) -> Result<ValueOutcome> {
         let Some(raw) = raw else {
             self.text.extend_from_slice(b"null");
-            return Ok(Shown::Yes);
+            return Ok(ValueOutcome::Yes);
         };
         let start = self.text.len();
         let cell = self.cells.get(column).and_then(Option::as_ref);
@@ -197,23 +198,23 @@ impl Writer {
             self.note(row, op);
         }
         if shown {
-            return Ok(Shown::Yes);
+            return Ok(ValueOutcome::Yes);
         }
         if not_null {
-            return Ok(Shown::No);
+            return Ok(ValueOutcome::No);
         }
         self.null_from(start, self.holes.len());
-        Ok(Shown::Yes)
+        Ok(ValueOutcome::Yes)
     }
 
-    /// Puts null in place of what was written since.
+    /// Replaces by null what was written since.
     fn null_from(&mut self, start: usize, holes: usize) {
         self.text.truncate(start);
         self.text.extend_from_slice(b"null");
         self.holes.truncate(holes);
     }
 
-    /// Leaves the joined rows that end in front of an instruction.
+    /// Closes the joined rows that end before an instruction.
     fn close(&mut self, op: usize) {
         while self.open.last().is_some_and(|open| open.end.op <= op) {
             self.open.pop();
@@ -221,7 +222,7 @@ impl Writer {
     }
 
     fn open(&mut self, key: &Arc<str>, end: Position) {
-        self.open.push(Open {
+        self.open.push(OpenRow {
             key: key.clone(),
             start: self.text.len(),
             holes: self.holes.len(),
@@ -229,7 +230,7 @@ impl Writer {
         });
     }
 
-    /// Leaves room for children; tells how many columns their key has.
+    /// Records a gap for a child. Returns the number of its key columns.
     fn hole<'v>(
         &mut self,
         child: usize,
@@ -244,7 +245,7 @@ impl Writer {
         keys.width()
     }
 
-    /// Remembers what is wrong with a row, with the path from the row on.
+    /// Records the field errors of a row, with their path from the row on.
     #[cold]
     fn note(&mut self, row: u32, op: &Op) {
         let (within, key) = match op {
@@ -254,9 +255,9 @@ impl Writer {
         for (mut rest, problem) in self.inner.drain(..) {
             let keys = self.open.iter().map(|open| &open.key);
             let keys = keys.chain(within).chain(key);
-            let mut path: Vec<_> = keys.cloned().map(Segment::Key).collect();
+            let mut path: Vec<_> = keys.cloned().map(PathSegment::Key).collect();
             path.append(&mut rest);
-            self.flaws.push(RowFlaw { row, path, problem });
+            self.field_errors.push(RowFieldError { row, path, problem });
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Counts and sums.
+//! Statements of aggregates.
 
 use tidegate_catalog::{RelationId, Schema};
+use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, Type};
+use tidegate_values::Type;
 
 use super::name::operator_schema;
 use super::{column, condition, expressions, relation};
 use crate::operation::{Aggregate, AggregateFunction};
 use crate::row::Program;
 
-/// The statement of an aggregate; at most so many groups.
+/// The statement of an aggregate, limited to a number of groups.
 pub(crate) fn aggregate(
     schema: &Schema,
     from: RelationId,
@@ -30,7 +31,7 @@ pub(crate) fn aggregate(
         column(0, &schema.relation(from).column(*id).name, &mut sql);
     }
     if wanted.group_by.is_empty() {
-        // Whatever is shown, all rows are one group, also when there are none.
+        // All rows are one group, even if there are none, whatever is selected.
         sql.syntax(" having true");
     } else {
         let fetched = usize::try_from(fetched).unwrap_or(usize::MAX);
@@ -39,8 +40,8 @@ pub(crate) fn aggregate(
     sql.finish(Kind::Read)
 }
 
-/// Appends the call of an aggregate function, up to its argument. An extension's own is beside its
-/// type; PostgreSQL's would take its values for texts.
+/// Appends the call of an aggregate function up to its argument. A function of an extension is in
+/// the schema of its type; PostgreSQL's function would read the values as text.
 pub(super) fn call(function: AggregateFunction, r#type: &Type, sql: &mut SqlWriter) {
     match operator_schema(r#type) {
         "pg_catalog" => sql.syntax("pg_catalog"),

@@ -1,24 +1,24 @@
-//! What stands in an array that carries the values of one column for many rows.
+//! Arrays that carry the values of one column for many rows.
 
 use tidegate_sql::statement::SqlWriter;
-use tidegate_sql::{Type, TypeKind, array_delimiter};
+use tidegate_values::{Type, TypeKind, array_delimiter};
 
 use super::type_name;
 use crate::row::base;
 
 /// The elements of such an array.
-pub(super) enum Elements<'t> {
+pub(super) enum ArrayElements<'t> {
     /// The values, of this type.
     Values(&'t Type),
-    /// The texts of values of this type.
+    /// The text forms of values of this type.
     Texts(&'t Type),
 }
 
-impl<'t> Elements<'t> {
-    /// The elements for a column. An array of arrays would be one array of more dimensions,
-    /// `unnest` makes a column of each attribute of a composite value, and elements of some types
-    /// are not separated by commas. Constraints of domains and lengths are checked where the value
-    /// is stored.
+impl<'t> ArrayElements<'t> {
+    /// The elements for a column. Text forms are needed because an array of arrays would be one
+    /// array with more dimensions, because `unnest` turns each attribute of a composite value into
+    /// a column, and because some types do not separate array elements by commas. Domain
+    /// constraints and lengths are checked when the value is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
         let r#type = base(r#type);
         match r#type.kind() {

@@ -1,16 +1,17 @@
-//! New rows: one statement for all objects that give the same columns.
+//! Inserts: one statement for all objects with the same columns.
 
 use std::borrow::Cow;
 
 use bytes::BytesMut;
-use tidegate_catalog::model::{Column, Identity};
+use tidegate_catalog::model::{Column, IdentityKind};
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
-use tidegate_filter::{Json, no_text};
-use tidegate_sql::parameter::{self, IsNull};
+use tidegate_filter::{Json, non_text_kind};
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind, ValueError};
+use tidegate_sql::{BoundStatement, DatabaseError, InputError};
+use tidegate_values::parameter::{self, IsNull};
+use tidegate_values::{Parameter, TypeKind, ValueError};
 
-use super::elements::Elements;
+use super::elements::ArrayElements;
 use super::name::target;
 use super::overflow::{Overflow, column_text};
 use super::{returning, type_name};
@@ -18,33 +19,36 @@ use crate::Result;
 use crate::operation::{ConflictTarget, Insert, OnConflict};
 use crate::row::{Program, push_element};
 
-/// Objects that give the same columns.
+/// Objects with the same columns.
 #[derive(Debug)]
-pub(crate) struct Group<'a> {
+pub(crate) struct InsertGroup<'a> {
     /// The columns, in the order of the relation.
     columns: Vec<ColumnId>,
-    /// Which objects, in their order.
+    /// The indexes of the objects, in order.
     pub(crate) objects: Vec<u32>,
-    /// Their values, row by row.
+    /// The values, row by row.
     values: Vec<Json<'a>>,
 }
 
-/// Sorts the objects of an insert by the columns that they give.
+/// Groups the objects of an insert by their columns.
 ///
 /// # Errors
 ///
-/// [`InputError::InvalidMember`] for what is no object and for names that are no columns.
-pub(crate) fn groups<'a>(relation: &Relation, wanted: &mut Insert<'a>) -> Result<Vec<Group<'a>>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+/// [`InputError::InvalidMember`] for a row that is not an object and for an unknown column.
+pub(crate) fn groups<'a>(
+    relation: &Relation,
+    wanted: &mut Insert<'a>,
+) -> Result<Vec<InsertGroup<'a>>> {
+    let mut groups: Vec<InsertGroup<'a>> = Vec::new();
     let mut last = 0;
     for (at, object) in std::mem::take(&mut wanted.rows).into_iter().enumerate() {
-        let place = Place {
+        let place = ObjectPath {
             listed: wanted.listed,
             object: at,
         };
         let mut members = members(relation, object, &place)?;
         members.sort_unstable_by_key(|(column, _)| *column);
-        let same = |group: &Group<'_>| {
+        let same = |group: &InsertGroup<'_>| {
             let given = members.iter().map(|(column, _)| column);
             group.columns.iter().eq(given)
         };
@@ -52,7 +56,7 @@ pub(crate) fn groups<'a>(relation: &Relation, wanted: &mut Insert<'a>) -> Result
             last = groups.iter().position(same).unwrap_or(groups.len());
         }
         if last == groups.len() {
-            groups.push(Group {
+            groups.push(InsertGroup {
                 columns: members.iter().map(|(column, _)| *column).collect(),
                 objects: Vec::new(),
                 values: Vec::new(),
@@ -67,14 +71,14 @@ pub(crate) fn groups<'a>(relation: &Relation, wanted: &mut Insert<'a>) -> Result
     Ok(groups)
 }
 
-/// Where an object stands in the request.
+/// The position of an object in the request.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ObjectPath {
     listed: bool,
     object: usize,
 }
 
-impl Place {
+impl ObjectPath {
     fn object(self) -> String {
         if self.listed {
             format!("objects[{}]", self.object)
@@ -88,11 +92,11 @@ impl Place {
     }
 }
 
-/// The members of an object with the columns that they are for.
+/// The members of an object and their columns.
 fn members<'a>(
     relation: &Relation,
     object: Json<'a>,
-    place: &Place,
+    place: &ObjectPath,
 ) -> Result<Vec<(ColumnId, Json<'a>)>> {
     let find = |name: &str| {
         let id = relation.find_column(name).ok_or_else(|| {
@@ -113,7 +117,7 @@ fn members<'a>(
         }
         Json::Text(Cow::Borrowed(text)) if is_object(text) => {
             let members =
-                tidegate_sql::json::members(text).map_err(|error| unreadable(place, &error))?;
+                tidegate_values::json::members(text).map_err(|error| unreadable(place, &error))?;
             let members = members.into_iter();
             members
                 .map(|(name, raw)| Ok((find(&name)?, Json::Text(Cow::Borrowed(raw.get())))))
@@ -121,7 +125,7 @@ fn members<'a>(
         }
         Json::Text(text) if is_object(&text) => {
             let members =
-                tidegate_sql::json::members(&text).map_err(|error| unreadable(place, &error))?;
+                tidegate_values::json::members(&text).map_err(|error| unreadable(place, &error))?;
             let members = members.into_iter();
             members
                 .map(|(name, raw)| Ok((find(&name)?, Json::Text(Cow::Owned(raw.get().to_owned())))))
@@ -143,16 +147,16 @@ fn members<'a>(
     Ok(read)
 }
 
-/// Refuses a value for a column that PostgreSQL computes.
+/// Rejects a value for a column that PostgreSQL computes.
 pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<(), InputError> {
-    if column.identity == Some(Identity::Always) || column.generated.is_some() {
+    if column.identity == Some(IdentityKind::Always) || column.generated.is_some() {
         let problem = "PostgreSQL computes the column itself (GENERATED ALWAYS)".to_owned();
         return Err(wrong(place(), problem));
     }
     Ok(())
 }
 
-/// Refuses a number or a boolean for a text. Keys are IDs, and an ID may be a number.
+/// Rejects a number or a boolean for a text column. A key is an ID, which may be a number.
 pub(crate) fn is_text(
     relation: &Relation,
     id: ColumnId,
@@ -160,7 +164,7 @@ pub(crate) fn is_text(
     place: impl Fn() -> String,
 ) -> Result<(), InputError> {
     let column = relation.column(id);
-    let Some(found) = no_text(column, relation.is_key(id), value) else {
+    let Some(found) = non_text_kind(column, relation.is_key(id), value) else {
         return Ok(());
     };
     Err(InputError::Value(ValueError::InvalidValue {
@@ -177,8 +181,8 @@ fn is_object(text: &str) -> bool {
     text.trim_ascii_start().starts_with('{')
 }
 
-fn unreadable(place: &Place, error: &serde_json::Error) -> InputError {
-    wrong(place.object(), tidegate_sql::json::problem(error))
+fn unreadable(place: &ObjectPath, error: &serde_json::Error) -> InputError {
+    wrong(place.object(), tidegate_values::json::problem(error))
 }
 
 fn wrong(member: String, problem: String) -> InputError {
@@ -189,11 +193,11 @@ fn wrong(member: String, problem: String) -> InputError {
 ///
 /// # Errors
 ///
-/// [`ValueError::InvalidValue`] for a value that does not fit its column, with its place.
+/// [`ValueError::InvalidValue`] for a value that does not fit its column, with its path.
 pub(crate) fn insert(
     schema: &Schema,
     relation: RelationId,
-    (wanted, group): (&Insert<'_>, &Group<'_>),
+    (wanted, group): (&Insert<'_>, &InsertGroup<'_>),
     program: &Program,
 ) -> Result<BoundStatement> {
     let model = schema.relation(relation);
@@ -220,15 +224,20 @@ pub(crate) fn insert(
     returning(schema, program, &mut sql);
     let mut bound = sql.finish(Kind::Write);
     if group.columns.is_empty() {
-        // Defaults alone: the statement is run once for each object.
+        // Only defaults: the statement runs once for each object.
         bound.sets = group.objects.iter().map(|_| Vec::new()).collect();
     }
     Ok(bound)
 }
 
-/// Appends the values of one object; PostgreSQL tells the types of their columns.
-fn one(relation: &Relation, listed: bool, (object, group): (u32, &Group<'_>), sql: &mut SqlWriter) {
-    let place = Place {
+/// Appends the values of a single object. PostgreSQL infers their types from the columns.
+fn one(
+    relation: &Relation,
+    listed: bool,
+    (object, group): (u32, &InsertGroup<'_>),
+    sql: &mut SqlWriter,
+) {
+    let place = ObjectPath {
         listed,
         object: object as usize,
     };
@@ -242,14 +251,14 @@ fn one(relation: &Relation, listed: bool, (object, group): (u32, &Group<'_>), sq
     sql.syntax(")");
 }
 
-/// Appends the values of several objects, one array a column. A row of `unnest` is an object, in
-/// their order.
-fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<()> {
+/// Appends the values of several objects, one array for each column. `unnest` returns one row for
+/// each object, in order.
+fn many(relation: &Relation, group: &InsertGroup<'_>, sql: &mut SqlWriter) -> Result<()> {
     let mut separator = ") select ";
     for (at, id) in group.columns.iter().enumerate() {
         sql.syntax(separator).numbered("u.c", at);
         separator = ", ";
-        if let Elements::Texts(r#type) = Elements::of(&relation.column(*id).r#type) {
+        if let ArrayElements::Texts(r#type) = ArrayElements::of(&relation.column(*id).r#type) {
             sql.syntax("::");
             type_name(r#type, sql);
         }
@@ -262,7 +271,7 @@ fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<(
         let values = column_values(column, group, at)?;
         sql.placed(values, [MANY, &column.field].concat())
             .syntax("::");
-        Elements::of(&column.r#type).write(sql);
+        ArrayElements::of(&column.r#type).write(sql);
     }
     sql.syntax(")) u(");
     for at in 0..group.columns.len() {
@@ -273,8 +282,8 @@ fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<(
     Ok(())
 }
 
-/// The array literal of a column's values.
-fn column_values(column: &Column, group: &Group<'_>, at: usize) -> Result<Parameter> {
+/// The array literal with a column's values.
+fn column_values(column: &Column, group: &InsertGroup<'_>, at: usize) -> Result<Parameter> {
     let width = group.columns.len();
     let mut array = String::with_capacity(group.objects.len() * 16);
     let mut text = BytesMut::new();
@@ -285,7 +294,7 @@ fn column_values(column: &Column, group: &Group<'_>, at: usize) -> Result<Parame
             array.push(',');
         }
         let place = || {
-            Place {
+            ObjectPath {
                 listed: true,
                 object: *object as usize,
             }
@@ -303,14 +312,14 @@ fn column_values(column: &Column, group: &Group<'_>, at: usize) -> Result<Parame
     Ok(Parameter::Text(array.into()))
 }
 
-/// The place of the value of a group that PostgreSQL refused: the first that is beyond its column,
-/// or, of the column that PostgreSQL tells, the first whose text its message quotes.
+/// The path of the value that PostgreSQL rejected in a group: the first one that exceeds its
+/// column, or else the first one in the reported column whose text the message quotes.
 pub(crate) fn locate(
     relation: &Relation,
-    (listed, group): (bool, &Group<'_>),
-    rejection: &Rejection,
+    (listed, group): (bool, &InsertGroup<'_>),
+    rejection: &DatabaseError,
 ) -> Option<String> {
-    let place = |object: usize| Place {
+    let place = |object: usize| ObjectPath {
         listed,
         object: group.objects[object] as usize,
     };
@@ -334,7 +343,7 @@ pub(crate) fn locate(
     Some(place(object).column(field))
 }
 
-/// The place of a column of all objects.
+/// The path of a column of all objects.
 const MANY: &str = "objects[].";
 
 fn on_conflict(relation: &Relation, conflict: &OnConflict, sql: &mut SqlWriter) {

@@ -1,20 +1,20 @@
-//! Where the columns of several levels stand in the rows of one statement.
+//! The column layout of a statement that reads several levels.
 
 use tidegate_catalog::{ColumnId, RelationId, Schema};
-use tidegate_sql::Type;
 use tidegate_sql::statement::SqlWriter;
+use tidegate_values::Type;
 
 use super::name::{cast, target};
 use crate::row::{Cast, Expression, Program, base};
 
-/// The columns of a statement that several levels share: in front the number of the level, then
-/// columns each of which has one type. A level uses those that it needs, in ascending order; the
-/// others are NULL in its rows. Levels mostly have columns of the same types, so few are NULL.
+/// The columns of a statement that reads several levels. The first one is the number of the level;
+/// each of the others has one type. A level uses the columns that it needs, in ascending order, and
+/// has NULL in the others. Levels mostly have columns of the same types, so few values are NULL.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// By level, the positions of its columns; the number of the level stands at 0.
+    /// For each level, the positions of its columns; position 0 has the number of the level.
     positions: Vec<Vec<usize>>,
-    /// By column from 1 on, the level and the column of it that gave the type.
+    /// For each column from 1 on, the level and its column that define the type.
     types: Vec<(usize, usize)>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// The number of a key, `with ordinality`.
+    /// The ordinal of a key, `with ordinality`.
     pub(super) fn number() -> Self {
         Self {
             r#type: Type::INT8,
@@ -34,7 +34,7 @@ impl Item {
         }
     }
 
-    /// A column that a program takes; aggregates are never nested.
+    /// A column that a program reads. Aggregates are never nested.
     pub(super) fn of(schema: &Schema, program: &Program, expression: &Expression) -> Option<Self> {
         let Expression::Column {
             table,
@@ -56,8 +56,8 @@ impl Item {
         })
     }
 
-    /// Appends NULL with the type of the column. The type of the table's row needs no right to use
-    /// the schema of the column's type.
+    /// Appends NULL with the type of the column. The row type of the table is used because it needs
+    /// no privilege on the schema of the column's type.
     fn null(&self, schema: &Schema, sql: &mut SqlWriter) {
         let Some((relation, column, to)) = self.shown else {
             sql.syntax("null::pg_catalog.int8");
@@ -76,7 +76,7 @@ impl Item {
 }
 
 impl Layout {
-    /// Shares columns among levels by their types.
+    /// Assigns columns to levels by their types.
     pub(super) fn of(levels: &[Vec<Item>]) -> Self {
         let mut layout = Self {
             positions: Vec::with_capacity(levels.len()),
@@ -109,8 +109,8 @@ impl Layout {
         self.positions.get(number).map(Vec::as_slice)
     }
 
-    /// Appends the columns of a level of rows `p`. The first one gives each column its type, as
-    /// PostgreSQL resolves the types of a `union all` from left to right.
+    /// Appends the columns of a level whose rows are `p`. The first level that uses a column
+    /// defines its type, as PostgreSQL resolves the types of a `union all` from left to right.
     pub(super) fn select(
         &self,
         schema: &Schema,

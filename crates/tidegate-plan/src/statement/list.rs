@@ -1,4 +1,4 @@
-//! The rows of a root list.
+//! Statements of root lists.
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;

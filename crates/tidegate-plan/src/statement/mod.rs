@@ -1,8 +1,7 @@
-//! From the parts of an operation to SQL. Every name is quoted and qualified, every value is a
-//! parameter, and equal shapes give equal texts.
+//! Writes SQL for operations. Every name is quoted and qualified, every value is a parameter, and
+//! equal structures give equal texts.
 
 mod aggregate;
-mod change;
 mod elements;
 mod insert;
 mod layout;
@@ -12,6 +11,7 @@ mod nested;
 mod overflow;
 mod page;
 mod raw_keys;
+mod update;
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Alias, Filter};
@@ -20,15 +20,15 @@ use tidegate_sql::statement::SqlWriter;
 use crate::row::{Expression, Program};
 
 pub(crate) use aggregate::aggregate;
-pub(crate) use change::{delete, locate_new, update};
-pub(crate) use insert::{Group, groups, insert, is_given, is_text, locate};
+pub(crate) use insert::{InsertGroup, groups, insert, is_given, is_text, locate};
 pub(crate) use layout::Layout;
 use list::list;
 use name::{cast, column, joined_by, relation, type_name};
-pub(crate) use nested::{Above, Limit, Parents, Part, has_equal_bytes, nested};
+pub(crate) use nested::{Above, Limit, Parents, Subfield, has_equal_bytes, nested};
 pub(crate) use page::{Page, is_single, number};
+pub(crate) use update::{delete, locate_new, update};
 
-/// Appends the columns that a program takes, in its order; tells whether there are any.
+/// Appends the columns that a program reads, in order. Returns false if there are none.
 fn expressions(
     schema: &Schema,
     program: &Program,
@@ -91,7 +91,7 @@ fn joins(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     }
 }
 
-/// Appends a condition on `t0` behind a word, if it keeps anything out.
+/// Appends a condition on `t0` after a keyword, unless every row passes.
 fn condition(
     schema: &Schema,
     relation: RelationId,
@@ -105,7 +105,7 @@ fn condition(
     }
 }
 
-/// Appends what a writing statement returns. One that shows nothing still tells how many rows.
+/// Appends the `returning` clause. A write that returns no column still reports the number of rows.
 fn returning(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     sql.syntax(" returning ");
     if program.expressions.is_empty() {

@@ -3,7 +3,7 @@
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
-use tidegate_sql::{Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
 use crate::row::{Cast, base};
 
@@ -38,7 +38,8 @@ pub(crate) fn cast(to: Cast, sql: &mut SqlWriter) {
     }
 }
 
-/// Appends the `=` of both ends of a foreign key. An extension's own is beside its type.
+/// Appends the `=` operator for the two columns of a foreign key. That of an extension's type is in
+/// the schema of the type.
 pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
     sql.syntax(" operator(");
     match [there, here]
@@ -52,8 +53,8 @@ pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
     sql.syntax(".=) ");
 }
 
-/// The schema of a type's operators and functions: only extensions make their own, beside their
-/// types.
+/// The schema of a type's operators and functions. Only extensions define their own, in the schema
+/// of their types.
 pub(super) fn operator_schema(r#type: &Type) -> &str {
     let r#type = base(r#type);
     match r#type.kind() {
@@ -62,7 +63,7 @@ pub(super) fn operator_schema(r#type: &Type) -> &str {
     }
 }
 
-/// Appends a type's name. The types of arrays are written as those of their elements.
+/// Appends a type's name. An array type is written as its element type with brackets.
 pub(crate) fn type_name(r#type: &Type, sql: &mut SqlWriter) {
     match r#type.schema() {
         "pg_catalog" => sql.syntax("pg_catalog"),

@@ -1,24 +1,25 @@
-//! The rows of several levels in one statement.
+//! Reads the rows of several levels by one statement.
 //!
-//! A level that others hang on is a materialized CTE, so its rows are found once, and the levels
-//! below join what was found: whatever its policies, views, limits and order do, parents and
-//! children fit each other. Each level is one branch of a `union all`; the first column is the
-//! number of the level, see [`Layout`].
+//! A level with children is a materialized CTE. Its rows are computed once and the levels below
+//! join them, so parents and children always match, whatever policies, views, limits and orders do.
+//! Each level is one branch of a `union all`; the first column is the number of the level, see
+//! [`Layout`].
 //!
 //! Measured (PostgreSQL 15, Chinook, CPU of the backend per document, `pgbench -M prepared`)
-//! against one statement a level with the condition of the level above repeated, in one pipeline:
-//! a parent with its list 56 µs against 79, 3 × 5 × 5 lists 194 against 265, four levels 399
-//! against 486, 20 × 10 × 10 about equal, 59 × 7 × 5 without limits 2,210 against 1,381. Nested lateral
+//! against one statement for each level that repeats the parent's condition, in one pipeline: a
+//! parent with its list 56 µs against 79, 3 × 5 × 5 lists 194 against 265, four levels 399 against
+//! 486, 20 × 10 × 10 about equal, 59 × 7 × 5 without limits 2,210 against 1,381. Nested lateral
 //! selects are equal for two levels and up to twice as expensive for three.
 
 use std::ops::Range;
 
 use tidegate_catalog::model::{Collation, Column};
 use tidegate_catalog::{RelationId, Schema};
+use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, Type, TypeKind};
+use tidegate_values::{Type, TypeKind};
 
-use super::elements::Elements;
+use super::elements::ArrayElements;
 use super::layout::{Item, Layout};
 use super::raw_keys::{as_text, raw_keys};
 use super::{
@@ -29,42 +30,42 @@ use crate::row::{Child, Expression, KeyKind, Keys, Program, base};
 
 /// A level of the statement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'p> {
+pub(crate) struct Subfield<'p> {
     pub(crate) relation: RelationId,
-    /// Which rows; `None` for those of a to-one relationship.
+    /// The list; `None` for the rows of a to-one relationship.
     pub(crate) list: Option<&'p List>,
     pub(crate) page: Page,
     pub(crate) program: &'p Program,
-    /// What its rows hang on.
+    /// The rows that its rows belong to.
     pub(crate) parents: Parents<'p>,
-    /// Whether other levels of the statement hang on it.
+    /// Whether other levels of the statement join its rows.
     pub(crate) has_children: bool,
-    /// How all lists of the level together are limited.
+    /// How the lists of the level are limited.
     pub(crate) limit: Limit,
 }
 
-/// What the rows of a level hang on.
+/// The rows that the rows of a level belong to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Parents<'p> {
-    /// Nothing: a root list.
+    /// None: a root list.
     None,
-    /// Keys that are known.
+    /// Rows whose keys are known.
     Known(&'p Keys, &'p Child),
     /// The rows of another level of the statement.
     Level(Above<'p>),
 }
 
-/// Which rows of another level of the statement a level hangs on.
+/// The parent level within the statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Above<'p> {
-    /// The number of that level.
+    /// Its number.
     pub(crate) level: usize,
     pub(crate) program: &'p Program,
-    /// The number of the level among its children.
+    /// The index of the level among its children.
     pub(crate) child: usize,
-    /// How many columns stand in front of those that its program takes.
+    /// The number of columns before those that its program reads.
     pub(crate) header: usize,
-    /// Whether several of its rows may have one key.
+    /// Whether several of its rows may have the same key.
     pub(crate) repeated: bool,
 }
 
@@ -73,13 +74,13 @@ pub(crate) struct Above<'p> {
 pub(crate) enum Limit {
     /// Each list by its own page.
     Each,
-    /// All lists share so many rows.
+    /// All lists together by this number of rows.
     Shared(u64),
-    /// They are single rows.
+    /// Not at all: they are single rows.
     None,
 }
 
-/// Whether two columns' values are equal exactly when their keys are, see [`KeyKind`].
+/// Whether values of two columns are equal exactly if their keys are, see [`KeyKind`].
 pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
     let (a, b) = (base(&here.r#type), base(&there.r#type));
     if KeyKind::of(a) == KeyKind::Integer {
@@ -97,18 +98,18 @@ pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
     is_plain(here, a) && is_plain(there, b) && (a == b || (texts(a) && texts(b)))
 }
 
-/// The statement of levels, each behind the one that it hangs on.
+/// The statement of several levels, each after its parent.
 #[derive(Debug)]
 pub(crate) struct Nested {
     pub(crate) statement: BoundStatement,
-    /// Where its columns are; `None` of a single level, whose columns stand behind one another.
+    /// The column layout; `None` for a single level, whose columns are in order.
     pub(crate) layout: Option<Layout>,
-    /// By level, which parameters are its own.
+    /// For each level, the range of its parameters.
     pub(crate) parameters: Vec<Range<usize>>,
 }
 
-/// Writes the statement of levels.
-pub(crate) fn nested(schema: &Schema, levels: &[Part<'_>]) -> Nested {
+/// Writes the statement of several levels.
+pub(crate) fn nested(schema: &Schema, levels: &[Subfield<'_>]) -> Nested {
     let mut sql = SqlWriter::new();
     if let [level] = levels {
         let own = level.rows(schema, &mut sql);
@@ -152,15 +153,15 @@ pub(crate) fn nested(schema: &Schema, levels: &[Part<'_>]) -> Nested {
     }
 }
 
-/// The columns that lead to a child.
+/// The columns of the relationship to a child.
 fn here<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
     let relation = schema.relation(child.from);
     let columns = child.relationship(schema).columns.iter();
     columns.map(|column| relation.column(*column))
 }
 
-impl Part<'_> {
-    /// The columns of the level: the key of its parents, and what its program takes.
+impl Subfield<'_> {
+    /// The columns of the level: the key of its parent, then what its program reads.
     fn items(&self, schema: &Schema) -> Vec<Item> {
         let mut items = Vec::new();
         match self.parents {
@@ -176,7 +177,7 @@ impl Part<'_> {
         items
     }
 
-    /// Appends the names of the columns of [`Part::rows`].
+    /// Appends the column names of the level's rows.
     fn names(&self, schema: &Schema, sql: &mut SqlWriter) {
         let shown = self.items(schema).len();
         let raw = self.program.children.iter().flat_map(|child| {
@@ -192,7 +193,7 @@ impl Part<'_> {
         }
     }
 
-    /// Appends the select of the level's rows; tells which parameters it has.
+    /// Appends the select of the level's rows. Returns the range of its parameters.
     fn rows(&self, schema: &Schema, sql: &mut SqlWriter) -> Range<usize> {
         let before = sql.parameters();
         self.select(schema, sql);
@@ -235,7 +236,7 @@ impl Part<'_> {
         }
     }
 
-    /// Appends the rows of one key, with a limit of their own.
+    /// Appends the select of the rows of one key, with a limit of its own.
     fn each(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
         let select = |sql: &mut SqlWriter| {
             sql.syntax("select");
@@ -265,7 +266,7 @@ impl Part<'_> {
         }
     }
 
-    /// Appends what tells to which list a row belongs.
+    /// Appends the columns by which a row is assigned to a list.
     fn header(&self, sql: &mut SqlWriter) {
         match self.parents {
             Parents::Level(above) => above.shown_keys(sql),
@@ -275,7 +276,7 @@ impl Part<'_> {
         }
     }
 
-    /// Appends the rows `p` that this level's rows hang on, each key once.
+    /// Appends the parent rows `p`, each key once.
     fn parents(&self, schema: &Schema, sql: &mut SqlWriter) {
         match self.parents {
             Parents::None => {}
@@ -283,7 +284,7 @@ impl Part<'_> {
                 let mut separator = "rows from (pg_catalog.unnest(";
                 for (at, here) in here(schema, child).enumerate() {
                     sql.syntax(separator).parameter(keys.array(at)).syntax("::");
-                    Elements::of(&here.r#type).write(sql);
+                    ArrayElements::of(&here.r#type).write(sql);
                     separator = "), pg_catalog.unnest(";
                 }
                 sql.syntax(")) with ordinality p(");
@@ -310,7 +311,7 @@ impl Part<'_> {
                 continue;
             }
             sql.numbered("p.k", at);
-            if let Elements::Texts(r#type) = Elements::of(&here.r#type) {
+            if let ArrayElements::Texts(r#type) = ArrayElements::of(&here.r#type) {
                 sql.syntax("::");
                 type_name(r#type, sql);
             }
@@ -319,7 +320,7 @@ impl Part<'_> {
 }
 
 impl Above<'_> {
-    /// The key, as the rows show it.
+    /// The key columns of the parent's program.
     fn key(&self) -> &[Expression] {
         let child = self.program.children.get(self.child);
         let key = child.and_then(|child| self.program.expressions.get(child.key.clone()));
@@ -338,7 +339,7 @@ impl Above<'_> {
         sql.numbered("p.c", self.header + first + at);
     }
 
-    /// Appends a column of the key as PostgreSQL compares it.
+    /// Appends a key column as PostgreSQL compares it.
     fn raw_key(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
         let is_raw = |key: &&Expression| as_text(schema, self.program, key).is_some();
         if self.key().get(at).is_none_or(|key| !is_raw(&key)) {

@@ -1,18 +1,19 @@
-//! Values beyond the length or the precision of their column. PostgreSQL tells the limit of such a
-//! value, and not where it stands (PostgreSQL, "Character Types", "Numeric Types").
+//! Finds values that exceed the length or precision of their column. PostgreSQL reports the limit
+//! of such a value, but not the value (PostgreSQL, "Character Types", "Numeric Types").
 
 use bytes::BytesMut;
 use tidegate_catalog::model::Column;
 use tidegate_filter::Json;
-use tidegate_sql::parameter::{self, IsNull};
-use tidegate_sql::{Rejection, Type};
+use tidegate_sql::DatabaseError;
+use tidegate_values::Type;
+use tidegate_values::parameter::{self, IsNull};
 
 use crate::row::base;
 
-/// `pg_attribute.atttypmod` counts the header of a value with variable length.
+/// `pg_attribute.atttypmod` includes the header size of variable-length types.
 const HEADER: i32 = 4;
 
-/// What PostgreSQL says of a value that is beyond its column.
+/// What PostgreSQL reports about a value that exceeds its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overflow {
     Length,
@@ -20,8 +21,8 @@ pub(super) enum Overflow {
 }
 
 impl Overflow {
-    /// What a rejection without a place is about, if about this.
-    pub(super) fn of(rejection: &Rejection) -> Option<Self> {
+    /// The overflow that an error reports, if it does.
+    pub(super) fn of(rejection: &DatabaseError) -> Option<Self> {
         match (&rejection.place, &*rejection.sqlstate) {
             (None, "22001" | "22026") => Some(Self::Length),
             (None, "22003") => Some(Self::Precision),
@@ -29,7 +30,7 @@ impl Overflow {
         }
     }
 
-    /// Whether a value is beyond its column in this way.
+    /// Whether a value exceeds the column in this way.
     pub(super) fn is_in(self, column: &Column, value: &Json<'_>) -> bool {
         let Some(modifier) = column.modifier else {
             return false;
@@ -50,13 +51,13 @@ impl Overflow {
     }
 }
 
-/// Whether a text has more characters than so many; blanks beyond are cut off.
+/// Whether a text has more characters than allowed. Trailing blanks are truncated.
 fn is_longer(text: &str, most: i32) -> bool {
     let most = usize::try_from(most).unwrap_or_default();
     text.chars().skip(most).any(|character| character != ' ')
 }
 
-/// The bits of a bit string, written in binary or hexadecimal digits.
+/// The number of bits of a bit string in binary or hexadecimal digits.
 fn bits(text: &str) -> i32 {
     let (digits, each) = match text.as_bytes() {
         [b'x' | b'X', digits @ ..] => (digits, 4),
@@ -65,8 +66,8 @@ fn bits(text: &str) -> i32 {
     i32::try_from(digits.len() * each).unwrap_or(i32::MAX)
 }
 
-/// Whether a number, rounded to the scale, has more digits than the precision lets in. The upper
-/// half of the modifier is the precision, its last eleven bits are the scale, with a sign.
+/// Whether a number, rounded to the scale, has more digits than the precision allows. The upper 16
+/// bits of the modifier are the precision, the lowest eleven bits are the signed scale.
 fn is_larger(text: &str, modifier: i32) -> bool {
     let precision = modifier >> 16;
     let scale = ((modifier & 0x7ff) ^ 0x400) - 0x400;
@@ -84,7 +85,7 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return false;
     }
-    // Digits in front of the point: those of the number, and those that the column has room for.
+    // Digits before the decimal point: those of the number, and those that the column allows.
     let zeros = narrow(all.len() - digits.len());
     let here = narrow(whole.len())
         .saturating_sub(zeros)
@@ -93,7 +94,8 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     here > room || here == room && rounds_up(digits, precision)
 }
 
-/// Whether so many digits are all nines and the one behind them makes them one more.
+/// Whether rounding carries over all digits: the first `precision` ones are nines and the next one
+/// rounds up.
 fn rounds_up(digits: &str, precision: i32) -> bool {
     let kept = usize::try_from(precision).unwrap_or_default();
     let mut digits = digits.bytes();

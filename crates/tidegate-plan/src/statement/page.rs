@@ -2,26 +2,26 @@
 
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_filter::{Filter, Operator};
-use tidegate_sql::Parameter;
 use tidegate_sql::statement::SqlWriter;
+use tidegate_values::Parameter;
 
 use super::column;
 use crate::Limits;
 use crate::operation::{List, Order};
 
-/// Which rows of a list are fetched.
+/// The rows of a list to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// How many are shown.
+    /// The most rows to show.
     pub(crate) most: u64,
-    /// How many are asked for: one more where the request set no limit or one too high, so that a
-    /// cut list is known.
+    /// The number of rows to fetch: one more if the limit is not the request's own, to notice that
+    /// the list was cut.
     pub(crate) fetched: u64,
-    /// How many are left out.
+    /// The number of rows to skip.
     pub(crate) offset: u64,
-    /// Whether the request says how many or from where: then the text has parameters.
+    /// Whether the request has a limit or an offset, so that the text has parameters for them.
     pub(crate) given: bool,
-    /// Whether there can be only one row, so that there is nothing to order or to cut.
+    /// Whether the list has at most one row, so that it needs no order and no limit.
     pub(crate) single: bool,
 }
 
@@ -58,7 +58,7 @@ impl Page {
         }
     }
 
-    /// Whether a list with this page has the same SQL as with another, but for the values.
+    /// Whether lists with the two pages have the same SQL except for values.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let bound = |page: &Self| {
             let limit = page.given.then(|| page.bound());
@@ -67,7 +67,7 @@ impl Page {
         bound(self) == bound(other) && (self.given || self.fetched == other.fetched)
     }
 
-    /// As many rows as there are at most, by the text of the statement alone.
+    /// The most rows of the page, according to the text of the statement alone.
     pub(crate) fn bound(&self) -> u64 {
         if self.given {
             let reach = self.fetched.saturating_add(self.offset);
@@ -95,9 +95,9 @@ fn is_equality(filter: &Filter, column: ColumnId) -> bool {
 
 /// Appends a select with its order and limit; `select` is the text up to the condition.
 ///
-/// A limit that the request gives is a parameter, so that the text stays the same. PostgreSQL would
-/// then plan for a tenth of all rows, or plan anew each time; so a power of two above it, of which
-/// there are few, stands in a select around which the exact one is.
+/// A limit of the request is a parameter, so that the text stays the same. PostgreSQL would then
+/// plan for a tenth of all rows, or plan for each execution. So an inner select has a constant
+/// limit, the next power of two, and the outer select has the exact one.
 pub(super) fn write(
     page: &Page,
     sql: &mut SqlWriter,
@@ -127,20 +127,20 @@ pub(super) fn write(
     }
 }
 
-/// Beyond so many rows a limit tells the planner nothing.
+/// A larger limit does not help the planner.
 const FAR: u64 = 1 << 40;
 
 fn narrow(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A number as a parameter; PostgreSQL's go to 2^63 - 1.
+/// A number as a parameter. PostgreSQL's numbers end at 2^63 - 1.
 pub(crate) fn number(number: u64) -> Parameter {
     let number = number.min(i64::MAX.unsigned_abs());
     Parameter::Text(itoa::Buffer::new().format(number).into())
 }
 
-/// Appends an order: as the request says, and by the primary key where a page has to be stable.
+/// Appends the order of the request, followed by the primary key if a page has to be stable.
 pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql: &mut SqlWriter) {
     let mut separator = " order by ";
     for term in wanted {
@@ -172,7 +172,8 @@ pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql:
     }
 }
 
-/// The columns that tell all rows apart: the primary key, else a unique constraint without NULLs.
+/// Columns that are unique for each row: the primary key, or else a unique constraint without
+/// nullable columns.
 fn stable_key(relation: &Relation) -> &[ColumnId] {
     let not_null = |id: &ColumnId| relation.column(*id).not_null;
     let mut unique = relation.unique.iter();

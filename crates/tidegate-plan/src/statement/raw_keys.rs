@@ -1,4 +1,4 @@
-//! Keys that levels below join on, as PostgreSQL compares them.
+//! Key columns as PostgreSQL compares them, for joins of the levels below.
 
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::Column;
@@ -7,7 +7,8 @@ use tidegate_sql::statement::SqlWriter;
 use super::column;
 use crate::row::{Expression, KeyKind, Program};
 
-/// Appends the columns that levels below join where the program shows only their text.
+/// Appends the key columns that the levels below join on, where the program selects only their
+/// text.
 pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for child in &program.children {
         for expression in &program.expressions[child.key.clone()] {
@@ -19,7 +20,7 @@ pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) 
     }
 }
 
-/// The table and column of a key that is shown as text.
+/// The table and column of a key that is selected as text.
 pub(super) fn as_text<'s>(
     schema: &'s Schema,
     program: &Program,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::{Backoff, Jitter};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -228,7 +228,7 @@ impl World {
         let login = Login {
             database: DatabaseName::new(database),
             role: RoleName::new(role),
-            sharing: Sharing::One(1),
+            role_use: RoleUse::User(1),
         };
         self.clients[client].open = load.burst;
         for _ in 0..load.burst {

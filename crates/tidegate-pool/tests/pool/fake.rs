@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_pool::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
-use tidegate_sql::{BoxFuture, DatabaseName, Login, Rejection, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName, RoleUse};
 use tokio::time::sleep;
 
 /// A login of a user whose session is number 1.
@@ -17,13 +17,13 @@ pub(crate) fn session(database: &str, role: &str, number: u128) -> Login {
     Login {
         database: DatabaseName::new(database),
         role: RoleName::new(role),
-        sharing: Sharing::One(number),
+        role_use: RoleUse::User(number),
     }
 }
 
 pub(crate) fn anonymous(database: &str, role: &str) -> Login {
     Login {
-        sharing: Sharing::Strangers,
+        role_use: RoleUse::Anonymous,
         ..login(database, role)
     }
 }
@@ -226,9 +226,9 @@ impl Connector for Fake {
     }
 }
 
-fn barred() -> Box<Rejection> {
-    Box::new(Rejection {
+fn barred() -> Box<DatabaseError> {
+    Box::new(DatabaseError {
         sqlstate: "28000".to_owned(),
-        ..Rejection::default()
+        ..DatabaseError::default()
     })
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_service::ROLE_MARK;
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{DatabaseName, Executor, Mode, Principal, Result, Terms, Transaction};
+use tidegate_sql::{DatabaseName, Executor, Mode, Principal, QueryOptions, Result, Transaction};
 
 use super::Objection;
 use crate::purity::{TextRows, bind, statement, text_rows};
@@ -86,7 +86,7 @@ impl DecisionQuery<'_> {
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(&UNDISPUTED)?;
-        Ok(!text_rows(self.service, &who, &bound, &terms())
+        Ok(!text_rows(self.service, &who, &bound, &options())
             .await?
             .is_empty())
     }
@@ -104,9 +104,9 @@ impl DecisionQuery<'_> {
             ));
         };
         let who = Principal::Catalog(self.database.clone());
-        let terms = terms();
+        let options = options();
         let there = BoundStatement::without_values(&IS_THERE)?;
-        if text_rows(self.service, &who, &there, &terms)
+        if text_rows(self.service, &who, &there, &options)
             .await?
             .is_empty()
         {
@@ -114,7 +114,7 @@ impl DecisionQuery<'_> {
                           superuser and max_prepared_transactions be 0";
             return Ok((vec![objection(reason, "")], Vec::new()));
         }
-        let mut transaction = self.service.begin(&who, Mode::ReadWrite, &terms).await?;
+        let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
             // A user's session holds the lock until its definitions are committed.
@@ -150,13 +150,13 @@ impl DecisionQuery<'_> {
         let users = format!("{{{}}}", users.join(","));
         let bound = bind(&MEMBERS_OF, &[("mark", ROLE_MARK), ("users", &users)])?;
         let who = Principal::Catalog(self.database.clone());
-        let rows = text_rows(self.service, &who, &bound, &terms()).await?;
+        let rows = text_rows(self.service, &who, &bound, &options()).await?;
         Ok(rows.into_iter().filter_map(member).collect())
     }
 
     async fn owner(&self) -> Result<Option<String>> {
         let bound = bind(&OWNER, &[("database", self.database.as_str())])?;
-        let rows = text_rows(self.service, &Principal::Control, &bound, &terms()).await?;
+        let rows = text_rows(self.service, &Principal::Control, &bound, &options()).await?;
         Ok(rows.into_iter().flatten().next())
     }
 }
@@ -164,15 +164,15 @@ impl DecisionQuery<'_> {
 /// The fingerprints of the cluster's roles, by tenant (`fingerprint.sql`).
 pub(super) async fn roles(service: &dyn Executor) -> Result<HashMap<String, String>> {
     let bound = BoundStatement::without_values(&ROLES)?;
-    let rows = text_rows(service, &Principal::Control, &bound, &terms()).await?;
+    let rows = text_rows(service, &Principal::Control, &bound, &options()).await?;
     let pair = |row: Vec<String>| <[String; 2]>::try_from(row).ok().map(Into::into);
     Ok(rows.into_iter().filter_map(pair).collect())
 }
 
-pub(super) fn terms() -> Terms {
-    Terms {
+pub(super) fn options() -> QueryOptions {
+    QueryOptions {
         deadline: Some(Instant::now() + LIMIT),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{Error, Executor, Principal, Result, Statement};
 
-use super::decide::terms;
+use super::decide::options;
 use crate::purity::{bind, statement, text_rows};
 
 static ROLE_CHANGES: LazyLock<Arc<Statement>> =
@@ -46,7 +46,7 @@ pub(super) async fn role_changes(
     let newest = before.map_or("0", |before| &before.newest);
     let values = [("bound", bound), ("newest", newest)];
     let bound = bind(&ROLE_CHANGES, &values)?;
-    let rows = text_rows(service, &Principal::Control, &bound, &terms()).await?;
+    let rows = text_rows(service, &Principal::Control, &bound, &options()).await?;
     let rows: Vec<[String; 4]> = rows
         .into_iter()
         .filter_map(|row| row.try_into().ok())

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tidegate_pool::{Connector, Pool, PoolKey};
 use tidegate_sql::statement::{BoundStatement, Statement};
-use tidegate_sql::{Executor, Principal, Result, Terms};
+use tidegate_sql::{Executor, Principal, QueryOptions, Result};
 
 use crate::purity::{bind, statement, text_rows};
 
@@ -85,11 +85,11 @@ impl LoginStates {
         let held = pool.keys();
         let mut snapshot = String::new();
         let mut states = HashMap::new();
-        let terms = Terms {
+        let options = QueryOptions {
             deadline: Some(Instant::now() + LIMIT),
-            ..Terms::default()
+            ..QueryOptions::default()
         };
-        for row in text_rows(service, &Principal::Control, &bind_keys(&held)?, &terms).await? {
+        for row in text_rows(service, &Principal::Control, &bind_keys(&held)?, &options).await? {
             let [database, role, state]: [String; 3] = row.try_into().unwrap_or_default();
             if database.is_empty() {
                 snapshot = state;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Pipeline, PipelineError,
-    Principal, Result, RowSink, Terms, Transaction,
+    Principal, QueryOptions, Result, RowSink, Transaction,
 };
 
 pub use route::Authentication;
@@ -54,13 +54,13 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         match who {
-            Principal::Role(login) => Box::pin(self.users.query(login, statement, terms, sink)),
+            Principal::Role(login) => Box::pin(self.users.query(login, statement, options, sink)),
             Principal::Control | Principal::Catalog(_) => {
-                self.service.query(who, statement, terms, sink)
+                self.service.query(who, statement, options, sink)
             }
         }
     }
@@ -69,11 +69,11 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         match who {
-            Principal::Role(login) => Box::pin(self.users.begin(login, mode, terms)),
-            Principal::Control | Principal::Catalog(_) => self.service.begin(who, mode, terms),
+            Principal::Role(login) => Box::pin(self.users.begin(login, mode, options)),
+            Principal::Control | Principal::Catalog(_) => self.service.begin(who, mode, options),
         }
     }
 
@@ -81,12 +81,12 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         pipeline: Pipeline<'a>,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         match who {
-            Principal::Role(login) => Box::pin(self.users.pipeline(login, pipeline, terms)),
+            Principal::Role(login) => Box::pin(self.users.pipeline(login, pipeline, options)),
             Principal::Control | Principal::Catalog(_) => {
-                self.service.pipeline(who, pipeline, terms)
+                self.service.pipeline(who, pipeline, options)
             }
         }
     }
@@ -95,12 +95,12 @@ impl Executor for Postgres {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        terms: &'a Terms,
+        options: &'a QueryOptions,
     ) -> BoxFuture<'a, Result<Description>> {
         match who {
-            Principal::Role(login) => Box::pin(self.users.describe(login, statement, terms)),
+            Principal::Role(login) => Box::pin(self.users.describe(login, statement, options)),
             Principal::Control | Principal::Catalog(_) => {
-                self.service.describe(who, statement, terms)
+                self.service.describe(who, statement, options)
             }
         }
     }

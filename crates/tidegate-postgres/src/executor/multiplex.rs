@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{BoundStatement, Login, Sharing, Terms};
+use tidegate_sql::{BoundStatement, Login, QueryOptions, RoleUse};
 
 use super::route::Route;
 use super::user_executor::UserExecutor;
@@ -19,15 +19,15 @@ impl UserExecutor {
         &self,
         login: &Login,
         statements: &[&BoundStatement],
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Option<InFlightGuard> {
         let hurries = |deadline| deadline < Instant::now() + UNHURRIED;
         let may = |bound: &&BoundStatement| bound.sets.len() == 1 && is_stateless(bound);
-        let enters = login.sharing != Sharing::Strangers
+        let enters = login.role_use != RoleUse::Anonymous
             && self.pool.settings().share
             && self.service.is_some()
             && statements.iter().all(may)
-            && !terms.deadline.is_some_and(hurries);
+            && !options.deadline.is_some_and(hurries);
         enters.then(|| self.multiplexer.enter(login))
     }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use tidegate_pool::PooledConnection;
 use tidegate_sql::{
-    Author, Completion, Login, Mode, Pipeline, PipelineError, Result, RowSink, Terms,
+    Author, Completion, Login, Mode, Pipeline, PipelineError, QueryOptions, Result, RowSink,
 };
 
 use super::route::Route;
@@ -29,26 +29,27 @@ impl UserExecutor {
         &self,
         login: &Login,
         mut pipeline: Pipeline<'_>,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Vec<Completion>, PipelineError> {
         for (index, step) in pipeline.steps.iter().enumerate() {
             check(login, step.statement).map_err(|error| PipelineError::at(index, error))?;
         }
         if is_one_query(&pipeline) {
-            return self.query_step(login, pipeline, terms).await;
+            return self.query_step(login, pipeline, options).await;
         }
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
-        let route = self.route(login, terms.author, &statements).await;
-        let entry = self.enter(&route.login, &statements, terms);
+        let route = self.route(login, options.author, &statements).await;
+        let entry = self.enter(&route.login, &statements, options);
         if let Some(entry) = &entry
             && let Some(answer) = self.multiplex(entry, &route, &statements).await
         {
             return self.take(&route, &answer, pipeline).await;
         }
-        let attempted = match self.attempt(route, &mut pipeline, terms).await {
+        let attempted = match self.attempt(route, &mut pipeline, options).await {
             Err(PipelineFailure::RoleRefused(error)) => {
                 self.refused(login, &error);
-                self.attempt(Route::own(login), &mut pipeline, terms).await
+                self.attempt(Route::own(login), &mut pipeline, options)
+                    .await
             }
             attempted => attempted,
         };
@@ -58,7 +59,7 @@ impl UserExecutor {
             Err(PipelineFailure::RoleRefused(error)) => return Err(error.into()),
             Ok(completions) => return Ok(completions),
         }
-        let transaction = self.begin(login, pipeline.mode, terms).await?;
+        let transaction = self.begin(login, pipeline.mode, options).await?;
         pipeline.run_in(transaction).await
     }
 
@@ -67,16 +68,16 @@ impl UserExecutor {
         &self,
         route: Route,
         pipeline: &mut Pipeline<'_>,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Vec<Completion>, PipelineFailure> {
         let (pooled, checked_out) =
-            self.check_out(route, terms)
+            self.check_out(route, options)
                 .await
                 .map_err(|error| match error {
                     RunError::RoleRefused(error) => PipelineFailure::RoleRefused(error),
                     RunError::Failed(error) => error.into(),
                 })?;
-        let outcome = send(pooled, &checked_out, pipeline, terms).await;
+        let outcome = send(pooled, &checked_out, pipeline, options).await;
         if outcome.redefines {
             checked_out.metadata.forget();
             self.invalidate(&checked_out.route.login.database);
@@ -106,11 +107,11 @@ impl UserExecutor {
         &self,
         login: &Login,
         pipeline: Pipeline<'_>,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Vec<Completion>, PipelineError> {
         let mut completions = Vec::with_capacity(1);
         for (index, step) in pipeline.steps.into_iter().enumerate() {
-            let ran = self.query(login, step.statement, terms, step.sink).await;
+            let ran = self.query(login, step.statement, options, step.sink).await;
             let ended = ran.and_then(|completion| step.sink.end(completion).map(|()| completion));
             completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
         }
@@ -147,7 +148,7 @@ async fn send(
     mut pooled: PooledConnection<RoleConnector>,
     checked_out: &CheckedOut,
     pipeline: &mut Pipeline<'_>,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> PipelineOutcome {
     let mut tasks = Vec::with_capacity(pipeline.steps.len());
     let mut sinks: Vec<&mut dyn RowSink> = Vec::with_capacity(pipeline.steps.len());
@@ -161,7 +162,7 @@ async fn send(
         commit: pipeline.commit,
     };
     // Tidegate's own text does not change name resolution, whatever types it casts to.
-    if !batch.can_pipeline(terms.author == Author::Service) {
+    if !batch.can_pipeline(options.author == Author::Service) {
         return PipelineFailure::NotPipelined.into();
     }
     let outcome = pooled.run_pipeline(&batch, &mut sinks).await;

@@ -1,7 +1,7 @@
 //! Statements outside of a transaction.
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{Author, Completion, Login, Mode, Result, RowSink, Terms};
+use tidegate_sql::{Author, Completion, Login, Mode, QueryOptions, Result, RowSink};
 
 use super::role_defaults::may_change_role_defaults;
 use super::route::Route;
@@ -18,20 +18,20 @@ impl UserExecutor {
         &self,
         login: &Login,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
         check(login, bound)?;
         if bound.sets.len() > 1 && may_commit(bound) {
-            return self.together(login, bound, terms, sink).await;
+            return self.together(login, bound, options, sink).await;
         }
-        let route = self.route(login, terms.author, &[bound]).await;
+        let route = self.route(login, options.author, &[bound]).await;
         let switches = route.switch().is_some();
-        let ran = self.query_on(route, bound, terms, sink).await;
+        let ran = self.query_on(route, bound, options, sink).await;
         let outcome = match ran {
             Err(RunError::RoleRefused(error)) if switches => {
                 self.refused(login, &error);
-                self.query_on(Route::own(login), bound, terms, sink).await
+                self.query_on(Route::own(login), bound, options, sink).await
             }
             outcome => outcome,
         };
@@ -46,10 +46,10 @@ impl UserExecutor {
         &self,
         route: Route,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, RunError> {
-        let entry = self.enter(&route.login, &[bound], terms);
+        let entry = self.enter(&route.login, &[bound], options);
         if let Some(entry) = &entry
             && let Some(answer) = self.multiplex(entry, &route, &[bound]).await
         {
@@ -57,7 +57,7 @@ impl UserExecutor {
             forget_if_malformed(&self.metadata(&route.login), &outcome);
             return Ok(outcome?);
         }
-        let (mut pooled, checked_out) = self.check_out(route, terms).await?;
+        let (mut pooled, checked_out) = self.check_out(route, options).await?;
         let task = checked_out.task(bound);
         let ddl_guard = ddl_guard(&checked_out.metadata, bound);
         let ran = pooled.run(&task, sink).await;
@@ -82,14 +82,14 @@ impl UserExecutor {
         &self,
         login: &Login,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let terms = Terms {
+        let options = QueryOptions {
             author: Author::Caller,
-            ..*terms
+            ..*options
         };
-        let mut transaction = self.begin(login, Mode::ReadWrite, &terms).await?;
+        let mut transaction = self.begin(login, Mode::ReadWrite, &options).await?;
         let completion = transaction.query(bound, sink).await?;
         transaction.commit().await?;
         Ok(completion)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_pool::Pool;
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{Executor, Login, Sharing};
+use tidegate_sql::{Executor, Login, RoleUse};
 
 use crate::connector::RoleConnector;
 
@@ -26,7 +26,7 @@ impl RoleDefaults {
     /// of `login`.
     pub(super) async fn look(&self, login: &Login) {
         // Settings that an anonymous caller makes for the shared role do not apply to its sessions.
-        let (Some(service), Sharing::One(_)) = (&self.service, login.sharing) else {
+        let (Some(service), RoleUse::User(_)) = (&self.service, login.role_use) else {
             return;
         };
         let database = &login.database;

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{Author, BoxFuture, DatabaseName, Login, Result, RoleName, Sharing};
+use tidegate_sql::{Author, BoxFuture, DatabaseName, Login, Result, RoleName, RoleUse};
 
 use crate::authenticator::{Authenticators, SWITCH};
 use crate::statement::RoleSwitch;
@@ -99,12 +99,12 @@ impl Route {
     }
 
     fn shared(login: &Login, role: RoleName) -> Self {
-        let strangers = login.sharing.has_strangers() && role == login.role;
+        let anonymous = login.role_use.is_anonymous() && role == login.role;
         Self {
             login: Login {
                 database: login.database.clone(),
                 role,
-                sharing: Sharing::Trusted { strangers },
+                role_use: RoleUse::Trusted { anonymous },
             },
             role: None,
         }
@@ -133,10 +133,10 @@ pub(super) async fn route(
     (author, statements): (Author, &[&BoundStatement]),
 ) -> Route {
     let mut statements = statements.iter();
-    if login.sharing.is_trusted() || !statements.all(|bound| may_share(author, bound)) {
+    if login.role_use.is_trusted() || !statements.all(|bound| may_share(author, bound)) {
         return Route::own(login);
     }
-    if login.sharing.has_strangers() || is_owner(login) {
+    if login.role_use.is_anonymous() || is_owner(login) {
         return Route::trusted(login);
     }
     let Some(authentication) = authentication else {

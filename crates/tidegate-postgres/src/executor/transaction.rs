@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tidegate_pool::PooledConnection;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Login, Mode,
-    Rejection, Result, RowSink, Terms, Transaction,
+    Author, BoundStatement, BoxFuture, Completion, DatabaseError, DatabaseName, Description, Error,
+    Login, Mode, QueryOptions, Result, RowSink, Transaction,
 };
 use tokio::time::Instant;
 
@@ -70,16 +70,16 @@ impl UserExecutor {
         &self,
         login: &Login,
         mode: Mode,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Box<dyn Transaction>> {
-        let route = match terms.author {
-            Author::Service => self.route(login, terms.author, &[]).await,
+        let route = match options.author {
+            Author::Service => self.route(login, options.author, &[]).await,
             Author::Owner | Author::Caller => Route::own(login),
         };
-        let checked_out = match self.check_out(route, terms).await {
+        let checked_out = match self.check_out(route, options).await {
             Err(RunError::RoleRefused(error)) => {
                 self.refused(login, &error);
-                self.check_out(Route::own(login), terms).await
+                self.check_out(Route::own(login), options).await
             }
             checked_out => checked_out,
         };
@@ -112,10 +112,10 @@ impl RoleTransaction {
     /// Refuses statements after an error, as PostgreSQL does (25P02).
     fn check(&self) -> Result<()> {
         if self.phase == Phase::Failed {
-            return Err(Error::Rejected(Box::new(Rejection {
+            return Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction has failed before".to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             })));
         }
         Ok(())
@@ -180,11 +180,14 @@ impl RoleTransaction {
     /// first statement.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
         self.users.refused(&self.login, error);
-        let terms = Terms {
+        let options = QueryOptions {
             deadline: self.checked_out.deadline.map(Instant::into_std),
-            ..Terms::default()
+            ..QueryOptions::default()
         };
-        let checked_out = self.users.check_out(Route::own(&self.login), &terms).await;
+        let checked_out = self
+            .users
+            .check_out(Route::own(&self.login), &options)
+            .await;
         (self.pooled, self.checked_out) = checked_out.map_err(RunError::into_error)?;
         self.phase = Phase::New;
         Ok(())

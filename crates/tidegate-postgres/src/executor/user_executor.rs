@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tidegate_pool::{Pool, PooledConnection};
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    Author, Completion, DatabaseName, Description, Error, Executor, Login, Result, Sharing, Terms,
+    Author, Completion, DatabaseName, Description, Error, Executor, Login, QueryOptions, Result,
+    RoleUse,
 };
 use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
@@ -236,10 +237,10 @@ impl UserExecutor {
         &self,
         login: &Login,
         bound: &BoundStatement,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<Description> {
         check(login, bound)?;
-        let checked_out = self.check_out(Route::own(login), terms).await;
+        let checked_out = self.check_out(Route::own(login), options).await;
         let (mut pooled, checked_out) = checked_out.map_err(RunError::into_error)?;
         let outcome = pooled.describe_only(&checked_out.task(bound)).await;
         conclude(pooled, outcome.map_err(RunError::into_error)).await
@@ -255,9 +256,9 @@ impl UserExecutor {
     pub(super) async fn check_out(
         &self,
         route: Route,
-        terms: &Terms,
+        options: &QueryOptions,
     ) -> Result<(PooledConnection<RoleConnector>, CheckedOut), RunError> {
-        let deadline = terms.deadline.map(Instant::from_std);
+        let deadline = options.deadline.map(Instant::from_std);
         let pooled = self.acquire(&route.login, deadline).await;
         let pooled = pooled.map_err(|error| match error {
             // The authenticator does not exist, is locked, or has another password.
@@ -307,9 +308,9 @@ impl UserExecutor {
 
 /// Refuses statements that must not run on a role that anonymous callers share.
 pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
-    match login.sharing {
-        Sharing::Strangers => Ok(bound.statement.check_for_shared_role()?),
-        Sharing::One(_) | Sharing::Trusted { .. } => Ok(()),
+    match login.role_use {
+        RoleUse::Anonymous => Ok(bound.statement.check_for_shared_role()?),
+        RoleUse::User(_) | RoleUse::Trusted { .. } => Ok(()),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_sql::codec::wire_format;
-use tidegate_sql::{Column, Type, WireFormat};
+use tidegate_values::codec::wire_format;
+use tidegate_values::{Column, Type, WireFormat};
 use tidegate_wire::body::FieldDescription;
 use tokio::time::Instant;
 

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use tidegate_sql::{BoundStatement, DatabaseName, RoleName, Statement, Type, TypeHint};
+use tidegate_sql::{BoundStatement, DatabaseName, RoleName, Statement, TypeHint};
+use tidegate_values::Type;
 use tokio::time::Instant;
 
 use crate::purity::PurityCache;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{BoundStatement, RoleName, Type, TypeHint};
+use tidegate_sql::{BoundStatement, RoleName, TypeHint};
+use tidegate_values::Type;
 use tokio::time::Instant;
 
 use super::type_loader::{TypeRow, build};

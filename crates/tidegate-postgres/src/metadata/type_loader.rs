@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use postgres_types::{Field, FromSql, Kind};
-use tidegate_sql::{RawRow, Type};
+use tidegate_values::{RawRow, Type};
 
 /// The deepest nesting of types that is read; real types are flatter.
 const DEEPEST: usize = 32;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::{Completion, Error, Flow, RawRow, Result, RowSink};
+use tidegate_sql::{Completion, Error, Flow, Result, RowSink};
+use tidegate_values::RawRow;
 use tidegate_wire::ConnectError;
 
 use crate::metadata::StatementDescription;

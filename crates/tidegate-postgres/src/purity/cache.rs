@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
-use tidegate_sql::statement::Suspects;
-use tidegate_sql::{DatabaseName, Executor, Result, Statement, Terms};
+use tidegate_sql::statement::UntrustedNames;
+use tidegate_sql::{DatabaseName, Executor, QueryOptions, Result, Statement};
 use tokio::time::{Instant, timeout};
 
 use super::query::PurityQuery;
-use super::untrusted_names::{UntrustedNames, find};
+use super::untrusted_names::{UntrustedSets, find};
 
 /// The age at which the names are read again, if statements run.
 const REFRESH: Duration = Duration::from_millis(400);
@@ -41,7 +41,7 @@ pub(crate) struct PurityCache {
 
 #[derive(Debug, Default)]
 struct CachedNames {
-    names: UntrustedNames,
+    names: UntrustedSets,
     fingerprint: String,
     /// Counts the sets of names that were read, from 1.
     version: u64,
@@ -202,7 +202,7 @@ impl PurityCache {
         let source = PurityQuery {
             service,
             database,
-            terms: terms(began),
+            options: options(began),
         };
         let fingerprint = source.fingerprint().await?;
         let known = {
@@ -229,16 +229,16 @@ impl PurityCache {
 }
 
 /// The time limit of a query that starts now.
-fn terms(began: Instant) -> Terms {
-    Terms {
+fn options(began: Instant) -> QueryOptions {
+    QueryOptions {
         deadline: Some((began + TIMEOUT).into_std()),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }
 
 impl CachedPurity {
     /// Whether the text mentions an untrusted name. Searches once for each version of the names.
-    fn of(&self, text: &str, suspects: &Suspects, version: u64) -> bool {
+    fn of(&self, text: &str, suspects: &UntrustedNames, version: u64) -> bool {
         let [pure, impure] = [version * 2, version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
             known if known == pure => false,

@@ -3,9 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, DatabaseName, Error, Executor, Flow, Parameter, Principal,
-    RawRow, Result, RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, DatabaseName, Error, Executor, Flow, Principal, QueryOptions,
+    Result, RowSink, Statement,
 };
+use tidegate_values::{Column, Parameter, RawRow};
 
 static FINGERPRINT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));
@@ -48,7 +49,7 @@ pub(super) struct Definition {
 pub(super) struct PurityQuery<'a> {
     pub(super) service: &'a dyn Executor,
     pub(super) database: &'a DatabaseName,
-    pub(super) terms: Terms,
+    pub(super) options: QueryOptions,
 }
 
 impl PurityQuery<'_> {
@@ -76,7 +77,7 @@ impl PurityQuery<'_> {
     async fn rows(&self, statement: &Arc<Statement>) -> Result<Vec<Vec<String>>> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(statement)?;
-        text_rows(self.service, &who, &bound, &self.terms).await
+        text_rows(self.service, &who, &bound, &self.options).await
     }
 }
 
@@ -85,10 +86,10 @@ pub(crate) async fn text_rows(
     service: &dyn Executor,
     who: &Principal,
     bound: &BoundStatement,
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Vec<Vec<String>>> {
     let mut text_rows = TextRows::default();
-    service.query(who, bound, terms, &mut text_rows).await?;
+    service.query(who, bound, options, &mut text_rows).await?;
     Ok(text_rows.0)
 }
 

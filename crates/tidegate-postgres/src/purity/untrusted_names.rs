@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tidegate_sql::Statement;
-use tidegate_sql::statement::{Suspects, Trust};
+use tidegate_sql::statement::{Purity, UntrustedNames};
 
 use super::query::Definition;
 use super::unsafe_functions::UnsafeFunctions;
@@ -18,24 +18,24 @@ struct Relation<'a> {
 
 /// The names that make a statement impure.
 #[derive(Debug, Default)]
-pub(super) struct UntrustedNames {
+pub(super) struct UntrustedSets {
     /// Names that make a read impure.
-    pub(super) reads: Suspects,
+    pub(super) reads: UntrustedNames,
     /// Names that make a write impure: the same, and those of code that only writes run.
-    pub(super) writes: Suspects,
+    pub(super) writes: UntrustedNames,
     /// Relations under row level security, and the views that read them.
-    pub(super) restricted: Suspects,
+    pub(super) restricted: UntrustedNames,
     /// The functions that the owner's methods may not call on shared connections.
     pub(super) calls: UnsafeFunctions,
 }
 
-pub(super) fn find(definitions: &[Definition]) -> UntrustedNames {
+pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
     let of_writes =
         |definition: &&Definition| matches!(&*definition.kind, "write" | "cascade" | "type");
     let reads = definitions
         .iter()
         .filter(|definition| !of_writes(definition));
-    UntrustedNames {
+    UntrustedSets {
         reads: find_in(reads),
         writes: find_in(definitions.iter()),
         restricted: find_restricted(definitions),
@@ -47,8 +47,8 @@ pub(super) fn find(definitions: &[Definition]) -> UntrustedNames {
 ///
 /// PostgreSQL prints definitions with an empty `search_path`. A function without a schema is a
 /// built-in one there, so the text is analysed like a caller's.
-fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
-    let mut suspects = Suspects::default();
+fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> UntrustedNames {
+    let mut suspects = UntrustedNames::default();
     let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
     for definition in definitions {
         let (oid, name, text) = (&*definition.oid, &*definition.name, &*definition.text);
@@ -60,12 +60,12 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
             }
             "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
             "call" | "restricted" => {}
-            "function" => suspects.suspect_function(name, text == "true"),
-            "operator" => suspects.suspect_operator(name),
+            "function" => suspects.add_function(name, text == "true"),
+            "operator" => suspects.add_operator(name),
             "type" if !calls_unknown(text) => {}
             // PostgreSQL inserts casts where no text shows them, and the type of a value is not
             // shown either.
-            _ => suspects.suspect_everything(),
+            _ => suspects.add_everything(),
         }
     }
     spread(&relations, &mut suspects);
@@ -74,7 +74,7 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
 
 /// Adds relations whose code calls unknown functions or mentions an untrusted name, and relations
 /// that are read together with those, until nothing is added.
-fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut Suspects) {
+fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames) {
     let mut found: HashSet<&str> = HashSet::new();
     loop {
         let fresh: Vec<_> = relations
@@ -93,17 +93,17 @@ fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut Suspects) {
         }
         for (oid, relation) in fresh {
             found.insert(*oid);
-            suspects.suspect_relation(relation.name);
+            suspects.add_relation(relation.name);
         }
     }
 }
 
 /// Finds relations under row level security, and views that mention them, directly or not.
-fn find_restricted(definitions: &[Definition]) -> Suspects {
-    let mut restricted = Suspects::default();
+fn find_restricted(definitions: &[Definition]) -> UntrustedNames {
+    let mut restricted = UntrustedNames::default();
     let of_kind = |kind: &'static str| definitions.iter().filter(move |one| one.kind == kind);
     for one in of_kind("restricted") {
-        restricted.suspect_relation(&one.name);
+        restricted.add_relation(&one.name);
     }
     let mut others: Vec<_> = of_kind("relation").collect();
     loop {
@@ -114,14 +114,14 @@ fn find_restricted(definitions: &[Definition]) -> Suspects {
             return restricted;
         }
         for one in found {
-            restricted.suspect_relation(&one.name);
+            restricted.add_relation(&one.name);
         }
         others = rest;
     }
 }
 
 fn calls_unknown(text: &str) -> bool {
-    !Statement::parse(text).is_ok_and(|statement| statement.trust() == Trust::Stateless)
+    !Statement::parse(text).is_ok_and(|statement| statement.purity() == Purity::Stateless)
 }
 
 #[cfg(test)]

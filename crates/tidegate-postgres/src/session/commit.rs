@@ -1,6 +1,6 @@
 //! Committing a transaction, and describing a statement without running it.
 
-use tidegate_sql::{Description, Error, Rejection};
+use tidegate_sql::{DatabaseError, Description, Error};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{body, is_outage_of_statement, outage, tag};
 use tokio::time::Instant;
@@ -39,10 +39,10 @@ impl Connection {
             }
             None if committed => Ok(()),
             // PostgreSQL answers the COMMIT of a failed transaction with a rollback and no error.
-            None => Err(Error::Rejected(Box::new(Rejection {
+            None => Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction had failed before and was rolled back".to_owned(),
-                ..Rejection::default()
+                ..DatabaseError::default()
             }))),
         }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tidegate_sql::statement::Kind;
-use tidegate_sql::{Completion, Error, Flow, RawRow, Rejection, RowSink};
+use tidegate_sql::{Completion, DatabaseError, Error, Flow, RowSink};
+use tidegate_values::RawRow;
 use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{outage, tag};
@@ -95,7 +96,7 @@ impl Connection {
                 .description
                 .parameters
                 .iter()
-                .map(tidegate_sql::Type::oid);
+                .map(tidegate_values::Type::oid);
             self.push_parse(task, &run.prepared.name, types)?;
         }
         self.exchange_sets(&mut run, sink).await
@@ -128,7 +129,7 @@ impl Connection {
 
     /// Records what the statement may leave in the session.
     pub(super) fn note_side_effects(&mut self, task: &StatementTask<'_>, impure: bool) {
-        let left = SideEffects::of(task.bound, task.login.sharing, impure);
+        let left = SideEffects::of(task.bound, task.login.role_use, impure);
         self.session.note_side_effects(left);
     }
 
@@ -142,7 +143,7 @@ impl Connection {
     /// The error for a definition that changed inside a transaction.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
-        Rejection::REDEFINED.clone_into(&mut error.rejection.message);
+        DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
         self.rejected(error, task.bound)
     }
 

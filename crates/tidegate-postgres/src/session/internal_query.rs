@@ -2,7 +2,8 @@
 
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
-use tidegate_sql::{Error, RawRow};
+use tidegate_sql::Error;
+use tidegate_values::RawRow;
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 use tokio::time::Instant;

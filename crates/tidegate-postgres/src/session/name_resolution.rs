@@ -62,7 +62,7 @@ impl Connection {
             deadline: task.deadline,
         };
         let mut own = false;
-        let mut take = |row: tidegate_sql::RawRow<'_>| {
+        let mut take = |row: tidegate_values::RawRow<'_>| {
             own = row.values().next()?? == [1];
             Some(())
         };

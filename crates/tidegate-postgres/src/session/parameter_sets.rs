@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend::{self, BindError};
-use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::Kind;
 use tidegate_sql::{Error, InputError};
+use tidegate_values::parameter::{self, IsNull};
 
 use super::prepare::push_parse;
 use crate::connection::{Connection, push_prepared};
@@ -121,7 +121,7 @@ impl PipelinedRead<'_> {
 
     fn push_parse(&self, statements: &mut StatementCache, out: &mut BytesMut) -> Option<()> {
         let types = self.prepared.description.parameters.iter();
-        let types = types.map(tidegate_sql::Type::oid);
+        let types = types.map(tidegate_values::Type::oid);
         push_parse(statements, out, self.task, (&self.prepared.name, types)).ok()
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use postgres_protocol::message::frontend;
 use tidegate_sql::{
-    Commit, Completion, Error, Flow, InputError, Mode, PipelineError, RawRow, RowSink,
-    TransactionOutcome, Type,
+    Commit, Completion, Error, Flow, InputError, Mode, PipelineError, RowSink, TransactionOutcome,
 };
+use tidegate_values::{RawRow, Type};
 use tidegate_wire::channel::ReadError;
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{body, tag};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use tidegate_sql::{Error, Type};
+use tidegate_sql::Error;
+use tidegate_values::Type;
 use tidegate_wire::body::{self, FieldDescription};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;

@@ -1,6 +1,6 @@
 //! Errors that PostgreSQL reports for a caller's statement.
 
-use tidegate_sql::{BoundStatement, Error, Rejection};
+use tidegate_sql::{BoundStatement, DatabaseError, Error};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::{is_outage_of_statement, outage};
 
@@ -30,7 +30,7 @@ impl Connection {
 
 /// Adds what PostgreSQL leaves out. Some errors are only recognisable by their English message: the
 /// first one is never translated; for the last one a translated message is left as it is.
-fn explain(rejection: &mut Rejection) {
+fn explain(rejection: &mut DatabaseError) {
     match &*rejection.sqlstate {
         // Two statements changed the same row of a system catalog at once, such as that of a role.
         // PostgreSQL has no SQLSTATE for it.

@@ -1,7 +1,8 @@
 //! Resolves the type names that callers write in hints.
 
 use postgres_types::FromSql;
-use tidegate_sql::{Error, InputError, Type, TypeHint, TypeKind};
+use tidegate_sql::{Error, InputError, TypeHint};
+use tidegate_values::{Type, TypeKind};
 use tidegate_wire::is_outage;
 
 use super::internal_query::InternalQuery;
@@ -82,7 +83,7 @@ impl Connection {
             deadline: task.deadline,
         };
         let mut oid = None;
-        let mut take = |row: tidegate_sql::RawRow<'_>| {
+        let mut take = |row: tidegate_values::RawRow<'_>| {
             if let Some(raw) = row.values().next()? {
                 oid = Some(u32::from_sql(&Type::OID, raw).ok()?);
             }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use tidegate_sql::{Error, Type};
+use tidegate_sql::Error;
+use tidegate_values::Type;
 use tidegate_wire::version;
 use tokio::time::Instant;
 
@@ -52,7 +53,7 @@ impl Connection {
             deadline,
         };
         let mut entries = HashMap::new();
-        let mut take = |row: tidegate_sql::RawRow<'_>| {
+        let mut take = |row: tidegate_values::RawRow<'_>| {
             let (oid, entry) = TypeRow::read(row)?;
             entries.insert(oid, entry);
             Some(())

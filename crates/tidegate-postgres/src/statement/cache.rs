@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use tidegate_sql::statement::{Kind, Trust};
+use tidegate_sql::statement::{Kind, Purity};
 use tidegate_sql::{BoundStatement, TypeHint};
 
 use super::prepared::PreparedStatement;
@@ -267,7 +267,7 @@ impl StatementCache {
 /// returns nothing before the description is confirmed.
 fn may_run_unconfirmed(task: &StatementTask<'_>, description: &StatementDescription) -> bool {
     match task.bound.statement.kind() {
-        Kind::Read => task.bound.trust() == Trust::Stateless,
+        Kind::Read => task.bound.purity() == Purity::Stateless,
         Kind::Write => description.columns.is_empty(),
         Kind::Procedural | Kind::Other => false,
     }

@@ -1,7 +1,7 @@
 //! What a statement may leave in a session.
 
-use tidegate_sql::Sharing;
-use tidegate_sql::statement::{BoundStatement, Kind, Trust};
+use tidegate_sql::RoleUse;
+use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 
 /// What statements may have left in the session since the last reset. Each variant includes those
 /// before it.
@@ -26,14 +26,14 @@ impl SideEffects {
     ///
     /// A call can run any code, and so can an `impure` statement, such as a write to a table with
     /// triggers.
-    pub(crate) fn of(statement: &BoundStatement, sharing: Sharing, impure: bool) -> Self {
-        let harmless = !impure && leaves_nothing(statement, sharing);
-        match sharing {
-            Sharing::Strangers if names_settings(statement) => Self::Permanent,
-            Sharing::Strangers if harmless => Self::Statements,
-            Sharing::Strangers => Self::Everything,
-            Sharing::One(_) | Sharing::Trusted { .. } if harmless => Self::None,
-            Sharing::One(_) | Sharing::Trusted { .. } => Self::Session,
+    pub(crate) fn of(statement: &BoundStatement, role_use: RoleUse, impure: bool) -> Self {
+        let harmless = !impure && leaves_nothing(statement, role_use);
+        match role_use {
+            RoleUse::Anonymous if names_settings(statement) => Self::Permanent,
+            RoleUse::Anonymous if harmless => Self::Statements,
+            RoleUse::Anonymous => Self::Everything,
+            RoleUse::User(_) | RoleUse::Trusted { .. } if harmless => Self::None,
+            RoleUse::User(_) | RoleUse::Trusted { .. } => Self::Session,
         }
     }
 
@@ -46,17 +46,17 @@ impl SideEffects {
 /// Whether the statement's text leaves nothing that the next statement on the connection could
 /// observe. On a connection without text of callers, a plain write may leave the last value of a
 /// sequence.
-pub(crate) fn leaves_nothing(bound: &BoundStatement, sharing: Sharing) -> bool {
+pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write
         && statement.is_plain()
         && bound.hints.iter().all(Option::is_none);
-    is_stateless(bound) || (sharing.is_trusted() && is_plain_write)
+    is_stateless(bound) || (role_use.is_trusted() && is_plain_write)
 }
 
 /// Whether the statement's text can leave nothing at all.
 pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
-    statement.statement.kind() == Kind::Read && statement.trust() == Trust::Stateless
+    statement.statement.kind() == Kind::Read && statement.purity() == Purity::Stateless
 }
 
 /// Whether a statement of anonymous callers may create a setting (PostgreSQL, "Customized

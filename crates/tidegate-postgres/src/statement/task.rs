@@ -1,6 +1,6 @@
 //! A statement with everything that decides how it runs.
 
-use tidegate_sql::{BoundStatement, Error, Login, Mode, RoleName, Sharing, TypeHint};
+use tidegate_sql::{BoundStatement, Error, Login, Mode, RoleName, RoleUse, TypeHint};
 use tidegate_wire::rejection::ServerError;
 use tokio::time::Instant;
 
@@ -50,7 +50,7 @@ impl StatementTask<'_> {
     /// Whether the statement may stay prepared. On connections of anonymous callers other callers
     /// could find it, and long statements are rarely reused.
     pub(crate) fn is_kept(&self) -> bool {
-        self.login.sharing != Sharing::Strangers && self.is_short()
+        self.login.role_use != RoleUse::Anonymous && self.is_short()
     }
 
     /// The role as which the statement runs.
@@ -70,7 +70,7 @@ impl StatementTask<'_> {
     /// an untrusted name.
     pub(crate) fn is_impure(&self, prepared: &PreparedStatement) -> bool {
         let statement = &self.bound.statement;
-        leaves_nothing(self.bound, self.login.sharing)
+        leaves_nothing(self.bound, self.login.role_use)
             && self.metadata.purity.is_impure(statement, &prepared.purity)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tidegate_pool::{OpenError, Pool, PoolKey, Settings};
 use tidegate_postgres::{Credential, Credentials, RoleConnector, UserExecutor};
-use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, RoleUse};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{
     Backend, Config, Secret, StartupParameters, TerminateOutcome, Terminator, TlsMode,
@@ -92,11 +92,11 @@ async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
     let login = Login {
         database: DatabaseName::new("shop"),
         role: RoleName::new("shop/ann"),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
     };
     let sql = Sql::new("select 1").set([]);
     let mut rows = Gathered::default();
-    let ran = roles.query(&login, &sql.bound, sql.terms(), &mut rows);
+    let ran = roles.query(&login, &sql.bound, sql.options(), &mut rows);
     ran.await.unwrap_err();
     assert_eq!(pool.stats().roles[0].leaving, 1);
     tokio::time::pause();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown};
 use tidegate_pool::Settings;
-use tidegate_sql::{Error, Login, Mode, Terms};
+use tidegate_sql::{Error, Login, Mode, QueryOptions};
 use tokio::sync::watch;
 
 use crate::fixture::{Fixture, Gathered, Sql, Stalled};
@@ -118,13 +118,13 @@ async fn the_deadline_of_a_transaction_counts_for_all_of_it() {
         .run(&fixture, &owner)
         .await
         .unwrap();
-    let terms = Terms {
+    let options = QueryOptions {
         deadline: Some(Instant::now() + Duration::from_secs(2)),
-        ..Terms::default()
+        ..QueryOptions::default()
     };
     let mut transaction = fixture
         .users
-        .begin(&owner, Mode::ReadWrite, &terms)
+        .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
     let run = |q: &str| {
@@ -163,7 +163,7 @@ async fn sets_whose_caller_goes_away_half_way_leave_nothing() {
         .unwrap();
     let mut insert = Sql::new("insert into t select :n::int from pg_sleep(0.001) halfway");
     insert.bound.sets = (0..50_000_u32)
-        .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
+        .map(|n| vec![tidegate_values::Parameter::Json(n.to_string().into())])
         .collect();
     let insert = insert.run(&fixture, &owner);
     assert!(
@@ -198,7 +198,7 @@ async fn a_slow_reader_makes_postgresql_wait_and_no_deadline_counts_meanwhile() 
     let owner = fixture.owner();
     let running = fixture
         .users
-        .query(&owner, &query.bound, query.terms(), &mut sink);
+        .query(&owner, &query.bound, query.options(), &mut sink);
     let watching = async {
         seen.wait_for(|seen| *seen == 1000).await.unwrap();
         let wait = "SELECT wait_event FROM pg_stat_activity WHERE datname = 'slow_reader' \

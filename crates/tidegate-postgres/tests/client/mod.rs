@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_postgres::{Connection, ConnectionState, Postgres};
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{
-    BoundStatement, DatabaseName, Error, Executor, Mode, Principal, Sharing, Terms,
+    BoundStatement, DatabaseName, Error, Executor, Mode, Principal, QueryOptions, RoleUse,
 };
 use tidegate_wire::ConnectFault;
 use tidegate_wire::backoff::Jitter;
@@ -156,10 +156,10 @@ async fn a_definition_that_changes_before_a_transaction_is_no_error_there() {
         .batch_execute("alter table t add column b int")
         .await
         .unwrap();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut transaction = fixture
         .users
-        .begin(&owner, Mode::Snapshot, &terms)
+        .begin(&owner, Mode::Snapshot, &options)
         .await
         .unwrap();
     let mut bound = all.bound.clone();
@@ -252,13 +252,13 @@ async fn a_description_runs_nothing() {
             .unwrap();
         let description = fixture
             .users
-            .describe(&login, &insert.bound, insert.terms())
+            .describe(&login, &insert.bound, insert.options())
             .await
             .unwrap();
         let names: Vec<_> = description
             .parameters
             .iter()
-            .map(tidegate_sql::Type::name)
+            .map(tidegate_values::Type::name)
             .collect();
         assert_eq!(names, ["int4", "text"]);
         assert_eq!(description.columns[0].name, "id");
@@ -288,7 +288,7 @@ async fn a_key_is_read_in_one_round_trip_by_the_owner_and_by_anonymous_callers()
             assert_eq!(query.value(&fixture, &login).await, format!(r#""n{id}""#));
         }
     }
-    assert_eq!(fixture.guest().sharing, Sharing::Strangers);
+    assert_eq!(fixture.guest().role_use, RoleUse::Anonymous);
 }
 
 fn statement(text: &str) -> BoundStatement {
@@ -311,9 +311,9 @@ async fn the_principal_decides_on_whose_connection_a_statement_runs() {
         (Principal::Control, r#""postgres""#),
     ] {
         let mut sink = Gathered::default();
-        let terms = Terms::default();
+        let options = QueryOptions::default();
         let completion = executor
-            .query(&principal, &who, &terms, &mut sink)
+            .query(&principal, &who, &options, &mut sink)
             .await
             .unwrap();
         assert_eq!(

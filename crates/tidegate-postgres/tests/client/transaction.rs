@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{Error, InputError, Mode, Terms, ValueError};
+use tidegate_sql::{Error, InputError, Mode, QueryOptions};
+use tidegate_values::ValueError;
 
 use super::statement;
 use crate::fixture::{Fixture, Gathered, Sql};
@@ -76,7 +77,7 @@ async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
     let fixture = Fixture::new("many_sets").await;
     let mut query = Sql::new("select :n::int, repeat('x', 200)").set(["0"]);
     query.bound.sets = (0..100_000_u32)
-        .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
+        .map(|n| vec![tidegate_values::Parameter::Json(n.to_string().into())])
         .collect();
     let rows = query
         .within(Duration::from_mins(1))
@@ -95,10 +96,10 @@ async fn a_deferred_constraint_speaks_before_the_answer() {
     Sql::new(q).run(&fixture, &owner).await.unwrap();
     let twice = Sql::new("insert into t values (1), (1)");
     assert_eq!(twice.clone().refusal(&fixture, &owner).await, "23505");
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut transaction = fixture
         .users
-        .begin(&owner, Mode::ReadWrite, &terms)
+        .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
     let mut bound = twice.bound;
@@ -127,8 +128,8 @@ async fn a_transaction_commits_or_leaves_nothing() {
         .run(&fixture, &owner)
         .await
         .unwrap();
-    let terms = Terms::default();
-    let begin = || fixture.users.begin(&owner, Mode::ReadWrite, &terms);
+    let options = QueryOptions::default();
+    let begin = || fixture.users.begin(&owner, Mode::ReadWrite, &options);
     let insert = statement("insert into t values (1)");
     let mut kept = begin().await.unwrap();
     kept.query(&insert, &mut Gathered::default()).await.unwrap();
@@ -167,14 +168,14 @@ async fn a_transaction_that_has_failed_takes_nothing_more() {
         .run(&fixture, &owner)
         .await
         .unwrap();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     // An error that PostgreSQL does not see.
     let wrong = Sql::new("insert into t values (:a)")
         .set([r#"{"no":"number"}"#])
         .bound;
     let mut transaction = fixture
         .users
-        .begin(&owner, Mode::ReadWrite, &terms)
+        .begin(&owner, Mode::ReadWrite, &options)
         .await
         .unwrap();
     let error = transaction
@@ -241,10 +242,10 @@ async fn a_snapshot_reads_and_never_writes() {
         .run(&fixture, &owner)
         .await
         .unwrap();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut snapshot = fixture
         .users
-        .begin(&owner, Mode::Snapshot, &terms)
+        .begin(&owner, Mode::Snapshot, &options)
         .await
         .unwrap();
     let count = statement("select count(*) from t");

@@ -5,7 +5,7 @@ mod logins;
 use tidegate_embedded::testing::cluster;
 use tidegate_postgres::{Connection, ConnectionState};
 use tidegate_sql::statement::Statement;
-use tidegate_sql::{InputError, Login, Mode, Terms};
+use tidegate_sql::{InputError, Login, Mode, QueryOptions};
 
 use crate::fixture::{Fixture, Gathered, Sql, connect, password, startup};
 
@@ -93,10 +93,10 @@ async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
         "42501"
     );
     // The same in a transaction, followed by another statement.
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut transaction = fixture
         .users
-        .begin(&alice, Mode::ReadWrite, &terms)
+        .begin(&alice, Mode::ReadWrite, &options)
         .await
         .unwrap();
     let run = |q: &str| {
@@ -233,7 +233,7 @@ async fn a_role_reaches_no_file_no_program_and_no_replication() {
 #[tokio::test]
 async fn a_shared_role_neither_changes_itself_nor_runs_a_block() {
     let fixture = fixture("shared_kinds").await;
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     for attack in [
         "do $$ begin perform 1; end $$",
         "alter role current_user set work_mem = '1MB'",
@@ -246,9 +246,12 @@ async fn a_shared_role_neither_changes_itself_nor_runs_a_block() {
         let mut bound = Sql::new(attack).bound;
         bound.sets.push(Vec::new());
         let (guest, mut rows) = (fixture.guest(), Gathered::default());
-        let alone = fixture.users.query(&guest, &bound, &terms, &mut rows).await;
-        let described = fixture.users.describe(&guest, &bound, &terms).await;
-        let begun = fixture.users.begin(&guest, Mode::ReadWrite, &terms).await;
+        let alone = fixture
+            .users
+            .query(&guest, &bound, &options, &mut rows)
+            .await;
+        let described = fixture.users.describe(&guest, &bound, &options).await;
+        let begun = fixture.users.begin(&guest, Mode::ReadWrite, &options).await;
         let within = begun.unwrap().query(&bound, &mut rows).await;
         for refused in [alone.map(drop), described.map(drop), within.map(drop)] {
             let error = refused.unwrap_err();
@@ -296,7 +299,7 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
         .run(&fixture, &owner)
         .await
         .unwrap();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     for attack in [
         "call ends()",
         "do $$ begin commit; end $$",
@@ -304,7 +307,7 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
     ] {
         let mut transaction = fixture
             .users
-            .begin(&owner, Mode::ReadWrite, &terms)
+            .begin(&owner, Mode::ReadWrite, &options)
             .await
             .unwrap();
         let run = |q: &str| {
@@ -336,10 +339,10 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
 async fn a_snapshot_cannot_be_made_writable() {
     let fixture = fixture("writable").await;
     let owner = fixture.owner();
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     let mut snapshot = fixture
         .users
-        .begin(&owner, Mode::Snapshot, &terms)
+        .begin(&owner, Mode::Snapshot, &options)
         .await
         .unwrap();
     let run = |q: &str| {
@@ -376,7 +379,7 @@ async fn a_forged_temporary_table_reaches_no_other_caller() {
         let count = Sql::new("select count(*) from open")
             .value(&fixture, &login)
             .await;
-        assert_eq!(count, "0", "{:?}", login.sharing);
+        assert_eq!(count, "0", "{:?}", login.role_use);
     }
 }
 

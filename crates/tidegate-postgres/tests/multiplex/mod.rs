@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tidegate_embedded::testing;
 use tidegate_pool::Settings;
-use tidegate_sql::{Login, Sharing};
+use tidegate_sql::{Login, RoleUse};
 
 use crate::fixture::{Fixture, Sql};
 
@@ -264,7 +264,7 @@ async fn a_cancelled_request_affects_no_other() {
 async fn what_one_session_does_no_other_one_shares() {
     let fixture = multiplexed_fixture("multiplex_sessions").await;
     let session = |number| Login {
-        sharing: Sharing::One(number),
+        role_use: RoleUse::User(number),
         ..fixture.owner()
     };
     // Each writes and then reads what it wrote, besides readers of the other session.

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{Error, InputError, PipelineError, TransactionOutcome, ValueError};
+use tidegate_sql::{Error, InputError, PipelineError, TransactionOutcome};
+use tidegate_values::ValueError;
 
 use super::{Plan, by_key, fixture, notes, write, write_returning};
 use crate::fixture::Sql;
@@ -168,7 +169,7 @@ async fn a_passed_deadline_ends_the_pipeline_before_the_answer() {
         vec![write(1), write_slowly(), write(3)],
     ] {
         let mut plan = Plan::new(steps).ours();
-        plan.terms.deadline = Some(Instant::now() + Duration::from_millis(200));
+        plan.options.deadline = Some(Instant::now() + Duration::from_millis(200));
         let began = Instant::now();
         let error = plan.run(&fixture, &owner).await.unwrap_err();
         assert!(matches!(error.error, Error::Deadline), "{error:?}");
@@ -308,7 +309,7 @@ async fn a_stale_description_on_another_connection_never_writes_twice() {
     let plan = || {
         let hit = Sql::new("insert into hits values (1)");
         let mut plan = Plan::new([Sql::new("select * from note where id = 0"), hit]);
-        plan.terms.deadline = Some(Instant::now() + Duration::from_secs(20));
+        plan.options.deadline = Some(Instant::now() + Duration::from_secs(20));
         plan
     };
     plan().run(&fixture, &owner).await.unwrap();
@@ -323,7 +324,10 @@ async fn a_stale_description_on_another_connection_never_writes_twice() {
         assert_eq!(ran.unwrap_err().outcome, TransactionOutcome::RolledBack);
         ran = plan().run(&fixture, &owner).await;
     }
-    assert_eq!(ran.unwrap()[0].columns[1].r#type, tidegate_sql::Type::INT4);
+    assert_eq!(
+        ran.unwrap()[0].columns[1].r#type,
+        tidegate_values::Type::INT4
+    );
     let hits = fixture.value("select count(*)::text from hits").await;
     assert_eq!(hits, "1");
 }

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use tidegate_pool::Settings;
 use tidegate_sql::{
-    Author, BoundStatement, BoxFuture, Column, Commit, Completion, Error, Flow, Login, Mode,
-    Pipeline, PipelineError, RawRow, RowSink, Step, Terms,
+    Author, BoundStatement, BoxFuture, Commit, Completion, Error, Flow, Login, Mode, Pipeline,
+    PipelineError, PipelineStep, QueryOptions, RowSink,
 };
+use tidegate_values::{Column, RawRow};
 use tidegate_wire::{Config, TlsMode};
 
 use crate::fixture::{Fixture, Gathered, Rows, Sql};
@@ -22,7 +23,7 @@ use proxy::Log;
 pub(crate) struct Plan {
     mode: Mode,
     commit: Commit,
-    pub(crate) terms: Terms,
+    pub(crate) options: QueryOptions,
     statements: Vec<BoundStatement>,
 }
 
@@ -38,7 +39,7 @@ impl Plan {
         Self {
             mode: Mode::ReadWrite,
             commit: Commit::AfterRows,
-            terms: Terms::default(),
+            options: QueryOptions::default(),
             statements: statements.collect(),
         }
     }
@@ -55,7 +56,7 @@ impl Plan {
 
     /// Marks the text as Tidegate's, so that its calls are trusted.
     pub(crate) fn ours(mut self) -> Self {
-        self.terms.author = Author::Service;
+        self.options.author = Author::Service;
         self
     }
 
@@ -64,7 +65,7 @@ impl Plan {
         Pipeline {
             mode: self.mode,
             steps: steps
-                .map(|(statement, sink)| Step { statement, sink })
+                .map(|(statement, sink)| PipelineStep { statement, sink })
                 .collect(),
             commit: self.commit,
         }
@@ -77,7 +78,10 @@ impl Plan {
     ) -> Result<Vec<Rows>, PipelineError> {
         let mut sinks = self.sinks();
         let pipeline = self.pipeline(&mut sinks);
-        let completions = fixture.users.pipeline(login, pipeline, &self.terms).await?;
+        let completions = fixture
+            .users
+            .pipeline(login, pipeline, &self.options)
+            .await?;
         Ok(gathered(sinks, &completions))
     }
 
@@ -88,7 +92,7 @@ impl Plan {
         login: &Login,
     ) -> Result<Vec<Rows>, PipelineError> {
         let mut sinks = self.sinks();
-        let transaction = fixture.users.begin(login, self.mode, &self.terms).await?;
+        let transaction = fixture.users.begin(login, self.mode, &self.options).await?;
         let completions = self.pipeline(&mut sinks).run_in(transaction).await?;
         Ok(gathered(sinks, &completions))
     }
@@ -102,7 +106,7 @@ impl Plan {
     ) -> Result<Vec<Completion>, PipelineError> {
         let mut sinks: Vec<_> = limits.iter().map(|limit| Refusing(*limit)).collect();
         let pipeline = self.pipeline(&mut sinks);
-        fixture.users.pipeline(login, pipeline, &self.terms).await
+        fixture.users.pipeline(login, pipeline, &self.options).await
     }
 
     fn sinks(&self) -> Vec<Gathered> {

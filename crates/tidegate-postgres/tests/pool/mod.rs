@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_embedded::{Cluster, testing};
 use tidegate_pool::{Counters, Settings};
 use tidegate_postgres::scram_verifier;
-use tidegate_sql::{DatabaseName, Error, Login, RoleName, Sharing};
+use tidegate_sql::{DatabaseName, Error, Login, RoleName, RoleUse};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, NoTls};
@@ -43,7 +43,7 @@ async fn users(fixture: &Fixture, count: usize) -> Vec<Login> {
         logins.push(Login {
             database: DatabaseName::new(&fixture.name),
             role: RoleName::new(role),
-            sharing: Sharing::One(1),
+            role_use: RoleUse::User(1),
         });
     }
     logins

@@ -3,7 +3,7 @@
 mod names;
 mod purity;
 
-use tidegate_sql::{Error, InputError, Login, Mode, Sharing, Terms};
+use tidegate_sql::{Error, InputError, Login, Mode, QueryOptions, RoleUse};
 
 use crate::fixture::{Fixture, Gathered, Sql};
 
@@ -78,7 +78,7 @@ async fn nothing_survives_a_procedure() {
             found(&fixture, &login).await,
             NOTHING,
             "{:?}",
-            login.sharing
+            login.role_use
         );
         let used = Sql::new("select currval('numbers')")
             .refusal(&fixture, &login)
@@ -97,7 +97,7 @@ async fn nothing_survives_a_function_or_a_trigger() {
                 found(&fixture, &login).await,
                 NOTHING,
                 "{q} {:?}",
-                login.sharing
+                login.role_use
             );
         }
     }
@@ -122,7 +122,7 @@ async fn what_triggers_of_a_plain_write_leave_does_not_stay() {
             for _ in 0..3 {
                 Sql::new(q).run(&fixture, &login).await.unwrap();
                 let found = found(&fixture, &login).await;
-                assert_eq!(found, NOTHING, "{q} {:?}", login.sharing);
+                assert_eq!(found, NOTHING, "{q} {:?}", login.role_use);
             }
             Sql::new("insert into w values (1)")
                 .run(&fixture, &login)
@@ -147,7 +147,7 @@ async fn nothing_is_prepared_in_a_session_of_anonymous_callers() {
 #[tokio::test]
 async fn nothing_survives_a_transaction() {
     let fixture = fixture("litter_tx").await;
-    let terms = Terms::default();
+    let options = QueryOptions::default();
     for (login, commit) in [
         (fixture.owner(), true),
         (fixture.owner(), false),
@@ -155,7 +155,7 @@ async fn nothing_survives_a_transaction() {
     ] {
         let mut transaction = fixture
             .users
-            .begin(&login, Mode::ReadWrite, &terms)
+            .begin(&login, Mode::ReadWrite, &options)
             .await
             .unwrap();
         let mut bound = Sql::new(LITTER).bound;
@@ -173,7 +173,7 @@ async fn nothing_survives_a_transaction() {
             found(&fixture, &login).await,
             NOTHING,
             "{:?} {commit}",
-            login.sharing
+            login.role_use
         );
     }
 }
@@ -182,7 +182,7 @@ async fn nothing_survives_a_transaction() {
 async fn another_token_of_the_same_user_finds_a_fresh_session() {
     let fixture = fixture("other_token").await;
     let mut other = fixture.owner();
-    other.sharing = Sharing::One(99);
+    other.role_use = RoleUse::User(99);
     // A read that is pure for the lexer, of a view that is not.
     fixture
         .admin

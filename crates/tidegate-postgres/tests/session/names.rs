@@ -1,6 +1,6 @@
 //! Name resolution that a statement changes does not affect other transactions.
 
-use tidegate_sql::{Login, Mode, Terms};
+use tidegate_sql::{Login, Mode, QueryOptions};
 
 use crate::fixture::{Fixture, Gathered, Rows, Sql};
 
@@ -34,8 +34,8 @@ fn insert(value: &str) -> Sql {
 
 /// Runs statements in one transaction.
 async fn together(fixture: &Fixture, login: &Login, statements: &[Sql]) -> Vec<Rows> {
-    let terms = Terms::default();
-    let begun = fixture.users.begin(login, Mode::ReadWrite, &terms);
+    let options = QueryOptions::default();
+    let begun = fixture.users.begin(login, Mode::ReadWrite, &options);
     let mut transaction = begun.await.unwrap();
     let mut answers = Vec::new();
     for statement in statements {
@@ -190,8 +190,8 @@ async fn an_unknown_type_in_a_text_is_no_changed_definition() {
     for login in &logins {
         let wrong = || Sql::new("select :v, null::nowhere").set(["1"]).hint("int4");
         assert_eq!(wrong().refusal(&fixture, login).await, "42704");
-        let terms = Terms::default();
-        let begun = fixture.users.begin(login, Mode::ReadWrite, &terms);
+        let options = QueryOptions::default();
+        let begun = fixture.users.begin(login, Mode::ReadWrite, &options);
         let mut transaction = begun.await.unwrap();
         let (wrong, mut rows) = (wrong(), Gathered::default());
         let refused = transaction.query(&wrong.bound, &mut rows).await;

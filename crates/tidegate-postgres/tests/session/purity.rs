@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::statement::{Kind, SqlWriter, Trust};
+use tidegate_sql::statement::{Kind, Purity, SqlWriter};
 use tidegate_sql::{BoundStatement, Login};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -100,7 +100,7 @@ async fn nothing_survives_code_that_a_text_does_not_show() {
         (&owner, "select a from part where a = 1"),
     ] {
         let bound = Sql::new(q).bound;
-        assert_eq!(bound.trust(), Trust::Stateless, "{q}");
+        assert_eq!(bound.purity(), Purity::Stateless, "{q}");
         Sql::new(q).run(&fixture, login).await.unwrap();
         assert_eq!(found(&fixture, login).await, NOTHING, "{q}");
         informed(&fixture).await;
@@ -193,6 +193,6 @@ async fn the_random_numbers_of_the_next_request_are_unpredictable() {
             Sql::new(seed).run(&fixture, &login).await.unwrap();
             numbers.push(Sql::new("select random()").value(&fixture, &login).await);
         }
-        assert_ne!(numbers[0], numbers[1], "{:?}", login.sharing);
+        assert_ne!(numbers[0], numbers[1], "{:?}", login.role_use);
     }
 }

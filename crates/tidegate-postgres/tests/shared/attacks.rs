@@ -1,6 +1,6 @@
 //! Text and code of callers that try to become another user.
 
-use tidegate_sql::{Author, Mode, Terms};
+use tidegate_sql::{Author, Mode, QueryOptions};
 
 use super::{ours, tenant, user};
 use crate::fixture::{Gathered, Sql};
@@ -31,8 +31,8 @@ async fn callers_texts_never_reach_a_shared_connection() {
             "42501",
             "{attack}"
         );
-        let terms = Terms::default();
-        let begun = fixture.users.begin(&first, Mode::ReadWrite, &terms).await;
+        let options = QueryOptions::default();
+        let begun = fixture.users.begin(&first, Mode::ReadWrite, &options).await;
         let mut bound = Sql::new(attack).bound;
         bound.sets.push(Vec::new());
         let mut transaction = begun.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{Author, Commit, Login, Mode, Pipeline, RowSink, Step, Terms};
+use tidegate_sql::{Author, Commit, Login, Mode, Pipeline, PipelineStep, QueryOptions, RowSink};
 
 use super::{FixedAuthenticator, backends, ours, tenant, user};
 use crate::fixture::{Fixture, Gathered, Sql};
@@ -203,19 +203,19 @@ async fn a_batch_may_end_with_a_function() {
     let pipeline = Pipeline {
         mode: Mode::ReadWrite,
         steps: steps
-            .map(|(statement, sink)| Step {
+            .map(|(statement, sink)| PipelineStep {
                 statement,
                 sink: sink as &mut dyn RowSink,
             })
             .collect(),
         commit: Commit::AfterRows,
     };
-    let terms = Terms {
+    let options = QueryOptions {
         author: Author::Owner,
-        ..Terms::default()
+        ..QueryOptions::default()
     };
     assert!(becomes_shared(&fixture, &login, texts[1]).await);
-    let ran = fixture.users.pipeline(&login, pipeline, &terms).await;
+    let ran = fixture.users.pipeline(&login, pipeline, &options).await;
     let completions = ran.unwrap();
     let who = gathered.remove(1).rows(completions[1]).values;
     let shared = format!("\"{} {}/$authenticator1\"", login.role, fixture.name);

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tidegate_postgres::{Authentication, scram_verifier};
 use tidegate_sql::{
-    Author, BoxFuture, DatabaseName, Login, Mode, Result, RoleName, Sharing, Terms,
+    Author, BoxFuture, DatabaseName, Login, Mode, QueryOptions, Result, RoleName, RoleUse,
 };
 
 use crate::fixture::{Fixture, Gathered, Rows, Sql, password};
@@ -101,7 +101,7 @@ fn user(fixture: &Fixture, number: usize) -> Login {
     Login {
         database: DatabaseName::new(&fixture.name),
         role: RoleName::new(format!("{}/u{number}", fixture.name)),
-        sharing: Sharing::One(number as u128),
+        role_use: RoleUse::User(number as u128),
     }
 }
 
@@ -201,11 +201,11 @@ async fn in_transaction(
     mode: Mode,
     texts: &[&str],
 ) -> Result<Vec<Rows>> {
-    let terms = Terms {
+    let options = QueryOptions {
         author: Author::Service,
-        ..Terms::default()
+        ..QueryOptions::default()
     };
-    let mut transaction = fixture.users.begin(login, mode, &terms).await?;
+    let mut transaction = fixture.users.begin(login, mode, &options).await?;
     let mut all = Vec::new();
     for text in texts {
         let mut bound = Sql::new(text).bound;

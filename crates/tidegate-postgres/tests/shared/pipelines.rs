@@ -128,7 +128,7 @@ async fn deadlines_departures_and_deaths_in_a_pipeline_leave_no_role_and_no_row(
     // Cached and unknown statements.
     for _ in 0..2 {
         let mut late = plan();
-        late.terms.deadline = Some(Instant::now() + Duration::from_millis(300));
+        late.options.deadline = Some(Instant::now() + Duration::from_millis(300));
         let error = late.run(&fixture, &first).await.unwrap_err();
         assert!(matches!(error.error, Error::Deadline), "{error:?}");
         assert_eq!(error.outcome, TransactionOutcome::RolledBack);

@@ -1,7 +1,8 @@
 //! User-defined types, and hints.
 
 use tidegate_embedded::testing;
-use tidegate_sql::{Error, InputError, TypeKind, WireFormat};
+use tidegate_sql::{Error, InputError};
+use tidegate_values::{TypeKind, WireFormat};
 
 use crate::fixture::{Fixture, Sql};
 

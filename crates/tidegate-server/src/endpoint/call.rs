@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
-use tidegate_rpc::{Context, Dispatcher, Outcome, Payload, Prepared, Reply};
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::{OutputFormat, Terms};
+use tidegate_rpc::{Context, DispatchOutcome, Dispatcher, Payload, PreparedCall, Reply};
+use tidegate_sql::QueryOptions;
+use tidegate_values::OutputFormat;
+use tidegate_values::datetime::Zone;
 
 use super::sql::answer as sql_response;
 use tidegate_http::app::App;
@@ -79,7 +80,7 @@ struct CallRequest {
     body: RequestBody,
     preferences: Preferences,
     timezone: Option<Zone>,
-    terms: Terms,
+    options: QueryOptions,
 }
 
 impl CallRequest {
@@ -102,7 +103,7 @@ impl CallRequest {
             body,
             timezone,
             // The deadline counts from the end of the request's body.
-            terms: sql::terms(app, &preferences),
+            options: sql::options(app, &preferences),
             preferences,
         })
     }
@@ -145,7 +146,7 @@ impl Answering<'_> {
     fn context(&self) -> Context<'_> {
         Context {
             principal: &self.caller.principal,
-            terms: self.asked.terms,
+            options: self.asked.options,
             timezone: self.asked.timezone.as_ref(),
         }
     }
@@ -158,7 +159,7 @@ impl Answering<'_> {
     ) -> Result<Response<Body>, ApiError> {
         let (app, context) = (self.app, self.context());
         let mut out = Pieces::of(app, self.caller);
-        let Outcome { answered, errors } = if dry {
+        let DispatchOutcome { answered, errors } = if dry {
             self.dispatcher().dry_run(&context, payload, &mut out).await
         } else {
             self.dispatcher()
@@ -200,22 +201,22 @@ impl Answering<'_> {
             .dispatcher()
             .prepare(&context, call, Some(format))
             .await?;
-        let Prepared {
+        let PreparedCall {
             statement,
             writer,
             author,
             ..
         } = prepared;
-        let terms = Terms {
+        let options = QueryOptions {
             author,
-            ..self.asked.terms
+            ..self.asked.options
         };
         let parsed = Arc::clone(&statement.statement);
         let job = stream::Job {
             executor: Arc::clone(self.app.executor()),
             principal: self.caller.principal.clone(),
             statement,
-            permit: Permit::full(terms),
+            permit: Permit::full(options),
         };
         let log = || stream::OwnedContext::new(&report::Context::new(self.head, self.subject));
         stream::run(job, writer, log)

@@ -13,8 +13,10 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{self, Poll, ready};
-use tidegate_graphql::{Answer, Api, Error, ErrorSummary, Reader, Request, Requests, Text};
-use tidegate_sql::Terms;
+use tidegate_graphql::{
+    Api, Error, ErrorSummary, GraphqlResponse, Request, Requests, ResponseReader, ResponseText,
+};
+use tidegate_sql::QueryOptions;
 
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, Caller};
@@ -64,13 +66,13 @@ where
     if let Some(body) = &body {
         subject.keep_body(&body.bytes);
     }
-    let terms = sql::generated_terms(app, &preferences);
-    let api = api(app, &caller, schema, &terms).await?;
+    let options = sql::generated_terms(app, &preferences);
+    let api = api(app, &caller, schema, &options).await?;
     let work = Handler {
         app,
         api: &api,
         caller: &caller,
-        terms,
+        options,
     };
     match body {
         Some(body) => work.posted(&body.bytes, media).await,
@@ -125,7 +127,7 @@ struct Handler<'a> {
     app: &'a App,
     api: &'a Api,
     caller: &'a Caller,
-    terms: Terms,
+    options: QueryOptions,
 }
 
 impl Handler<'_> {
@@ -172,11 +174,11 @@ impl Handler<'_> {
         request: &Request<'_>,
         may_write: bool,
         room: u64,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<GraphqlResponse, ApiError> {
         let operation = request.operation_name.as_deref();
         let prepared = match self.api.prepare(&request.query, operation) {
             Ok(prepared) => prepared,
-            Err(errors) => return Ok(Answer::refused(&errors)),
+            Err(errors) => return Ok(GraphqlResponse::refused(&errors)),
         };
         if prepared.is_mutation() && !may_write {
             let mut failure = ApiError::method_not_allowed("POST, OPTIONS");
@@ -185,21 +187,21 @@ impl Handler<'_> {
         }
         if prepared.is_subscription() {
             let text = "subscriptions are served over WebSocket and as server-sent events";
-            return Ok(Answer::refused(&[Error::input(text)]));
+            return Ok(GraphqlResponse::refused(&[Error::input(text)]));
         }
         let parts = (self.app, self.api);
-        let terms = (self.terms, room);
-        execute(parts, self.caller, terms, &prepared, request.variables).await
+        let options = (self.options, room);
+        execute(parts, self.caller, options, &prepared, request.variables).await
     }
 
-    fn one(&self, answer: Answer, media: Media) -> Response<Body> {
+    fn one(&self, answer: GraphqlResponse, media: Media) -> Response<Body> {
         let status = media.status(answer.executed);
         self.respond((answer.body, &answer.errors), status, media)
     }
 
     fn respond(
         &self,
-        (body, errors): (Text, &ErrorSummary),
+        (body, errors): (ResponseText, &ErrorSummary),
         status: StatusCode,
         media: Media,
     ) -> Response<Body> {
@@ -216,7 +218,7 @@ impl Handler<'_> {
 
 /// A response text as content. A large one counts in the memory budget until it has been sent. If
 /// the budget is used up it is sent anyway, because its mutations cannot be undone.
-fn content(app: &App, caller: &Caller, text: Text) -> Content {
+fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
     let mut share = app.memory().share(caller.holder());
     let held = text.held();
     let paid = held >= LARGE && share.take(held).is_ok();
@@ -236,7 +238,7 @@ fn content(app: &App, caller: &Caller, text: Text) -> Content {
 
 /// A response that is rendered while the client reads it.
 struct RenderedText {
-    reader: Reader,
+    reader: ResponseReader,
     /// The reservation for the bytes that are rendered.
     _share: Reservation,
 }

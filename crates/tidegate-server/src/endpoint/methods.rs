@@ -8,7 +8,9 @@ use http::header::{CONTENT_TYPE, LOCATION};
 use http::request::Parts;
 use http::{HeaderValue, Method as Verb, Response, StatusCode};
 use tidegate_methods::method::to_json_array;
-use tidegate_methods::{Actor, Definition, Limits, Method, MethodName, Patch, openrpc, typescript};
+use tidegate_methods::{
+    Caller, Definition, Limits, Method, MethodName, Patch, openrpc, typescript,
+};
 use tidegate_sql::DatabaseName;
 
 use tidegate_http::app::App;
@@ -114,13 +116,13 @@ fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName
 }
 
 /// The author of definitions: any user but the default user, which anonymous callers share.
-fn writer(user: &User) -> Result<Actor<'_>, ApiError> {
+fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
     if user.claims.shared {
         return Err(ApiError::insufficient_privileges(
             "the default user, which anonymous callers share, cannot define or change methods",
         ));
     }
-    Ok(Actor {
+    Ok(Caller {
         user: &user.claims.user,
         owner: user.claims.owner,
     })

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tidegate_catalog::{Access, RoleAccess, TableName};
 use tidegate_oauth::User as Record;
-use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName, RoleUse};
 
 use super::rest::{self, ObjectMembers};
 use tidegate_http::app::App;
@@ -60,7 +60,7 @@ where
     if call.head.method == Verb::PATCH {
         return change(call, &owner, table, &users).await;
     }
-    show(call.app, table, &users, &terms(call.app)).await
+    show(call.app, table, &users, &options(call.app)).await
 }
 
 async fn change<B>(
@@ -83,7 +83,7 @@ where
         wanted.push(read(object, users).map_err(|failure| place(failure, index))?);
     }
     let logins: Vec<_> = users.iter().map(|u| login(table.database, u)).collect();
-    let (executor, terms) = (&**call.app.executor(), terms(call.app));
+    let (executor, options) = (&**call.app.executor(), options(call.app));
     let accounts = call.app.accounts();
     let directory = accounts.map(|all| {
         all.directory()
@@ -92,7 +92,7 @@ where
     let name = format!("{}.{}", table.schema, table.table);
     for (index, Wanted { user, access }) in wanted.iter().enumerate() {
         let asked = (user.role.as_str(), *access);
-        let set = tidegate_catalog::set_table_access(executor, table, asked, &logins, &terms);
+        let set = tidegate_catalog::set_table_access(executor, table, asked, &logins, &options);
         set.await
             .map_err(|error| place(ApiError::from_catalog(error, false), index))?;
         if let Some(directory) = &directory {
@@ -110,11 +110,11 @@ async fn show(
     app: &App,
     table: TableName<'_>,
     users: &[Record],
-    terms: &Terms,
+    options: &QueryOptions,
 ) -> Result<Response<Body>, ApiError> {
     let sub_users: Vec<_> = users.iter().filter(|user| !user.key.is_owner()).collect();
     let roles: Vec<_> = sub_users.iter().map(|user| user.role.as_str()).collect();
-    let found = tidegate_catalog::table_access(&**app.executor(), table, &roles, terms).await;
+    let found = tidegate_catalog::table_access(&**app.executor(), table, &roles, options).await;
     let found = found.map_err(|error| ApiError::from_catalog(error, false))?;
     let name = |role: &str| sub_users.iter().find(|user| user.role == role);
     let shown: Vec<_> = found
@@ -156,18 +156,18 @@ fn login(database: &DatabaseName, user: &Record) -> Login {
     Login {
         database: database.clone(),
         role: RoleName::new(&user.role),
-        sharing: if user.default_user {
-            Sharing::Strangers
+        role_use: if user.default_user {
+            RoleUse::Anonymous
         } else {
             // No session has this number, so no session is affected.
-            Sharing::One(0)
+            RoleUse::User(0)
         },
     }
 }
 
-fn terms(app: &App) -> Terms {
-    Terms {
+fn options(app: &App) -> QueryOptions {
+    QueryOptions {
         deadline: Some(Instant::now() + app.limits().statement),
-        ..Terms::default()
+        ..QueryOptions::default()
     }
 }

@@ -4,15 +4,15 @@ use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use tidegate_methods::definition::is_definition;
-use tidegate_sql::OutputFormat;
 use tidegate_sql::request::{self, Requests};
+use tidegate_values::OutputFormat;
 
 use super::methods;
 use tidegate_http::body::{Body, Content};
 use tidegate_http::call::{Call, json};
 use tidegate_http::error::{ApiError, NO_STORE};
 use tidegate_http::negotiate::{self, ContentType, Preferences};
-use tidegate_http::operation::sql::{many, one, statement_limits, terms};
+use tidegate_http::operation::sql::{many, one, options, statement_limits};
 use tidegate_http::operation::{Access, PreparedRequest, stream};
 use tidegate_http::report::Context;
 use tidegate_http::request_body::BodyError;
@@ -59,14 +59,14 @@ where
         }
         Err(error) => return Err(error.into()),
     };
-    let terms = terms(app, &preferences);
+    let options = options(app, &preferences);
     let content = match requests {
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
             let prepared = PreparedRequest::new(app, &request, format, &preferences)?;
             let log = || stream::OwnedContext::new(&Context::new(head, subject));
             let permit = access
-                .permit(app, &caller, &prepared.statement, terms)
+                .permit(app, &caller, &prepared.statement, options)
                 .await?;
             let (format, content) = one(app, &caller, prepared, permit, log).await?;
             let mut answer = answer(format, content, &preferences);
@@ -77,7 +77,7 @@ where
         }
         Requests::Many(requests) => {
             access.admit_array()?;
-            many(app, &caller, &requests, &preferences, terms).await?
+            many(app, &caller, &requests, &preferences, options).await?
         }
     };
     Ok(answer(OutputFormat::Json, content, &preferences))
@@ -105,7 +105,7 @@ pub(crate) async fn schemas<B>(
     let caller = authenticate::caller(app, &head.headers).await?;
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
-    let terms = terms(app, &preferences);
+    let options = options(app, &preferences);
     let failed = |error| ApiError::from_catalog(error, caller.anonymous);
     let login = caller
         .login()
@@ -116,12 +116,12 @@ pub(crate) async fn schemas<B>(
     };
     let catalogs = app.catalogs();
     let document = if let Some(name) = named {
-        let found = catalogs.schema(login, &name, &terms).await;
+        let found = catalogs.schema(login, &name, &options).await;
         let missing = || ApiError::not_found("there is no such schema, or no right to use it");
         let schema = found.map_err(failed)?.ok_or_else(missing)?;
         tidegate_catalog::describe(&schema)
     } else {
-        let schemas = catalogs.schemas(login, &terms).await.map_err(failed)?;
+        let schemas = catalogs.schemas(login, &options).await.map_err(failed)?;
         tidegate_catalog::describe_all(&schemas)
     };
     Ok(json(document, NO_STORE))

@@ -46,7 +46,7 @@ async fn look(control: &ServiceConnections, database: &DatabaseName) -> tidegate
     let sql = Sql::new("SELECT pg_catalog.pg_sleep(0.05)").set([]);
     let who = Principal::Catalog(database.clone());
     let mut rows = Gathered::default();
-    let done = control.query(&who, &sql.bound, sql.terms(), &mut rows);
+    let done = control.query(&who, &sql.bound, sql.options(), &mut rows);
     done.await.map(drop)
 }
 
@@ -115,7 +115,7 @@ async fn statements_that_wait_in_one_database_leave_connections_to_others() {
         tokio::spawn(async move {
             let sql = Sql::new("SELECT pg_catalog.pg_advisory_lock_shared(1)").set([]);
             let mut rows = Gathered::default();
-            let done = control.query(&who, &sql.bound, sql.terms(), &mut rows);
+            let done = control.query(&who, &sql.bound, sql.options(), &mut rows);
             done.await.map(drop)
         })
     };

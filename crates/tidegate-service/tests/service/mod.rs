@@ -11,10 +11,11 @@ use std::time::Duration;
 use tidegate_embedded::Cluster;
 use tidegate_service::{Notification, ServiceConnections};
 use tidegate_sql::{
-    DatabaseName, Error, Executor as _, Login, Mode, Principal, Result, RoleName, Sharing, Terms,
-    WireFormat,
+    DatabaseName, Error, Executor as _, Login, Mode, Principal, QueryOptions, Result, RoleName,
+    RoleUse,
 };
 use tidegate_testkit::{connect, soon, wait_for_running};
+use tidegate_values::WireFormat;
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, TerminateOutcome, Terminator as _};
 use tokio_postgres::Client;
@@ -52,7 +53,7 @@ impl TestDatabase {
         let mut gathered = Gathered::default();
         let done = self
             .control
-            .query(who, &sql.bound, sql.terms(), &mut gathered)
+            .query(who, &sql.bound, sql.options(), &mut gathered)
             .await?;
         Ok(gathered.rows(done))
     }
@@ -239,7 +240,7 @@ async fn statements_of_users_are_refused() {
     let who = Principal::Role(Login {
         database: database.database.clone(),
         role: RoleName::new("anybody"),
-        sharing: Sharing::One(1),
+        role_use: RoleUse::User(1),
     });
     let error = database.run(&who, Sql::new("SELECT 1")).await.unwrap_err();
     assert!(matches!(error, Error::Internal(_)), "{error:?}");
@@ -253,10 +254,10 @@ async fn a_transaction_is_committed_or_was_never_there() {
         .await
         .unwrap();
     for (id, commit) in [("1", true), ("2", false)] {
-        let terms = Terms::default();
+        let options = QueryOptions::default();
         let begun = database
             .control
-            .begin(&Principal::Control, Mode::ReadWrite, &terms)
+            .begin(&Principal::Control, Mode::ReadWrite, &options)
             .await;
         let mut transaction = begun.unwrap();
         let insert = Sql::new("INSERT INTO public.things VALUES (:id)").set([id]);
@@ -272,7 +273,11 @@ async fn a_transaction_is_committed_or_was_never_there() {
     assert_eq!(database.control(read).await.unwrap().values, [["[1]"]]);
     let begun = database
         .control
-        .begin(&Principal::Control, Mode::Snapshot, &Terms::default())
+        .begin(
+            &Principal::Control,
+            Mode::Snapshot,
+            &QueryOptions::default(),
+        )
         .await;
     let mut transaction = begun.unwrap();
     let insert = Sql::new("INSERT INTO public.things VALUES (3)").set([]);
@@ -292,7 +297,7 @@ async fn an_abandoned_statement_is_cancelled() {
         let sql = Sql::new("SELECT 'nobody waits', pg_sleep(600)").set([]);
         let mut rows = Gathered::default();
         control
-            .query(&Principal::Control, &sql.bound, sql.terms(), &mut rows)
+            .query(&Principal::Control, &sql.bound, sql.options(), &mut rows)
             .await
     });
     database.wait_for_running("nobody waits", 1).await;
@@ -313,7 +318,7 @@ async fn a_deadline_ends_a_statement_and_a_transaction() {
         .within(soon);
     let begun = database
         .control
-        .begin(&Principal::Control, Mode::ReadWrite, sql.terms())
+        .begin(&Principal::Control, Mode::ReadWrite, sql.options())
         .await;
     let mut transaction = begun.unwrap();
     let error = transaction
@@ -335,7 +340,7 @@ async fn more_work_than_connections_waits_its_turn() {
                 let sql = Sql::new("SELECT pg_sleep(0.01)::text").set([]);
                 let mut rows = Gathered::default();
                 control
-                    .query(&Principal::Control, &sql.bound, sql.terms(), &mut rows)
+                    .query(&Principal::Control, &sql.bound, sql.options(), &mut rows)
                     .await
             })
         })

@@ -8,16 +8,16 @@ use tidegate_values::datetime::Zone;
 use tidegate_values::{InputFormat, Parameter};
 
 use super::params::{ParameterSet, Params};
-use super::{Statement, Trust, names};
+use super::{Purity, Statement, builtins};
 use crate::error::InputError;
 
-/// From this many placeholders on they are looked up by hash.
+/// With this many placeholders they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
-/// A statement and the values of its placeholders: what an executor runs.
+/// A statement and the values of its placeholders, which an executor runs.
 ///
-/// The values are still in the caller's form; the executor turns them into the text form of the
-/// parameter's type once PostgreSQL has told that type, by [`tidegate_values::parameter::encode`].
+/// The values are still in the caller's form. The executor encodes them by
+/// [`tidegate_values::parameter::encode`] once PostgreSQL has reported the parameter types.
 #[derive(Clone, Debug)]
 pub struct BoundStatement {
     /// The statement.
@@ -26,12 +26,12 @@ pub struct BoundStatement {
     pub hints: Vec<Option<TypeHint>>,
     /// Input formats by placeholder, in the same order.
     pub formats: Vec<Option<InputFormat>>,
-    /// One or more parameter sets; each has one value per placeholder, in the same order.
+    /// At least one parameter set, each with one value for each placeholder, in the same order.
     pub sets: Vec<Vec<Parameter>>,
-    /// How errors name a set: `params` when the request gave one object, `params[i]` otherwise.
+    /// How errors name a set: `params` if the request had one object, `params[i]` for an array.
     pub listed: bool,
-    /// Where the values stand in the request, by placeholder, when that is not in `params`; empty
-    /// where nobody said.
+    /// For each placeholder, the path of its value in the request if that is not `params`. Empty if
+    /// unknown.
     pub places: Vec<Arc<str>>,
 }
 
@@ -40,16 +40,16 @@ pub struct BoundStatement {
 pub struct TypeHint(pub String);
 
 impl Statement {
-    /// Binds values to the placeholders: every placeholder needs one, and every value a
+    /// Binds values to the placeholders. Each placeholder needs a value, and each value a
     /// placeholder.
     ///
-    /// `type_hints` and `type_formats` are `(name, value)` pairs; an entry that names no
-    /// placeholder is about a column of the result and has no effect here.
+    /// `type_hints` and `type_formats` are `(name, value)` pairs. An entry whose name is not a
+    /// placeholder is about a column of the result and is ignored here.
     ///
     /// # Errors
     ///
-    /// [`InputError::MissingParameter`] and [`InputError::ExtraParameter`], each naming the
-    /// parameter set and the placeholder.
+    /// [`InputError::MissingParameter`] and [`InputError::ExtraParameter`], with the parameter set
+    /// and the placeholder.
     pub fn bind(
         self: &Arc<Self>,
         params: &Params<'_>,
@@ -82,17 +82,17 @@ impl Statement {
 }
 
 impl BoundStatement {
-    /// Binds nothing: a statement without placeholders, run once.
+    /// Binds a statement without placeholders, to run once.
     ///
     /// # Errors
     ///
-    /// [`InputError::MissingParameter`] when the statement has placeholders.
+    /// [`InputError::MissingParameter`] if the statement has placeholders.
     pub fn without_values(statement: &Arc<Statement>) -> Result<Self, InputError> {
         const NONE: &[(&str, &str)] = &[];
         statement.bind(&Params::default(), NONE, NONE)
     }
 
-    /// Reads formatted texts that name no zone as times of this one; without it that is UTC.
+    /// Sets the time zone of formatted texts that do not name one. The default is UTC.
     pub fn in_zone(mut self, zone: &Zone) -> Self {
         for format in self.formats.iter_mut().flatten() {
             format.zone = zone.clone();
@@ -100,8 +100,8 @@ impl BoundStatement {
         self
     }
 
-    /// How errors name a value: its place in the request if that is known, else `params.name`, or
-    /// `params[set].name` when the request gave a list.
+    /// How errors name a value: its path in the request if that is known, else `params.name`, or
+    /// `params[set].name` for an array.
     pub fn place(&self, set: usize, placeholder: usize) -> String {
         if let Some(place) = self
             .places
@@ -118,16 +118,16 @@ impl BoundStatement {
         format!("{}.{name}", place(self.listed.then_some(set)))
     }
 
-    /// Whether running the statement with these hints may leave session state: a hint that names
-    /// a type of the database's own may (the check of a domain can call any function).
-    pub fn trust(&self) -> Trust {
+    /// Whether the statement may leave session state when it runs with these hints. A hint for a
+    /// user-defined type may: the check constraint of a domain can call any function.
+    pub fn purity(&self) -> Purity {
         let built_in = |hint: &Option<TypeHint>| match hint {
-            Some(TypeHint(name)) => names::is_built_in_type_name(name),
+            Some(TypeHint(name)) => builtins::is_built_in_type_name(name),
             None => true,
         };
-        match self.statement.trust {
-            Trust::Stateless if self.hints.iter().all(built_in) => Trust::Stateless,
-            _ => Trust::Stateful,
+        match self.statement.purity {
+            Purity::Stateless if self.hints.iter().all(built_in) => Purity::Stateless,
+            _ => Purity::Stateful,
         }
     }
 }
@@ -136,7 +136,7 @@ fn place(set: Option<usize>) -> String {
     set.map_or_else(|| "params".to_owned(), |number| format!("params[{number}]"))
 }
 
-/// Finds placeholders by name.
+/// An index of placeholders by name.
 struct Index<'a> {
     names: &'a [String],
     hashed: HashMap<&'a str, usize>,
@@ -156,7 +156,8 @@ impl<'a> Index<'a> {
         Self { names, hashed }
     }
 
-    /// The number of a name; `guess` is looked at first, as sets mostly keep the same order.
+    /// The number of a name. `guess` is tried first, because parameter sets mostly have the same
+    /// order.
     fn find(&self, name: &str, guess: usize) -> Option<usize> {
         if self.names.get(guess).is_some_and(|known| known == name) {
             return Some(guess);

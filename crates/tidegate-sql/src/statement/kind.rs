@@ -1,12 +1,12 @@
-//! What kind of statement it is, and which kinds are refused.
+//! Determines the kind of a statement, and which kinds are rejected.
 //!
-//! The refusals guard atomicity and give good messages; the security boundary is the login role.
+//! The rejections protect atomicity and give clear errors. The security boundary is the login role.
 
 use std::borrow::Cow;
 
-use super::lexer::{Token, TokenKind};
-use super::names::Lower;
-use super::{Kind, escaped};
+use super::builtins::Lower;
+use super::lexer::{SqlToken, TokenKind};
+use super::{Kind, unicode_identifier};
 use crate::error::InputError;
 
 const LEADING: usize = 4;
@@ -17,99 +17,99 @@ const ROLE: &str = "statements run as the role of the token";
 const PREPARED: &str = "statements are prepared by the server; write placeholders instead";
 const NOTICES: &str = "a session does not outlive its request; subscribe to change events instead";
 
-/// The words of a row lock in front of `UPDATE`.
+/// The keywords of a row lock before `UPDATE`.
 const LOCK: [&str; 3] = ["for", "no", "key"];
 
-/// Reads the leading words and what else decides about the kind.
+/// Reads the leading keywords and the others that determine the kind.
 #[derive(Debug, Default)]
 pub(super) struct KindReader<'a> {
     words: [Cow<'a, str>; LEADING],
     count: usize,
-    /// `U&"…"` in front of `UESCAPE`.
+    /// The last `U&"…"`, which `UESCAPE` may follow.
     quoted: Option<&'a str>,
-    stage: Stage,
+    stage: Position,
     explain: Explain,
-    /// The word `WITH` has been seen.
+    /// Whether the keyword `WITH` occurred.
     with: bool,
-    /// How many words of [`LOCK`] stand directly in front.
+    /// The number of keywords of [`LOCK`] immediately before.
     lock: usize,
-    /// The last word was an `UPDATE` that may write.
+    /// The last keyword was an `UPDATE` that may write.
     update: bool,
-    origin: Origin,
+    origin: RowSource,
     effect: Effect,
 }
 
-/// Whether the statement is explained.
+/// How `EXPLAIN` treats the statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Explain {
     #[default]
     No,
-    /// It is planned only.
+    /// It is only planned.
     Planned,
-    /// It runs too.
+    /// It also runs.
     Analyzed,
 }
 
-/// Where the rows of a new table come from.
+/// The source of the rows of a new table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Origin {
-    /// Nothing has been seen yet.
+enum RowSource {
+    /// Not known yet.
     #[default]
     Open,
-    /// A query, in which a name may stand behind `AS`.
+    /// A query, in which a name may follow `AS`.
     Query,
     /// `CREATE TABLE … AS EXECUTE`.
     Prepared,
 }
 
-/// What a `SELECT` does beside reading.
+/// What a `SELECT` does besides reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Effect {
     #[default]
     None,
-    /// `INTO` makes a table.
+    /// `INTO` creates a table.
     Into,
-    /// A part of a `WITH` writes.
+    /// A statement in `WITH` writes.
     Writes,
 }
 
-/// Where in the statement the reader is.
+/// The part of the statement being read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
-    /// Collecting the leading words.
+enum Position {
+    /// The leading keywords.
     #[default]
     Leading,
-    /// Behind `EXPLAIN`, in front of the statement that it explains.
+    /// After `EXPLAIN`, before the explained statement.
     Explain,
-    /// Behind the parenthesis that follows `EXPLAIN`: options or the statement.
+    /// After the parenthesis that follows `EXPLAIN`: options or the statement.
     ExplainParen,
-    /// Among the options of `EXPLAIN`.
+    /// The options of `EXPLAIN`.
     ExplainOptions,
-    /// Behind the leading words.
+    /// After the leading keywords.
     Body,
 }
 
 impl<'a> KindReader<'a> {
     /// Takes the next token.
-    pub(super) fn see(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
+    pub(super) fn see(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         match self.stage {
-            Stage::Leading => self.lead(token, previous),
-            Stage::Explain => self.explain(token, previous),
-            Stage::ExplainParen => match token.kind {
-                TokenKind::OpenParen => self.stage = Stage::Leading,
+            Position::Leading => self.lead(token, previous),
+            Position::Explain => self.explain(token, previous),
+            Position::ExplainParen => match token.kind {
+                TokenKind::OpenParen => self.stage = Position::Leading,
                 TokenKind::Word
                     if Lower::of(token.text).any(&["select", "values", "table", "with"]) =>
                 {
-                    self.stage = Stage::Leading;
+                    self.stage = Position::Leading;
                     self.lead(token, previous);
                 }
                 _ => {
-                    self.stage = Stage::ExplainOptions;
+                    self.stage = Position::ExplainOptions;
                     self.option(token);
                 }
             },
-            Stage::ExplainOptions => self.option(token),
-            Stage::Body => {}
+            Position::ExplainOptions => self.option(token),
+            Position::Body => {}
         }
         if token.kind == TokenKind::Word || self.update {
             self.body(token, previous);
@@ -117,16 +117,16 @@ impl<'a> KindReader<'a> {
         self.follow_lock(token);
     }
 
-    /// Whether the first word is `CREATE`.
+    /// Whether the first keyword is `CREATE`.
     pub(super) fn creates(&self) -> bool {
         self.words[0].eq_ignore_ascii_case("create")
     }
 
-    /// The kind, or the refusal.
+    /// The kind, or the error for a kind that is rejected.
     pub(super) fn finish(&self) -> Result<Kind, InputError> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         let words = words.each_ref().map(Lower::as_str);
-        if self.origin == Origin::Prepared {
+        if self.origin == RowSource::Prepared {
             let (keyword, reason) = ("EXECUTE", PREPARED);
             return Err(InputError::StatementNotAllowed { keyword, reason });
         }
@@ -150,8 +150,8 @@ impl<'a> KindReader<'a> {
         })
     }
 
-    /// The keywords of a statement that a role with several users may not run: one of them would
-    /// change the role for the others, or run a text that nothing has read.
+    /// The keywords, if a role with several users may not run the statement: one user could change
+    /// the role for the others, or run a text that was not checked.
     pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         match words.each_ref().map(Lower::as_str) {
@@ -163,14 +163,14 @@ impl<'a> KindReader<'a> {
             ["alter", "user", ..] => Some("ALTER USER"),
             ["alter", "group", ..] => Some("ALTER GROUP"),
             ["alter", "default", "privileges", ..] => Some("ALTER DEFAULT PRIVILEGES"),
-            // It takes the role out of the policies that name it, for all who share it.
+            // It removes the role from policies, for all users who share it.
             ["drop", "owned", ..] => Some("DROP OWNED"),
             ["reassign", "owned", ..] => Some("REASSIGN OWNED"),
             _ => None,
         }
     }
 
-    fn lead(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
+    fn lead(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         let behind_quoted = previous.filter(|previous| previous.kind == TokenKind::Quoted);
         match token.kind {
             TokenKind::Word if behind_quoted.is_some() && token.is("uescape") => {
@@ -178,18 +178,19 @@ impl<'a> KindReader<'a> {
             }
             TokenKind::String if self.quoted.is_some() => {
                 let quoted = self.quoted.take().unwrap_or_default();
-                self.words[self.count - 1] = escaped::name_with(quoted, token.text).into();
+                self.words[self.count - 1] =
+                    unicode_identifier::name_with(quoted, token.text).into();
             }
             TokenKind::Word
                 if self.count == 0 && token.is("explain") && self.explain == Explain::No =>
             {
                 self.explain = Explain::Planned;
-                self.stage = Stage::Explain;
+                self.stage = Position::Explain;
             }
             TokenKind::Word => self.push(token.text.into()),
-            TokenKind::Quoted if self.count > 0 => self.push(escaped::name(token.text)),
+            TokenKind::Quoted if self.count > 0 => self.push(unicode_identifier::name(token.text)),
             TokenKind::OpenParen if self.count == 0 => {}
-            _ => self.stage = Stage::Body,
+            _ => self.stage = Position::Body,
         }
     }
 
@@ -197,36 +198,36 @@ impl<'a> KindReader<'a> {
         self.words[self.count] = word;
         self.count += 1;
         if self.count == LEADING {
-            self.stage = Stage::Body;
+            self.stage = Position::Body;
         }
     }
 
-    fn explain(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
+    fn explain(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         if token.kind == TokenKind::OpenParen {
-            self.stage = Stage::ExplainParen;
+            self.stage = Position::ExplainParen;
         } else if token.is("analyze") || token.is("analyse") {
             self.explain = Explain::Analyzed;
         } else if !token.is("verbose") {
-            self.stage = Stage::Leading;
+            self.stage = Position::Leading;
             self.lead(token, previous);
         }
     }
 
-    /// `analyze off` counts as `analyze`, which is the careful side.
-    fn option(&mut self, token: &Token<'a>) {
+    /// Reads an option of `EXPLAIN`. `analyze off` counts as `analyze`, to be safe.
+    fn option(&mut self, token: &SqlToken<'a>) {
         if token.kind == TokenKind::CloseParen {
-            self.stage = Stage::Explain;
+            self.stage = Position::Explain;
         } else if token.is("analyze") || token.is("analyse") {
             self.explain = Explain::Analyzed;
         }
     }
 
-    /// Finds the writing parts of a `WITH`, and `SELECT … INTO`.
+    /// Finds the writing statements of a `WITH`, and `SELECT … INTO`.
     ///
-    /// `INTO` and `FROM` follow `INSERT`, `MERGE` and `DELETE` directly. `UPDATE` is followed by a
-    /// name and may stand behind anything, such as the `SET column` of a `SEARCH` clause: in a
-    /// statement with a `WITH` it counts as a write unless it is certain that it is none.
-    fn body(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
+    /// `INTO` and `FROM` directly follow `INSERT`, `MERGE` and `DELETE`. `UPDATE` is followed by a
+    /// name and may follow anything, such as the `SET column` of a `SEARCH` clause. So in a
+    /// statement with `WITH` it counts as a write unless it certainly is not one.
+    fn body(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         if std::mem::take(&mut self.update) {
             let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
             self.affect(
@@ -242,10 +243,10 @@ impl<'a> KindReader<'a> {
             return;
         };
         let word = Lower::of(token.text);
-        if self.origin == Origin::Open && self.creates() {
+        if self.origin == RowSource::Open && self.creates() {
             match word.as_str() {
-                "select" | "values" | "with" => self.origin = Origin::Query,
-                "execute" if previous.is("as") => self.origin = Origin::Prepared,
+                "select" | "values" | "with" => self.origin = RowSource::Query,
+                "execute" if previous.is("as") => self.origin = RowSource::Prepared,
                 _ => {}
             }
         }
@@ -267,9 +268,9 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Counts the words of `FOR` and `FOR NO KEY`, which nothing but `UPDATE` completes. `FOR` is
-    /// reserved, so that it is no name; `KEY` alone can be one.
-    fn follow_lock(&mut self, token: &Token<'a>) {
+    /// Counts the keywords of `FOR` and `FOR NO KEY`, which only `UPDATE` can complete. `FOR` is
+    /// reserved and so never a name; `KEY` alone may be one.
+    fn follow_lock(&mut self, token: &SqlToken<'a>) {
         let goes_on = LOCK.get(self.lock).is_some_and(|word| token.is(word));
         self.lock = if goes_on {
             self.lock + 1
@@ -285,7 +286,7 @@ impl<'a> KindReader<'a> {
     }
 }
 
-/// The keywords of a refused statement and the reason; `words` are its leading ones.
+/// The keywords of a rejected statement and the reason; `words` are its leading keywords.
 fn refusal(words: &[&str; LEADING]) -> Option<(&'static str, &'static str)> {
     Some(match words {
         ["begin", ..] => ("BEGIN", TRANSACTION),
@@ -321,7 +322,7 @@ fn refusal(words: &[&str; LEADING]) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Which settings may not be set or reset: keywords for `SET`, for `RESET`, and the reason.
+/// Settings that may not be set or reset: the keywords for `SET` and for `RESET`, and the reason.
 fn setting(words: &[&str]) -> Option<(&'static str, &'static str, &'static str)> {
     Some(match words {
         ["local", rest @ ..] => return setting(rest),

@@ -1,12 +1,12 @@
-//! The lexical structure of SQL (PostgreSQL, "Lexical Structure"), with
+//! The lexical structure of SQL (PostgreSQL, "Lexical Structure") with
 //! `standard_conforming_strings` on, over bytes.
 //!
-//! It tells apart only what the other modules ask for; what it does not know is an operator, and
-//! PostgreSQL judges it.
+//! It distinguishes only the tokens that the other modules need. Everything else is an operator,
+//! and PostgreSQL checks it.
 
 use memchr::memchr2;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// A keyword or an unquoted identifier.
@@ -16,12 +16,12 @@ pub(super) enum TokenKind {
     Number,
     /// `'…'` with any prefix, or a dollar-quoted string.
     String,
-    /// `$1`: a parameter that the caller numbered.
+    /// `$1`, a parameter that the caller numbered.
     Numbered,
-    /// A placeholder; made of a colon and a word by the reader, never by the lexer.
+    /// A placeholder. The reader makes it of a colon and a word; the lexer never returns it.
     Placeholder,
     Operator,
-    /// `%2B`, a plus that was percent-encoded.
+    /// `%2B`, a percent-encoded plus.
     EncodedPlus,
     Colon,
     /// `::`
@@ -37,23 +37,23 @@ pub(super) enum TokenKind {
     Semicolon,
 }
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'a> {
+pub(super) struct SqlToken<'a> {
     pub(super) kind: TokenKind,
     pub(super) text: &'a str,
     /// Byte offset.
     pub(super) start: usize,
 }
 
-impl Token<'_> {
-    /// Whether the token is this keyword (in lower case).
+impl SqlToken<'_> {
+    /// Whether the token is this keyword, given in lower case.
     pub(super) fn is(&self, keyword: &str) -> bool {
         self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
     }
 }
 
-/// Text that cannot be read, and the byte offset where that begins.
+/// Why the text cannot be read, and the byte offset of the problem.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unreadable {
     pub(super) what: &'static str,
@@ -62,23 +62,24 @@ pub(super) struct Unreadable {
 
 pub(super) type Scan<T> = Result<T, Unreadable>;
 
-/// Walks over the tokens of a text.
+/// An iterator over the tokens of a text.
 #[derive(Clone, Debug)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// Where the run of operator characters ends in which an operator or comment began last.
+    /// The end of the run of operator characters in which the last operator or comment began.
     run_ends: usize,
-    /// What PostgreSQL's own lexer reads in runs, in bytes.
+    /// The number of bytes that PostgreSQL's own lexer reads in runs.
     reread: usize,
 }
 
-/// PostgreSQL reads a run of operator characters to its end for each operator and each comment that
-/// begins in it, and cannot be interrupted meanwhile: a mebibyte of `+` would take it minutes.
+/// The limit of that number. PostgreSQL reads a run of operator characters to its end for each
+/// operator and comment that begins in it, and cannot be cancelled meanwhile: a mebibyte of `+`
+/// would take minutes.
 const REREAD: usize = 64 << 20;
 
-/// What PostgreSQL gets as `+`.
+/// A percent-encoded plus, which PostgreSQL gets as `+`.
 const ENCODED_PLUS: &[u8] = b"%2B";
 
 const BEGINS_WORD: u8 = 1;
@@ -86,7 +87,7 @@ const CONTINUES_WORD: u8 = 2;
 const OPERATOR: u8 = 4;
 const SPACE: u8 = 8;
 
-/// What each byte can be; a look-up is faster than the comparisons.
+/// The class of each byte. A lookup is faster than comparisons.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut index = 0;
@@ -108,12 +109,12 @@ fn is(byte: u8, class: u8) -> bool {
     CLASSES[usize::from(byte)] & class != 0
 }
 
-/// Begins an identifier; bytes of characters beyond ASCII count as letters.
+/// Whether the byte can begin an identifier. Bytes beyond ASCII count as letters.
 pub(super) fn begins_word(byte: u8) -> bool {
     is(byte, BEGINS_WORD)
 }
 
-/// Continues an identifier.
+/// Whether the byte can continue an identifier.
 pub(super) fn continues_word(byte: u8) -> bool {
     is(byte, CONTINUES_WORD)
 }
@@ -122,7 +123,7 @@ fn is_operator(byte: u8) -> bool {
     is(byte, OPERATOR)
 }
 
-/// The length of the run of operator characters that PostgreSQL sees at the front.
+/// The length of the run of operator characters at the start, as PostgreSQL sees it.
 fn run(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = text.get(length).filter(|byte| is_operator(**byte)) {
@@ -147,13 +148,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The byte behind the last token.
+    /// The byte after the last token.
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
     /// The next token; `None` at the end.
-    pub(super) fn next(&mut self) -> Scan<Option<Token<'a>>> {
+    pub(super) fn next(&mut self) -> Scan<Option<SqlToken<'a>>> {
         self.skip_space_and_comments()?;
         let start = self.at;
         let Some(byte) = self.peek() else {
@@ -170,14 +171,14 @@ impl<'a> Lexer<'a> {
             _ if is_operator(byte) => self.operator()?,
             _ => self.single(byte),
         };
-        Ok(Some(Token {
+        Ok(Some(SqlToken {
             kind,
             text: &self.text[start..self.at],
             start,
         }))
     }
 
-    /// Takes the name of a placeholder, which the caller has seen to begin here.
+    /// Reads the name of a placeholder, which the caller knows to begin here.
     pub(super) fn name(&mut self) -> Scan<&'a str> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -219,8 +220,8 @@ impl<'a> Lexer<'a> {
         self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
     }
 
-    /// Counts what PostgreSQL reads for so many operators or comments that begin here. Where a plus
-    /// is encoded that is its three bytes, which errs on the safe side.
+    /// Adds what PostgreSQL reads for a number of operators or comments that begin here. An encoded
+    /// plus counts as three bytes, to be safe.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());
@@ -236,7 +237,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// `/* … */`, which nests.
+    /// `/* … */`, which can be nested.
     fn block_comment(&mut self) -> Scan<()> {
         let start = self.at;
         let mut depth = 0_usize;
@@ -266,7 +267,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A word, or the string or quoted identifier that its letter is the prefix of.
+    /// A word, or the string or quoted identifier of which it is the prefix.
     fn word(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         match (self.bytes[start], self.byte(1), self.byte(2)) {
@@ -292,8 +293,8 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Word)
     }
 
-    /// A number. PostgreSQL 13 and 14 read `_` behind a digit as the beginning of a name, later
-    /// versions as part of the number: what would be read differently behind that is refused.
+    /// A number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name, later versions
+    /// as part of the number. A text that the versions would read differently is rejected.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
@@ -331,7 +332,7 @@ impl<'a> Lexer<'a> {
         kind
     }
 
-    /// A run of operator characters; a comment or an encoded plus ends it.
+    /// A run of operator characters, up to a comment or an encoded plus.
     fn operator(&mut self) -> Scan<TokenKind> {
         if self.rest().starts_with(ENCODED_PLUS) {
             self.count_reread(1)?;
@@ -348,7 +349,7 @@ impl<'a> Lexer<'a> {
             }
             self.at += 1;
         }
-        // Of `+++` PostgreSQL makes three.
+        // PostgreSQL reads `+++` as three operators.
         let end = std::mem::replace(&mut self.at, start);
         self.count_reread(end - start)?;
         self.at = end;
@@ -401,7 +402,7 @@ mod tests {
             "%2B/**/".repeat(149_000),
         ] {
             assert!(!is_readable(&text), "{}", &text[..8]);
-            // Strings are read once.
+            // A string is read only once.
             assert!(is_readable(&format!("'{text}'")));
         }
     }

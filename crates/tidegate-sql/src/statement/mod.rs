@@ -1,51 +1,51 @@
 //! Statements as text with named placeholders.
 
 mod bound;
-mod escaped;
+mod builtins;
 mod kind;
 mod lexer;
-mod names;
 mod params;
-mod quoted;
+mod purity;
+mod quoting;
 mod reader;
 mod rewrite;
-mod suspects;
-mod trust;
+mod unicode_identifier;
+mod untrusted_names;
 mod writer;
 
 use std::hash::{Hash, Hasher};
 
 pub use bound::{BoundStatement, TypeHint};
 pub use params::{ParameterSet, Params};
-pub use suspects::Suspects;
+pub use untrusted_names::UntrustedNames;
 pub use writer::SqlWriter;
 
 use crate::error::InputError;
 
-/// One SQL statement, read once: its text with `$n` in place of `:name`, and what the lexer
-/// learnt of it.
+/// A parsed SQL statement: its text with `$n` in place of `:name`, and what the lexer found out
+/// about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     text: String,
     placeholders: Vec<String>,
-    /// Where the rewritten text departs from the caller's: (byte offset in `text`, characters
-    /// that the caller's text is ahead from there on).
+    /// Where the text differs from the caller's: (byte offset in `text`, characters by which the
+    /// caller's position is ahead from there on).
     shifts: Vec<(u32, i32)>,
     kind: Kind,
-    trust: Trust,
+    purity: Purity,
     plain: bool,
     calls: bool,
     refused_for_shared: Option<&'static str>,
 }
 
 impl Hash for Statement {
-    /// The text decides nearly always, so that nothing else is hashed.
+    /// Hashing the text alone is enough to tell nearly all statements apart.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
 }
 
-/// The kind of a statement, from its first keyword.
+/// The kind of a statement, by its first keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `SELECT`, `VALUES`, `TABLE`, `SHOW`, `EXPLAIN` and `WITH` without a writing part.
@@ -58,32 +58,31 @@ pub enum Kind {
     Other,
 }
 
-/// What a statement may leave behind in the session, decided conservatively by the lexer: by its
-/// text alone, without asking PostgreSQL what a name means.
+/// Whether a statement may leave session state, decided conservatively from its text alone.
 ///
-/// A statement is stateless when it is a [`Kind::Read`] in which every call, every cast and every
-/// typed literal names something built in that keeps nothing. What its names mean in a database
-/// stands in no text: code behind a view, a policy, an operator, or an overload that fits better
-/// than the built-in function of the same name. Who runs the statement asks [`Suspects`] for that.
+/// A [`Kind::Read`] is stateless if every call, cast and typed literal in it names something built
+/// in that has no side effects. The text does not show what its names mean in a database: views,
+/// policies, operators, and overloads of built-in functions may run other code. [`UntrustedNames`]
+/// finds such names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Trust {
-    /// Cannot leave session state: it calls only built-in functions known to be stateless.
+pub enum Purity {
+    /// Leaves no session state: it calls only built-in functions that are known to be stateless.
     Stateless,
     /// May leave session state.
     Stateful,
 }
 
 impl Statement {
-    /// Reads one statement.
+    /// Parses one statement.
     ///
     /// `:name` is a placeholder, except inside strings, quoted identifiers and comments, in `::`
-    /// and `:=`, and inside brackets behind an operand, where the colon is that of a slice.
-    /// `%2B` is a plus outside strings, quoted identifiers and comments. One semicolon may end
-    /// the statement.
+    /// and `:=`, and in brackets after an operand, where the colon belongs to a slice. `%2B` is a
+    /// plus outside strings, quoted identifiers and comments. The statement may end in one
+    /// semicolon.
     ///
     /// # Errors
     ///
-    /// Every variant of [`InputError`] that speaks of `q`.
+    /// The variants of [`InputError`] that are about `q`.
     pub fn parse(q: &str) -> Result<Self, InputError> {
         reader::read(q)
     }
@@ -93,7 +92,7 @@ impl Statement {
         &self.text
     }
 
-    /// The placeholder names in the order of their first use; `$n` is the n-th, from 1.
+    /// The placeholder names in the order of their first use. The n-th one, from 1, is `$n`.
     pub fn placeholders(&self) -> &[String] {
         &self.placeholders
     }
@@ -103,16 +102,16 @@ impl Statement {
         self.kind
     }
 
-    /// Whether the statement only reads, as far as its text tells: it is a [`Kind::Read`]. It may
-    /// still lock rows (`FOR UPDATE`) or call a function that writes. Only a transaction with
-    /// [`Mode::Snapshot`](crate::Mode::Snapshot) makes PostgreSQL refuse that (25006).
+    /// Whether the text shows that the statement only reads: it is a [`Kind::Read`]. It may still
+    /// lock rows (`FOR UPDATE`) or call a function that writes. PostgreSQL rejects that only in a
+    /// transaction with [`Mode::Snapshot`](crate::Mode::Snapshot) (25006).
     pub fn is_read(&self) -> bool {
         self.kind == Kind::Read
     }
 
-    /// Refuses what nobody may run as a role that several users share, whoever wrote it: `DO`, and
-    /// `ALTER ROLE`, `ALTER USER`, `ALTER GROUP`,
-    /// `ALTER DEFAULT PRIVILEGES`, `DROP OWNED` and `REASSIGN OWNED`.
+    /// Rejects statements that must not run as a role with several users, regardless of their author: `DO`,
+    /// and `ALTER ROLE`, `ALTER USER`, `ALTER GROUP`, `ALTER DEFAULT PRIVILEGES`, `DROP OWNED` and
+    /// `REASSIGN OWNED`.
     ///
     /// # Errors
     ///
@@ -128,24 +127,24 @@ impl Statement {
     }
 
     /// Whether the statement may leave session state.
-    pub fn trust(&self) -> Trust {
-        self.trust
+    pub fn purity(&self) -> Purity {
+        self.purity
     }
 
-    /// Whether every call, every cast and every typed literal in the text names something built in
-    /// that keeps nothing, whatever the kind of the statement.
+    /// Whether every call, cast and typed literal in the text names something built in without side
+    /// effects, whatever the kind of the statement.
     pub fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Whether this is a [`Kind::Read`] whose text calls what may be a function of the database's
-    /// own, which can do anything.
+    /// Whether this is a [`Kind::Read`] that may call a user-defined function, which can do
+    /// anything.
     pub fn calls(&self) -> bool {
         self.calls
     }
 
-    /// The position in the caller's text that belongs to PostgreSQL's position in
-    /// [`text`](Self::text); both count characters from 1.
+    /// Converts PostgreSQL's position in [`text`](Self::text) into the position in the caller's
+    /// text. Both count characters from 1.
     pub fn caller_position(&self, position: u32) -> u32 {
         let before = usize::try_from(position.saturating_sub(1)).unwrap_or(usize::MAX);
         let offset = self
@@ -160,8 +159,8 @@ impl Statement {
         position.saturating_add_signed(ahead)
     }
 
-    /// What PostgreSQL says of [`text`](Self::text) in the caller's words: `:name` for `$1`. The
-    /// caller's own text holds no `$1` outside strings and quoted identifiers.
+    /// Replaces `$1` by `:name` in a message of PostgreSQL. The caller's own text has no `$1`
+    /// outside strings and quoted identifiers.
     pub fn caller_message(&self, message: &str) -> String {
         let mut pieces = message.split('$');
         let mut words = pieces.next().unwrap_or_default().to_owned();

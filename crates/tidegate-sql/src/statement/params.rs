@@ -1,4 +1,4 @@
-//! The values that a request gives, before they are matched with placeholders.
+//! The values of a request, before they are bound to placeholders.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use tidegate_values::json::{self, JsonKind};
 
 use crate::error::InputError;
 
-/// One parameter set or a list of them, borrowed from the request's JSON.
+/// One parameter set or several, borrowed from the request's JSON.
 #[derive(Clone, Debug)]
 pub enum Params<'a> {
     /// `params` is an object (or absent, or null: then it is empty).
     One(ParameterSet<'a>),
-    /// `params` is an array of objects, with at least one.
+    /// `params` is a non-empty array of objects.
     Many(Vec<ParameterSet<'a>>),
 }
 
-/// The members of one `params` object, in the order of the request; no name comes twice.
+/// The members of a `params` object in order. Names are distinct.
 pub type ParameterSet<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 impl Default for Params<'_> {
@@ -26,12 +26,12 @@ impl Default for Params<'_> {
 }
 
 impl<'a> Params<'a> {
-    /// Reads the JSON of a `params` member; `place` is how errors name it.
+    /// Parses the JSON of a `params` member; `place` is its name in errors.
     ///
     /// # Errors
     ///
-    /// [`InputError::InvalidMember`] when it is neither null, an object nor an array of objects,
-    /// when the array is empty, or when an object has a name twice.
+    /// [`InputError::InvalidMember`] if it is not null, an object or an array of objects, if the
+    /// array is empty, or if an object has a name twice.
     pub fn read(raw: &'a RawValue, place: &str) -> Result<Self, InputError> {
         match JsonKind::of(raw.get()) {
             JsonKind::Null => Ok(Self::default()),
@@ -56,7 +56,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// How many times the statement is to run.
+    /// How many times the statement runs.
     pub fn count(&self) -> usize {
         match self {
             Self::One(_) => 1,

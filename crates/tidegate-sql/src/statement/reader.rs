@@ -1,42 +1,33 @@
-//! From the caller's text to a statement, in one pass over its tokens.
+//! Parses the caller's text into a statement, in one pass over its tokens.
 
+use super::builtins;
 use super::kind::KindReader;
-use super::lexer::{Lexer, Token, TokenKind, Unreadable, begins_word};
-use super::names;
+use super::lexer::{Lexer, SqlToken, TokenKind, Unreadable, begins_word};
+use super::purity::{Bracket, PurityReader};
 use super::rewrite::Rewrite;
-use super::trust::TrustReader;
-use super::{Kind, Statement, Trust};
+use super::{Kind, Purity, Statement};
 use crate::error::InputError;
 
-/// What an open parenthesis or bracket belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Open {
-    Paren,
-    /// The parenthesis of `cast(`.
-    Cast,
-    Bracket,
-}
-
-/// Reads one statement; see [`Statement::parse`].
+/// Parses one statement; see [`Statement::parse`].
 pub(super) fn read(q: &str) -> Result<Statement, InputError> {
-    let mut reader = Reader::new(q);
+    let mut reader = StatementReader::new(q);
     reader.run().map_err(|failure| failure.in_text(q))?;
     reader.finish()
 }
 
-/// Why reading stopped; offsets are in bytes.
-enum Failure {
+/// Why parsing stopped. Offsets are in bytes.
+enum ParseFailure {
     Unreadable(Unreadable),
     Several { semicolon: usize },
 }
 
-impl From<Unreadable> for Failure {
+impl From<Unreadable> for ParseFailure {
     fn from(unreadable: Unreadable) -> Self {
         Self::Unreadable(unreadable)
     }
 }
 
-impl Failure {
+impl ParseFailure {
     fn in_text(self, q: &str) -> InputError {
         let position = |at: usize| q[..at].chars().count() + 1;
         match self {
@@ -51,23 +42,23 @@ impl Failure {
     }
 }
 
-struct Reader<'a> {
+struct StatementReader<'a> {
     q: &'a str,
     lexer: Lexer<'a>,
-    previous: Option<Token<'a>>,
-    /// Whether anything but a semicolon has been seen.
+    previous: Option<SqlToken<'a>>,
+    /// Whether any token except a semicolon occurred.
     begun: bool,
-    nesting: Vec<Open>,
-    /// How many `END`s an SQL-standard function body still needs.
+    nesting: Vec<Bracket>,
+    /// The number of `END` keywords that the SQL-standard function body still needs.
     body: usize,
     /// The semicolon that ends the statement.
     end: Option<usize>,
     rewrite: Rewrite<'a>,
     kind: KindReader<'a>,
-    trust: TrustReader<'a>,
+    purity: PurityReader<'a>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> StatementReader<'a> {
     fn new(q: &'a str) -> Self {
         Self {
             q,
@@ -79,11 +70,11 @@ impl<'a> Reader<'a> {
             end: None,
             rewrite: Rewrite::new(q),
             kind: KindReader::default(),
-            trust: TrustReader::default(),
+            purity: PurityReader::default(),
         }
     }
 
-    fn run(&mut self) -> Result<(), Failure> {
+    fn run(&mut self) -> Result<(), ParseFailure> {
         if let Some(at) = memchr::memchr(0, self.q.as_bytes()) {
             return Err(Unreadable {
                 what: "the character U+0000",
@@ -93,18 +84,18 @@ impl<'a> Reader<'a> {
         }
         while let Some(mut token) = self.lexer.next()? {
             if let Some(semicolon) = self.end {
-                return Err(Failure::Several { semicolon });
+                return Err(ParseFailure::Several { semicolon });
             }
             self.take(&mut token)?;
             self.begun |= token.kind != TokenKind::Semicolon;
             self.kind.see(&token, self.previous.as_ref());
-            self.trust.see(&token, self.nesting.last().copied());
+            self.purity.see(&token, self.nesting.last().copied());
             self.previous = Some(token);
         }
         Ok(())
     }
 
-    fn take(&mut self, token: &mut Token<'a>) -> Result<(), Failure> {
+    fn take(&mut self, token: &mut SqlToken<'a>) -> Result<(), ParseFailure> {
         match token.kind {
             TokenKind::Colon if self.placeholder_begins() => {
                 let name = self.lexer.name()?;
@@ -121,10 +112,10 @@ impl<'a> Reader<'a> {
                 .into());
             }
             TokenKind::OpenParen if self.previous.is_some_and(|word| word.is("cast")) => {
-                self.nesting.push(Open::Cast);
+                self.nesting.push(Bracket::Cast);
             }
-            TokenKind::OpenParen => self.nesting.push(Open::Paren),
-            TokenKind::OpenBracket => self.nesting.push(Open::Bracket),
+            TokenKind::OpenParen => self.nesting.push(Bracket::Paren),
+            TokenKind::OpenBracket => self.nesting.push(Bracket::Square),
             TokenKind::CloseParen | TokenKind::CloseBracket => {
                 self.nesting.pop();
             }
@@ -137,19 +128,20 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A colon in front of a name; but inside brackets a colon behind an operand is a slice.
+    /// Whether a colon begins a placeholder: it stands before a name, and is not part of a slice.
     fn placeholder_begins(&self) -> bool {
         let name = self
             .lexer
             .peek()
             .is_some_and(|byte| begins_word(byte) && byte.is_ascii());
-        let slice = self.nesting.last() == Some(&Open::Bracket)
+        let slice = self.nesting.last() == Some(&Bracket::Square)
             && self.previous.as_ref().is_some_and(is_operand);
         name && !slice
     }
 
-    /// `BEGIN ATOMIC … END` of `CREATE FUNCTION` and `CREATE PROCEDURE` holds semicolons.
-    fn follow_body(&mut self, token: &Token<'a>) {
+    /// Tracks `BEGIN ATOMIC … END` of `CREATE FUNCTION` and `CREATE PROCEDURE`, which contains
+    /// semicolons.
+    fn follow_body(&mut self, token: &SqlToken<'a>) {
         let Some(previous) = self.previous.as_ref() else {
             return;
         };
@@ -157,7 +149,7 @@ impl<'a> Reader<'a> {
             let opens = token.is("atomic") && previous.is("begin") && self.kind.creates();
             self.body = usize::from(opens);
         } else if previous.is("as") || previous.kind == TokenKind::Dot {
-            // A label or a column with that name.
+            // A label or column of that name.
         } else if token.is("case") {
             self.body += 1;
         } else if token.is("end") {
@@ -170,22 +162,22 @@ impl<'a> Reader<'a> {
             return Err(InputError::EmptyStatement);
         }
         let kind = self.kind.finish()?;
-        let plain = self.trust.calls_only_stateless();
-        let trust = match kind {
-            Kind::Read if plain => Trust::Stateless,
-            _ => Trust::Stateful,
+        let plain = self.purity.calls_only_stateless();
+        let purity = match kind {
+            Kind::Read if plain => Purity::Stateless,
+            _ => Purity::Stateful,
         };
-        let mut statement = self.rewrite.finish(kind, trust);
+        let mut statement = self.rewrite.finish(kind, purity);
         statement.plain = plain;
         statement.refused_for_shared = self.kind.refused_for_shared();
-        statement.calls = kind == Kind::Read && self.trust.calls();
+        statement.calls = kind == Kind::Read && self.purity.calls();
         Ok(statement)
     }
 }
 
-fn is_operand(token: &Token<'_>) -> bool {
+fn is_operand(token: &SqlToken<'_>) -> bool {
     match token.kind {
-        TokenKind::Word => !names::wants_operand(token.text),
+        TokenKind::Word => !builtins::wants_operand(token.text),
         TokenKind::Quoted
         | TokenKind::Number
         | TokenKind::String

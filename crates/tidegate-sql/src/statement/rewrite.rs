@@ -1,21 +1,21 @@
-//! The text for PostgreSQL, and where it departs from the caller's.
+//! Builds the text for PostgreSQL, and records where it differs from the caller's.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::lexer::{Unreadable, continues_word};
-use super::{Kind, Statement, Trust};
+use super::{Kind, Purity, Statement};
 
-/// PostgreSQL counts a statement's parameters with 16 bits.
+/// PostgreSQL counts the parameters of a statement in 16 bits.
 const MAX_PLACEHOLDERS: usize = 65_535;
 
-/// From this many names on they are looked up by hash.
+/// With this many names they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
-/// The text for PostgreSQL while it grows.
+/// The text for PostgreSQL under construction.
 pub(super) struct Rewrite<'a> {
     q: &'a str,
-    /// Bytes of `q` that `text` covers.
+    /// The bytes of `q` that `text` covers.
     copied: usize,
     text: String,
     shifts: Vec<(u32, i32)>,
@@ -37,7 +37,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Puts `$n` in the place of a placeholder.
+    /// Replaces a placeholder by `$n`.
     pub(super) fn placeholder(&mut self, start: usize, name: &'a str) -> Result<(), Unreadable> {
         let number = self.number(name);
         if number > MAX_PLACEHOLDERS {
@@ -53,7 +53,7 @@ impl<'a> Rewrite<'a> {
             .last()
             .is_some_and(|byte| continues_word(*byte))
         {
-            // `a:b` must not become the identifier `a$1`.
+            // Without the space `a:b` would become the identifier `a$1`.
             self.text.push(' ');
             self.shift(-1);
         }
@@ -89,7 +89,7 @@ impl<'a> Rewrite<'a> {
         number
     }
 
-    /// Puts other text, which must be ASCII, in the place of some that is.
+    /// Replaces ASCII text by other ASCII text.
     pub(super) fn replace(&mut self, start: usize, length: usize, by: &str) {
         self.copy_to(start);
         self.text.push_str(by);
@@ -104,7 +104,7 @@ impl<'a> Rewrite<'a> {
         self.copied = end;
     }
 
-    /// Everything that is replaced or inserted is ASCII, so that bytes are characters here.
+    /// Records a replacement. Replaced and inserted text is ASCII, so bytes are characters here.
     fn skip(&mut self, length: usize, written: usize) {
         self.copied += length;
         let length = i32::try_from(length).unwrap_or(i32::MAX);
@@ -122,7 +122,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    pub(super) fn finish(mut self, kind: Kind, trust: Trust) -> Statement {
+    pub(super) fn finish(mut self, kind: Kind, purity: Purity) -> Statement {
         self.copy_to(self.q.len());
         let placeholders = self.names.into_iter().map(str::to_owned).collect();
         Statement {
@@ -130,7 +130,7 @@ impl<'a> Rewrite<'a> {
             placeholders,
             shifts: self.shifts,
             kind,
-            trust,
+            purity,
             plain: false,
             calls: false,
             refused_for_shared: None,

@@ -1,15 +1,15 @@
-//! Statements that Tidegate writes itself.
+//! Writes statements of Tidegate.
 
 use std::sync::Arc;
 
 use tidegate_values::Parameter;
 
-use super::{BoundStatement, Kind, Statement, Trust};
+use super::{BoundStatement, Kind, Purity, Statement};
 
-/// Writes a statement with three verbs: syntax, identifier, parameter. There is no fourth, so a
-/// value cannot enter the text, and names are quoted here and nowhere else.
+/// Writes a statement from syntax, identifiers and parameters. Nothing else can be appended, so a
+/// value cannot enter the text, and names are quoted only here.
 ///
-/// Equal shapes give equal texts, which is what prepared statements are found by.
+/// Equal structures give equal texts, by which prepared statements are found.
 #[derive(Clone, Debug, Default)]
 pub struct SqlWriter {
     text: String,
@@ -27,7 +27,7 @@ impl SqlWriter {
         }
     }
 
-    /// Appends text of our own: keywords, operators, punctuation.
+    /// Appends constant text: keywords, operators, punctuation.
     pub fn syntax(&mut self, text: &'static str) -> &mut Self {
         self.text.push_str(text);
         self
@@ -36,7 +36,7 @@ impl SqlWriter {
     /// Appends a name, quoted (PostgreSQL, "Identifiers and Key Words").
     pub fn identifier(&mut self, name: &str) -> &mut Self {
         self.text.push('"');
-        // Nearly no name holds a quote, and most are too short to be searched for one.
+        // Hardly any name contains a quote, and most are too short for a faster search.
         if name.bytes().any(|byte| byte == b'"') {
             self.text.push_str(&name.replace('"', "\"\""));
         } else {
@@ -46,7 +46,7 @@ impl SqlWriter {
         self
     }
 
-    /// Appends a name of our own with a number, such as the alias of a level: `t3`.
+    /// Appends a name with a number, such as the alias `t3`.
     pub fn numbered(&mut self, name: &'static str, number: usize) -> &mut Self {
         self.text.push_str(name);
         let mut digits = itoa::Buffer::new();
@@ -54,44 +54,43 @@ impl SqlWriter {
         self
     }
 
-    /// Appends `$n` and keeps its value.
+    /// Appends `$n` and stores its value.
     pub fn parameter(&mut self, value: Parameter) -> &mut Self {
         self.values.push(value);
         let number = self.values.len();
         self.repeated(number)
     }
 
-    /// Appends `$n`, keeps its value, and where the value stands in the request, such as
-    /// `where.price.gt`: errors of the value name that place.
+    /// Appends `$n` and stores its value and the path of the value in the request, such as
+    /// `where.price.gt`, for errors.
     pub fn placed(&mut self, value: Parameter, place: impl Into<Arc<str>>) -> &mut Self {
         self.places.resize_with(self.values.len(), Arc::default);
         self.places.push(place.into());
         self.parameter(value)
     }
 
-    /// Appends `$n` for a value that has been given before, n from 1.
+    /// Appends `$n` for an earlier value; `number` counts from 1.
     pub fn repeated(&mut self, number: usize) -> &mut Self {
         self.numbered("$", number)
     }
 
-    /// How many parameters there are so far.
+    /// The number of parameters so far.
     pub fn parameters(&self) -> usize {
         self.values.len()
     }
 
-    /// Ends the statement. What only reads and calls built-in functions leaves nothing behind in
-    /// its session.
+    /// Ends the statement. A read that calls only built-in functions counts as stateless.
     pub fn finish(self, kind: Kind) -> BoundStatement {
-        let trust = match kind {
-            Kind::Read => Trust::Stateless,
-            Kind::Write | Kind::Procedural | Kind::Other => Trust::Stateful,
+        let purity = match kind {
+            Kind::Read => Purity::Stateless,
+            Kind::Write | Kind::Procedural | Kind::Other => Purity::Stateful,
         };
         let statement = Statement {
             text: self.text,
             placeholders: Vec::new(),
             shifts: Vec::new(),
             kind,
-            trust,
+            purity,
             plain: true,
             calls: false,
             refused_for_shared: None,
@@ -124,7 +123,7 @@ mod tests {
             "select \"a\"\"b; drop\" from t where x = $1"
         );
         assert_eq!(bound.sets, [[Parameter::Text("'; drop table t".into())]]);
-        assert_eq!(bound.trust(), Trust::Stateless);
+        assert_eq!(bound.purity(), Purity::Stateless);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use tidegate_sql::datetime::Zone;
-use tidegate_sql::statement::Trust;
-use tidegate_sql::{BoundStatement, InputError, Parameter, Params, Statement, TypeHint};
+use tidegate_sql::statement::Purity;
+use tidegate_sql::{BoundStatement, InputError, Params, Statement, TypeHint};
+use tidegate_values::Parameter;
+use tidegate_values::datetime::Zone;
 
 use super::{read, refused};
 
@@ -155,16 +156,16 @@ fn a_hint_of_an_own_type_makes_a_statement_stateful() {
     let statement = Arc::new(read("select :a"));
     let params = Params::read(&raw, "params").unwrap();
     for (hint, trust) in [
-        ("int4", Trust::Stateless),
-        ("int[]", Trust::Stateless),
-        ("_TEXT", Trust::Stateless),
-        ("timestamp with time zone", Trust::Stateless),
-        ("pg_catalog.date", Trust::Stateless),
-        ("my_domain", Trust::Stateful),
-        ("public.date", Trust::Stateful),
-        ("\"date\"", Trust::Stateful),
+        ("int4", Purity::Stateless),
+        ("int[]", Purity::Stateless),
+        ("_TEXT", Purity::Stateless),
+        ("timestamp with time zone", Purity::Stateless),
+        ("pg_catalog.date", Purity::Stateless),
+        ("my_domain", Purity::Stateful),
+        ("public.date", Purity::Stateful),
+        ("\"date\"", Purity::Stateful),
     ] {
         let bound = statement.bind(&params, &[("a", hint)], NONE).unwrap();
-        assert_eq!(bound.trust(), trust, "{hint}");
+        assert_eq!(bound.purity(), trust, "{hint}");
     }
 }

@@ -1,4 +1,4 @@
-//! Reading texts that chance makes.
+//! Parsing generated texts.
 
 use proptest::prelude::*;
 use tidegate_sql::Statement;
@@ -6,7 +6,7 @@ use tidegate_sql::statement::Kind;
 
 use super::read;
 
-/// Pieces from which interesting texts are made.
+/// Pieces from which texts are generated.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "'", "''", "\"", "$$", "$a$", "$1", "E'", "U&'", "U&\"", "B'", "\\", "/*", "*/", "--",
@@ -16,7 +16,7 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// A piece of a statement and what becomes of it.
+/// A piece of a statement and its rewritten form.
 fn segment() -> impl Strategy<Value = (&'static str, &'static str)> {
     let same = |text| (text, text);
     let segments = [":a", ":b", ":long_name", ":_1"].map(|name| (name, ""));
@@ -84,7 +84,7 @@ proptest! {
         let mut names: Vec<&str> = Vec::new();
         let (mut q, mut expected) = ("select".to_owned(), "select".to_owned());
         for (text, rewritten) in segments {
-            // A comma, as a string may go on behind white space.
+            // A comma, because a string may continue after white space.
             q.push_str(" , ");
             q.push_str(text);
             expected.push_str(" , ");

@@ -1,7 +1,7 @@
-//! What kind a statement is of, and whether it leaves traces in the session.
+//! The kind of a statement, and whether it may leave session state.
 
 use tidegate_sql::InputError;
-use tidegate_sql::statement::{Kind, Trust};
+use tidegate_sql::statement::{Kind, Purity};
 
 use super::{read, refused};
 
@@ -91,7 +91,7 @@ fn the_first_keyword_decides_the_kind() {
             "with a as (select 1) select t.update x, 1 as update from t for update skip locked",
             Kind::Read,
         ),
-        // In doubt a write.
+        // A write if in doubt.
         ("with a as (select 1) select update x from t", Kind::Write),
         ("select update x from t", Kind::Read),
         ("do $$begin end$$", Kind::Procedural),
@@ -273,7 +273,7 @@ fn only_reads_with_known_calls_are_stateless() {
         "select x from t left join (u cross join v) on a = b order by 1 limit (1) offset (2)",
         "select cast(:a as text) as \"label\", (:b)",
     ] {
-        assert_eq!(read(q).trust(), Trust::Stateless, "{q}");
+        assert_eq!(read(q).purity(), Purity::Stateless, "{q}");
     }
     for q in [
         "select set_config('role', 'x', false)",
@@ -304,7 +304,7 @@ fn only_reads_with_known_calls_are_stateless() {
         "select query_to_xml('select f()', true, true, '')",
         "select 1 into t",
         "with a as (insert into t values (1)) select 1",
-        // A write may run triggers, however plain it is.
+        // A write may run triggers, however simple it is.
         "insert into t values (1)",
         "insert into t (a) values (:a) returning a",
         "update t set a = 1 where b = 2",
@@ -324,12 +324,12 @@ fn only_reads_with_known_calls_are_stateless() {
         "select x.\"setseed\" from t as x",
         "select x.U&\"nextv\\0061l\" from t as x",
     ] {
-        assert_eq!(read(q).trust(), Trust::Stateful, "{q}");
+        assert_eq!(read(q).purity(), Purity::Stateful, "{q}");
     }
 }
 
 #[test]
-fn reads_that_call_what_may_be_a_databases_own_are_told_apart() {
+fn reads_that_may_call_user_defined_functions_are_recognised() {
     let calls = |q: &str| tidegate_sql::Statement::parse(q).unwrap().calls();
     for q in [
         "select make_table()",

@@ -5,8 +5,10 @@ mod write;
 
 use std::sync::Arc;
 
-use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture, Versioned};
-use tidegate_methods::{MethodName, MethodStore, Record, Signature, StoreError, Written};
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture};
+use tidegate_methods::{
+    MethodName, MethodStore, Record, Signature, StoreError, Versioned, WriteOutcome,
+};
 use tidegate_sql::{DatabaseName, Executor};
 
 use crate::error::{Error, Result};
@@ -119,7 +121,7 @@ impl MethodStore for PgMethodStore {
         &'a self,
         tenant: &'a DatabaseName,
         methods: &'a [NewMethod],
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         step(write::insert(&self.database, tenant, methods))
     }
 
@@ -128,7 +130,7 @@ impl MethodStore for PgMethodStore {
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         revise: &'a Revise<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         step(write::update(&self.database, tenant, names, revise))
     }
 
@@ -137,7 +139,7 @@ impl MethodStore for PgMethodStore {
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
         may_remove: &'a MayRemove<'a>,
-    ) -> StoreFuture<'a, Written> {
+    ) -> StoreFuture<'a, WriteOutcome> {
         step(write::remove(&self.database, tenant, names, may_remove))
     }
 

@@ -1,8 +1,8 @@
 //! Rows of the methods table.
 
 use serde::Serialize;
-use tidegate_methods::{Definition, MethodName, Record, Signature, Texts};
-use tidegate_sql::OutputFormat;
+use tidegate_methods::{Definition, MethodName, Record, Signature, StringMap};
+use tidegate_values::OutputFormat;
 
 use crate::error::{Error, Result};
 use crate::row::Record as Row;
@@ -12,8 +12,8 @@ use crate::row::Record as Row;
 pub(super) struct NewRow<'a> {
     name: &'a str,
     q: &'a str,
-    type_hints: &'a Texts,
-    type_formats: &'a Texts,
+    type_hints: &'a StringMap,
+    type_formats: &'a StringMap,
     output_format: Option<&'static str>,
     creator: &'a str,
     by_owner: bool,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidegate_methods::store::{MayRemove, NewMethod, Revise};
-use tidegate_methods::{MethodName, Record, Written};
+use tidegate_methods::{MethodName, Record, WriteOutcome};
 use tidegate_sql::DatabaseName;
 
 use super::row::{self, Author, NewRow};
@@ -47,7 +47,7 @@ pub(super) async fn insert(
     database: &Database,
     tenant: &DatabaseName,
     methods: &[NewMethod],
-) -> Result<Written> {
+) -> Result<WriteOutcome> {
     let rows: Vec<_> = methods
         .iter()
         .map(|new| {
@@ -70,7 +70,7 @@ pub(super) async fn update(
     tenant: &DatabaseName,
     names: &[MethodName],
     revise: &Revise<'_>,
-) -> Result<Written> {
+) -> Result<WriteOutcome> {
     let mut turn = Turn::take(database, tenant).await?;
     let before = match turn.read(names).await? {
         Ok(before) => before,
@@ -84,7 +84,7 @@ pub(super) async fn update(
         }
     }
     if !refused.is_empty() {
-        return Ok(Written::Refused(refused));
+        return Ok(WriteOutcome::Refused(refused));
     }
     // Delete first, so that names can be swapped.
     turn.delete(names).await?;
@@ -111,7 +111,7 @@ pub(super) async fn remove(
     tenant: &DatabaseName,
     names: &[MethodName],
     may_remove: &MayRemove<'_>,
-) -> Result<Written> {
+) -> Result<WriteOutcome> {
     let mut turn = Turn::take(database, tenant).await?;
     let before = match turn.read(names).await? {
         Ok(before) => before,
@@ -122,7 +122,7 @@ pub(super) async fn remove(
         .map(|record| record.definition.name.clone())
         .collect();
     if !refused.is_empty() {
-        return Ok(Written::Refused(refused));
+        return Ok(WriteOutcome::Refused(refused));
     }
     turn.delete(names).await?;
     turn.end(Vec::new()).await
@@ -143,7 +143,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The methods with these names, in order, or the missing names.
-    async fn read(&mut self, names: &[MethodName]) -> Result<Result<Vec<Record>, Written>> {
+    async fn read(&mut self, names: &[MethodName]) -> Result<Result<Vec<Record>, WriteOutcome>> {
         let wanted = row::names(names)?;
         let values: [Argument<'_>; 2] = [&self.tenant, &wanted];
         let found = self.open.rows(&READ, &values, row::read).await?;
@@ -159,7 +159,7 @@ impl<'a> Turn<'a> {
         Ok(if missing.is_empty() {
             Ok(records)
         } else {
-            Err(Written::Missing(missing))
+            Err(WriteOutcome::Missing(missing))
         })
     }
 
@@ -189,11 +189,11 @@ impl<'a> Turn<'a> {
     }
 
     /// Commits, unless names were taken.
-    async fn end(self, taken: Vec<MethodName>) -> Result<Written> {
+    async fn end(self, taken: Vec<MethodName>) -> Result<WriteOutcome> {
         if !taken.is_empty() {
-            return Ok(Written::Taken(taken));
+            return Ok(WriteOutcome::Taken(taken));
         }
         self.open.commit().await?;
-        Ok(Written::Done)
+        Ok(WriteOutcome::Done)
     }
 }

@@ -7,8 +7,8 @@ use bytes::BytesMut;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Appends text as a JSON string. Bytes that are no UTF-8 (a database without an encoding sends
-/// what it stored) become U+FFFD, because JSON could not carry them.
+/// Appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, because JSON cannot carry
+/// them. A database with the encoding `SQL_ASCII` may send such bytes.
 #[inline]
 pub fn string(text: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
@@ -29,7 +29,7 @@ pub(crate) fn string_body(text: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// Appends text as it is, with U+FFFD for what is no UTF-8.
+/// Appends text without escapes, with U+FFFD for bytes that are not UTF-8.
 #[inline]
 pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
     match std::str::from_utf8(text) {
@@ -38,17 +38,17 @@ pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// What a text holds.
+/// What a text contains.
 enum Scan {
-    /// ASCII that stands for itself.
+    /// Only ASCII that needs no escape.
     Plain,
-    /// ASCII with something to escape.
+    /// Only ASCII, some of which needs an escape.
     Escapes,
-    /// Something beyond ASCII, perhaps with something to escape.
+    /// Characters beyond ASCII, perhaps also some that need an escape.
     Wide,
 }
 
-/// Looks at eight bytes at a time.
+/// Scans eight bytes at a time.
 #[inline]
 fn scan(text: &[u8]) -> Scan {
     let mut special = 0;
@@ -75,8 +75,8 @@ fn scan(text: &[u8]) -> Scan {
     }
 }
 
-/// Not zero when a byte of the word is a control character, a quote or a backslash. Exact only
-/// for words of ASCII.
+/// Not zero if a byte of the word is a control character, a quote or a backslash. Exact only for
+/// ASCII.
 #[inline]
 fn specials(word: u64) -> u64 {
     let below = |limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
@@ -87,8 +87,7 @@ fn specials(word: u64) -> u64 {
     below(0x20) | equal(b'"') | equal(b'\\')
 }
 
-/// Per byte the letter of its escape; `u` for those that have none of their own, 0 for bytes that
-/// stand for themselves.
+/// For each byte the letter of its escape: `u` if it has none of its own, 0 if it needs no escape.
 const ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     let mut control = 0;
@@ -106,7 +105,7 @@ const ESCAPES: [u8; 256] = {
     escapes
 };
 
-/// Appends UTF-8 with the escapes that JSON asks for, run by run.
+/// Appends UTF-8 with the escapes that JSON requires, run by run.
 fn escape(text: &[u8], out: &mut BytesMut) {
     out.reserve(text.len() + 8);
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Pieces of output that the codecs and the date formats append to a buffer.
+//! Writers for pieces of output that codecs and date formats share.
 
 pub(crate) mod json;
 pub(crate) mod number;

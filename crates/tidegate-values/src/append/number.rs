@@ -1,4 +1,4 @@
-//! Integers, floats and `numeric`, appended to a buffer.
+//! Appends integers, floats and `numeric`.
 
 use bytes::BytesMut;
 
@@ -11,7 +11,7 @@ pub(crate) fn integer<I: itoa::Integer>(value: I, out: &mut BytesMut) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a number with at least so many digits.
+/// Appends a number with at least this many digits.
 pub(crate) fn padded(value: i64, digits: usize, out: &mut BytesMut) {
     let mut buffer = itoa::Buffer::new();
     let text = buffer.format(value.unsigned_abs());
@@ -22,8 +22,8 @@ pub(crate) fn padded(value: i64, digits: usize, out: &mut BytesMut) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends the shortest text that reads back as the same number; NaN and the infinities under
-/// PostgreSQL's names. Tells whether the text is a JSON number.
+/// Appends the shortest text that reads back as the same number. NaN and the infinities have
+/// PostgreSQL's names. Returns whether the text is a JSON number.
 #[inline]
 pub(crate) fn float<F: Float>(value: F, out: &mut BytesMut) -> bool {
     let Some(name) = value.name() else {
@@ -36,7 +36,7 @@ pub(crate) fn float<F: Float>(value: F, out: &mut BytesMut) -> bool {
     false
 }
 
-/// Appends a float as JSON: a number, or a string where JSON has no number.
+/// Appends a float as JSON: a number, or a string for NaN and the infinities.
 #[inline]
 pub(crate) fn float_json<F: Float>(value: F, out: &mut BytesMut) {
     let Some(name) = value.name() else {
@@ -48,9 +48,9 @@ pub(crate) fn float_json<F: Float>(value: F, out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
 }
 
-/// The two widths of float.
+/// The two float types.
 pub(crate) trait Float: ryu::Float + Copy {
-    /// How PostgreSQL calls a value that is no finite number.
+    /// PostgreSQL's name of NaN or an infinity; `None` for a finite number.
     fn name(self) -> Option<&'static str>;
 }
 
@@ -82,7 +82,8 @@ const INFINITY: u16 = 0xD000;
 const NEGATIVE_INFINITY: u16 = 0xF000;
 
 /// Appends the exact text of a `numeric` from its binary form (`numeric_send`): the number of
-/// base-10000 digits, the weight of the first, the sign, the digits behind the point, the digits.
+/// base-10000 digits, the weight of the first one, the sign, the number of digits after the decimal
+/// point, the digits.
 #[inline]
 pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let (head, digits) = raw.split_first_chunk::<8>().ok_or(MalformedValue)?;
@@ -126,15 +127,15 @@ pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
 /// A finite `numeric`.
 struct Decimal<'a> {
     negative: bool,
-    /// The power of 10000 that the first digit counts.
+    /// The exponent (to the base 10000) of the first digit.
     weight: i16,
-    /// How many decimal digits stand behind the point.
+    /// The number of decimal digits after the decimal point.
     scale: u16,
     digits: &'a [[u8; 2]],
 }
 
 impl Decimal<'_> {
-    /// The base-10000 digit at a place behind the first; zero where none is stored.
+    /// The base-10000 digit at this index after the first one; zero if it is not stored.
     #[inline]
     fn digit(&self, at: i32) -> u16 {
         let digit = usize::try_from(at).ok().and_then(|at| self.digits.get(at));

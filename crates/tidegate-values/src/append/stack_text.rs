@@ -2,12 +2,12 @@
 
 use bytes::BytesMut;
 
-/// Takes text piece by piece.
+/// A buffer that takes text in pieces.
 pub(crate) trait Push {
     /// Appends a piece.
     fn push(&mut self, text: &[u8]);
 
-    /// Takes back the last bytes.
+    /// Removes the last bytes.
     fn cut(&mut self, bytes: usize);
 }
 
@@ -22,7 +22,7 @@ impl Push for BytesMut {
     }
 }
 
-/// A text of at most [`StackText::CAPACITY`] bytes; its writers know that theirs is shorter.
+/// A text of at most [`StackText::CAPACITY`] bytes; the callers never write more.
 #[derive(Debug)]
 pub(crate) struct StackText {
     bytes: [u8; Self::CAPACITY],
@@ -30,7 +30,7 @@ pub(crate) struct StackText {
 }
 
 impl StackText {
-    /// More than any moment or short number takes.
+    /// Longer than any date, time or short number.
     pub(crate) const CAPACITY: usize = 64;
 
     #[inline]

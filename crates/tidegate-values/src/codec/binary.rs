@@ -1,8 +1,8 @@
-//! Values in the binary form of their type's send function.
+//! Decodes the binary format: the bytes of a type's send function.
 
 use bytes::BytesMut;
 
-use super::json_form::{Array, Attribute, Form, MOST_DIMENSIONS};
+use super::json_form::{Array, Attribute, JsonForm, MOST_DIMENSIONS};
 use super::{interval, postgis, range};
 use crate::append::{json, number};
 use crate::binary_reader::BinaryReader;
@@ -11,27 +11,33 @@ use crate::error::{MalformedValue, Result};
 
 /// Appends a value as JSON.
 #[inline]
-pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
-        Form::Bool => boolean(raw, out)?,
-        Form::Int2 => number::integer(i16::from_be_bytes(exact(raw)?), out),
-        Form::Int4 => number::integer(i32::from_be_bytes(exact(raw)?), out),
-        Form::Int8 => number::integer(i64::from_be_bytes(exact(raw)?), out),
-        Form::Oid => number::integer(u32::from_be_bytes(exact(raw)?), out),
-        Form::Float4 => number::float_json(f32::from_be_bytes(exact(raw)?), out),
-        Form::Float8 => number::float_json(f64::from_be_bytes(exact(raw)?), out),
-        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Record => json::string(raw, out),
-        Form::Json => json::raw_text(raw, out),
-        Form::Jsonb => json::raw_text(document(raw)?, out),
-        Form::Interval => interval::binary(raw, out)?,
-        Form::Geometric(shape) => shape.binary(raw, out)?,
-        Form::Geometry => postgis::json(raw, out)?,
-        Form::Array(inner) => array(inner, raw, out)?,
-        Form::Range(inner) => range::binary(raw, |raw, out| value(inner, raw, out), out)?,
-        Form::Multirange(inner) => multirange(inner, raw, out)?,
-        Form::Composite(attributes) => composite(attributes, raw, out)?,
-        Form::Moment(moment, Some(format)) => format.json(moment.binary(raw)?, out)?,
-        Form::Numeric | Form::Uuid | Form::Bytea | Form::Moment(_, None) | Form::Quoted(_) => {
+        JsonForm::Bool => boolean(raw, out)?,
+        JsonForm::Int2 => number::integer(i16::from_be_bytes(exact(raw)?), out),
+        JsonForm::Int4 => number::integer(i32::from_be_bytes(exact(raw)?), out),
+        JsonForm::Int8 => number::integer(i64::from_be_bytes(exact(raw)?), out),
+        JsonForm::Oid => number::integer(u32::from_be_bytes(exact(raw)?), out),
+        JsonForm::Float4 => number::float_json(f32::from_be_bytes(exact(raw)?), out),
+        JsonForm::Float8 => number::float_json(f64::from_be_bytes(exact(raw)?), out),
+        JsonForm::Text | JsonForm::Foreign | JsonForm::Hstore { .. } | JsonForm::Record => {
+            json::string(raw, out);
+        }
+        JsonForm::Json => json::raw_text(raw, out),
+        JsonForm::Jsonb => json::raw_text(document(raw)?, out),
+        JsonForm::Interval => interval::binary(raw, out)?,
+        JsonForm::Geometric(shape) => shape.binary(raw, out)?,
+        JsonForm::Geometry => postgis::json(raw, out)?,
+        JsonForm::Array(inner) => array(inner, raw, out)?,
+        JsonForm::Range(inner) => range::binary(raw, |raw, out| value(inner, raw, out), out)?,
+        JsonForm::Multirange(inner) => multirange(inner, raw, out)?,
+        JsonForm::Composite(attributes) => composite(attributes, raw, out)?,
+        JsonForm::Moment(moment, Some(format)) => format.json(moment.binary(raw)?, out)?,
+        JsonForm::Numeric
+        | JsonForm::Uuid
+        | JsonForm::Bytea
+        | JsonForm::Moment(_, None)
+        | JsonForm::Quoted(_) => {
             out.extend_from_slice(b"\"");
             plain(form, raw, out)?;
             out.extend_from_slice(b"\"");
@@ -40,20 +46,20 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// Appends a value as it stands in a CSV field: as JSON, but strings without quotes and escapes.
-pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+/// Appends a value as a CSV field: as JSON, but strings without quotes and escapes.
+pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
-        Form::Numeric => number::numeric(raw, out)?,
-        Form::Uuid => uuid(raw, out)?,
-        Form::Bytea => json::base64(raw, out),
-        Form::Moment(moment, None) => moment.binary(raw)?.write(out)?,
-        Form::Moment(moment, Some(format)) => format.write(moment.binary(raw)?, out)?,
-        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Record => {
+        JsonForm::Numeric => number::numeric(raw, out)?,
+        JsonForm::Uuid => uuid(raw, out)?,
+        JsonForm::Bytea => json::base64(raw, out),
+        JsonForm::Moment(moment, None) => moment.binary(raw)?.write(out)?,
+        JsonForm::Moment(moment, Some(format)) => format.write(moment.binary(raw)?, out)?,
+        JsonForm::Text | JsonForm::Foreign | JsonForm::Hstore { .. } | JsonForm::Record => {
             json::raw_text(raw, out);
         }
-        Form::Float4 => drop(number::float(f32::from_be_bytes(exact(raw)?), out)),
-        Form::Float8 => drop(number::float(f64::from_be_bytes(exact(raw)?), out)),
-        Form::Quoted(inner) => plain(inner, raw, out)?,
+        JsonForm::Float4 => drop(number::float(f32::from_be_bytes(exact(raw)?), out)),
+        JsonForm::Float8 => drop(number::float(f64::from_be_bytes(exact(raw)?), out)),
+        JsonForm::Quoted(inner) => plain(inner, raw, out)?,
         _ => json(form, raw, out)?,
     }
     Ok(())
@@ -65,7 +71,7 @@ fn boolean(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// The document of a `jsonb` behind its version byte.
+/// The document of a `jsonb`, after its version byte.
 fn document(raw: &[u8]) -> Result<&[u8]> {
     match raw.split_first() {
         Some((1, document)) => Ok(document),
@@ -84,8 +90,8 @@ fn uuid(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// The number of dimensions, a flag for NULLs, the element type; per dimension its length and
-/// lower bound; the elements (`array_send`).
+/// The format of `array_send`: the number of dimensions, a flag for NULLs, the element type, the
+/// length and lower bound of each dimension, the elements.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     let dimensions = reader.count()?;
@@ -96,7 +102,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         *length = reader.count()?;
         let _lower_bound = reader.i32()?;
     }
-    // An empty array has no dimension, an empty vector one without elements.
+    // An empty array has no dimension; an empty vector has one without elements.
     if lengths.is_empty() || lengths.contains(&0) {
         out.extend_from_slice(b"[]");
     } else {
@@ -107,7 +113,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
 
 /// Appends one dimension.
 fn elements(
-    form: &Form,
+    form: &JsonForm,
     lengths: &[usize],
     reader: &mut BinaryReader<'_>,
     out: &mut BytesMut,
@@ -125,7 +131,7 @@ fn elements(
 
 /// Appends a value or `null`.
 #[inline]
-pub(super) fn value(form: &Form, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
+pub(super) fn value(form: &JsonForm, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
     let Some(raw) = raw else {
         out.extend_from_slice(b"null");
         return Ok(());
@@ -133,8 +139,8 @@ pub(super) fn value(form: &Form, raw: Option<&[u8]>, out: &mut BytesMut) -> Resu
     json(form, raw, out)
 }
 
-/// The number of ranges, and each with its length (`multirange_send`).
-fn multirange(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+/// The format of `multirange_send`: the number of ranges, and each range with its length.
+fn multirange(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     let count = reader.count()?;
     out.extend_from_slice(b"[");
@@ -149,7 +155,7 @@ fn multirange(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     reader.end()
 }
 
-/// The number of attributes; per attribute its type and value (`record_send`).
+/// The format of `record_send`: the number of attributes, and each attribute with its type.
 fn composite(attributes: &[Attribute], raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     if reader.count()? != attributes.len() {

@@ -1,6 +1,6 @@
 //! The text forms of `bytea` (PostgreSQL, "Binary Data Types").
 
-/// The bytes that pairs of hexadecimal digits stand for; `None` when they are none.
+/// Decodes pairs of hexadecimal digits; `None` if they are not.
 pub fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| {
         char::from(byte)
@@ -14,8 +14,8 @@ pub fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
     rest.is_empty().then(|| bytes.collect())?
 }
 
-/// The bytes that PostgreSQL shows as `raw` under either `bytea_output`: `\x` and hexadecimal
-/// digits, or the older form with escapes. `None` when it is neither.
+/// Decodes either format of `bytea_output`: `\x` and hexadecimal digits, or the escape format.
+/// `None` for any other text.
 pub fn from_text(raw: &[u8]) -> Option<Vec<u8>> {
     if let Some(digits) = raw.strip_prefix(b"\\x") {
         return from_hex(digits);

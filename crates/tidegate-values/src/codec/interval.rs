@@ -9,7 +9,7 @@ use crate::error::Result;
 
 const SECOND: i64 = 1_000_000;
 
-/// An interval in PostgreSQL's three numbers; the extremes of all three are the infinities.
+/// An interval as PostgreSQL stores it. If all three numbers are their extreme, it is an infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Months.
@@ -20,13 +20,13 @@ pub struct Interval {
     pub micros: i64,
 }
 
-/// Appends the JSON object of a binary value (`interval_send`).
+/// Appends the JSON object for a binary value (`interval_send`).
 pub(super) fn binary(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Interval::binary(raw)?.write(out);
     Ok(())
 }
 
-/// Appends the JSON object of a text under `IntervalStyle postgres`; `None` for any other text.
+/// Appends the JSON object for a text in `IntervalStyle postgres`; `None` for any other text.
 pub(super) fn text(text: &[u8], out: &mut BytesMut) -> Option<()> {
     Interval::text(text)?.write(out);
     Some(())
@@ -36,7 +36,7 @@ impl Interval {
     /// Reads the binary form (`interval_send`).
     ///
     /// # Errors
-    /// [`MalformedValue`](crate::MalformedValue) when the bytes are none.
+    /// [`MalformedValue`](crate::MalformedValue) if the bytes are not an interval.
     pub fn binary(raw: &[u8]) -> Result<Self> {
         let mut reader = BinaryReader::new(raw);
         let micros = reader.i64()?;
@@ -49,7 +49,7 @@ impl Interval {
         })
     }
 
-    /// Reads the text form under `IntervalStyle postgres`; `None` for any other text.
+    /// Reads a text in `IntervalStyle postgres`; `None` for any other text.
     pub fn text(text: &[u8]) -> Option<Self> {
         match text {
             b"infinity" => Some(Self {

@@ -1,11 +1,11 @@
-//! Which JSON form the values of a type take, decided once per column.
+//! The JSON form of a type's values, determined once for each column.
 
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_types::{Field, Kind, Type};
 
-use super::pg_geometric::Shape;
+use super::pg_geometric::GeometricType;
 use crate::append::json;
 use crate::datetime::{DateFormat, MomentType};
 use crate::type_property::{array_delimiter, is_hstore, is_spatial};
@@ -15,7 +15,7 @@ pub(super) const MOST_DIMENSIONS: usize = 6;
 
 /// The JSON form of a type's values.
 #[derive(Clone, Debug)]
-pub(super) enum Form {
+pub(super) enum JsonForm {
     Bool,
     Int2,
     Int4,
@@ -24,9 +24,9 @@ pub(super) enum Form {
     Float4,
     Float8,
     Numeric,
-    /// A string; the binary form is the text.
+    /// A string. The binary format is the text.
     Text,
-    /// A string: the text form of a type whose binary form is not read here.
+    /// A string: the text of a type whose binary format is not decoded here.
     Foreign,
     Json,
     Jsonb,
@@ -34,7 +34,7 @@ pub(super) enum Form {
     Bytea,
     Moment(MomentType, Option<Arc<DateFormat>>),
     Interval,
-    Geometric(Shape),
+    Geometric(GeometricType),
     /// PostGIS `geometry` and `geography`.
     Geometry,
     /// `hstore`: its text as a string, or an object.
@@ -42,20 +42,20 @@ pub(super) enum Form {
         object: bool,
     },
     Array(Box<Array>),
-    Range(Box<Form>),
-    Multirange(Box<Form>),
+    Range(Box<JsonForm>),
+    Multirange(Box<JsonForm>),
     Composite(Box<[Attribute]>),
-    /// An anonymous composite, whose attributes have neither names nor reliable types.
+    /// An anonymous composite. Its attributes have no names and no reliable types.
     Record,
-    /// A number or a boolean in quotes.
-    Quoted(Box<Form>),
+    /// A number or boolean as a string.
+    Quoted(Box<JsonForm>),
 }
 
-/// An array's elements.
+/// The elements of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Array {
-    pub(super) element: Form,
-    /// What separates elements in the text form (`pg_type.typdelim`).
+    pub(super) element: JsonForm,
+    /// The separator of elements in the text format (`pg_type.typdelim`).
     pub(super) delimiter: u8,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct Attribute {
     /// `{"name":` for the first attribute, `,"name":` for the others.
     pub(super) prefix: Box<[u8]>,
     pub(super) oid: u32,
-    pub(super) form: Form,
+    pub(super) form: JsonForm,
 }
 
-impl Form {
-    /// The form of a type; moments take `format`.
+impl JsonForm {
+    /// The form of a type. Dates and times use `format`, if given.
     pub(super) fn of(r#type: &Type, format: Option<&Arc<DateFormat>>) -> Self {
         match *r#type {
             Type::BOOL => Self::Bool,
@@ -86,15 +86,15 @@ impl Form {
             Type::UUID => Self::Uuid,
             Type::BYTEA => Self::Bytea,
             Type::INTERVAL => Self::Interval,
-            Type::POINT => Self::Geometric(Shape::Point),
-            Type::LINE => Self::Geometric(Shape::Line),
-            Type::LSEG => Self::Geometric(Shape::Segment),
-            Type::BOX => Self::Geometric(Shape::Box),
-            Type::PATH => Self::Geometric(Shape::Path),
-            Type::POLYGON => Self::Geometric(Shape::Polygon),
-            Type::CIRCLE => Self::Geometric(Shape::Circle),
+            Type::POINT => Self::Geometric(GeometricType::Point),
+            Type::LINE => Self::Geometric(GeometricType::Line),
+            Type::LSEG => Self::Geometric(GeometricType::Segment),
+            Type::BOX => Self::Geometric(GeometricType::Box),
+            Type::PATH => Self::Geometric(GeometricType::Path),
+            Type::POLYGON => Self::Geometric(GeometricType::Polygon),
+            Type::CIRCLE => Self::Geometric(GeometricType::Circle),
             Type::RECORD => Self::Record,
-            // PostgreSQL counts it among the pseudo-types, not the arrays.
+            // PostgreSQL classifies it as a pseudo-type, not as an array.
             Type::RECORD_ARRAY => Self::Array(Box::new(Array {
                 element: Self::Record,
                 delimiter: b',',
@@ -176,7 +176,7 @@ impl Form {
         }
     }
 
-    /// Whether the binary form can be read, down to the last attribute.
+    /// Whether the binary format can be decoded, including all elements and attributes.
     pub(super) fn is_binary(&self) -> bool {
         match self {
             Self::Foreign | Self::Hstore { .. } | Self::Record => false,
@@ -189,7 +189,7 @@ impl Form {
         }
     }
 
-    /// Whether values may hold line breaks that a caller wrote between JSON tokens.
+    /// Whether values may contain line breaks between JSON tokens.
     pub(super) fn holds_json(&self) -> bool {
         match self {
             Self::Json => true,
@@ -210,12 +210,12 @@ impl Attribute {
         Self {
             prefix: prefix[..].into(),
             oid: field.type_().oid(),
-            form: Form::of(field.type_(), None),
+            form: JsonForm::of(field.type_(), None),
         }
     }
 }
 
-/// What separates elements in an array's text form.
+/// The separator of elements in an array's text format.
 fn delimiter(array: &Type, element: &Type) -> u8 {
     match *array {
         Type::INT2_VECTOR | Type::OID_VECTOR => b' ',

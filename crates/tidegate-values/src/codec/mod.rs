@@ -1,8 +1,8 @@
-//! Values out: the bytes that PostgreSQL sends for a column, written as JSON.
+//! Encodes values from PostgreSQL as JSON.
 //!
-//! [`wire_format`] says in which format a column should be asked for, [`ValueWriter`] writes its
-//! values. What a value looks like is decided once per column, from its type alone, down through
-//! arrays, ranges, composites and domains; a value then costs one jump and no allocation.
+//! [`wire_format`] says in which format to request a column, [`ValueWriter`] writes its values. The form
+//! of the values is determined once for each column, from its type alone, including arrays, ranges,
+//! composites and domains. A value then costs one dispatch and no allocation.
 //!
 //! | Types | JSON |
 //! |---|---|
@@ -17,12 +17,12 @@
 //! | `point` … `circle` | objects |
 //! | PostGIS | GeoJSON geometry |
 //! | ranges, multiranges, composites, arrays | objects and arrays of the above |
-//! | `hstore` | its text form as a string; or, where a writer is asked for it, an object |
-//! | everything else | its text form as a string |
+//! | `hstore` | its text as a string; or an object, if the writer is configured so |
+//! | everything else | its text as a string |
 //!
-//! Types whose binary form this crate does not read come as text, and so does everything that
-//! contains one; both wire formats give the same JSON. Attributes of an anonymous `record` have
-//! neither names nor types here: they are `f1`, `f2` … and strings.
+//! Types whose binary format this crate does not decode are requested as text, and so is everything that
+//! contains one. Both wire formats give the same JSON. The attributes of an anonymous `record` have
+//! neither names nor known types: they are `f1`, `f2` … and strings.
 
 mod binary;
 pub mod bytea;
@@ -40,7 +40,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use postgres_types::Type;
 
-use self::json_form::Form;
+use self::json_form::JsonForm;
 use crate::column::{Column, WireFormat};
 use crate::datetime::{DateFormat, MomentType};
 use crate::error::Result;
@@ -48,10 +48,10 @@ use crate::error::Result;
 pub use self::interval::Interval;
 pub use crate::append::json_string;
 
-/// The format in which the values of a type should be asked for: binary when this crate reads it
-/// all the way down, text otherwise.
+/// The format in which to request values of a type: binary if this crate decodes it completely,
+/// text otherwise.
 pub fn wire_format(r#type: &Type) -> WireFormat {
-    if Form::of(r#type, None).is_binary() {
+    if JsonForm::of(r#type, None).is_binary() {
         WireFormat::Binary
     } else {
         WireFormat::Text
@@ -61,44 +61,44 @@ pub fn wire_format(r#type: &Type) -> WireFormat {
 /// Writes the values of one column.
 #[derive(Clone, Debug)]
 pub struct ValueWriter {
-    form: Form,
+    form: JsonForm,
     format: WireFormat,
 }
 
 impl ValueWriter {
-    /// A writer for the type and the wire format of `column`.
+    /// A writer for the type and wire format of `column`.
     pub fn new(column: &Column) -> Self {
         Self {
-            form: Form::of(&column.r#type, None),
+            form: JsonForm::of(&column.r#type, None),
             format: column.format,
         }
     }
 
-    /// A writer that shows the column's moments by format specifiers; `None` when its type is neither
-    /// a date, time or timestamp, nor an array or range of them.
+    /// A writer that shows dates and times by format specifiers. `None` if the type is not a date,
+    /// time or timestamp, nor an array or range of them.
     pub fn formatted(column: &Column, format: &Arc<DateFormat>) -> Option<Self> {
         MomentType::of(&column.r#type)?;
         Some(Self {
-            form: Form::of(&column.r#type, Some(format)),
+            form: JsonForm::of(&column.r#type, Some(format)),
             format: column.format,
         })
     }
 
-    /// The same writer, but `int8` and `oid` are strings, also in arrays and ranges: for readers
+    /// The same writer with `int8` and `oid` as strings, also in arrays and ranges: for clients
     /// whose integers have 32 bits. Composites and multiranges keep their numbers.
     pub fn exact(self) -> Self {
         let (form, format) = (self.form.exact(), self.format);
         Self { form, format }
     }
 
-    /// The same writer, but `hstore` values are objects of strings and nulls instead of
-    /// PostgreSQL's text, also in arrays and composites.
+    /// The same writer with `hstore` values as objects of strings and nulls instead of PostgreSQL's
+    /// text, also in arrays and composites.
     pub fn with_hstore_objects(self) -> Self {
         let (form, format) = (self.form.with_hstore_objects(), self.format);
         Self { form, format }
     }
 
-    /// The same writer, but numbers and booleans are strings.
+    /// The same writer with numbers and booleans as strings.
     pub fn quoted(self) -> Self {
         let (form, format) = (self.form.quoted(), self.format);
         Self { form, format }
@@ -107,8 +107,8 @@ impl ValueWriter {
     /// Appends a value as JSON.
     ///
     /// # Errors
-    /// [`MalformedValue`](crate::MalformedValue) when the bytes are no value of the column's type in its wire format;
-    /// then `out` may hold part of the value.
+    /// [`MalformedValue`](crate::MalformedValue) if the bytes are not a value of the column's type in its
+    /// wire format; `out` may then have part of the value.
     #[inline]
     pub fn json(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         match self.format {
@@ -117,8 +117,7 @@ impl ValueWriter {
         }
     }
 
-    /// Appends a value as plain text: strings as they are, without quotes and escapes; objects,
-    /// arrays and everything else as JSON.
+    /// Appends a value as plain text: strings without quotes and escapes, everything else as JSON.
     ///
     /// # Errors
     /// As [`ValueWriter::json`].
@@ -129,13 +128,13 @@ impl ValueWriter {
         }
     }
 
-    /// Appends a value as a GeoJSON geometry, or `null` where it has none.
+    /// Appends a value as a GeoJSON geometry, or `null` if it has none.
     ///
     /// # Errors
     /// As [`ValueWriter::json`].
     pub fn geojson(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let shown = match &self.form {
-            Form::Geometry => {
+            JsonForm::Geometry => {
                 let start = out.len();
                 self.json(raw, out)?;
                 let shown = out.get(start) == Some(&b'{');
@@ -144,7 +143,9 @@ impl ValueWriter {
                 }
                 shown
             }
-            Form::Geometric(shape) => shape.geojson(raw, self.format == WireFormat::Binary, out)?,
+            JsonForm::Geometric(shape) => {
+                shape.geojson(raw, self.format == WireFormat::Binary, out)?
+            }
             _ => false,
         };
         if !shown {
@@ -153,22 +154,22 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// How well the column serves as the geometry of a GeoJSON feature.
+    /// Whether and how the column can be the geometry of a GeoJSON feature.
     pub(crate) fn geometry(&self) -> Option<GeometrySource> {
         match &self.form {
-            Form::Geometry => Some(GeometrySource::PostGis),
-            Form::Geometric(shape) => shape.has_geojson().then_some(GeometrySource::BuiltIn),
+            JsonForm::Geometry => Some(GeometrySource::PostGis),
+            JsonForm::Geometric(shape) => shape.has_geojson().then_some(GeometrySource::BuiltIn),
             _ => None,
         }
     }
 
-    /// Whether values may hold line breaks between JSON tokens.
+    /// Whether values may contain line breaks between JSON tokens.
     pub(crate) fn holds_json(&self) -> bool {
         self.form.holds_json()
     }
 }
 
-/// Where a GeoJSON geometry comes from.
+/// The source of a GeoJSON geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GeometrySource {
     PostGis,

@@ -9,7 +9,7 @@ use crate::error::{MalformedValue, Result};
 
 /// The built-in geometric types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum GeometricType {
     Point,
     Line,
     Segment,
@@ -19,16 +19,16 @@ pub(super) enum Shape {
     Circle,
 }
 
-/// The numbers of a value, from either wire format.
+/// The numbers of a value, in either wire format.
 struct Numbers<'a> {
-    source: Source<'a>,
+    source: NumberSource<'a>,
     /// Whether a path is open.
     open: bool,
-    /// How many points a path or polygon has.
+    /// The number of points of a path or polygon.
     points: usize,
 }
 
-enum Source<'a> {
+enum NumberSource<'a> {
     Binary(BinaryReader<'a>),
     Text(std::vec::IntoIter<f64>),
 }
@@ -36,37 +36,39 @@ enum Source<'a> {
 impl Numbers<'_> {
     fn next(&mut self) -> Result<f64> {
         match &mut self.source {
-            Source::Binary(reader) => reader.f64(),
-            Source::Text(numbers) => numbers.next().ok_or(MalformedValue),
+            NumberSource::Binary(reader) => reader.f64(),
+            NumberSource::Text(numbers) => numbers.next().ok_or(MalformedValue),
         }
     }
 
     fn end(self) -> Result<()> {
         match self.source {
-            Source::Binary(reader) => reader.end(),
-            Source::Text(mut numbers) => numbers.next().map_or(Ok(()), |_| Err(MalformedValue)),
+            NumberSource::Binary(reader) => reader.end(),
+            NumberSource::Text(mut numbers) => {
+                numbers.next().map_or(Ok(()), |_| Err(MalformedValue))
+            }
         }
     }
 }
 
-impl Shape {
-    /// Appends the JSON object of a binary value: 64-bit floats, behind the number of points and,
-    /// in a path, behind whether it is closed.
+impl GeometricType {
+    /// Appends the JSON object for a binary value: 64-bit floats after the number of points, and
+    /// for a path after the flag whether it is closed.
     pub(super) fn binary(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = self.read_binary(raw)?;
         self.json(&mut numbers, out)?;
         numbers.end()
     }
 
-    /// Appends the JSON object of a text form.
+    /// Appends the JSON object for a text.
     pub(super) fn text(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = Self::read_text(raw)?;
         self.json(&mut numbers, out)?;
         numbers.end()
     }
 
-    /// Appends the GeoJSON geometry of a value; tells whether it has one. Lines and circles have
-    /// none, nor has a shape with a coordinate that is no finite number.
+    /// Appends the GeoJSON geometry of a value. Returns whether it has one: lines and circles have
+    /// none, and neither has a shape with a coordinate that is not finite.
     pub(super) fn geojson(self, raw: &[u8], binary: bool, out: &mut BytesMut) -> Result<bool> {
         let mut numbers = if binary {
             self.read_binary(raw)?
@@ -124,13 +126,13 @@ impl Shape {
             0
         };
         Ok(Numbers {
-            source: Source::Binary(reader),
+            source: NumberSource::Binary(reader),
             open,
             points,
         })
     }
 
-    /// All brackets and commas separate numbers; a path in square brackets is open.
+    /// Brackets and commas separate numbers. A path in square brackets is open.
     fn read_text(raw: &[u8]) -> Result<Numbers<'_>> {
         let words = raw
             .split(|byte| b"()[]{}<>,".contains(byte))
@@ -139,7 +141,7 @@ impl Shape {
         Ok(Numbers {
             open: raw.first() == Some(&b'['),
             points: numbers.len() / 2,
-            source: Source::Text(numbers.into_iter()),
+            source: NumberSource::Text(numbers.into_iter()),
         })
     }
 

@@ -1,10 +1,9 @@
 //! PostGIS values: extended well-known binary (OGC 06-103r4, section 8.2, with PostGIS' flags for
 //! Z, M and SRID) as GeoJSON geometries (RFC 7946, section 3.1).
 //!
-//! Measures have no place in GeoJSON and are left out. An SRID other than that of WGS 84 is told by
-//! the member `crs` (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be
-//! written back. Curves have no GeoJSON form; a value that holds one is shown in its text form,
-//! hexadecimal well-known binary.
+//! GeoJSON has no measures, so they are left out. The member `crs` has an SRID other than that of
+//! WGS 84 (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be written
+//! back. GeoJSON has no curves; a value with one is shown as hexadecimal well-known binary.
 
 use bytes::BytesMut;
 
@@ -16,13 +15,13 @@ const HAS_Z: u32 = 0x8000_0000;
 const HAS_M: u32 = 0x4000_0000;
 const HAS_SRID: u32 = 0x2000_0000;
 
-/// The SRID of WGS 84, in which GeoJSON's coordinates are when nothing else is said.
+/// The SRID of WGS 84, the default of GeoJSON.
 const WGS_84: u32 = 4326;
 
-/// How deep collections may nest; PostGIS itself reads no more than 200.
+/// The deepest nesting of collections; PostGIS itself reads at most 200.
 const MOST_DEPTH: usize = 200;
 
-/// Appends a value as GeoJSON, or as a string where GeoJSON has no such geometry.
+/// Appends a value as GeoJSON, or as a string if GeoJSON has no such geometry.
 pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let start = out.len();
     let mut reader = Wkb {
@@ -30,7 +29,7 @@ pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
         little: false,
         srid: 0,
     };
-    if reader.geometry(MOST_DEPTH, out)? == Shown::Yes {
+    if reader.geometry(MOST_DEPTH, out)? == Representation::Yes {
         return if reader.rest.is_empty() {
             Ok(())
         } else {
@@ -44,22 +43,22 @@ pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// Whether GeoJSON has a form for a geometry.
+/// Whether GeoJSON can represent a geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum Representation {
     Yes,
     No,
 }
 
-/// What is left of a value, in the byte order of the geometry at hand.
+/// The rest of a value, with the byte order of the current geometry.
 struct Wkb<'a> {
     rest: &'a [u8],
     little: bool,
-    /// The SRID that is still to be told.
+    /// The SRID, until it is written.
     srid: u32,
 }
 
-/// The kind of a geometry and the numbers of a position.
+/// The kind of a geometry and the number of its coordinates.
 #[derive(Clone, Copy)]
 struct Header {
     kind: u32,
@@ -106,8 +105,8 @@ impl Wkb<'_> {
         })
     }
 
-    /// Appends one geometry; `depth` more may be inside it.
-    fn geometry(&mut self, depth: usize, out: &mut BytesMut) -> Result<Shown> {
+    /// Appends a geometry; `depth` is the nesting that is still allowed.
+    fn geometry(&mut self, depth: usize, out: &mut BytesMut) -> Result<Representation> {
         let depth = depth.checked_sub(1).ok_or(MalformedValue)?;
         let header = self.header()?;
         let (name, nesting) = match header.kind {
@@ -118,7 +117,7 @@ impl Wkb<'_> {
             5 => ("MultiLineString", 1),
             6 | 15 | 16 => ("MultiPolygon", 2),
             7 => return self.collection(depth, out),
-            _ => return Ok(Shown::No),
+            _ => return Ok(Representation::No),
         };
         out.extend_from_slice(br#"{"type":""#);
         out.extend_from_slice(name.as_bytes());
@@ -134,10 +133,10 @@ impl Wkb<'_> {
             })?;
         }
         out.extend_from_slice(b"}");
-        Ok(Shown::Yes)
+        Ok(Representation::Yes)
     }
 
-    fn collection(&mut self, depth: usize, out: &mut BytesMut) -> Result<Shown> {
+    fn collection(&mut self, depth: usize, out: &mut BytesMut) -> Result<Representation> {
         out.extend_from_slice(br#"{"type":"GeometryCollection","#);
         self.reference_system(out);
         out.extend_from_slice(br#""geometries":"#);
@@ -146,7 +145,7 @@ impl Wkb<'_> {
         Ok(shown)
     }
 
-    /// Appends the member that tells the SRID, once for a value.
+    /// Appends the member with the SRID, once for each value.
     fn reference_system(&mut self, out: &mut BytesMut) {
         let srid = std::mem::take(&mut self.srid);
         if !matches!(srid, 0 | WGS_84) {
@@ -156,35 +155,40 @@ impl Wkb<'_> {
         }
     }
 
-    /// Appends a counted list, up to the first item that cannot be shown.
+    /// Appends a counted list, up to the first item that GeoJSON cannot represent.
     fn list(
         &mut self,
         out: &mut BytesMut,
-        mut item: impl FnMut(&mut Self, &mut BytesMut) -> Result<Shown>,
-    ) -> Result<Shown> {
+        mut item: impl FnMut(&mut Self, &mut BytesMut) -> Result<Representation>,
+    ) -> Result<Representation> {
         let count = self.u32()?;
         out.extend_from_slice(b"[");
         for at in 0..count {
             if at > 0 {
                 out.extend_from_slice(b",");
             }
-            if item(self, out)? == Shown::No {
-                return Ok(Shown::No);
+            if item(self, out)? == Representation::No {
+                return Ok(Representation::No);
             }
         }
         out.extend_from_slice(b"]");
-        Ok(Shown::Yes)
+        Ok(Representation::Yes)
     }
 
     /// Appends a position, a list of positions, or a list of lists.
-    fn coordinates(&mut self, header: Header, nesting: usize, out: &mut BytesMut) -> Result<Shown> {
+    fn coordinates(
+        &mut self,
+        header: Header,
+        nesting: usize,
+        out: &mut BytesMut,
+    ) -> Result<Representation> {
         match nesting {
-            0 => self.position(header, out).map(|()| Shown::Yes),
+            0 => self.position(header, out).map(|()| Representation::Yes),
             _ => self.list(out, |wkb, out| wkb.coordinates(header, nesting - 1, out)),
         }
     }
 
-    /// Appends `[x,y]` or `[x,y,z]`; an empty point, which is all NaN, has no numbers.
+    /// Appends `[x,y]` or `[x,y,z]`. An empty point, which is all NaN, becomes an empty array.
     fn position(&mut self, header: Header, out: &mut BytesMut) -> Result<()> {
         let (x, y) = (self.f64()?, self.f64()?);
         let z = if header.z { Some(self.f64()?) } else { None };

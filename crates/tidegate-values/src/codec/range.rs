@@ -6,7 +6,7 @@ use super::token::Tokens;
 use crate::binary_reader::BinaryReader;
 use crate::error::{MalformedValue, Result};
 
-/// An empty range, which has no bounds at all.
+/// The empty range, which has no bounds.
 const EMPTY: &[u8] =
     br#"{"lower":null,"upper":null,"lowerInclusive":false,"upperInclusive":false,"empty":true}"#;
 
@@ -16,7 +16,7 @@ const UPPER_INCLUSIVE: u8 = 0x04;
 const LOWER_UNBOUNDED: u8 = 0x08;
 const UPPER_UNBOUNDED: u8 = 0x10;
 
-/// Appends a range from flags and the bounds that it has (`range_send`). `write` appends a bound.
+/// Appends a range from its flags and bounds (`range_send`). `write` appends a bound.
 pub(super) fn binary(
     raw: &[u8],
     write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,
@@ -48,7 +48,7 @@ pub(super) fn binary(
     reader.end()
 }
 
-/// Appends a range from its text form, `[1,2)` or `empty`. `write` appends a bound.
+/// Appends a range from its text, `[1,2)` or `empty`. `write` appends a bound.
 pub(super) fn text(
     tokens: &mut Tokens<'_>,
     write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,

@@ -1,33 +1,37 @@
-//! Values in the text form of their type's output function, under the settings that sessions
-//! start with (`DateStyle ISO`, `IntervalStyle postgres`). A text under other settings is shown as
-//! it is, as a JSON string.
+//! Decodes the text format: the text of a type's output function, under the settings of new
+//! sessions (`DateStyle ISO`, `IntervalStyle postgres`). A text under other settings is shown
+//! unchanged, as a JSON string.
 
 use bytes::BytesMut;
 
-use super::json_form::{Array, Attribute, Form, MOST_DIMENSIONS};
+use super::json_form::{Array, Attribute, JsonForm, MOST_DIMENSIONS};
 use super::token::{Tokens, parse};
 use super::{bytea, hstore, interval, postgis, range};
 use crate::append::{json, number};
 use crate::error::{MalformedValue, Result};
 
 /// Appends a value as JSON.
-pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
-        Form::Bool => boolean(raw, out)?,
-        Form::Int2 | Form::Int4 | Form::Int8 | Form::Oid => integer(raw, out)?,
-        Form::Float4 => number::float_json(parse::<f32>(raw)?, out),
-        Form::Float8 => number::float_json(parse::<f64>(raw)?, out),
-        Form::Hstore { object: true } => hstore::text(raw, out)?,
-        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Numeric | Form::Uuid => {
+        JsonForm::Bool => boolean(raw, out)?,
+        JsonForm::Int2 | JsonForm::Int4 | JsonForm::Int8 | JsonForm::Oid => integer(raw, out)?,
+        JsonForm::Float4 => number::float_json(parse::<f32>(raw)?, out),
+        JsonForm::Float8 => number::float_json(parse::<f64>(raw)?, out),
+        JsonForm::Hstore { object: true } => hstore::text(raw, out)?,
+        JsonForm::Text
+        | JsonForm::Foreign
+        | JsonForm::Hstore { .. }
+        | JsonForm::Numeric
+        | JsonForm::Uuid => {
             json::string(raw, out);
         }
-        Form::Json | Form::Jsonb => json::raw_text(raw, out),
-        Form::Bytea => {
+        JsonForm::Json | JsonForm::Jsonb => json::raw_text(raw, out),
+        JsonForm::Bytea => {
             out.extend_from_slice(b"\"");
             json::base64(&bytea::from_text(raw).ok_or(MalformedValue)?, out);
             out.extend_from_slice(b"\"");
         }
-        Form::Moment(moment, format) => match (moment.text(raw), format) {
+        JsonForm::Moment(moment, format) => match (moment.text(raw), format) {
             (Some(moment), Some(format)) => format.json(moment, out)?,
             (Some(moment), None) => {
                 out.extend_from_slice(b"\"");
@@ -36,17 +40,17 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
             }
             (None, _) => json::string(raw, out),
         },
-        Form::Interval => interval::text(raw, out).unwrap_or_else(|| json::string(raw, out)),
-        Form::Geometric(shape) => shape.text(raw, out)?,
-        Form::Geometry => postgis::json(&bytea::from_hex(raw).ok_or(MalformedValue)?, out)?,
-        Form::Array(inner) => array(inner, raw, out)?,
-        Form::Range(inner) => whole(raw, |tokens| {
+        JsonForm::Interval => interval::text(raw, out).unwrap_or_else(|| json::string(raw, out)),
+        JsonForm::Geometric(shape) => shape.text(raw, out)?,
+        JsonForm::Geometry => postgis::json(&bytea::from_hex(raw).ok_or(MalformedValue)?, out)?,
+        JsonForm::Array(inner) => array(inner, raw, out)?,
+        JsonForm::Range(inner) => whole(raw, |tokens| {
             range::text(tokens, |raw, out| value(inner, raw, out), out)
         })?,
-        Form::Multirange(inner) => whole(raw, |tokens| multirange(inner, tokens, out))?,
-        Form::Composite(attributes) => whole(raw, |tokens| composite(attributes, tokens, out))?,
-        Form::Record => whole(raw, |tokens| record(tokens, out))?,
-        Form::Quoted(inner) => {
+        JsonForm::Multirange(inner) => whole(raw, |tokens| multirange(inner, tokens, out))?,
+        JsonForm::Composite(attributes) => whole(raw, |tokens| composite(attributes, tokens, out))?,
+        JsonForm::Record => whole(raw, |tokens| record(tokens, out))?,
+        JsonForm::Quoted(inner) => {
             out.extend_from_slice(b"\"");
             plain(inner, raw, out)?;
             out.extend_from_slice(b"\"");
@@ -55,19 +59,19 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// Appends a value as it stands in a CSV field: as JSON, but strings without quotes and escapes.
-pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+/// Appends a value as a CSV field: as JSON, but strings without quotes and escapes.
+pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
-        Form::Text
-        | Form::Foreign
-        | Form::Hstore { object: false }
-        | Form::Numeric
-        | Form::Uuid => json::raw_text(raw, out),
-        Form::Float4 => drop(number::float(parse::<f32>(raw)?, out)),
-        Form::Float8 => drop(number::float(parse::<f64>(raw)?, out)),
-        Form::Bytea => json::base64(&bytea::from_text(raw).ok_or(MalformedValue)?, out),
-        Form::Quoted(inner) => plain(inner, raw, out)?,
-        Form::Moment(moment, format) => match (moment.text(raw), format) {
+        JsonForm::Text
+        | JsonForm::Foreign
+        | JsonForm::Hstore { object: false }
+        | JsonForm::Numeric
+        | JsonForm::Uuid => json::raw_text(raw, out),
+        JsonForm::Float4 => drop(number::float(parse::<f32>(raw)?, out)),
+        JsonForm::Float8 => drop(number::float(parse::<f64>(raw)?, out)),
+        JsonForm::Bytea => json::base64(&bytea::from_text(raw).ok_or(MalformedValue)?, out),
+        JsonForm::Quoted(inner) => plain(inner, raw, out)?,
+        JsonForm::Moment(moment, format) => match (moment.text(raw), format) {
             (Some(moment), Some(format)) => format.write(moment, out)?,
             (Some(moment), None) => moment.write(out)?,
             (None, _) => json::raw_text(raw, out),
@@ -78,7 +82,7 @@ pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
 }
 
 /// Appends a value or `null`.
-pub(super) fn value(form: &Form, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
+pub(super) fn value(form: &JsonForm, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
     let Some(raw) = raw else {
         out.extend_from_slice(b"null");
         return Ok(());
@@ -104,15 +108,15 @@ fn integer(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// Reads a text to its end.
+/// Reads a text completely.
 fn whole(raw: &[u8], read: impl FnOnce(&mut Tokens<'_>) -> Result<()>) -> Result<()> {
     let mut tokens = Tokens::new(raw);
     read(&mut tokens)?;
     tokens.end()
 }
 
-/// Appends an array from `{…}`, behind `[l:u]=` where lower bounds are not 1, or from the words of
-/// a vector.
+/// Appends an array from `{…}`, with `[l:u]=` before it if lower bounds are not 1, or from the
+/// words of a vector.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     if array.delimiter == b' ' {
         out.extend_from_slice(b"[");
@@ -137,7 +141,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     })
 }
 
-/// Appends one dimension; `depth` more may be inside it.
+/// Appends one dimension; `depth` is the nesting that is still allowed.
 fn dimension(
     array: &Array,
     tokens: &mut Tokens<'_>,
@@ -168,7 +172,7 @@ fn dimension(
     Ok(())
 }
 
-fn multirange(form: &Form, tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
+fn multirange(form: &JsonForm, tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
     tokens.expect(b'{')?;
     out.extend_from_slice(b"[");
     if !tokens.word(b"}") {
@@ -198,7 +202,7 @@ fn composite(attributes: &[Attribute], tokens: &mut Tokens<'_>, out: &mut BytesM
     tokens.expect(b')')
 }
 
-/// Appends an anonymous composite: `f1`, `f2` … with the text forms of its attributes.
+/// Appends an anonymous composite: `f1`, `f2` … with the texts of its attributes.
 fn record(tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
     tokens.expect(b'(')?;
     let mut number = 0_u32;
@@ -211,7 +215,7 @@ fn record(tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
         number::integer(number, out);
         out.extend_from_slice(b"\":");
         let text = tokens.token(b",)").given();
-        value(&Form::Text, text.as_deref(), out)?;
+        value(&JsonForm::Text, text.as_deref(), out)?;
         if tokens.peek().is_none() {
             return Err(MalformedValue);
         }

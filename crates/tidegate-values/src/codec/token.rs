@@ -1,11 +1,12 @@
-//! The text forms of arrays, composites and ranges: values between delimiters, quoted where they
-//! need it (PostgreSQL, "Array Input and Output Syntax", "Composite Type Input and Output Syntax").
+//! Tokenizes the texts of arrays, composites and ranges: values between delimiters, quoted where
+//! necessary (PostgreSQL, "Array Input and Output Syntax", "Composite Type Input and Output
+//! Syntax").
 
 use std::borrow::Cow;
 
 use crate::error::{MalformedValue, Result};
 
-/// What is left of a text.
+/// The rest of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens<'a> {
     rest: &'a [u8],
@@ -13,18 +14,18 @@ pub(super) struct Tokens<'a> {
 
 /// A value between delimiters.
 #[derive(Debug)]
-pub(super) struct Token<'a> {
+pub(super) struct TextToken<'a> {
     text: Cow<'a, [u8]>,
     quoted: bool,
 }
 
-impl<'a> Token<'a> {
-    /// The value; `None` for nothing at all, which is NULL in composites and unbounded in ranges.
+impl<'a> TextToken<'a> {
+    /// The value; `None` if it is empty, which is NULL in composites and unbounded in ranges.
     pub(super) fn given(self) -> Option<Cow<'a, [u8]>> {
         (self.quoted || !self.text.is_empty()).then_some(self.text)
     }
 
-    /// The value; `None` for the word NULL, as arrays write it.
+    /// The value; `None` for the word NULL of arrays.
     pub(super) fn element(self) -> Option<Cow<'a, [u8]>> {
         (self.quoted || &*self.text != b"NULL").then_some(self.text)
     }
@@ -53,7 +54,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Takes `word` when it comes next.
+    /// Consumes `word`, if it is next.
     pub(super) fn word(&mut self, word: &[u8]) -> bool {
         let Some(rest) = self.rest.strip_prefix(word) else {
             return false;
@@ -62,13 +63,13 @@ impl<'a> Tokens<'a> {
         true
     }
 
-    /// Drops everything up to and including the last byte before `byte`.
+    /// Skips everything before `byte`.
     pub(super) fn skip_to(&mut self, byte: u8) {
         let at = memchr::memchr(byte, self.rest).unwrap_or(self.rest.len());
         self.rest = &self.rest[at..];
     }
 
-    /// Checks that nothing is left.
+    /// Checks that everything was read.
     pub(super) fn end(self) -> Result<()> {
         if self.rest.is_empty() {
             Ok(())
@@ -77,14 +78,14 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Takes the value in front of one of `stops` (which stays) or the end.
-    pub(super) fn token(&mut self, stops: &[u8]) -> Token<'a> {
+    /// Reads the value before one of `stops`, which is not consumed, or before the end.
+    pub(super) fn token(&mut self, stops: &[u8]) -> TextToken<'a> {
         let plain = |byte: &u8| !stops.contains(byte) && *byte != b'"' && *byte != b'\\';
         let length = self.rest.iter().take_while(|byte| plain(byte)).count();
         let (head, rest) = self.rest.split_at(length);
         if rest.first().is_none_or(|byte| stops.contains(byte)) {
             self.rest = rest;
-            return Token {
+            return TextToken {
                 text: Cow::Borrowed(head),
                 quoted: false,
             };
@@ -92,8 +93,8 @@ impl<'a> Tokens<'a> {
         self.quoted(stops)
     }
 
-    /// Takes a value that holds quotes or backslashes.
-    fn quoted(&mut self, stops: &[u8]) -> Token<'a> {
+    /// Reads a value with quotes or backslashes.
+    fn quoted(&mut self, stops: &[u8]) -> TextToken<'a> {
         let mut text = Vec::new();
         let mut inside = false;
         while let Some((&byte, rest)) = self.rest.split_first() {
@@ -114,14 +115,14 @@ impl<'a> Tokens<'a> {
                 _ => text.push(byte),
             }
         }
-        Token {
+        TextToken {
             text: Cow::Owned(text),
             quoted: true,
         }
     }
 }
 
-/// Reads a number by Rust's rules, which take everything that PostgreSQL writes.
+/// Reads a number with Rust's parser, which accepts everything that PostgreSQL writes.
 pub(super) fn parse<N: std::str::FromStr>(raw: &[u8]) -> Result<N> {
     let text = std::str::from_utf8(raw).map_err(|_| MalformedValue)?;
     text.parse().map_err(|_| MalformedValue)

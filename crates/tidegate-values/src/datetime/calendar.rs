@@ -1,9 +1,9 @@
-//! The proleptic Gregorian calendar as PostgreSQL counts it: years without a gap at zero, days
-//! from 1970-01-01.
+//! The proleptic Gregorian calendar as PostgreSQL counts it: year 0 is 1 BC, days count from
+//! 1970-01-01.
 
-/// Days from 1970-01-01 to 2000-01-01, PostgreSQL's day zero.
+/// Days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts.
 pub(super) const POSTGRES_DAY_ZERO: i64 = 10_957;
-/// Days of the 400 years after which the calendar repeats itself, weekdays included.
+/// Days of the 400 years after which the calendar repeats, weekdays included.
 pub(super) const CYCLE_DAYS: i64 = 146_097;
 /// Seconds of a day.
 pub(super) const DAY_SECONDS: i64 = 86_400;
@@ -12,7 +12,7 @@ pub(super) const SECOND: i64 = 1_000_000;
 /// Microseconds of a day.
 pub(super) const DAY: i64 = DAY_SECONDS * SECOND;
 
-/// A day by year (0 is 1 BC), month and day of the month.
+/// A date: year (0 is 1 BC), month and day of the month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Civil {
     pub(super) year: i64,
@@ -21,15 +21,15 @@ pub(super) struct Civil {
 }
 
 impl Civil {
-    /// The day so many days after 1970-01-01.
+    /// The date this many days after 1970-01-01.
     ///
-    /// Years are counted from March, so that the leap day ends a year and a month's first day is
-    /// a linear function of its number.
+    /// Years are counted from March, so that the leap day is the last of a year and the first day
+    /// of a month is a linear function of its number.
     #[inline]
     pub(super) fn from_days(days: i64) -> Self {
         let shifted = days + 719_468;
         let cycle = shifted.div_euclid(CYCLE_DAYS);
-        // Narrow numbers divide faster, and every timestamp comes through here.
+        // Division of small integers is faster, and every timestamp is converted here.
         let day = u32::try_from(shifted.rem_euclid(CYCLE_DAYS)).unwrap_or_default();
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
         let of_year = day - (365 * year + year / 4 - year / 100);
@@ -46,7 +46,7 @@ impl Civil {
         }
     }
 
-    /// The day, when there is such a day.
+    /// The date, if it exists.
     pub(super) fn checked(year: i64, month: i64, day: i64) -> Option<Self> {
         let exists = (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
         exists.then_some(Self { year, month, day })

@@ -1,4 +1,4 @@
-//! Moments by format specifiers, with the meaning of PHP's `DateTime::format`.
+//! Writes dates and times by format specifiers, as PHP's `DateTime::format` does.
 
 use std::borrow::Cow;
 
@@ -12,34 +12,34 @@ use super::zone::{Offset, Zone};
 use crate::append::{json_string, number};
 use crate::error::Result;
 
-/// A format, read once.
+/// A parsed format.
 #[derive(Clone, Debug)]
 pub struct DateFormat {
     items: Vec<Item>,
     zone: Zone,
-    /// Whether nothing in the literals needs an escape in JSON.
+    /// Whether the literals need no escape in JSON.
     plain: bool,
-    /// Whether a letter tells something about the zone.
+    /// Whether a specifier depends on the zone.
     zoned: bool,
 }
 
-/// A piece of a format.
+/// An item of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
     Letter(u8),
-    /// The year in `c` and `r`, whose four places have room for the sign (`%04d` in PHP).
+    /// The year in `c` and `r`: four characters including a sign (`%04d` in PHP).
     CompoundYear,
     Literal(Vec<u8>),
 }
 
-const LETTERS: &[u8] = b"djDlNSwzWFMmntLoYyaAgGhHisuveIOPpTZU";
+const SPECIFIERS: &[u8] = b"djDlNSwzWFMmntLoYyaAgGhHisuveIOPpTZU";
 
 impl DateFormat {
-    /// Reads a format. Letters without a meaning stand for themselves, and so does any character
-    /// behind a backslash. Values are shown in `zone`.
+    /// Parses a format. A character that is not a specifier is a literal, and so is any character
+    /// after a backslash. Values are shown in `zone`.
     ///
     /// # Errors
-    /// What is wrong, when a backslash ends the format or it is empty.
+    /// Why the format is invalid: it is empty or ends in a backslash.
     pub fn new(format: &str, zone: Zone) -> Result<Self, String> {
         if format.is_empty() {
             return Err("the format is empty".to_owned());
@@ -65,7 +65,7 @@ impl DateFormat {
                         *item = Item::CompoundYear;
                     }
                 }
-            } else if LETTERS.contains(&byte) {
+            } else if SPECIFIERS.contains(&byte) {
                 self.zoned |= b"eIOPpTZU".contains(&byte);
                 self.items.push(Item::Letter(byte));
             } else if byte == b'\\' {
@@ -90,7 +90,7 @@ impl DateFormat {
         }
     }
 
-    /// Appends a moment as a JSON string.
+    /// Appends a value as a JSON string.
     pub(crate) fn json(&self, moment: Moment, out: &mut BytesMut) -> Result<()> {
         if self.plain {
             out.extend_from_slice(b"\"");
@@ -104,7 +104,8 @@ impl DateFormat {
         Ok(())
     }
 
-    /// Appends a moment as text. The infinities stay words: no letter has a value for them.
+    /// Appends a value as text. The infinities are written as words, as no specifier applies to
+    /// them.
     pub(crate) fn write(&self, moment: Moment, out: &mut BytesMut) -> Result<()> {
         if moment.infinity().is_some() {
             return moment.write(out);
@@ -112,7 +113,7 @@ impl DateFormat {
         let clock = self.clock(moment);
         for item in &self.items {
             match item {
-                Item::Letter(letter) => clock.letter(*letter, self.zone.name(), out),
+                Item::Letter(specifier) => clock.specifier(*specifier, self.zone.name(), out),
                 Item::CompoundYear => signed(clock.day.year, 4, out),
                 Item::Literal(text) => out.extend_from_slice(text),
             }
@@ -120,7 +121,7 @@ impl DateFormat {
         Ok(())
     }
 
-    /// What calendar and clock show at a moment.
+    /// The calendar and clock of a value in the format's zone.
     fn clock(&self, moment: Moment) -> Clock {
         let day_zero = POSTGRES_DAY_ZERO * DAY_SECONDS;
         let (local, micros, offset) = match moment {
@@ -174,7 +175,7 @@ impl DateFormat {
     }
 }
 
-/// What calendar and clock show.
+/// Calendar and clock values.
 struct Clock {
     day: Civil,
     weekday: i64,
@@ -186,9 +187,9 @@ struct Clock {
 }
 
 impl Clock {
-    fn letter(&self, letter: u8, zone: &str, out: &mut BytesMut) {
+    fn specifier(&self, specifier: u8, zone: &str, out: &mut BytesMut) {
         let Civil { year, month, day } = self.day;
-        match letter {
+        match specifier {
             b'd' => out.extend_from_slice(&pair(day)),
             b'j' => number::integer(day, out),
             b'D' => out.extend_from_slice(&name(&WEEKDAYS, self.weekday).as_bytes()[..3]),
@@ -200,21 +201,21 @@ impl Clock {
             b'n' => number::integer(month, out),
             b'Y' => number::padded(year, 4, out),
             b'y' => signed(year % 100, 2, out),
-            b'W' => number::padded(day_number(letter, self.day).unwrap_or_default(), 2, out),
+            b'W' => number::padded(day_number(specifier, self.day).unwrap_or_default(), 2, out),
             b'N' | b'w' | b'z' | b't' | b'L' | b'o' => {
-                number::integer(day_number(letter, self.day).unwrap_or_default(), out);
+                number::integer(day_number(specifier, self.day).unwrap_or_default(), out);
             }
             b'e' | b'I' | b'O' | b'P' | b'p' | b'T' | b'Z' | b'U' => {
-                self.zone_letter(letter, zone, out);
+                self.zone_specifier(specifier, zone, out);
             }
-            _ => self.time_letter(letter, out),
+            _ => self.time_specifier(specifier, out),
         }
     }
 
-    fn time_letter(&self, letter: u8, out: &mut BytesMut) {
+    fn time_specifier(&self, specifier: u8, out: &mut BytesMut) {
         let hour = self.second / 3600;
         let short = (hour + 11) % 12 + 1;
-        match letter {
+        match specifier {
             b'a' => out.extend_from_slice(if hour % 24 < 12 { b"am" } else { b"pm" }),
             b'A' => out.extend_from_slice(if hour % 24 < 12 { b"AM" } else { b"PM" }),
             b'g' => number::integer(short, out),
@@ -228,9 +229,9 @@ impl Clock {
         }
     }
 
-    fn zone_letter(&self, letter: u8, zone: &str, out: &mut BytesMut) {
+    fn zone_specifier(&self, specifier: u8, zone: &str, out: &mut BytesMut) {
         let fixed = self.offset.abbreviation.is_empty();
-        match letter {
+        match specifier {
             b'I' => number::integer(i8::from(self.offset.summer), out),
             b'Z' => number::integer(self.offset.seconds, out),
             b'U' => number::integer(self.epoch, out),
@@ -239,7 +240,7 @@ impl Clock {
             b'p' if self.offset.seconds == 0 && (fixed || self.offset.abbreviation == "UTC") => {
                 out.extend_from_slice(b"Z");
             }
-            _ => self.offset(letter != b'O', out),
+            _ => self.offset(specifier != b'O', out),
         }
     }
 
@@ -255,7 +256,7 @@ impl Clock {
     }
 }
 
-/// Appends a number in at least so many places, a minus being one of them.
+/// Appends a number with at least this many characters, including a minus sign.
 fn signed(value: i64, places: usize, out: &mut BytesMut) {
     number::padded(value, places - usize::from(value < 0), out);
 }

@@ -1,4 +1,4 @@
-//! ISO 8601 texts, put together on the stack and appended in one piece.
+//! Writes ISO 8601 texts on the stack and appends them in one piece.
 
 use bytes::BytesMut;
 
@@ -7,7 +7,7 @@ use crate::append::number::two;
 use crate::append::{Push as _, StackText};
 use crate::error::{MalformedValue, Result};
 
-/// A text in the making.
+/// A text under construction.
 #[derive(Debug, Default)]
 pub(super) struct Text(StackText);
 
@@ -22,7 +22,7 @@ impl Text {
         self.0.push(text);
     }
 
-    /// `YYYY-MM-DD`; years before 1 count backwards from 1 BC.
+    /// `YYYY-MM-DD`; years before 1 are years BC.
     #[inline]
     pub(super) fn date(&mut self, civil: Civil) {
         let year = if civil.year > 0 {
@@ -41,7 +41,7 @@ impl Text {
         self.push(&[b'-', month[0], month[1], b'-', day[0], day[1]]);
     }
 
-    /// The era of a year before 1.
+    /// The suffix of a year before 1.
     #[inline]
     pub(super) fn era(&mut self, civil: Civil) {
         if civil.year <= 0 {
@@ -49,7 +49,7 @@ impl Text {
         }
     }
 
-    /// `HH:MM:SS[.f…]`; PostgreSQL's day may end with 24:00:00.
+    /// `HH:MM:SS[.f…]`; PostgreSQL's day may end at 24:00:00.
     #[inline]
     pub(super) fn time(&mut self, micros: i64) -> Result<()> {
         let micros = u64::try_from(micros)
@@ -73,7 +73,7 @@ impl Text {
         Ok(())
     }
 
-    /// `YYYY-MM-DDTHH:MM:SS[.f…][Z][ BC]` of microseconds from 2000-01-01.
+    /// `YYYY-MM-DDTHH:MM:SS[.f…][Z][ BC]` for microseconds since 2000-01-01.
     #[inline]
     pub(super) fn timestamp(&mut self, micros: i64, utc: bool) -> Result<()> {
         let civil = Civil::from_days(micros.div_euclid(DAY) + POSTGRES_DAY_ZERO);
@@ -101,7 +101,7 @@ impl Text {
     }
 }
 
-/// Appends a point and the digits of so many microseconds, without trailing zeros; nothing for 0.
+/// Appends the fraction of a second without trailing zeros; nothing for 0.
 pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
     if micros != 0 {
         let (digits, length) = digits(micros);
@@ -109,7 +109,7 @@ pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
     }
 }
 
-/// A point and six digits, and how many of the seven bytes are not trailing zeros.
+/// A decimal point and six digits, and the length without trailing zeros.
 #[inline]
 fn digits(micros: i64) -> ([u8; 7], usize) {
     let [high, middle, low] = [micros / 10_000, micros / 100 % 100, micros % 100].map(pair);

@@ -1,7 +1,7 @@
-//! Dates and times: the calendar, the ISO 8601 forms, and format specifiers both ways.
+//! Dates and times: the calendar, the ISO 8601 forms, and format specifiers in both directions.
 //!
-//! `type_formats` shows a date, time or timestamp by the specifiers of PHP's `DateTime::format`
-//! ([`DateFormat`]) and reads one by those of `DateTime::createFromFormat`
+//! `type_formats` writes dates, times and timestamps by the specifiers of PHP's `DateTime::format`
+//! ([`DateFormat`]) and reads them by those of `DateTime::createFromFormat`
 //! ([`parse_with_format`]).
 
 mod calendar;

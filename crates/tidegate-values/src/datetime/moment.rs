@@ -1,5 +1,5 @@
-//! A value of a date or time type, read from PostgreSQL's binary or text form and written as
-//! ISO 8601 (PostgreSQL, "Date/Time Types").
+//! Values of date and time types: read from PostgreSQL's binary or text format and written as ISO
+//! 8601 (PostgreSQL, "Date/Time Types").
 
 use bytes::BytesMut;
 use postgres_types::{Kind, Type};
@@ -10,10 +10,10 @@ use super::scan::Scanner;
 use crate::binary_reader::exact;
 use crate::error::{MalformedValue, Result};
 
-/// PostgreSQL knows no zone that is 16 hours or more from UTC, in seconds.
+/// PostgreSQL accepts only zones less than 16 hours from UTC; in seconds.
 pub(super) const MOST_OFFSET: i32 = 16 * 3600;
 
-/// The types whose values are moments.
+/// The date and time types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MomentType {
     /// `date`
@@ -28,8 +28,8 @@ pub enum MomentType {
     TimestampTz,
 }
 
-/// A moment, in PostgreSQL's numbers: days or microseconds from 2000-01-01, microseconds from
-/// midnight; the extremes are the infinities.
+/// A value of a date or time type in PostgreSQL's representation: days or microseconds since
+/// 2000-01-01, or microseconds since midnight. The extreme numbers are the infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Days.
@@ -38,14 +38,14 @@ pub enum Moment {
     Time(i64),
     /// Microseconds of the day, and the offset in seconds east of UTC.
     TimeTz(i64, i32),
-    /// Microseconds, of no zone.
+    /// Microseconds, without a zone.
     Timestamp(i64),
     /// Microseconds, in UTC.
     TimestampTz(i64),
 }
 
 impl MomentType {
-    /// The moment type that values of `type` are made of: under arrays, ranges and domains.
+    /// The date or time type of a type, of its elements, bounds or base type.
     pub fn of(r#type: &Type) -> Option<Self> {
         Some(match *r#type {
             Type::DATE => Self::Date,
@@ -68,7 +68,7 @@ impl MomentType {
     /// Reads the binary form.
     ///
     /// # Errors
-    /// [`MalformedValue`] when the bytes are none.
+    /// [`MalformedValue`] if the bytes are not a value of the type.
     #[inline]
     pub fn binary(self, raw: &[u8]) -> Result<Moment> {
         Ok(match self {
@@ -88,7 +88,7 @@ impl MomentType {
         })
     }
 
-    /// Reads the text form under `DateStyle ISO`; `None` for any other text.
+    /// Reads a text in `DateStyle ISO`; `None` for any other text.
     pub fn text(self, text: &[u8]) -> Option<Moment> {
         let mut scanner = Scanner::new(text);
         let moment = match self {
@@ -109,7 +109,7 @@ impl MomentType {
         scanner.is_empty().then_some(moment)
     }
 
-    /// Reads a timestamp: day, time, offset, era.
+    /// Reads a timestamp: date, time, offset, BC.
     fn timestamp(self, infinity: Option<bool>, scanner: &mut Scanner<'_>) -> Option<Moment> {
         let micros = if let Some(positive) = infinity {
             *scanner = Scanner::new(b"");
@@ -145,7 +145,7 @@ fn infinity(text: &[u8]) -> Option<bool> {
 }
 
 impl Moment {
-    /// Appends the text that JSON shows, without quotes.
+    /// Appends the JSON text without quotes.
     #[inline]
     pub(crate) fn write(self, out: &mut BytesMut) -> Result<()> {
         let mut text = Text::default();
@@ -171,7 +171,7 @@ impl Moment {
         Ok(())
     }
 
-    /// The name of a moment that is no point in time.
+    /// The name of an infinity; `None` for a point in time.
     #[inline]
     pub(crate) fn infinity(self) -> Option<&'static str> {
         match self {

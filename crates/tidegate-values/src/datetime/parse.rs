@@ -1,25 +1,25 @@
-//! Texts by format specifiers, with the meaning of PHP's `DateTime::createFromFormat`, made into what
-//! PostgreSQL takes.
+//! Parses texts by format specifiers, as PHP's `DateTime::createFromFormat` does, into PostgreSQL's
+//! input.
 //!
-//! Where PHP would fill a missing part from the clock, or turn 31 February into 3 March, the text
-//! is refused: a database should not guess. `!` and `|` fill missing parts with 1970-01-01 as in
-//! PHP, and a missing time of day is midnight. `infinity` and `-infinity` pass as they are.
+//! PHP fills missing parts from the clock and turns 31 February into 3 March. Such texts are
+//! rejected here, because a database should not guess. `!` and `|` fill missing parts from
+//! 1970-01-01 as in PHP, and a missing time is midnight. `infinity` and `-infinity` are accepted.
 
 use postgres_types::Type;
 
 use super::moment::MomentType;
-use super::parts::{Parts, Place};
+use super::parts::{Parts, ZoneText};
 use super::scan::Scanner;
 use super::specifiers::{MONTHS, WEEKDAYS, expansion};
 use super::zone::Zone;
 
-/// Reads `text` by `format` and gives the text form of the moment for PostgreSQL. `type` is a
-/// date, time or timestamp type, or an array, range or domain of one: then the text is one bound
-/// or element. A text without a zone is in UTC.
+/// Parses `text` by `format` into PostgreSQL's text form. `type` is a date, time or timestamp type,
+/// or an array, range or domain of one; then the text is one element or bound. A text without a
+/// zone is in UTC.
 ///
 /// # Errors
-/// What is wrong: the type takes no format, the text does not match, a part is missing, or there
-/// is no such day or time.
+/// The problem: the type accepts no format, the text does not match, a part is missing, or the date
+/// or time does not exist.
 pub fn parse_with_format(format: &str, text: &str, r#type: &Type) -> Result<String, String> {
     parse_in_zone(format, text, r#type, &Zone::default())
 }
@@ -37,7 +37,7 @@ pub fn parse_in_zone(
     let Some(moment) = MomentType::of(r#type) else {
         return Err(format!("a {} takes no date format", r#type.name()));
     };
-    // What a formatted value shows where it is no point in time.
+    // Infinities are written as words in every format.
     if matches!(text, "infinity" | "-infinity") && moment.text(text.as_bytes()).is_some() {
         return Ok(text.to_owned());
     }
@@ -54,7 +54,7 @@ pub fn parse_in_zone(
     reading.parts.checked()?.give(moment, zone)
 }
 
-/// A text half read.
+/// A text that is being parsed.
 struct Reading<'a> {
     text: &'a str,
     format: &'a str,
@@ -82,7 +82,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Reads what a letter asks for; `false` when it is no letter.
+    /// Parses what a specifier requires; `false` if the letter is not a specifier.
     fn control(&mut self, letter: u8) -> Result<bool, String> {
         let read = match letter {
             b'!' | b'|' => {
@@ -170,13 +170,13 @@ impl Reading<'_> {
             }
             b'Z' => {
                 let sign = scanner.sign().unwrap_or(1);
-                parts.zone = Some(Place::Offset(sign * scanner.digits(1, 6)?.0));
+                parts.zone = Some(ZoneText::Offset(sign * scanner.digits(1, 6)?.0));
             }
             b'I' => drop(scanner.digits(1, 1)?),
-            b'e' | b'O' | b'P' | b'p' | b'T' => parts.zone = Some(Place::read(scanner)?),
+            b'e' | b'O' | b'P' | b'p' | b'T' => parts.zone = Some(ZoneText::read(scanner)?),
             _ => return None,
         }
-        // An hour outside its letter's range was dropped above.
+        // An hour outside of the specifier's range was rejected above.
         (!matches!(letter, b'g' | b'h') || parts.hour.is_some()).then_some(())
     }
 
@@ -194,7 +194,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a letter reads; `None` for a byte that is no letter.
+/// What a specifier reads; `None` if the letter is not a specifier.
 fn expected(letter: u8) -> Option<&'static str> {
     Some(match letter {
         b'd' | b'j' => "a day of one or two digits",

@@ -1,4 +1,4 @@
-//! What a text said about a moment, and what PostgreSQL is given for it.
+//! The parts of a parsed date or time, and PostgreSQL's text for them.
 
 use bytes::BytesMut;
 
@@ -8,7 +8,7 @@ use super::scan::Scanner;
 use super::specifiers::day_number;
 use super::zone::Zone;
 
-/// What a text said.
+/// The parts found in a text.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) year: Option<i64>,
@@ -20,9 +20,9 @@ pub(super) struct Parts {
     pub(super) second: Option<i64>,
     pub(super) micros: Option<i64>,
     pub(super) afternoon: Option<bool>,
-    pub(super) zone: Option<Place>,
+    pub(super) zone: Option<ZoneText>,
     pub(super) epoch: Option<i64>,
-    /// Numbers and names that follow from the day.
+    /// Numbers and names that must agree with the date.
     pub(super) checks: Vec<(u8, i64)>,
     /// Whether missing parts are those of 1970-01-01 00:00:00.
     pub(super) filled: bool,
@@ -30,16 +30,16 @@ pub(super) struct Parts {
     pub(super) trailing: bool,
 }
 
-/// Where a text says that its clock hangs.
+/// The zone of a text.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum ZoneText {
     Offset(i64),
     Zone(Zone),
-    /// An abbreviation that PostgreSQL may know.
+    /// An abbreviation that only PostgreSQL may know.
     Unknown(String),
 }
 
-impl Place {
+impl ZoneText {
     pub(super) fn read(scanner: &mut Scanner<'_>) -> Option<Self> {
         if let Some(b'+' | b'-') = scanner.peek() {
             return scanner
@@ -61,7 +61,7 @@ impl Place {
 }
 
 impl Parts {
-    /// Refuses numbers that no clock shows.
+    /// Rejects numbers outside the range of a clock.
     pub(super) fn checked(self) -> Result<Self, String> {
         for (what, value, most) in [
             ("hour", self.hour, 23),
@@ -75,7 +75,7 @@ impl Parts {
         Ok(self)
     }
 
-    /// The day, from year and month or from the day of the year.
+    /// The date, from year and month or from the day of the year.
     fn civil(&self) -> Result<Civil, String> {
         if let Some(epoch) = self.epoch {
             return Ok(Civil::from_days(epoch.div_euclid(DAY_SECONDS)));
@@ -143,9 +143,9 @@ impl Parts {
         let mut suffix = String::new();
         let offset = match self.zone {
             _ if self.epoch.is_some() => 0,
-            Some(Place::Offset(offset)) => offset,
-            Some(Place::Zone(place)) => i64::from(place.at_local(local).seconds),
-            Some(Place::Unknown(name)) => {
+            Some(ZoneText::Offset(offset)) => offset,
+            Some(ZoneText::Zone(place)) => i64::from(place.at_local(local).seconds),
+            Some(ZoneText::Unknown(name)) => {
                 suffix = format!(" {name}");
                 0
             }

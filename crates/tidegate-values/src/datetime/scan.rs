@@ -1,8 +1,8 @@
-//! Reading numbers and ISO 8601 pieces from the front of a text.
+//! Scans numbers and ISO 8601 parts from the start of a text.
 
 use super::calendar::{Civil, SECOND};
 
-/// What is left of a text.
+/// The rest of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanner<'a> {
     rest: &'a [u8],
@@ -25,18 +25,18 @@ impl<'a> Scanner<'a> {
         self.rest.first().copied()
     }
 
-    /// Takes the next byte when it is `byte`.
+    /// Consumes `byte`, if it is next.
     pub(crate) fn literal(&mut self, byte: u8) -> Option<()> {
         self.word(&[byte])
     }
 
-    /// Takes `word` in any letter case.
+    /// Consumes `word`, in any letter case.
     pub(crate) fn word(&mut self, word: &[u8]) -> Option<()> {
         let (head, rest) = self.rest.split_at_checked(word.len())?;
         head.eq_ignore_ascii_case(word).then(|| self.rest = rest)
     }
 
-    /// Takes the longest run of bytes that `wanted` accepts.
+    /// Consumes the longest run of bytes that `wanted` accepts.
     pub(crate) fn run(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
         let end = self
             .rest
@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
         head
     }
 
-    /// Takes `least` to `most` (at most 18) digits as a number, with their count.
+    /// Consumes `least` to `most` (at most 18) digits; returns the number and their count.
     pub(crate) fn digits(&mut self, least: usize, most: usize) -> Option<(i64, usize)> {
         let count = self
             .rest
@@ -67,7 +67,7 @@ impl<'a> Scanner<'a> {
         Some((value, count))
     }
 
-    /// Takes `-` or `+` as the sign of what follows.
+    /// Consumes `-` or `+` as a sign.
     pub(crate) fn sign(&mut self) -> Option<i64> {
         let sign = match self.peek()? {
             b'+' => 1,
@@ -78,7 +78,7 @@ impl<'a> Scanner<'a> {
         Some(sign)
     }
 
-    /// Takes `Y…-MM-DD` as year, month and day, the era still unknown.
+    /// Consumes `Y…-MM-DD`; returns year, month and day, before a possible BC.
     pub(super) fn iso_day(&mut self) -> Option<(i64, i64, i64)> {
         let (year, _) = self.digits(1, 7)?;
         self.literal(b'-')?;
@@ -88,7 +88,7 @@ impl<'a> Scanner<'a> {
         Some((year, month, day))
     }
 
-    /// Takes ` BC` where it stands, and gives the day.
+    /// Consumes an optional ` BC` and returns the date.
     pub(super) fn iso_era(&mut self, (year, month, day): (i64, i64, i64)) -> Option<Civil> {
         let year = if self.word(b" BC").is_some() {
             1 - year
@@ -98,13 +98,13 @@ impl<'a> Scanner<'a> {
         Civil::checked(year, month, day)
     }
 
-    /// Takes `Y…-MM-DD[ BC]`.
+    /// Consumes `Y…-MM-DD[ BC]`.
     pub(super) fn iso_date(&mut self) -> Option<Civil> {
         let day = self.iso_day()?;
         self.iso_era(day)
     }
 
-    /// Takes `HH:MM:SS[.f…]` as microseconds from midnight.
+    /// Consumes `HH:MM:SS[.f…]`; returns microseconds since midnight.
     pub(super) fn iso_time(&mut self) -> Option<i64> {
         let (hour, _) = self.digits(2, 2)?;
         self.literal(b':')?;
@@ -114,7 +114,7 @@ impl<'a> Scanner<'a> {
         Some(((hour * 60 + minute) * 60 + second) * SECOND + self.fraction())
     }
 
-    /// Takes `.f…` with up to six digits as microseconds; 0 when there is none.
+    /// Consumes `.f…` with up to six digits; returns microseconds, 0 without a fraction.
     pub(crate) fn fraction(&mut self) -> i64 {
         let before = *self;
         if self.literal(b'.').is_none() {
@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
         (count..6).fold(value, |value, _| value * 10)
     }
 
-    /// Takes `±HH[[:]MM[[:]SS]]` as seconds east of UTC.
+    /// Consumes `±HH[[:]MM[[:]SS]]`; returns seconds east of UTC.
     pub(crate) fn offset(&mut self) -> Option<i32> {
         let sign = self.sign()?;
         let (hours, _) = self.digits(1, 2)?;
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
         i32::try_from(sign * seconds).ok()
     }
 
-    /// Takes a whole character, of however many bytes; nothing at the end.
+    /// Consumes one character of any length; empty at the end.
     pub(crate) fn character(&mut self) -> &'a [u8] {
         let inner = self
             .rest
@@ -157,7 +157,7 @@ impl<'a> Scanner<'a> {
         head
     }
 
-    /// Takes one of `names`, whole or its first three letters, and gives its index.
+    /// Consumes one of `names`, in full or its first three letters; returns its index.
     pub(crate) fn name(&mut self, names: &[&str]) -> Option<i64> {
         let at = names.iter().position(|name| {
             self.word(name.as_bytes())

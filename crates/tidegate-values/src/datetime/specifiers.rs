@@ -1,4 +1,4 @@
-//! What the format specifiers have in common in both directions.
+//! Format specifiers that work alike in both directions.
 
 use super::calendar::{Civil, days_in_month, is_leap, weekday};
 
@@ -27,7 +27,7 @@ pub(super) const WEEKDAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// What `c` and `r` stand for.
+/// The expansion of `c` and `r`.
 pub(super) fn expansion(letter: u8) -> Option<&'static str> {
     match letter {
         b'c' => Some("Y-m-d\\TH:i:sP"),
@@ -36,7 +36,7 @@ pub(super) fn expansion(letter: u8) -> Option<&'static str> {
     }
 }
 
-/// The number that a letter shows and that follows from the day alone.
+/// The number that a specifier shows and that follows from the date alone.
 pub(super) fn day_number(letter: u8, day: Civil) -> Option<i64> {
     Some(match letter {
         b'w' => weekday(day.days()),

@@ -1,4 +1,4 @@
-//! Time zones of the IANA database, which is built in.
+//! Time zones of the embedded IANA database.
 
 use std::borrow::Cow;
 
@@ -11,23 +11,23 @@ use super::calendar::{CYCLE_DAYS, DAY_SECONDS};
 #[derive(Clone, Debug, Default)]
 pub struct Zone(Option<TimeZone>);
 
-/// What a zone does at one moment.
+/// The offset of a zone at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offset {
     /// Seconds east of UTC.
     pub(super) seconds: i32,
-    /// Whether daylight saving time is on.
+    /// Whether daylight saving time applies.
     pub(super) summer: bool,
-    /// What the zone is called then, such as `CEST`.
+    /// The abbreviation, such as `CEST`.
     pub(super) abbreviation: Cow<'static, str>,
 }
 
-/// The last second for which a zone is asked; later years ask for the same day of an earlier
+/// The last second for which the database is queried. Later years use the same day of an earlier
 /// cycle.
 const LAST: i64 = 253_000_000_000;
 
 impl Zone {
-    /// The zone of that name in any letter case; `None` when there is none.
+    /// The zone with this name, in any letter case; `None` if it does not exist.
     pub fn named(name: &str) -> Option<Self> {
         if ["UTC", "Etc/UTC", "Z"]
             .iter()
@@ -49,7 +49,7 @@ impl Zone {
             .unwrap_or("UTC")
     }
 
-    /// The offset at so many seconds after 1970 UTC.
+    /// The offset at this many seconds since 1970 UTC.
     pub(super) fn at(&self, epoch: i64) -> Offset {
         let zone = self
             .0
@@ -70,8 +70,8 @@ impl Zone {
         }
     }
 
-    /// The offset when clocks show so many seconds after 1970. A time that comes twice is the
-    /// first, one that is skipped counts from before the gap.
+    /// The offset at a local time, given as seconds since 1970. The first one, if the time occurs
+    /// twice; the one before the gap, if it is skipped.
     pub(super) fn at_local(&self, local: i64) -> Offset {
         let asked = within_years(local);
         let epoch = self.0.as_ref().and_then(|zone| {
@@ -80,13 +80,13 @@ impl Zone {
         });
         let epoch = epoch.map_or(asked, Timestamp::as_second);
         let offset = self.at(epoch);
-        // A skipped time lies behind the gap, by the offset that it had before.
+        // A skipped time counts with the offset before the gap.
         let seconds = i32::try_from(asked - epoch).unwrap_or(offset.seconds);
         Offset { seconds, ..offset }
     }
 }
 
-/// The same second of the calendar's cycle, in years that the database covers.
+/// The same second in a calendar cycle that the database covers.
 fn within_years(epoch: i64) -> i64 {
     let cycle = CYCLE_DAYS * DAY_SECONDS;
     if epoch <= LAST {

@@ -2,8 +2,8 @@
 
 use bytes::BytesMut;
 
-/// Makes what stands in `out` from `start` on a field: puts it in quotes when it is empty (an
-/// empty field is NULL) or holds a separator.
+/// Turns the output from `start` on into a field: quotes it if it is empty (an unquoted empty field
+/// is NULL) or contains a separator.
 #[inline]
 pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     let field = &out[start..];
@@ -17,7 +17,7 @@ pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     }
 }
 
-/// Puts a field in quotes and doubles those that it holds, in place from its end.
+/// Quotes a field and doubles its quotes, in place, from the end.
 fn quote(start: usize, out: &mut BytesMut) {
     let length = out.len() - start;
     let quotes = memchr::memchr_iter(b'"', &out[start..]).count();

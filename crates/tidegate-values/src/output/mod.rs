@@ -1,6 +1,6 @@
-//! Rows out: JSON, CSV, NDJSON and GeoJSON.
+//! Writes rows as JSON, CSV, NDJSON or GeoJSON.
 //!
-//! A [`RowWriter`] appends a result to a buffer row by row, straight from PostgreSQL's bytes. The
+//! A [`RowWriter`] appends a result to a buffer row by row, directly from PostgreSQL's bytes. The
 //! owner of the buffer decides when to send it.
 
 mod csv;
@@ -12,7 +12,7 @@ pub use self::writer::RowWriter;
 
 use crate::datetime::Zone;
 
-/// How a result is written.
+/// The format of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OutputFormat {
     /// `{"schema":{…},"data":[…]}`.
@@ -27,11 +27,11 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format of that name, as `output_format` has it.
+    /// The format with this name in `output_format`.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
-            // `ccsv` is what clients of older services call streamed CSV, which ours always is.
+            // Clients of similar services request streamed CSV as `ccsv`. Ours is always streamed.
             "csv" | "ccsv" => Self::Csv,
             "ndjson" => Self::Ndjson,
             "geojson" => Self::GeoJson,
@@ -49,7 +49,7 @@ impl OutputFormat {
         }
     }
 
-    /// The ending of a file in this format, without the dot.
+    /// The file name extension of the format, without the dot.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -59,21 +59,21 @@ impl OutputFormat {
         }
     }
 
-    /// Whether the first rows may leave before the last are there.
+    /// Whether the first rows can be sent before the last ones are known.
     pub fn streams(self) -> bool {
         matches!(self, Self::Csv | Self::Ndjson)
     }
 }
 
-/// What a request says about its output.
+/// The options of a request for its output.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
     /// Format specifiers by the name of a column or placeholder.
     pub type_formats: Vec<(String, String)>,
-    /// The names of the statement's placeholders; a format may name one of these alone.
+    /// The names of the statement's placeholders. A format for one of these need not name a column.
     pub placeholders: Vec<String>,
-    /// The zone in which formatted values are shown; `None` is UTC.
+    /// The zone of formatted values; `None` is UTC.
     pub timezone: Option<Zone>,
-    /// JSON text that comes back as the member `id` of a JSON result.
+    /// JSON text for the member `id` of a JSON result.
     pub id: Option<String>,
 }

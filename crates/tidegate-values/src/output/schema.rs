@@ -9,11 +9,11 @@ use postgres_types::{Kind, Type};
 use crate::append::json_string;
 use crate::column::Column;
 
-/// Up to this many names are compared with each other, which costs less than a set of them.
+/// Up to this many names are compared pairwise, which is cheaper than a set.
 const FEW: usize = 16;
 
-/// The names of a result's columns: a name that came before gets `_1`, `_2` …, whichever is the
-/// first that no column has.
+/// The names of a result's columns. A repeated name gets the suffix `_1`, `_2` …, the first one
+/// that is free.
 pub fn column_names(columns: &[Column]) -> Vec<Cow<'_, str>> {
     if are_few_and_differ(columns) {
         let names = columns.iter().map(|column| Cow::Borrowed(&*column.name));
@@ -47,8 +47,8 @@ fn are_few_and_differ(columns: &[Column]) -> bool {
         })
 }
 
-/// The name of a type as `schema` shows it, and whether it is an array: arrays by their elements,
-/// domains by what they are made of.
+/// The type name in `schema`, and whether it is an array. An array has the name of its elements, a
+/// domain that of its base type.
 pub fn shown_type(r#type: &Type) -> (&str, bool) {
     let mut array = false;
     let mut inner = r#type;

@@ -1,4 +1,4 @@
-//! A result, row by row.
+//! Writes a result row by row.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::error::{MalformedValue, Result, ValueError};
 /// Appends a result to a buffer, in one [`OutputFormat`].
 ///
 /// Call [`columns`](Self::columns) once, [`row`](Self::row) for each row and
-/// [`finish`](Self::finish) once. The buffer may be emptied between calls. After an error it holds
-/// half a row and the writer is of no further use.
+/// [`finish`](Self::finish) once. The buffer may be emptied between calls. After an error the
+/// buffer ends in an incomplete row and the writer must not be used again.
 #[derive(Debug)]
 pub struct RowWriter {
     format: OutputFormat,
@@ -25,27 +25,27 @@ pub struct RowWriter {
     placeholders: Vec<String>,
     id: Option<String>,
     columns: Vec<ColumnWriter>,
-    /// The column that is the geometry of a feature.
+    /// The index of the column that is the geometry of a feature.
     geometry: Option<usize>,
     /// Whether a row has been written.
     begun: bool,
 }
 
-/// One column, with everything decided that the rows share.
+/// The writer of one column.
 #[derive(Debug)]
 struct ColumnWriter {
-    /// What stands in front of the value: `{"name":` or `,"name":`; `,` or nothing in CSV.
+    /// The text before the value: `{"name":` or `,"name":`; `,` or nothing in CSV.
     prefix: Box<[u8]>,
     value: ValueWriter,
-    /// Whether line breaks must be taken out of the value.
+    /// Whether line breaks must be removed from the value.
     joins_lines: bool,
 }
 
 impl RowWriter {
-    /// A writer of `format`; the format specifiers are read here.
+    /// A writer for `format`. The format specifiers are parsed here.
     ///
     /// # Errors
-    /// [`ValueError::InvalidFormat`] for specifiers that cannot be read.
+    /// [`ValueError::InvalidFormat`] for invalid specifiers.
     pub fn new(format: OutputFormat, options: OutputOptions) -> Result<Self, ValueError> {
         let zone = options.timezone.unwrap_or_default();
         let read =
@@ -74,18 +74,17 @@ impl RowWriter {
         self.format
     }
 
-    /// Changes the format to JSON: a statement without result columns has only its `affected_rows`
-    /// to report, for which the other formats have no place. Call it before
-    /// [`columns`](Self::columns).
+    /// Changes the format to JSON, for a statement without result columns: the other formats have
+    /// no place for `affected_rows`. To be called before [`columns`](Self::columns).
     pub fn fall_back_to_json(&mut self) {
         self.format = OutputFormat::Json;
     }
 
-    /// Appends what stands in front of the rows, and decides how each column is written.
+    /// Appends what comes before the rows, and chooses the writer of each column.
     ///
     /// # Errors
-    /// [`ValueError::InvalidFormat`] for a format on a column of another type, or on a name that
-    /// neither a column nor a placeholder has.
+    /// [`ValueError::InvalidFormat`] for a format on a column of another type, or for a name that is
+    /// neither a column nor a placeholder.
     pub fn columns(&mut self, columns: &[Column], out: &mut BytesMut) -> Result<(), ValueError> {
         let names = column_names(columns);
         self.check_formats(&names)?;
@@ -137,7 +136,7 @@ impl RowWriter {
     /// Appends a row.
     ///
     /// # Errors
-    /// [`MalformedValue`] when the row is none of the columns announced.
+    /// [`MalformedValue`] if the row does not match the columns.
     #[inline]
     pub fn row(&mut self, row: RawRow<'_>, out: &mut BytesMut) -> Result<()> {
         match self.format {
@@ -198,7 +197,7 @@ impl RowWriter {
         };
         match ValueWriter::formatted(column, format) {
             Some(value) => Ok(value),
-            // The format was meant for the placeholder that shares the column's name.
+            // The format belongs to a placeholder with the same name as the column.
             None if self
                 .placeholders
                 .iter()
@@ -238,7 +237,7 @@ impl RowWriter {
         }
     }
 
-    /// Appends the row as an object, without the column that is the geometry.
+    /// Appends the row as an object, without the geometry column.
     #[inline]
     fn object(&self, row: RawRow<'_>, out: &mut BytesMut) -> Result<()> {
         let mut values = row.values();
@@ -290,7 +289,7 @@ impl RowWriter {
 }
 
 impl ColumnWriter {
-    /// Appends a document on one line: a raw line break in JSON is white space between tokens.
+    /// Appends a document on one line. A raw line break in JSON is white space between tokens.
     fn json_line(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let start = out.len();
         self.value.json(raw, out)?;

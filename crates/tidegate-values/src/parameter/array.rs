@@ -4,7 +4,7 @@ use bytes::{BufMut, BytesMut};
 use postgres_types::{Kind, Type};
 use serde_json::value::RawValue;
 
-use super::place::Place;
+use super::place::ValuePath;
 use super::value::Value;
 use crate::error::ValueError;
 use crate::json::JsonKind;
@@ -24,30 +24,30 @@ pub(super) fn write(
         return write_vector(value, element, &elements, out);
     }
     let start = out.len();
-    let mut shape = Shape {
+    let mut shape = ArrayDimensions {
         delimiter: array_delimiter(element),
         sizes: Vec::new(),
         leaves: None,
     };
     shape.write(value, element, &elements, out)?;
     if shape.sizes.contains(&0) {
-        // `{{},{}}` is not an array in every version.
+        // Not every version of PostgreSQL accepts `{{},{}}`.
         out.truncate(start);
         out.put_slice(b"{}");
     }
     Ok(())
 }
 
-/// What is known of an array while it is written.
-struct Shape {
+/// The dimensions of an array, as far as they are known while it is written.
+struct ArrayDimensions {
     delimiter: u8,
     /// The size of each dimension, from the outermost.
     sizes: Vec<usize>,
-    /// The number of dimensions, once an element that is none has been seen.
+    /// The number of dimensions, once the first element was found.
     leaves: Option<usize>,
 }
 
-impl Shape {
+impl ArrayDimensions {
     fn write(
         &mut self,
         value: Value<'_>,
@@ -72,7 +72,7 @@ impl Shape {
             if index > 0 {
                 out.put_u8(self.delimiter);
             }
-            let place = Place::Element(value.place, index);
+            let place = ValuePath::Element(value.place, index);
             let inner = Value::new(raw.get(), element, value.format, &place);
             if inner.kind == JsonKind::Array && !is_element(element, inner.json) {
                 let inner = inner.of(value.r#type);
@@ -95,7 +95,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Checks that an array inside the array has the size of those beside it.
+    /// Checks that a nested array has the size of its siblings.
     fn enter(&mut self, value: Value<'_>, depth: usize, size: usize) -> Result<(), ValueError> {
         if depth > MAX_DIMENSIONS {
             return Err(value.invalid(format!("more than {MAX_DIMENSIONS} dimensions")));
@@ -116,8 +116,8 @@ impl Shape {
     }
 }
 
-/// Whether a JSON array is an element by itself, not a dimension: some types are written as one.
-/// What it holds tells: no point, no flag of a path and no range is null.
+/// Whether a JSON array is an element of its own rather than a dimension, as some types are written
+/// as arrays. Its content decides: points, the flag of a path and ranges are never null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,
@@ -125,7 +125,7 @@ fn is_element(element: &Type, json: &str) -> bool {
     };
     match element.kind() {
         Kind::Domain(base) => is_element(base, json),
-        // Only a domain over an array can be an array inside an array.
+        // Only a domain over an array can be nested like this.
         Kind::Array(_) => true,
         Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {
@@ -137,7 +137,7 @@ fn is_element(element: &Type, json: &str) -> bool {
     }
 }
 
-/// Whether the first object of an array is a polygon by its only member, not a point.
+/// Whether the first object of an array is a polygon, by its only member, and not a point.
 fn begins_with_points(json: &str) -> bool {
     let object = json[1..].trim_ascii_start();
     let member = object.strip_prefix('{').map(str::trim_ascii_start);
@@ -155,7 +155,7 @@ fn write_vector(
         if index > 0 {
             out.put_u8(b' ');
         }
-        let place = Place::Element(value.place, index);
+        let place = ValuePath::Element(value.place, index);
         Value::new(raw.get(), element, value.format, &place).write(out)?;
     }
     Ok(())

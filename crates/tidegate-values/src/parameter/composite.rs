@@ -3,12 +3,12 @@
 use bytes::{BufMut, BytesMut};
 use postgres_types::Field;
 
-use super::place::Place;
+use super::place::ValuePath;
 use super::value::Value;
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
 
-/// Appends an object by attribute; an attribute that is not there is NULL.
+/// Appends an object by attribute; a missing attribute is NULL.
 pub(super) fn write(
     value: Value<'_>,
     fields: &[Field],
@@ -17,13 +17,13 @@ pub(super) fn write(
     let members =
         json::members(value.json).map_err(|error| value.invalid(json::problem(&error)))?;
     if let Some(name) = json::repeated(&members) {
-        return Err(Place::Member(value.place, name).invalid(value.r#type, "given twice"));
+        return Err(ValuePath::Member(value.place, name).invalid(value.r#type, "given twice"));
     }
     if let Some((name, _)) = members
         .iter()
         .find(|(name, _)| !fields.iter().any(|field| field.name() == name))
     {
-        let place = Place::Member(value.place, name);
+        let place = ValuePath::Member(value.place, name);
         return Err(place.invalid(value.r#type, "not an attribute of the type"));
     }
     out.put_u8(b'(');
@@ -33,7 +33,7 @@ pub(super) fn write(
         }
         let member = members.iter().find(|(name, _)| name == field.name());
         let Some((_, raw)) = member else { continue };
-        let place = Place::Member(value.place, field.name());
+        let place = ValuePath::Member(value.place, field.name());
         let inner = Value::new(raw.get(), field.type_(), None, &place);
         if inner.kind != JsonKind::Null {
             inner.write_quoted(out)?;

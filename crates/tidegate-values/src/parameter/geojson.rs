@@ -1,5 +1,5 @@
 //! GeoJSON geometries (RFC 7946, section 3.1) as PostGIS' extended well-known text. PostGIS' own
-//! input functions give a GeoJSON `geometry` no coordinate system, and read no GeoJSON for
+//! input functions assign no coordinate system to a GeoJSON `geometry`, and read no GeoJSON for
 //! `geography`.
 
 use std::borrow::Cow;
@@ -7,16 +7,15 @@ use std::borrow::Cow;
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
 
-use super::place::Place;
+use super::place::ValuePath;
 use super::value::Value;
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
 
-/// Collections inside each other.
+/// The deepest nesting of collections.
 const MAX_DEPTH: usize = 32;
 
-/// The SRID of WGS 84, in which GeoJSON's coordinates are when no other one is named (RFC 7946,
-/// section 4).
+/// The SRID of WGS 84, the default of GeoJSON (RFC 7946, section 4).
 const WGS_84: &str = "4326";
 
 /// Appends a geometry object.
@@ -56,11 +55,11 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
         "MultiPolygon" => (3, "coordinates"),
         "GeometryCollection" => (1, "geometries"),
         _ => {
-            let place = Place::Member(value.place, "type");
+            let place = ValuePath::Member(value.place, "type");
             return Err(place.invalid(value.r#type, "not the name of a GeoJSON geometry"));
         }
     };
-    let place = Place::Member(value.place, inner);
+    let place = ValuePath::Member(value.place, inner);
     let raw = member(inner).ok_or_else(|| place.invalid(value.r#type, "missing"))?;
     let inner = Value::new(raw.get(), value.r#type, None, &place);
     out.put_slice(name.as_bytes());
@@ -74,7 +73,7 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
     list(inner, out, |element, out| geometry(element, depth + 1, out))
 }
 
-/// Appends the SRID that the member `crs` names, as we and PostGIS write it (GeoJSON 2008, section
+/// Appends the SRID in the member `crs`, as this crate and PostGIS write it (GeoJSON 2008, section
 /// 3.1): `EPSG:3857`, or the same as a URN.
 fn reference_system(
     value: Value<'_>,
@@ -104,7 +103,7 @@ fn reference_system(
             .filter(|number| number.parse::<u32>().is_ok()),
     };
     let Some(srid) = srid else {
-        let place = Place::Member(value.place, "crs");
+        let place = ValuePath::Member(value.place, "crs");
         return Err(place.invalid(
             value.r#type,
             "not the name of a reference system such as `EPSG:3857`",
@@ -114,7 +113,7 @@ fn reference_system(
     Ok(())
 }
 
-/// Lists of lists of positions, `levels` deep.
+/// Appends lists of positions, nested `levels` deep.
 fn coordinates(
     value: Value<'_>,
     levels: usize,
@@ -166,7 +165,7 @@ fn list(
         if index > 0 {
             out.put_u8(b',');
         }
-        let place = Place::Element(value.place, index);
+        let place = ValuePath::Element(value.place, index);
         write(Value::new(raw.get(), value.r#type, None, &place), out)?;
     }
     out.put_u8(b')');

@@ -2,15 +2,15 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::place::Place;
+use super::place::ValuePath;
 use super::value::Value;
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
 
-type Written = Result<(), ValueError>;
+type WriteResult = Result<(), ValueError>;
 
 /// `{"x","y"}`
-pub(super) fn point(value: Value<'_>, out: &mut BytesMut) -> Written {
+pub(super) fn point(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [x, y] = value.members(["x", "y"])?;
     out.put_u8(b'(');
     number(value, "x", x, out)?;
@@ -21,7 +21,7 @@ pub(super) fn point(value: Value<'_>, out: &mut BytesMut) -> Written {
 }
 
 /// `{"A","B","C"}`
-pub(super) fn line(value: Value<'_>, out: &mut BytesMut) -> Written {
+pub(super) fn line(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [a, b, c] = value.members(["A", "B", "C"])?;
     out.put_u8(b'{');
     number(value, "A", a, out)?;
@@ -34,7 +34,7 @@ pub(super) fn line(value: Value<'_>, out: &mut BytesMut) -> Written {
 }
 
 /// `{"start","end"}` of a line segment.
-pub(super) fn segment(value: Value<'_>, out: &mut BytesMut) -> Written {
+pub(super) fn segment(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     out.put_u8(b'[');
     corners(value, out)?;
     out.put_u8(b']');
@@ -42,17 +42,17 @@ pub(super) fn segment(value: Value<'_>, out: &mut BytesMut) -> Written {
 }
 
 /// `{"start","end"}` of a box.
-pub(super) fn r#box(value: Value<'_>, out: &mut BytesMut) -> Written {
+pub(super) fn r#box(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     corners(value, out)
 }
 
-/// `{"open","points"}`, or an array of a boolean, true for open, and points.
-pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> Written {
+/// `{"open","points"}`, or an array of a boolean (true for open) and points.
+pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     if value.kind == JsonKind::Object {
         let [open, list] = value.members(["open", "points"])?;
         let open = is_open(
             member(value, "open", open)?,
-            &Place::Member(value.place, "open"),
+            &ValuePath::Member(value.place, "open"),
         )?;
         return enclosed(open, out, |out| list_member(value, list, out));
     }
@@ -60,7 +60,7 @@ pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> Written {
     let Some((open, list)) = elements.split_first() else {
         return Err(value.invalid("an empty array, expected a boolean and points"));
     };
-    let place = Place::Element(value.place, 0);
+    let place = ValuePath::Element(value.place, 0);
     let open = is_open(
         Value::new(open.get(), value.r#type, value.format, &place),
         &place,
@@ -68,8 +68,8 @@ pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> Written {
     enclosed(open, out, |out| points(value, 1, list, out))
 }
 
-/// An array of points, or `{"points"}`, the form in which GraphQL shows one.
-pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> Written {
+/// An array of points, or `{"points"}`, the form in GraphQL.
+pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     if value.kind == JsonKind::Object {
         let [list] = value.members(["points"])?;
         return enclosed(false, out, |out| list_member(value, list, out));
@@ -82,7 +82,7 @@ pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> Written {
 }
 
 /// `{"center","radius"}`
-pub(super) fn circle(value: Value<'_>, out: &mut BytesMut) -> Written {
+pub(super) fn circle(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [center, radius] = value.members(["center", "radius"])?;
     out.put_u8(b'<');
     point_member(value, "center", center, out)?;
@@ -92,7 +92,7 @@ pub(super) fn circle(value: Value<'_>, out: &mut BytesMut) -> Written {
     Ok(())
 }
 
-fn corners(value: Value<'_>, out: &mut BytesMut) -> Written {
+fn corners(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [start, end] = value.members(["start", "end"])?;
     point_member(value, "start", start, out)?;
     out.put_u8(b',');
@@ -102,26 +102,26 @@ fn corners(value: Value<'_>, out: &mut BytesMut) -> Written {
 fn enclosed(
     open: bool,
     out: &mut BytesMut,
-    write: impl FnOnce(&mut BytesMut) -> Written,
-) -> Written {
+    write: impl FnOnce(&mut BytesMut) -> WriteResult,
+) -> WriteResult {
     out.put_u8(if open { b'[' } else { b'(' });
     write(out)?;
     out.put_u8(if open { b']' } else { b')' });
     Ok(())
 }
 
-/// Writes points with commas; the first one is element `first` of the value.
+/// Writes points separated by commas; `first` is the index of the first one.
 fn points(
     value: Value<'_>,
     first: usize,
     list: &[&serde_json::value::RawValue],
     out: &mut BytesMut,
-) -> Written {
+) -> WriteResult {
     for (index, raw) in list.iter().enumerate() {
         if index > 0 {
             out.put_u8(b',');
         }
-        let place = Place::Element(value.place, first + index);
+        let place = ValuePath::Element(value.place, first + index);
         point(
             Value::new(raw.get(), value.r#type, value.format, &place),
             out,
@@ -130,9 +130,9 @@ fn points(
     Ok(())
 }
 
-/// Writes the points of a member that is an array of them.
-fn list_member(value: Value<'_>, json: Option<&str>, out: &mut BytesMut) -> Written {
-    let place = Place::Member(value.place, "points");
+/// Writes the points of a member that is an array.
+fn list_member(value: Value<'_>, json: Option<&str>, out: &mut BytesMut) -> WriteResult {
+    let place = ValuePath::Member(value.place, "points");
     let list = Value {
         place: &place,
         ..member(value, "points", json)?
@@ -143,23 +143,28 @@ fn list_member(value: Value<'_>, json: Option<&str>, out: &mut BytesMut) -> Writ
     points(list, 0, &list.elements()?, out)
 }
 
-fn point_member(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) -> Written {
-    let place = Place::Member(value.place, name);
+fn point_member(
+    value: Value<'_>,
+    name: &str,
+    json: Option<&str>,
+    out: &mut BytesMut,
+) -> WriteResult {
+    let place = ValuePath::Member(value.place, name);
     point(member(value, name, json)?.at(&place), out)
 }
 
-/// A member that must be there; its place is still that of the object.
+/// A required member. Errors name the enclosing object.
 fn member<'a>(
     value: Value<'a>,
     name: &str,
     json: Option<&'a str>,
 ) -> Result<Value<'a>, ValueError> {
-    let missing = || Place::Member(value.place, name).invalid(value.r#type, "missing");
+    let missing = || ValuePath::Member(value.place, name).invalid(value.r#type, "missing");
     let json = json.ok_or_else(missing)?;
     Ok(Value::new(json, value.r#type, value.format, value.place))
 }
 
-fn is_open(value: Value<'_>, place: &Place<'_>) -> Result<bool, ValueError> {
+fn is_open(value: Value<'_>, place: &ValuePath<'_>) -> Result<bool, ValueError> {
     match value.json {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -170,8 +175,8 @@ fn is_open(value: Value<'_>, place: &Place<'_>) -> Result<bool, ValueError> {
     }
 }
 
-/// A coordinate: a number, or a string for what JSON has no number for.
-fn number(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) -> Written {
+/// A coordinate: a number, or a string for NaN and the infinities.
+fn number(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) -> WriteResult {
     let json = member(value, name, json)?.json;
     let text = match JsonKind::of(json) {
         JsonKind::Number => json.into(),
@@ -180,7 +185,7 @@ fn number(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) 
     };
     if text.parse::<f64>().is_err() {
         let problem = format!("{}, expected a number", JsonKind::of(json));
-        return Err(Place::Member(value.place, name).invalid(value.r#type, problem));
+        return Err(ValuePath::Member(value.place, name).invalid(value.r#type, problem));
     }
     out.put_slice(text.as_bytes());
     Ok(())

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::place::Place;
+use super::place::ValuePath;
 use super::value::{Value, escape};
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
@@ -12,10 +12,10 @@ pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueErr
     let members =
         json::members(value.json).map_err(|error| value.invalid(json::problem(&error)))?;
     if let Some(name) = json::repeated(&members) {
-        return Err(Place::Member(value.place, name).invalid(value.r#type, "given twice"));
+        return Err(ValuePath::Member(value.place, name).invalid(value.r#type, "given twice"));
     }
     for (index, (name, raw)) in members.iter().enumerate() {
-        let place = Place::Member(value.place, name);
+        let place = ValuePath::Member(value.place, name);
         if name.contains('\0') {
             return Err(place.invalid(value.r#type, "a key with the character U+0000"));
         }

@@ -1,7 +1,7 @@
-//! Values in: from JSON to the text that PostgreSQL's input functions take.
+//! Encodes JSON values as the text that PostgreSQL's input functions accept.
 //!
-//! Strings, numbers and booleans are handed on as they are, so that PostgreSQL accepts what it
-//! always accepts. Arrays and objects become the text of the parameter's type: arrays, ranges,
+//! Strings, numbers and booleans are passed on unchanged, so that everything that PostgreSQL
+//! accepts is accepted. Arrays and objects become the text of the parameter's type: arrays, ranges,
 //! multiranges, composites, geometry, intervals, `hstore`, and JSON documents verbatim.
 
 mod array;
@@ -15,31 +15,32 @@ mod range;
 mod value;
 
 use bytes::BytesMut;
-use postgres_types::Type;
+use postgres_types::{Kind, Type};
 
-use self::place::{Place, written};
+use self::place::{ValuePath, written};
 use self::value::Value;
 use crate::datetime::{MomentType, Zone};
 use crate::error::ValueError;
 use crate::json::JsonKind;
+use crate::type_property::{is_hstore, is_spatial};
 
 /// The value of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// SQL NULL.
     Null,
-    /// A JSON document, verbatim, so that numbers keep their digits.
+    /// A JSON document, unchanged, so that numbers keep their digits.
     Json(Box<str>),
-    /// The text form of the parameter's type, as PostgreSQL's input function takes it.
+    /// The text form of the parameter's type, for PostgreSQL's input function.
     Text(Box<str>),
 }
 
-/// How the text of a date or time is written.
+/// The format of a date or time parameter.
 #[derive(Clone, Debug)]
 pub struct InputFormat {
     /// Format specifiers, as `type_formats` has them.
     pub specifiers: String,
-    /// The zone of a text that names none.
+    /// The zone of a text that does not name one.
     pub zone: Zone,
 }
 
@@ -68,7 +69,7 @@ pub fn encode(
     place: &dyn Fn() -> String,
     out: &mut BytesMut,
 ) -> Result<IsNull, ValueError> {
-    let root = Place::Root(place);
+    let root = ValuePath::Root(place);
     if format.is_some() && MomentType::of(r#type).is_none() {
         return Err(root.unformatted(format!("a {} takes no date format", written(r#type))));
     }
@@ -88,6 +89,66 @@ pub fn encode(
             }
             value.write(out)?;
             Ok(IsNull::No)
+        }
+    }
+}
+
+impl Value<'_> {
+    /// Appends the text of a value other than null.
+    fn write(self, out: &mut BytesMut) -> Result<(), ValueError> {
+        match self.r#type.kind() {
+            Kind::Domain(base) => self.of(base).write(out),
+            Kind::Array(element) if self.kind == JsonKind::Array => {
+                array::write(self, element, out)
+            }
+            Kind::Range(bound) if self.kind == JsonKind::Object => range::write(self, bound, out),
+            Kind::Multirange(part) if self.kind == JsonKind::Array => {
+                range::write_many(self, part, out)
+            }
+            Kind::Composite(fields) if self.kind == JsonKind::Object => {
+                composite::write(self, fields, out)
+            }
+            Kind::Array(_) => self.literal("an array", out),
+            Kind::Range(_) => self.literal("an object with `lower` and `upper`", out),
+            Kind::Multirange(_) => self.literal("an array of ranges", out),
+            Kind::Composite(_) => self.literal("an object", out),
+            _ => self.simple(out),
+        }
+    }
+
+    /// Encodes a value of a type that has a JSON form of its own; a string is passed on as
+    /// PostgreSQL's text.
+    fn literal(self, expected: &str, out: &mut BytesMut) -> Result<(), ValueError> {
+        if self.kind != JsonKind::String || self.format.is_some() {
+            return Err(self.invalid(format!("{}, expected {expected}", self.kind)));
+        }
+        out.extend_from_slice(self.text()?.as_bytes());
+        Ok(())
+    }
+
+    fn simple(self, out: &mut BytesMut) -> Result<(), ValueError> {
+        let nested = matches!(self.kind, JsonKind::Array | JsonKind::Object);
+        match *self.r#type {
+            Type::JSON | Type::JSONB => {
+                out.extend_from_slice(self.json.as_bytes());
+                Ok(())
+            }
+            Type::BYTEA => self.bytes(out),
+            Type::POINT if nested => geometric::point(self, out),
+            Type::LINE if nested => geometric::line(self, out),
+            Type::LSEG if nested => geometric::segment(self, out),
+            Type::BOX if nested => geometric::r#box(self, out),
+            Type::PATH if nested => geometric::path(self, out),
+            Type::POLYGON if nested => geometric::polygon(self, out),
+            Type::CIRCLE if nested => geometric::circle(self, out),
+            Type::INTERVAL if nested => interval::write(self, out),
+            _ if self.kind == JsonKind::Object && is_spatial(self.r#type) => {
+                geojson::write(self, out)
+            }
+            _ if self.kind == JsonKind::Object && is_hstore(self.r#type) => {
+                hstore::write(self, out)
+            }
+            _ => self.scalar(out),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where a value stands, for errors.
+//! Paths of values, for errors.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use postgres_types::{Kind, Type};
 
 use crate::error::ValueError;
 
-/// A path into a parameter, as a list from the inside out: nothing is written until an error
-/// needs it.
+/// The path of a value within a parameter, as a linked list from the value outwards. It is
+/// formatted only when an error needs it.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(super) enum ValuePath<'a> {
     /// The parameter itself.
     Root(&'a dyn Fn() -> String),
-    Element(&'a Place<'a>, usize),
-    Member(&'a Place<'a>, &'a str),
+    Element(&'a ValuePath<'a>, usize),
+    Member(&'a ValuePath<'a>, &'a str),
 }
 
-impl Place<'_> {
-    /// The error of a value that does not fit its type.
+impl ValuePath<'_> {
+    /// The error for a format on a type that accepts none.
     pub(super) fn invalid(&self, r#type: &Type, problem: impl fmt::Display) -> ValueError {
         ValueError::InvalidValue {
             place: self.to_string(),
@@ -44,7 +44,7 @@ impl Place<'_> {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root(place) => f.write_str(&place()),
@@ -54,7 +54,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// A type's name as SQL writes it.
+/// The type's name in SQL.
 pub(super) fn written(r#type: &Type) -> String {
     match r#type.kind() {
         Kind::Array(element) => format!("{}[]", written(element)),

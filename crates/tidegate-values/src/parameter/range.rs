@@ -3,13 +3,13 @@
 use bytes::{BufMut, BytesMut};
 use postgres_types::{Kind, Type};
 
-use super::place::Place;
+use super::place::ValuePath;
 use super::value::Value;
 use crate::error::ValueError;
 use crate::json::JsonKind;
 
-/// Appends `{"lower","upper","lowerInclusive","upperInclusive"}` or `{"empty":true}`; missing
-/// members mean null, null, true and false.
+/// Appends `{"lower","upper","lowerInclusive","upperInclusive"}` or `{"empty":true}`. The defaults
+/// of missing members are null, null, true and false.
 pub(super) fn write(value: Value<'_>, bound: &Type, out: &mut BytesMut) -> Result<(), ValueError> {
     let [lower, upper, lower_inclusive, upper_inclusive, empty] = value.members([
         "lower",
@@ -36,7 +36,7 @@ pub(super) fn write(value: Value<'_>, bound: &Type, out: &mut BytesMut) -> Resul
     Ok(())
 }
 
-/// Appends an array of ranges; `part` is the type of a range or of its bounds.
+/// Appends an array of ranges; `part` is the range type or the type of its bounds.
 pub(super) fn write_many(
     value: Value<'_>,
     part: &Type,
@@ -47,7 +47,7 @@ pub(super) fn write_many(
         if index > 0 {
             out.put_u8(b',');
         }
-        let place = Place::Element(value.place, index);
+        let place = ValuePath::Element(value.place, index);
         let range = Value::new(raw.get(), value.r#type, value.format, &place);
         match (range.kind, part.kind()) {
             (JsonKind::Object, Kind::Range(bound)) => write(range, bound, out)?,
@@ -74,7 +74,7 @@ fn flag(
         Some("false") => Ok(false),
         Some(other) => {
             let problem = format!("{}, expected a boolean", JsonKind::of(other));
-            Err(Place::Member(value.place, name).invalid(value.r#type, problem))
+            Err(ValuePath::Member(value.place, name).invalid(value.r#type, problem))
         }
     }
 }
@@ -86,7 +86,7 @@ fn write_bound(
     out: &mut BytesMut,
 ) -> Result<(), ValueError> {
     let Some(json) = json else { return Ok(()) };
-    let place = Place::Member(value.place, name);
+    let place = ValuePath::Member(value.place, name);
     let bound = Value::new(json, r#type, value.format, &place);
     match bound.kind {
         JsonKind::Null => Ok(()),

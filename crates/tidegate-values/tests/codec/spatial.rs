@@ -1,4 +1,4 @@
-//! PostGIS values from bytes written by hand.
+//! Decodes PostGIS values that are written by hand.
 
 use tidegate_values::WireFormat;
 

@@ -1,10 +1,10 @@
-//! Format specifiers beside what PHP writes.
+//! Compares format specifiers with the output of PHP.
 
 use tidegate_values::Type;
 
 use super::show;
 
-/// What PHP 8.2 writes; PostgreSQL's year 44 BC is PHP's year -43.
+/// The output of PHP 8.2. PostgreSQL's year 44 BC is PHP's year -43.
 #[test]
 fn years_before_one_and_after_9999_are_written_as_php_does() {
     for (day, shown) in [
@@ -44,7 +44,7 @@ fn years_before_one_and_after_9999_are_written_as_php_does() {
     }
 }
 
-/// What PHP 8.2 writes.
+/// The output of PHP 8.2.
 #[test]
 fn zones_with_odd_offsets_and_names_are_written_as_php_does() {
     for (moment, zone, shown) in [

@@ -1,10 +1,10 @@
-//! Ranges, arrays and composites beside PostgreSQL's own answer.
+//! Compares ranges, arrays and composites with PostgreSQL's own JSON.
 
 use tidegate_values::{Type, WireFormat};
 
 use super::{compare, connect, literals, texts, write};
 
-/// The object of a range in SQL, with `bound` around the bounds.
+/// The object of a range in SQL; `bound` is applied to the bounds.
 fn range(v: &str, bound: &str) -> String {
     let bound = |which: &str| bound.replace('%', &format!("{which}({v})"));
     format!(
@@ -14,8 +14,8 @@ fn range(v: &str, bound: &str) -> String {
     )
 }
 
-/// PostgreSQL's object with the spaces of `json_build_object` taken out and the fifth key of an
-/// empty range put in.
+/// PostgreSQL's object without the spaces of `json_build_object` and with the fifth key of an empty
+/// range.
 fn range_text(v: &str, bound: &str) -> String {
     let object = format!(
         "replace(replace({}, ', \"', ',\"'), '\" :', '\":')",
@@ -191,7 +191,8 @@ async fn composites_agree() {
         "to_json(v)::text",
     )
     .await;
-    // Money has no binary form of ours, so the whole row comes as text and still looks the same.
+    // Money has no binary form here, so the whole row is requested as text, and the JSON is the
+    // same.
     let offer = "(7,$1.50,\"(1,\"\"x \\\\\"\"y\\\\\"\"\"\")\",\"{a,\"\"b c\"\",NULL}\",\"2020-01-01 10:00:00\",\"\\\\x00ff\",\"[1,5)\")";
     let expected = r#"'{"id":7,"price":"$1.50","p":{"a":1,"b \"q\"":"x \"y\""},"tags":["a","b c",null],"at":"2020-01-01T10:00:00","raw":"AP8=","during":{"lower":1,"upper":5,"lowerInclusive":true,"upperInclusive":false}}'"#;
     compare(&client, &format!("select '{offer}'::offer as v"), expected).await;

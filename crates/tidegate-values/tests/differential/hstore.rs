@@ -1,4 +1,4 @@
-//! `hstore` values as objects, beside `hstore_to_json`.
+//! Compares `hstore` values as objects with `hstore_to_json`.
 
 use std::collections::BTreeMap;
 

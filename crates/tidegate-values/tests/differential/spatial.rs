@@ -1,4 +1,4 @@
-//! Geometry of PostgreSQL and of PostGIS beside their own answer.
+//! Compares geometry of PostgreSQL and PostGIS with their own JSON.
 
 use super::{compare, connect, literals};
 
@@ -51,7 +51,7 @@ async fn geometric_values_have_their_objects() {
     .await;
 }
 
-/// Whether this run must not leave out what needs `part` (docs/TESTING.md).
+/// Whether tests that need `part` must not be skipped (docs/TESTING.md).
 #[expect(
     clippy::disallowed_methods,
     reason = "tests have no caller who could say what must be there"
@@ -100,7 +100,7 @@ async fn postgis_values_are_what_postgis_says() {
         "SRID=3857;POINT(1 2)",
         "SRID=25832;GEOMETRYCOLLECTION(POINT(1 2),LINESTRING(0 0,1 1))",
     ];
-    // 8: the reference system, where it is not WGS 84.
+    // 8 requests the reference system if it is not WGS 84.
     let expected = "ST_AsGeoJSON(v, 15, 8)";
     compare(&client, &literals("geometry", &elsewhere), expected).await;
     let expected = "ST_AsGeoJSON(ST_Force2D(v), 15, 0)";

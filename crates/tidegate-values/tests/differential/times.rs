@@ -1,4 +1,4 @@
-//! Dates, times and intervals beside PostgreSQL's own answer.
+//! Compares dates, times and intervals with PostgreSQL's own JSON.
 
 use tidegate_values::{Type, WireFormat};
 
@@ -62,7 +62,7 @@ async fn dates_and_times_agree() {
         ZULU,
     )
     .await;
-    // An offset always has its minutes, as ISO 8601 wants them.
+    // An offset always has minutes, as ISO 8601 requires.
     let timetz = "to_json(regexp_replace(v::text, '([+-]\\d\\d)$', '\\1:00'))::text";
     compare(
         &client,
@@ -79,7 +79,7 @@ async fn dates_and_times_agree() {
         timetz,
     )
     .await;
-    // A session in another zone changes only the text form, not what we show.
+    // A session in another zone changes only the text format, not the JSON.
     client
         .batch_execute("set timezone = 'America/St_Johns'")
         .await
@@ -158,7 +158,7 @@ async fn intervals_agree() {
         "-00:00:00.000001",
         "-90 sec",
     ];
-    // Before 15 PostgreSQL does not read so many hours.
+    // PostgreSQL before 15 does not accept that many hours.
     if version(&client).await >= 150_000 {
         intervals.push("100 days 2562047788:00:54.775807");
     }

@@ -74,7 +74,7 @@ fn elements_may_be_of_any_type() {
         &Type::INT4MULTI_RANGE_ARRAY,
         r#"{"{[1,)}","{}"}"#,
     );
-    // No point, flag or range is null, so what begins with null is a dimension.
+    // Points, flags and ranges are never null, so an array that begins with null is a dimension.
     check(
         r#"[[[{"x":1,"y":2}],null],[null,[{"x":3,"y":4}]]]"#,
         &Type::POLYGON_ARRAY,
@@ -287,8 +287,8 @@ fn composites_are_objects_by_attribute() {
     );
 }
 
-/// Reads the text of a PostgreSQL array of one dimension (PostgreSQL, "Array Input and Output
-/// Syntax"), by the book.
+/// Parses the text of a PostgreSQL array of one dimension (PostgreSQL, "Array Input and Output
+/// Syntax").
 fn read_array(text: &str) -> Vec<Option<String>> {
     let mut elements = Vec::new();
     let mut rest = text

@@ -1,4 +1,4 @@
-//! Making a parsed document one that juniper's rules judge rightly.
+//! Adapts a parsed document so that juniper's rules apply to it.
 
 use std::collections::HashSet;
 
@@ -7,18 +7,18 @@ use juniper::{Definition, InputValue, OperationType, SchemaType, Selection as Pa
 use super::{Scalar, literal};
 use crate::document::{Document, Selection};
 
-/// The variables of a definition, by where they stand.
+/// The variables of a definition, by where they are used.
 #[derive(Default)]
 struct Uses {
-    /// Inside of literals that have been replaced.
+    /// Inside literals that have been replaced.
     hidden: HashSet<String>,
     /// Anywhere else.
     seen: HashSet<String>,
 }
 
-/// Replaces every literal at a `JSON` place by a string and gives numbers and strings back their
-/// kind. Variables that are used in such literals only lose their definition, as the rules would
-/// call them unused; `rules::check` looks at them.
+/// Replaces every literal of type `JSON` by a string, and restores the kind of numbers and strings.
+/// A variable that is used only in such literals loses its definition, because juniper would report
+/// it as unused; `rules::check` checks it instead.
 pub(super) fn adapt(
     parsed: &mut [Definition<'_, Scalar>],
     schema: &SchemaType<Scalar>,
@@ -65,7 +65,7 @@ pub(super) fn adapt(
     retain(parsed, document, &operations, &fragments);
 }
 
-/// Drops the definitions of variables that are used in replaced literals only.
+/// Drops the definitions of variables that are used only in replaced literals.
 fn retain(
     parsed: &mut [Definition<'_, Scalar>],
     document: &Document,
@@ -98,7 +98,7 @@ fn retain(
     }
 }
 
-/// The fragments that a selection spreads, directly or not.
+/// Collects the fragments that a selection spreads, directly or indirectly.
 fn reach(selection: &[Selection], document: &Document, reached: &mut HashSet<usize>) {
     for part in selection {
         match part {
@@ -167,7 +167,7 @@ fn walk(
     }
 }
 
-/// Notes the variables that juniper's rules will see.
+/// Records the variables that juniper's rules will see.
 fn see(value: &InputValue<Scalar>, uses: &mut Uses) {
     match value {
         InputValue::Variable(name) => {

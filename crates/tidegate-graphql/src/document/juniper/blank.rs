@@ -1,5 +1,5 @@
-//! The schema against which documents are parsed: it knows no argument, so that any literal passes,
-//! and its scalars keep what was written, marked by a letter in front.
+//! The schema with which documents are parsed. It has no arguments, so that any literal is
+//! accepted, and its scalars keep the written text after a marker letter.
 
 use juniper::parser::{ParseError, ScalarToken, Token};
 use juniper::{
@@ -9,20 +9,20 @@ use juniper::{
 
 use super::Scalar;
 
-/// What literals become: the letter, then the text.
+/// The marker letters of literals.
 pub(super) const STRING: char = 's';
 pub(super) const NUMBER: char = 'n';
 
-/// Selection sets, lists and objects in each other.
+/// The deepest nesting of selection sets, lists and objects.
 const DEPTH: usize = 64;
-/// Enough for an insert of a few thousand rows that are written out.
+/// Enough for an insert of a few thousand rows as literals.
 const TOKENS: usize = 200_000;
-/// Fields of an operation with its fragments; the limit of the API is far below.
+/// The most fields of an operation with its fragments. The API's own limit is far lower.
 const FIELDS: usize = 5_000;
 
 pub(super) type Root = RootNode<Blank, EmptyMutation, EmptySubscription, Scalar>;
 
-/// The blank schema.
+/// The schema for parsing.
 pub(super) fn root() -> Root {
     RootNode::new(Blank, EmptyMutation::new(), EmptySubscription::new())
         .limit_depth(DEPTH)
@@ -38,7 +38,7 @@ impl GraphQLType<Scalar> for Blank {
     }
 
     fn meta(info: &(), registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
-        // The names have to be taken before juniper's own scalars come.
+        // These names must be registered before juniper registers its own scalars.
         registry.get_type::<Marked>(&"String");
         registry.get_type::<Marked>(&"Int");
         registry.get_type::<Marked>(&"Float");
@@ -55,7 +55,7 @@ impl GraphQLValue<Scalar> for Blank {
     }
 }
 
-/// A scalar that keeps what was written.
+/// A scalar that keeps the written text.
 struct Marked;
 
 impl GraphQLType<Scalar> for Marked {
@@ -98,7 +98,7 @@ impl ParseScalarValue<Scalar> for Marked {
     }
 }
 
-/// GraphQL, section 2.9.1: `01` is no number.
+/// GraphQL, section 2.9.1: `01` is not a number.
 fn leading_zero(digits: &str) -> bool {
     let digits = digits.strip_prefix('-').unwrap_or(digits);
     digits.starts_with('0') && digits[1..].starts_with(|next: char| next.is_ascii_digit())

@@ -1,4 +1,5 @@
-//! Literals of the blank schema: to our own values, and to what the true schema's rules expect.
+//! Converts literals of the parsing schema into our own values, and into what the rules of the real
+//! schema expect.
 
 use std::collections::HashSet;
 
@@ -7,9 +8,9 @@ use juniper::{InputValue, SchemaType};
 use super::Scalar;
 use super::blank::{NUMBER, STRING};
 use crate::document::Value;
-use crate::kind::takes_any_json;
+use crate::field_type::takes_any_json;
 
-/// The value that was written.
+/// The value as it was written.
 pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
     match literal {
         InputValue::Null => Value::Null,
@@ -18,7 +19,7 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
             Some(digits) => Value::Number(digits.into()),
             None => Value::String(marked.strip_prefix(STRING).unwrap_or(marked).into()),
         },
-        // The blank schema makes no others.
+        // The parsing schema creates no other scalars.
         InputValue::Scalar(other) => Value::Number(other.to_string().into()),
         InputValue::Enum(name) => Value::Enum(name.as_str().into()),
         InputValue::Variable(name) => Value::Variable(name.as_str().into()),
@@ -34,9 +35,9 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
     }
 }
 
-/// Turns a literal into one that juniper's rules can judge at a place of this type: numbers and
-/// strings lose their mark, and what is written at a place for any JSON becomes a string. Gives the names
-/// of the variables inside of what was replaced to `hidden`.
+/// Converts a literal into one that juniper's rules can check against a type. Numbers and strings
+/// lose their marker, and a literal of type `JSON` becomes a string. The names of variables inside
+/// a replaced literal are added to `hidden`.
 pub(super) fn adapt(
     literal: &mut InputValue<Scalar>,
     named: &str,
@@ -80,7 +81,7 @@ fn scalar(marked: &str, named: &str) -> Scalar {
     match digits.parse::<i32>() {
         _ if named == "ID" && whole => Scalar::String(digits.to_owned()),
         Ok(number) if whole => Scalar::Int(number),
-        // Too large for an Int: only a place for a Float takes it.
+        // Too large for `Int`; only `Float` accepts it.
         _ => Scalar::Float(digits.parse().unwrap_or(f64::INFINITY)),
     }
 }
@@ -97,7 +98,7 @@ fn json(literal: &mut InputValue<Scalar>, hidden: &mut HashSet<String>) {
     }
 }
 
-/// The arguments of a field or directive of the true schema.
+/// The arguments of a field or directive of the real schema.
 pub(super) type Arguments<'s> = &'s [juniper::meta::Argument<Scalar>];
 
 /// The type of an argument: its name, and whether it is a list.

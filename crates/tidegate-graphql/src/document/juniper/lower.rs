@@ -1,5 +1,5 @@
-//! juniper's syntax tree to our own. Many of its types cannot be named outside of it, so what is
-//! done with them stands in macros.
+//! Converts juniper's syntax tree into ours. Macros are used because many of juniper's types cannot
+//! be named outside of it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 use juniper::{Definition, OperationType, Selection as Parsed};
 
 use super::{Scalar, literal, location};
+use crate::definition::OperationKind;
 use crate::document::{
-    Argument, Condition, Document, Field, Fragment, InputType, Operation, OperationKind, Selection,
+    Argument, Condition, Document, Field, Fragment, InputType, Operation, Selection,
     VariableDefinition,
 };
 use crate::error::{Code, Error, Errors};
@@ -16,7 +17,7 @@ use crate::error::{Code, Error, Errors};
 /// Fragments by name.
 type Fragments<'p> = HashMap<&'p str, usize>;
 
-/// Reports directives that stand twice at one place, which juniper's rules let pass.
+/// Reports a directive that occurs twice at one place, which juniper's rules accept.
 macro_rules! unique {
     ($directives:expr, $errors:expr) => {
         let mut names = HashSet::new();
@@ -56,12 +57,12 @@ macro_rules! conditions {
     }};
 }
 
-/// Lowers a document; what is wrong with it may come out as anything, as juniper's rules refuse
-/// it afterwards.
+/// Converts a document. Invalid parts may be converted into anything, as juniper's rules reject
+/// them afterwards.
 ///
 /// # Errors
 ///
-/// Directives that repeat.
+/// Repeated directives.
 pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Vec<Error>> {
     let names = parsed.iter().filter_map(|definition| match definition {
         Definition::Fragment(fragment) => Some(fragment.item.name.item),
@@ -165,7 +166,7 @@ fn selection(
     parsed.iter().map(lower).collect()
 }
 
-/// Reads a type as juniper prints it.
+/// Parses a type as juniper prints it.
 fn input_type(printed: &str) -> InputType {
     if let Some(of) = printed.strip_suffix('!') {
         return InputType::NonNull(Box::new(input_type(of)));

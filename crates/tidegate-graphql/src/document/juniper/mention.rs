@@ -1,4 +1,4 @@
-//! What a document names.
+//! The names that a document uses.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::Scalar;
 #[derive(Default)]
 pub(super) struct Mentioned<'d> {
     pub(super) fields: HashSet<&'d str>,
-    /// Those of type conditions.
+    /// The types of type conditions.
     pub(super) types: HashSet<&'d str>,
 }
 

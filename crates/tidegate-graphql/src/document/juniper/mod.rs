@@ -1,8 +1,8 @@
 //! juniper as the parser and validator of documents (docs/adr/0007-graphql-engine.md).
 //!
-//! juniper's parser looks at the schema while it reads and refuses objects where a custom scalar is
-//! due, so documents are read against a blank schema, lowered to our own values, and only then
-//! checked against the true schema, with every literal at a `JSON` place replaced by a string.
+//! juniper's parser consults the schema and rejects objects for custom scalars. So documents are
+//! parsed with a schema of their own, converted into our values, and then validated against the
+//! real schema, with every literal of type `JSON` replaced by a string.
 
 mod adapt;
 mod blank;
@@ -27,7 +27,7 @@ use mention::Mentioned;
 
 type Scalar = DefaultScalarValue;
 
-/// Reads documents and checks them against a schema.
+/// Parses and validates documents.
 pub(crate) struct Validator {
     types: Arc<Types>,
     blank: blank::Root,
@@ -48,9 +48,10 @@ impl Validator {
         }
     }
 
-    /// What is wrong with every document: juniper's rule on overlapping fields, which compares all
-    /// pairs of fields and of fragments and gives up at a number of its own, is left out where the
-    /// other rules have found something. `document::overlap` has the rule.
+    /// The errors that juniper reports for every document. juniper's rule on overlapping fields
+    /// compares all pairs of fields and fragments and stops at a limit of its own. It does not run
+    /// if other rules have reported an error, so an error is provoked; `document::overlap`
+    /// implements the rule instead.
     fn unused(&self) -> Option<Definition<'static, Scalar>> {
         let mut parsed = parse_document_source(UNUSED, &self.blank.schema).ok()?;
         if let Some(Definition::Fragment(fragment)) = parsed.first_mut() {
@@ -59,18 +60,19 @@ impl Validator {
         parsed.pop()
     }
 
-    /// Reads a document as far as its own text goes; `None` where it cannot be read.
+    /// Parses a document without validating it; `None` if it is malformed.
     pub(crate) fn parse(&self, text: &str) -> Option<Document> {
         let parsed = parse_document_source(text, &self.blank.schema).ok()?;
         lower::document(&parsed).ok()
     }
 
-    /// Reads and checks a document, but not its limits as an operation nor whether fields overlap.
+    /// Parses and validates a document, except for the limits of an operation and overlapping
+    /// fields.
     ///
     /// # Errors
     ///
     /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (the first ones) and `TOO_COMPLEX`, with
-    /// their places.
+    /// their locations.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
             return Err(vec![no_character(&text[..at])]);
@@ -86,7 +88,7 @@ impl Validator {
         let mut context = ValidatorContext::new(&schema, &parsed);
         visit_all_rules(&mut context, &parsed);
         let mut errors = context.into_errors();
-        errors.retain(|error| error.message() != UNUSED_TOLD);
+        errors.retain(|error| error.message() != UNUSED_MESSAGE);
         let told: Errors = errors.iter().map(rule_error).collect();
         told.into_result()?;
         rules::check(&document, |kind| self.types.operation(kind).is_some())?;
@@ -94,10 +96,10 @@ impl Validator {
     }
 }
 
-/// A fragment that nothing spreads, and what juniper says of it once its name is a blank, which no
-/// document can write.
+/// An unused fragment, and juniper's message about it after its name was replaced by a blank, which
+/// no document can contain.
 const UNUSED: &str = "fragment unused on Query { __typename }";
-const UNUSED_TOLD: &str = "Fragment \" \" is never used";
+const UNUSED_MESSAGE: &str = "Fragment \" \" is never used";
 
 fn location(position: juniper::parser::SourcePosition) -> Location {
     let one_based = |number: usize| u32::try_from(number + 1).unwrap_or(u32::MAX);
@@ -107,7 +109,8 @@ fn location(position: juniper::parser::SourcePosition) -> Location {
     }
 }
 
-/// The error of a U+0000 behind a text: no document has one, and juniper takes it for the end.
+/// The error for U+0000 after a text. No document may contain it, and juniper takes it for the end
+/// of the text.
 fn no_character(before: &str) -> Error {
     let begin = before.rfind('\n').map_or(0, |at| at + 1);
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

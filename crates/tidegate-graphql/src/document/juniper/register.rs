@@ -1,6 +1,6 @@
-//! The true schema for juniper, as far as a document speaks of it: what a document does not name
-//! decides nothing about it, and a schema of thousands of tables takes long to register. Every type
-//! is registered flat and named by text, so that no chain of foreign keys becomes a chain of calls.
+//! Registers the part of the real schema that a document refers to. The rest does not affect its
+//! validity, and registering thousands of tables is slow. Every type is registered flat and refers
+//! to others by name, so that a chain of foreign keys does not become a deep recursion.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,13 +11,12 @@ use juniper::{
 
 use super::Scalar;
 use super::mention::Mentioned;
-use crate::definition::{ArgumentDefinition, FieldDefinition, TypeReference, Types};
-use crate::document::OperationKind;
-use crate::kind::{SCALARS, Takes};
+use crate::definition::{ArgumentDefinition, FieldDefinition, OperationKind, TypeReference, Types};
+use crate::field_type::{SCALARS, Takes};
 
-/// Registers the types that a document reaches, with the fields whose names it mentions.
+/// Registers the types that a document can reach, with those of their fields that it names.
 pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Scalar> {
-    let mut names = Names::default();
+    let mut names = InternedNames::default();
     let mut objects = reach(types, mentioned, &mut names);
     let mut operation = |kind: OperationKind| {
         let name = match types.operation(kind) {
@@ -37,12 +36,12 @@ pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Sca
     SchemaType::new::<Query, Object, Object>(&query, &mutation, &subscription)
 }
 
-/// The object types that a document can come to: from the roots and the types that it names, along
-/// fields of names that it mentions.
+/// The object types that a document can reach: from the root types and the types that it names,
+/// along the fields that it names.
 fn reach<'s>(
     types: &'s Types,
     mentioned: &Mentioned<'_>,
-    names: &mut Names,
+    names: &mut InternedNames,
 ) -> BTreeMap<&'s str, Vec<meta::Field<Scalar>>> {
     let mut reached = BTreeMap::new();
     let roots = ["Query", "Mutation", "Subscription"];
@@ -64,11 +63,11 @@ fn reach<'s>(
     reached
 }
 
-/// Texts that are kept once, however many fields have them.
+/// Interned strings.
 #[derive(Default)]
-struct Names(HashSet<arcstr::ArcStr>);
+struct InternedNames(HashSet<arcstr::ArcStr>);
 
-impl Names {
+impl InternedNames {
     fn get(&mut self, name: &str) -> arcstr::ArcStr {
         if let Some(known) = self.0.get(name) {
             return known.clone();
@@ -83,7 +82,7 @@ impl Names {
         let arguments: Vec<_> = arguments.map(|argument| self.argument(argument)).collect();
         meta::Field {
             name: self.get(&definition.name),
-            // Introspection is answered from the definitions.
+            // Introspection is generated from the definitions, not by juniper.
             description: None,
             arguments: Some(arguments).filter(|arguments| !arguments.is_empty()),
             field_type: self.reference(&definition.r#type),
@@ -111,11 +110,11 @@ impl Names {
     }
 }
 
-/// What juniper asks an object type about.
+/// The type information that juniper passes to an object type.
 struct Info {
     name: arcstr::ArcStr,
     fields: Vec<meta::Field<Scalar>>,
-    /// Of the first type: all others.
+    /// Only for the first type: all other types.
     others: Vec<Info>,
 }
 
@@ -129,7 +128,7 @@ impl Info {
     }
 }
 
-/// Any object type but the first.
+/// Any object type except the first.
 struct Object;
 
 impl GraphQLType<Scalar> for Object {
@@ -153,7 +152,7 @@ impl GraphQLValue<Scalar> for Object {
     }
 }
 
-/// The first type, which brings all others with it.
+/// The first type, which registers all others.
 struct Query;
 
 impl GraphQLType<Scalar> for Query {
@@ -190,7 +189,7 @@ impl GraphQLValue<Scalar> for Query {
     }
 }
 
-/// A scalar of our own, which takes strings, or `ANY` scalar.
+/// A custom scalar, which accepts strings or, with `ANY`, every scalar.
 struct Opaque<const ANY: bool>;
 
 impl<const ANY: bool> GraphQLType<Scalar> for Opaque<ANY> {

@@ -1,16 +1,15 @@
-//! The rules that juniper lacks, or cannot apply because it does not see what literals hold.
+//! Rules that juniper lacks, or cannot check because it does not see inside literals.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::coerce;
+use crate::definition::OperationKind;
 use crate::document::{
-    Condition, Document, Field, InputType, Operation, OperationKind, Selection, Value,
-    VariableDefinition,
+    Condition, Document, Field, InputType, Operation, Selection, Value, VariableDefinition, coerce,
 };
 use crate::error::{Code, Error, Errors, Location};
-use crate::kind::SCALARS;
+use crate::field_type::SCALARS;
 
-/// Checks that variables have types that can be given: juniper's rules panic at unknown ones.
+/// Checks that the types of variables exist and are input types; juniper's rules panic otherwise.
 ///
 /// # Errors
 ///
@@ -24,7 +23,10 @@ pub(super) fn check_types(document: &Document) -> Result<(), Vec<Error>> {
     let errors: Errors = wrong
         .map(|variable| {
             let name = innermost(&variable.r#type);
-            let message = format!("Variable `${}`: `{name}` is no input type", variable.name);
+            let message = format!(
+                "Variable `${}`: `{name}` is not an input type",
+                variable.name
+            );
             Error::new(Code::ValidationFailed, message).at(variable.location)
         })
         .collect();
@@ -36,7 +38,7 @@ fn is_input(name: &str) -> bool {
         || matches!(name, "__TypeKind" | "__DirectiveLocation")
 }
 
-/// Checks a document that passed juniper's rules, so that its fragments have no cycle.
+/// Checks a document that passed juniper's rules, so its fragments have no cycle.
 ///
 /// # Errors
 ///
@@ -84,7 +86,7 @@ struct Check<'d, 'e> {
     operation: &'d Operation,
     /// The operation's variables by name.
     variables: HashMap<&'d str, &'d VariableDefinition>,
-    /// The fragments that have been looked at for this operation.
+    /// The fragments that this operation has already visited.
     seen: HashSet<usize>,
     errors: &'e mut Errors,
 }
@@ -142,7 +144,7 @@ impl<'d> Check<'d, '_> {
                 let message = format!("`{name}` stands twice in one object");
                 self.fail(message, argument.location);
             }
-            // `__type(name: $name)` is the only field with an argument that takes no null.
+            // `__type(name: $name)` is the only field with a non-null argument.
             if &*field.name == "__type" {
                 self.not_null(&argument.value, argument.location);
             }
@@ -155,8 +157,7 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// A variable with the default null does not fit where null is not allowed (GraphQL, section
-    /// 5.8.5).
+    /// A variable whose default is null does not fit a non-null position (GraphQL, section 5.8.5).
     fn not_null(&mut self, value: &Value, location: Location) {
         let Value::Variable(name) = value else { return };
         let Some(variable) = self.variables.get(&**name) else {
@@ -208,7 +209,7 @@ fn innermost(r#type: &InputType) -> &str {
     }
 }
 
-/// A name that an object of a literal holds twice (GraphQL, section 5.6.3).
+/// The first name that occurs twice in an object literal (GraphQL, section 5.6.3).
 fn repeated_key(value: &Value) -> Option<&str> {
     match value {
         Value::List(items) => items.iter().find_map(repeated_key),

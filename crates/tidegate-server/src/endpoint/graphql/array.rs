@@ -5,7 +5,7 @@
 
 use bytes::{BufMut, BytesMut};
 use futures_util::future::join_all;
-use tidegate_graphql::{Answer, Code, Error, ErrorSummary, Request, Text};
+use tidegate_graphql::{Code, Error, ErrorSummary, GraphqlResponse, Request, ResponseText};
 
 use super::Handler;
 
@@ -17,7 +17,7 @@ type Parsed<'a> = Result<Request<'a>, Error>;
 
 impl Handler<'_> {
     /// The responses to an array of requests as a JSON array, and their errors.
-    pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (Text, ErrorSummary) {
+    pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (ResponseText, ErrorSummary) {
         let mut answers = Answers::new(self.app.limits().response);
         let mut rest = requests;
         while !rest.is_empty() {
@@ -51,15 +51,15 @@ impl Handler<'_> {
         }
     }
 
-    async fn answer(&self, request: &Parsed<'_>, room: u64) -> Answer {
+    async fn answer(&self, request: &Parsed<'_>, room: u64) -> GraphqlResponse {
         let answer = match request {
             Ok(request) => Box::pin(self.run(request, true, room)).await,
-            Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
+            Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
         };
         // Earlier requests of the array have been executed, so this error must not replace their
         // responses.
         answer.unwrap_or_else(|failure| {
-            Answer::refused(&[Error::new(Code::Internal, failure.message)])
+            GraphqlResponse::refused(&[Error::new(Code::Internal, failure.message)])
         })
     }
 
@@ -76,7 +76,7 @@ impl Handler<'_> {
 struct Answers {
     /// The last part. The parts before it may be rendered only when they are read.
     bytes: BytesMut,
-    text: Text,
+    text: ResponseText,
     errors: ErrorSummary,
     most: u64,
 }
@@ -86,7 +86,7 @@ impl Answers {
     fn new(most: u64) -> Self {
         Self {
             bytes: BytesMut::with_capacity(1024),
-            text: Text::default(),
+            text: ResponseText::default(),
             errors: ErrorSummary::default(),
             most,
         }
@@ -99,7 +99,7 @@ impl Answers {
         self.most.saturating_sub(held)
     }
 
-    fn push(&mut self, answer: Answer) {
+    fn push(&mut self, answer: GraphqlResponse) {
         let is_first = self.bytes.is_empty() && self.text.held() == 0;
         self.bytes.put_u8(if is_first { b'[' } else { b',' });
         self.errors.add(answer.errors);
@@ -112,7 +112,7 @@ impl Answers {
         }
     }
 
-    fn end(mut self) -> (Text, ErrorSummary) {
+    fn end(mut self) -> (ResponseText, ErrorSummary) {
         self.bytes.put_u8(b']');
         self.text.append(self.bytes);
         (self.text, self.errors)

@@ -1,0 +1,46 @@
+//! Case folding under a collation, as far as patterns of ASCII letters need it.
+
+/// The letter `İ`.
+const DOTTED: &str = "\u{130}";
+/// The Kelvin sign.
+const KELVIN: &str = "\u{212a}";
+
+/// How a collation folds the letters that can match an ASCII letter: those of ASCII, and the two
+/// other characters whose lower case is or begins with an ASCII letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseFolding {
+    dotted: Box<str>,
+    kelvin: Box<str>,
+}
+
+impl CaseFolding {
+    /// The text whose lower case the collation's folding is read from.
+    pub const SAMPLE: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ\nI\u{300}J\u{300}\n\u{130}\n\u{212a}";
+    /// The sample for encodings that lack the characters beyond ASCII.
+    pub const ASCII: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    /// Reads the lower case of one of the samples. `None` if ASCII letters do not simply become
+    /// ASCII lower case, as in Turkish and Lithuanian.
+    pub fn of(lower: &str) -> Option<Self> {
+        let mut lines = lower.split('\n');
+        let ascii = lines.next()?;
+        let accented = lines.next().unwrap_or("i\u{300}j\u{300}");
+        let usual = ascii == Self::ASCII.to_ascii_lowercase() && accented == "i\u{300}j\u{300}";
+        usual.then(|| Self {
+            dotted: lines.next().unwrap_or(DOTTED).into(),
+            kelvin: lines.next().unwrap_or(KELVIN).into(),
+        })
+    }
+
+    /// The text with its letters folded.
+    pub(super) fn fold(&self, text: &[u8]) -> Vec<u8> {
+        let folded = text.to_ascii_lowercase();
+        match String::from_utf8(folded) {
+            Ok(folded) => folded
+                .replace(DOTTED, &self.dotted)
+                .replace(KELVIN, &self.kelvin)
+                .into_bytes(),
+            Err(other) => other.into_bytes(),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Adapts compiled filters to enum labels that changed.
+
+use std::sync::Arc;
+
+use tidegate_catalog::ColumnId;
+
+use super::datum::Datum;
+use super::scalar::Scalar;
+use super::{KeyReader, MatchNode, Matcher, Operand, required_values};
+
+/// The current labels of a column, in order. `None` if they did not change.
+pub(super) type Labels<'a> = dyn Fn(ColumnId) -> Option<Arc<[String]>> + 'a;
+
+impl Matcher {
+    /// The same matcher for enums with changed labels. `None` if it compares with a label that no
+    /// longer exists. Labels are never dropped one by one, so an equal number of labels means that
+    /// some were renamed.
+    #[must_use]
+    pub fn with_labels(&self, labels: &Labels<'_>) -> Option<Self> {
+        let mut matcher = self.clone();
+        matcher.node.relabel(labels)?;
+        matcher.pins = required_values::pins(&matcher.node).into();
+        Some(matcher)
+    }
+}
+
+impl KeyReader {
+    /// The same reader with the current labels.
+    #[must_use]
+    pub fn with_labels(&self, labels: Arc<[String]>) -> Self {
+        let mut scalar = self.scalar.clone();
+        scalar.relabel(labels);
+        Self { scalar }
+    }
+}
+
+impl MatchNode {
+    fn relabel(&mut self, labels: &Labels<'_>) -> Option<()> {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => {
+                nodes.iter_mut().try_for_each(|node| node.relabel(labels))
+            }
+            Self::Not(node) => node.relabel(labels),
+            Self::Compare(operand, _, value) => {
+                if let Some(before) = operand.relabel(labels) {
+                    *value = operand.moved(&before, value)?;
+                }
+                Some(())
+            }
+            Self::In(operand, list) => {
+                if let Some(before) = operand.relabel(labels) {
+                    let moved = list
+                        .values
+                        .iter()
+                        .map(|value| operand.moved(&before, value));
+                    list.values = moved.collect::<Option<_>>()?;
+                }
+                Some(())
+            }
+            Self::Null(..) | Self::Like(..) => Some(()),
+        }
+    }
+}
+
+impl Scalar {
+    /// Replaces the labels and returns the old ones. Rows that were written before a label was
+    /// renamed still have its old name.
+    fn relabel(&mut self, today: Arc<[String]>) -> Option<Arc<[String]>> {
+        let Self::Enum(labels, former) = self else {
+            return None;
+        };
+        let before = std::mem::replace(labels, today);
+        if before.len() == labels.len() {
+            *former = before.clone();
+        }
+        Some(before)
+    }
+}
+
+impl Operand {
+    /// Replaces the labels of the column if they changed, and returns the old ones.
+    fn relabel(&mut self, labels: &Labels<'_>) -> Option<Arc<[String]>> {
+        self.scalar.relabel(labels(self.column)?)
+    }
+
+    /// The value under the current labels.
+    fn moved(&self, before: &[String], value: &Datum<'static>) -> Option<Datum<'static>> {
+        let (Scalar::Enum(today, _), Datum::Int(place)) = (&self.scalar, value) else {
+            return Some(value.clone());
+        };
+        if today.len() == before.len() {
+            return Some(value.clone());
+        }
+        let label = before.get(usize::try_from(*place).ok()?)?;
+        let place = today.iter().position(|one| one == label)?;
+        Some(Datum::Int(i64::try_from(place).ok()?))
+    }
+}

@@ -1,0 +1,97 @@
+//! Values that a passing row must have, by which subscriptions are indexed.
+
+use tidegate_catalog::ColumnId;
+use tidegate_catalog::model::Column;
+use tidegate_sql::Result;
+
+use super::datum::Datum;
+use super::scalar::Scalar;
+use super::{MatchNode, RowValue};
+use crate::operator::Operator;
+
+/// A column that has one of these values in every row that passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequiredValues {
+    /// The column.
+    pub column: ColumnId,
+    /// The values. Empty if no row can pass.
+    pub keys: Vec<ComparableKey<'static>>,
+}
+
+/// A column value as a hash key. Two keys of a column are equal exactly if PostgreSQL finds the
+/// values equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ComparableKey<'a>(Datum<'a>);
+
+impl ComparableKey<'_> {
+    /// Whether the value's equality is known. It is not for an enum label that the schema does not
+    /// have.
+    pub fn is_placed(&self) -> bool {
+        !matches!(self.0, Datum::Unplaced(_))
+    }
+}
+
+/// Reads the keys of a column from row images.
+#[derive(Clone, Debug)]
+pub struct KeyReader {
+    pub(super) scalar: Scalar,
+}
+
+impl KeyReader {
+    /// A reader for the column. `None` if [`RequiredValues`] cannot be about it.
+    pub fn new(column: &Column) -> Option<Self> {
+        let scalar = Scalar::of(&column.r#type)?;
+        scalar
+            .distinguishes_bytes(column)
+            .then_some(Self { scalar })
+    }
+
+    /// The key of a column's value. `None` for NULL or a missing value.
+    ///
+    /// # Errors
+    ///
+    /// [`tidegate_sql::Error::Internal`] if the bytes are not a value of the column's type.
+    pub fn read<'a>(&self, image: RowValue<'a>) -> Result<Option<ComparableKey<'a>>> {
+        Ok(self.scalar.read(image)?.map(ComparableKey))
+    }
+}
+
+/// The required values of a filter.
+pub(super) fn pins(node: &MatchNode) -> Vec<RequiredValues> {
+    match node {
+        MatchNode::Compare(operand, Operator::Eq, value) => vec![RequiredValues {
+            column: operand.column,
+            keys: vec![ComparableKey(value.clone())],
+        }],
+        MatchNode::In(operand, list) if !list.negated => vec![RequiredValues {
+            column: operand.column,
+            keys: list.values.iter().cloned().map(ComparableKey).collect(),
+        }],
+        MatchNode::All(nodes) => nodes.iter().flat_map(pins).collect(),
+        MatchNode::Any(nodes) => shared(nodes),
+        _ => Vec::new(),
+    }
+}
+
+/// A disjunction requires a column if all of its alternatives do; the values are the union.
+fn shared(nodes: &[MatchNode]) -> Vec<RequiredValues> {
+    let Some((first, rest)) = nodes.split_first() else {
+        return Vec::new();
+    };
+    let mut shared = pins(first);
+    for node in rest {
+        let others = pins(node);
+        shared.retain_mut(|pin| {
+            let Some(other) = others.iter().find(|other| other.column == pin.column) else {
+                return false;
+            };
+            pin.keys.extend(other.keys.iter().cloned());
+            true
+        });
+    }
+    for pin in &mut shared {
+        let mut known = std::collections::HashSet::new();
+        pin.keys.retain(|key| known.insert(key.clone()));
+    }
+    shared
+}

@@ -1,0 +1,81 @@
+//! Rejects numbers and booleans where text is expected. PostgreSQL would accept their JSON text as
+//! text.
+
+use tidegate_catalog::model::Column;
+use tidegate_values::json::JsonKind;
+use tidegate_values::{Type, TypeKind};
+
+use super::path::Path;
+use crate::error::{Error, Result};
+use crate::json::Json;
+use crate::operator::Operator;
+use crate::type_class::{TypeClass, base, written};
+
+/// The kind of the first boolean or number in a value for a column of text, or of an array of text.
+/// A number is accepted in a column of the primary key (`is_key`), which is an ID. `None` for other
+/// columns and if there is no such value.
+pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
+    let r#type = &column.r#type;
+    if !is_text(innermost(r#type)) {
+        return None;
+    }
+    let is_list = matches!(base(r#type).kind(), TypeKind::Array(_));
+    // An array for a text column, or a scalar for an array of text, is reported elsewhere.
+    (is_list == (value.kind() == JsonKind::Array))
+        .then(|| odd(value, is_key))
+        .flatten()
+}
+
+/// Checks the value of an operator.
+pub(super) fn check(
+    (column, is_key): (&Column, bool),
+    operator: Operator,
+    value: &Json<'_>,
+    path: &Path<'_>,
+) -> Result<()> {
+    let refuse = |value: &Json<'_>, path: &Path<'_>| {
+        let Some(found) = non_text_kind(column, is_key, value) else {
+            return Ok(());
+        };
+        Err(Error::WrongKind {
+            place: path.to_string(),
+            found,
+            expected: format!("a string ({})", written(&column.r#type)),
+        })
+    };
+    if !matches!(operator, Operator::In | Operator::NotIn) {
+        return refuse(value, path);
+    }
+    let mut elements = value.elements(path)?.into_iter().enumerate();
+    elements.try_for_each(|(at, element)| refuse(&element, &Path::Element(path, at)))
+}
+
+/// The first boolean or number of an array of any dimensions, or of the value itself.
+fn odd(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
+    match value.kind() {
+        JsonKind::Number if is_key => None,
+        kind @ (JsonKind::Number | JsonKind::Bool) => Some(kind),
+        JsonKind::Array => {
+            let elements = value.elements(&"").unwrap_or_default();
+            elements.iter().find_map(|element| odd(element, is_key))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a number cannot represent a value of the type: text types, and types whose text form may
+/// look like a number.
+fn is_text(r#type: &Type) -> bool {
+    let looks_so = matches!(
+        *r#type,
+        Type::BIT | Type::VARBIT | Type::TS_VECTOR | Type::TSQUERY
+    );
+    looks_so || TypeClass::of(r#type) == TypeClass::Text
+}
+
+fn innermost(r#type: &Type) -> &Type {
+    match r#type.kind() {
+        TypeKind::Domain(inner) | TypeKind::Array(inner) => innermost(inner),
+        _ => r#type,
+    }
+}

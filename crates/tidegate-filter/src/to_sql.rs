@@ -1,0 +1,352 @@
+//! Writes filters as SQL.
+
+mod operand;
+
+use tidegate_catalog::model::Column;
+use tidegate_catalog::{Relation, RelationId, Schema};
+use tidegate_sql::statement::SqlWriter;
+use tidegate_values::{Parameter, Type};
+
+use crate::filter::{Comparison, Filter};
+use crate::json::{Json, write_string};
+use crate::operator::Operator;
+use crate::type_class::{TypeClass, cast_to_compare, has_inequality, number_type, operator_schema};
+
+use self::operand::{compared_type, documents, operand};
+
+/// The alias of a relation in a generated statement: a name and a number, such as `t3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alias(pub &'static str, pub usize);
+
+/// The alias of the target of a relationship; the nesting level is appended.
+const FAR: &str = "f";
+
+impl Filter {
+    /// Appends the filter as an SQL condition on the rows of `relation`, whose alias is `alias`.
+    /// The condition needs no parentheses next to `and`, `or` and `not`, as long as nothing to its
+    /// left binds more tightly than `not`.
+    ///
+    /// Every value is a parameter, every name is quoted, every operator is schema-qualified. Only
+    /// columns of a domain over an enum are cast. Filters of the same structure give the same text.
+    ///
+    /// Inner relations have the aliases `f1`, `f2` and so on.
+    pub fn write(&self, sql: &mut SqlWriter, schema: &Schema, relation: RelationId, alias: Alias) {
+        let level = Level {
+            schema,
+            relation: schema.relation(relation),
+            alias,
+            depth: 1,
+        };
+        level.write(self, sql);
+    }
+
+    /// The path of a parameter's value in the request, such as `where.and[1].price.gt`, for the
+    /// error of a value that PostgreSQL rejected. `number` counts from 0 the parameters that
+    /// [`Filter::write`] appended.
+    pub fn place_of(&self, number: usize, schema: &Schema, relation: RelationId) -> Option<&str> {
+        let mut left = number;
+        self.find_place(&mut left, schema, schema.relation(relation))
+    }
+
+    fn find_place<'f>(
+        &'f self,
+        left: &mut usize,
+        schema: &Schema,
+        relation: &Relation,
+    ) -> Option<&'f str> {
+        match self {
+            Self::All(filters) | Self::Any(filters) => filters
+                .iter()
+                .find_map(|filter| filter.find_place(left, schema, relation)),
+            Self::Not(filter) => filter.find_place(left, schema, relation),
+            Self::Exists(id, filter) => {
+                let target = schema.relation(relation.relationship(*id).target);
+                filter.find_place(left, schema, target)
+            }
+            Self::Compare(comparison) => {
+                let count = comparison.parameters(relation);
+                if *left < count {
+                    return Some(&comparison.place);
+                }
+                *left -= count;
+                None
+            }
+        }
+    }
+}
+
+impl Comparison {
+    /// The value as JSON.
+    pub(crate) fn json(&self) -> Json<'_> {
+        match &self.value {
+            Parameter::Null => Json::NULL,
+            Parameter::Json(json) => Json::from(&**json),
+            Parameter::Text(text) => {
+                let mut json = String::with_capacity(text.len() + 2);
+                write_string(text, &mut json);
+                Json::from(json)
+            }
+        }
+    }
+
+    /// The number of its parameters in SQL.
+    pub(crate) fn parameters(&self, relation: &Relation) -> usize {
+        match self.operator {
+            Operator::IsNull | Operator::IsNotNull => 0,
+            Operator::In | Operator::NotIn if self.is_listed_singly(relation) => self
+                .json()
+                .elements(&self.place)
+                .map_or(0, |elements| elements.len()),
+            _ => 1,
+        }
+    }
+
+    /// The operand of an operator that does not take a list, and its type.
+    fn operand<'c>(&self, column: &'c Column) -> (Parameter, &'c Type) {
+        if self.number {
+            (self.value.clone(), number_type(&column.r#type))
+        } else {
+            operand(&column.r#type, self.operator, &self.json())
+        }
+    }
+
+    /// The parameter of the comparison, if it has exactly one and the column's values are not
+    /// documents.
+    pub(crate) fn parameter(&self, relation: &Relation) -> Parameter {
+        match self.operator {
+            Operator::In | Operator::NotIn => self.value.clone(),
+            _ => self.operand(relation.column(self.column)).0,
+        }
+    }
+
+    /// Whether each element of a list is a parameter of its own. A list of arrays has to be: an
+    /// array of arrays would be one array with more dimensions.
+    fn is_listed_singly(&self, relation: &Relation) -> bool {
+        TypeClass::of(&relation.column(self.column).r#type) == TypeClass::Array
+    }
+}
+
+/// A relation and its alias.
+struct Level<'a> {
+    schema: &'a Schema,
+    relation: &'a Relation,
+    alias: Alias,
+    depth: usize,
+}
+
+impl Level<'_> {
+    fn write(&self, filter: &Filter, sql: &mut SqlWriter) {
+        match filter {
+            Filter::All(filters) => self.write_joined(filters, (" and ", "true"), sql),
+            Filter::Any(filters) => self.write_joined(filters, (" or ", "false"), sql),
+            Filter::Not(filter) => {
+                sql.syntax("(not ");
+                self.write(filter, sql);
+                sql.syntax(")");
+            }
+            Filter::Compare(comparison) => self.write_comparison(comparison, sql),
+            Filter::Exists(id, filter) => {
+                let relationship = self.relation.relationship(*id);
+                let far = Level {
+                    schema: self.schema,
+                    relation: self.schema.relation(relationship.target),
+                    alias: Alias(FAR, self.depth),
+                    depth: self.depth + 1,
+                };
+                sql.syntax("exists (select 1 from ")
+                    .identifier(self.schema.name())
+                    .syntax(".")
+                    .identifier(&far.relation.name)
+                    .syntax(" ")
+                    .numbered(far.alias.0, far.alias.1)
+                    .syntax(" where ");
+                let pairs = relationship
+                    .target_columns
+                    .iter()
+                    .zip(&relationship.columns);
+                for (index, (there, here)) in pairs.enumerate() {
+                    if index > 0 {
+                        sql.syntax(" and ");
+                    }
+                    let (there, here) = (far.relation.column(*there), self.relation.column(*here));
+                    far.write_column(there, sql);
+                    write_operator(joining_schema(there, here), "=", sql);
+                    self.write_column(here, sql);
+                }
+                if !filter.is_empty() {
+                    sql.syntax(" and ");
+                    far.write(filter, sql);
+                }
+                sql.syntax(")");
+            }
+        }
+    }
+
+    fn write_joined(
+        &self,
+        filters: &[Filter],
+        (word, none): (&'static str, &'static str),
+        sql: &mut SqlWriter,
+    ) {
+        let Some((first, rest)) = filters.split_first() else {
+            sql.syntax(none);
+            return;
+        };
+        sql.syntax("(");
+        self.write(first, sql);
+        for filter in rest {
+            sql.syntax(word);
+            self.write(filter, sql);
+        }
+        sql.syntax(")");
+    }
+
+    fn write_column(&self, column: &Column, sql: &mut SqlWriter) {
+        sql.numbered(self.alias.0, self.alias.1)
+            .syntax(".")
+            .identifier(&column.name);
+    }
+
+    /// Appends the column as it is compared.
+    fn write_compared(&self, column: &Column, sql: &mut SqlWriter) {
+        self.write_column(column, sql);
+        if let Some(r#type) = cast_to_compare(&column.r#type) {
+            write_cast(r#type, sql);
+        }
+    }
+
+    fn write_comparison(&self, comparison: &Comparison, sql: &mut SqlWriter) {
+        let column = self.relation.column(comparison.column);
+        match comparison.operator {
+            Operator::IsNull | Operator::IsNotNull => {
+                self.write_column(column, sql);
+                sql.syntax(null_test(&column.r#type, comparison.operator));
+            }
+            Operator::In | Operator::NotIn => self.write_list(column, comparison, sql),
+            _ => {
+                let (value, r#type) = comparison.operand(column);
+                let value = (comparison.operator, value, r#type);
+                self.write_pair(column, comparison, value, sql);
+            }
+        }
+    }
+
+    /// `column operator value`.
+    fn write_pair(
+        &self,
+        column: &Column,
+        comparison: &Comparison,
+        (operator, value, r#type): (Operator, Parameter, &Type),
+        sql: &mut SqlWriter,
+    ) {
+        let (symbol, negated) = symbol(operator, column);
+        sql.syntax(if negated { "(not " } else { "" });
+        self.write_compared(column, sql);
+        write_operator(operator_schema(&column.r#type), symbol, sql);
+        sql.placed(value, &*comparison.place);
+        write_cast(r#type, sql);
+        sql.syntax(if negated { ")" } else { "" });
+    }
+
+    /// `column = any (array)` and its negation. Elements that are arrays are compared one by one.
+    fn write_list(&self, column: &Column, comparison: &Comparison, sql: &mut SqlWriter) {
+        let r#type = if comparison.number {
+            number_type(&column.r#type)
+        } else {
+            compared_type(&column.r#type)
+        };
+        let within = comparison.operator == Operator::In;
+        let operator = if within { Operator::Eq } else { Operator::Neq };
+        if comparison.is_listed_singly(self.relation) {
+            let json = comparison.json();
+            let elements = json.elements(&comparison.place).unwrap_or_default();
+            for (index, element) in elements.iter().enumerate() {
+                sql.syntax(match (index, within) {
+                    (0, _) => "(",
+                    (_, true) => " or ",
+                    (_, false) => " and ",
+                });
+                let value = (operator, element.parameter(), r#type);
+                self.write_pair(column, comparison, value, sql);
+            }
+            sql.syntax(")");
+            return;
+        }
+        let (symbol, negated) = symbol(operator, column);
+        sql.syntax(if negated { "(not " } else { "" });
+        self.write_compared(column, sql);
+        write_operator(operator_schema(&column.r#type), symbol, sql);
+        sql.syntax(if within || negated { "any (" } else { "all (" });
+        if TypeClass::of(&column.r#type) == TypeClass::Jsonb {
+            sql.placed(documents(&comparison.json()), &*comparison.place)
+                .syntax("::pg_catalog.text[]");
+        } else {
+            sql.placed(comparison.value.clone(), &*comparison.place);
+        }
+        write_cast(r#type, sql);
+        sql.syntax(if negated { "[]))" } else { "[])" });
+    }
+}
+
+/// A composite value IS NULL also if all of its attributes are.
+fn null_test(r#type: &Type, operator: Operator) -> &'static str {
+    match (TypeClass::of(r#type), operator) {
+        (TypeClass::Composite, Operator::IsNull) => " is not distinct from null",
+        (TypeClass::Composite, _) => " is distinct from null",
+        (_, Operator::IsNull) => " is null",
+        _ => " is not null",
+    }
+}
+
+/// The symbol of an operator, and whether to negate its result.
+fn symbol(operator: Operator, column: &Column) -> (&'static str, bool) {
+    let symbol = match (operator, TypeClass::of(&column.r#type)) {
+        (Operator::Eq, TypeClass::Geometric(Some(same))) => same,
+        (Operator::Neq, TypeClass::Geometric(Some(same))) => return (same, true),
+        (Operator::Neq, _) if !has_inequality(column) => return ("=", true),
+        (Operator::Overlaps, TypeClass::Jsonb) => "?|",
+        (Operator::Contains, TypeClass::Text) => "~~",
+        (operator, _) => match operator {
+            Operator::Neq => "<>",
+            Operator::Gt => ">",
+            Operator::Gte => ">=",
+            Operator::Lt => "<",
+            Operator::Lte => "<=",
+            Operator::Like | Operator::StartsWith | Operator::EndsWith => "~~",
+            Operator::ILike => "~~*",
+            Operator::Regex => "~",
+            Operator::IRegex => "~*",
+            Operator::Contains => "@>",
+            Operator::ContainedBy => "<@",
+            Operator::Overlaps => "&&",
+            _ => "=",
+        },
+    };
+    (symbol, false)
+}
+
+/// The schema of the `=` operator between the two columns of a foreign key.
+fn joining_schema<'a>(there: &'a Column, here: &'a Column) -> &'a str {
+    match operator_schema(&there.r#type) {
+        "pg_catalog" => operator_schema(&here.r#type),
+        schema => schema,
+    }
+}
+
+fn write_operator(schema: &str, symbol: &'static str, sql: &mut SqlWriter) {
+    sql.syntax(" operator(");
+    match schema {
+        "pg_catalog" => sql.syntax("pg_catalog"),
+        _ => sql.identifier(schema),
+    };
+    sql.syntax(".").syntax(symbol).syntax(") ");
+}
+
+fn write_cast(r#type: &Type, sql: &mut SqlWriter) {
+    sql.syntax("::");
+    match r#type.schema() {
+        "pg_catalog" => sql.syntax("pg_catalog"),
+        schema => sql.identifier(schema),
+    };
+    sql.syntax(".").identifier(r#type.name());
+}

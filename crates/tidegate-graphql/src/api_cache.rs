@@ -1,0 +1,88 @@
+//! A cache of the APIs of all schemas in use.
+
+use std::sync::Arc;
+
+use tidegate_catalog::Schema;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+
+use crate::api::Api;
+use crate::cache::Cache;
+use crate::error::{Code, Error};
+use crate::limits::{Limits, RoleLimits};
+
+/// The most APIs, and a rough bound on their memory.
+const MOST: usize = 1_024;
+const BYTES: usize = 512 << 20;
+/// Rough estimates of an API's memory: the base size, and the size for each relation.
+const EMPTY: usize = 64 << 10;
+const RELATION: usize = 2 << 10;
+
+/// The APIs of schemas, each built on first use. Roles that share a schema share its API, unless
+/// they have limits of their own. A changed schema is a new schema.
+#[derive(Debug)]
+pub struct ApiCache {
+    by_schema: Cache<usize, Arc<CachedApis>>,
+    feed: bool,
+    limits: Limits,
+    roles: Box<[RoleLimits]>,
+}
+
+#[derive(Debug)]
+struct CachedApis {
+    /// Keeps the schema alive, so that its address is not reused.
+    schema: Arc<Schema>,
+    /// One for each role with limits of its own, in their order, and one for all other roles.
+    apis: Box<[OnceCell<Arc<Api>>]>,
+}
+
+impl ApiCache {
+    /// An empty cache. The APIs have subscriptions if `feed` is set; `roles` are the roles with
+    /// limits of their own.
+    pub fn new(feed: bool, limits: Limits, roles: Vec<RoleLimits>) -> Self {
+        Self {
+            by_schema: Cache::new(MOST, BYTES),
+            feed,
+            limits,
+            roles: roles.into(),
+        }
+    }
+
+    /// The API of a schema for a role. It is built on a blocking thread, as this takes about 10 ms
+    /// for a thousand tables.
+    ///
+    /// # Errors
+    ///
+    /// Only if that thread panics.
+    pub async fn of(&self, schema: &Arc<Schema>, role: &str) -> Result<Arc<Api>, Error> {
+        let address = Arc::as_ptr(schema).addr();
+        let slot = self.by_schema.get(&address).unwrap_or_else(|| {
+            // A schema without other owners is an old version.
+            self.by_schema
+                .retain(|slot: &Arc<CachedApis>| Arc::strong_count(&slot.schema) > in_slot(slot));
+            let slot = Arc::new(CachedApis {
+                schema: Arc::clone(schema),
+                apis: (0..=self.roles.len()).map(|_| OnceCell::new()).collect(),
+            });
+            let size = EMPTY + RELATION * schema.relations().count();
+            self.by_schema.put(address, Arc::clone(&slot), size);
+            slot
+        });
+        let own = self.roles.iter().position(|own| &*own.role == role);
+        let feed = self.feed;
+        let limits = own.map_or(self.limits, |at| self.roles[at].with(self.limits));
+        let make = || async {
+            let schema = Arc::clone(&slot.schema);
+            let made = spawn_blocking(move || Arc::new(Api::new(schema, feed, limits)));
+            made.await
+                .map_err(|_| Error::new(Code::Internal, "internal error"))
+        };
+        let api = &slot.apis[own.unwrap_or(self.roles.len())];
+        api.get_or_try_init(make).await.cloned()
+    }
+}
+
+/// The number of references that a slot itself holds to its schema.
+fn in_slot(slot: &CachedApis) -> usize {
+    1 + slot.apis.iter().filter(|api| api.initialized()).count()
+}

@@ -1,0 +1,341 @@
+//! The GraphQL types of columns.
+
+use tidegate_catalog::model::{ColumnId, Relation};
+use tidegate_values::{Type, TypeKind, is_hstore, is_spatial};
+
+/// The GraphQL type of a column's values, without `!`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// The type of a single value.
+    pub named: Named,
+    /// Whether the column holds lists of such values.
+    pub list: bool,
+}
+
+/// A named type of column values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// A scalar, by its name.
+    Scalar(&'static str),
+    /// An object that is the value of a single column.
+    Object(&'static ValueObject),
+}
+
+/// An object type for ranges and geometric values.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ValueObject {
+    /// The type's name.
+    pub name: &'static str,
+    /// Its description.
+    pub description: &'static str,
+    /// Its fields.
+    pub members: &'static [ValueMember],
+}
+
+/// A field of a [`ValueObject`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ValueMember {
+    /// The name of the field.
+    pub name: &'static str,
+    /// Its content.
+    pub holds: Holds,
+    /// Whether it is non-null.
+    pub not_null: bool,
+}
+
+/// The content of a member.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// A scalar, under the same name in the value's JSON form.
+    Scalar(&'static str),
+    /// An object, under the same name.
+    Object(&'static ValueObject),
+    /// A list of objects, under the same name.
+    List(&'static ValueObject),
+    /// The value's JSON form itself, which is a list of objects.
+    Itself(&'static ValueObject),
+}
+
+const fn member(name: &'static str, holds: Holds) -> ValueMember {
+    ValueMember {
+        name,
+        holds,
+        not_null: true,
+    }
+}
+
+const fn bound(name: &'static str, scalar: &'static str) -> ValueMember {
+    ValueMember {
+        name,
+        holds: Holds::Scalar(scalar),
+        not_null: false,
+    }
+}
+
+static POINT: ValueObject = ValueObject {
+    name: "Point",
+    description: "A point of the plane.",
+    members: &[
+        member("x", Holds::Scalar("Float")),
+        member("y", Holds::Scalar("Float")),
+    ],
+};
+static LINE: ValueObject = ValueObject {
+    name: "Line",
+    description: "The endless line Ax + By + C = 0.",
+    members: &[
+        member("A", Holds::Scalar("Float")),
+        member("B", Holds::Scalar("Float")),
+        member("C", Holds::Scalar("Float")),
+    ],
+};
+static LSEG: ValueObject = ValueObject {
+    name: "Lseg",
+    description: "A line segment.",
+    members: &[
+        member("start", Holds::Object(&POINT)),
+        member("end", Holds::Object(&POINT)),
+    ],
+};
+static BOX: ValueObject = ValueObject {
+    name: "Box",
+    description: "A rectangle by two opposite corners.",
+    members: &[
+        member("start", Holds::Object(&POINT)),
+        member("end", Holds::Object(&POINT)),
+    ],
+};
+static CIRCLE: ValueObject = ValueObject {
+    name: "Circle",
+    description: "A circle.",
+    members: &[
+        member("center", Holds::Object(&POINT)),
+        member("radius", Holds::Scalar("Float")),
+    ],
+};
+static PATH: ValueObject = ValueObject {
+    name: "Path",
+    description: "A path of points, open or closed.",
+    members: &[
+        member("open", Holds::Scalar("Boolean")),
+        member("points", Holds::List(&POINT)),
+    ],
+};
+static POLYGON: ValueObject = ValueObject {
+    name: "Polygon",
+    description: "A polygon by its corners.",
+    members: &[member("points", Holds::Itself(&POINT))],
+};
+
+macro_rules! range {
+    ($constant:ident, $name:literal, $of:literal, $scalar:literal) => {
+        static $constant: ValueObject = ValueObject {
+            name: $name,
+            description: concat!(
+                "A range of ",
+                $of,
+                "; a bound that is null is none, an empty range has no bounds at all."
+            ),
+            members: &[
+                bound("lower", $scalar),
+                bound("upper", $scalar),
+                member("lowerInclusive", Holds::Scalar("Boolean")),
+                member("upperInclusive", Holds::Scalar("Boolean")),
+                bound("empty", "Boolean"),
+            ],
+        };
+    };
+}
+
+range!(INT4RANGE, "Int4range", "int4", "Int");
+range!(INT8RANGE, "Int8range", "int8", "String");
+range!(NUMRANGE, "Numrange", "numeric", "String");
+range!(TSRANGE, "Tsrange", "timestamp", "DateTime");
+range!(TSTZRANGE, "Tstzrange", "timestamptz", "DateTime");
+range!(DATERANGE, "Daterange", "date", "Date");
+
+/// All object types of values, in the order of the specification.
+pub(crate) static VALUE_OBJECTS: [&ValueObject; 13] = [
+    &POINT, &LINE, &LSEG, &BOX, &CIRCLE, &PATH, &POLYGON, &INT4RANGE, &INT8RANGE, &NUMRANGE,
+    &TSRANGE, &TSTZRANGE, &DATERANGE,
+];
+
+/// A scalar type.
+#[derive(Debug)]
+pub(crate) struct ScalarType {
+    /// Its name.
+    pub name: &'static str,
+    /// Its description.
+    pub description: &'static str,
+    /// Which input it accepts.
+    pub takes: Takes,
+    /// The URL of its specification (GraphQL, section 3.13.4, "@specifiedBy").
+    pub specified_by: Option<&'static str>,
+}
+
+/// Which input a scalar accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// A scalar of GraphQL itself.
+    Standard,
+    /// Strings.
+    Strings,
+    /// Any JSON value.
+    AnyJson,
+}
+
+const fn scalar_type(name: &'static str, description: &'static str, takes: Takes) -> ScalarType {
+    ScalarType {
+        name,
+        description,
+        takes,
+        specified_by: None,
+    }
+}
+
+/// The scalars.
+pub(crate) static SCALARS: [ScalarType; 10] = [
+    scalar_type("Boolean", "`true` or `false`.", Takes::Standard),
+    scalar_type(
+        "Date",
+        "A day, as `YYYY-MM-DD`; years before 1 end in ` BC`. Input takes every form that PostgreSQL reads.",
+        Takes::Strings,
+    ),
+    scalar_type(
+        "DateTime",
+        "A point in time, as `YYYY-MM-DDTHH:MM:SS`, with a `Z` where the column knows its time zone. Input takes every form that PostgreSQL reads.",
+        Takes::Strings,
+    ),
+    scalar_type("Float", "A number in double precision.", Takes::Standard),
+    ScalarType {
+        name: "GeoJSON",
+        description: "A GeoJSON geometry object. A reference system other than WGS 84 is in the member `crs`. Input also takes a string in every form that PostGIS reads.",
+        takes: Takes::AnyJson,
+        specified_by: Some("https://www.rfc-editor.org/rfc/rfc7946"),
+    },
+    scalar_type(
+        "ID",
+        "A key; input takes a string or a number.",
+        Takes::Standard,
+    ),
+    scalar_type("Int", "A whole number of 32 bits.", Takes::Standard),
+    scalar_type(
+        "JSON",
+        "Any JSON value: a json or jsonb document, or the JSON form of an interval, a composite, a multirange or an hstore.",
+        Takes::AnyJson,
+    ),
+    scalar_type("String", "Text.", Takes::Standard),
+    scalar_type(
+        "Time",
+        "A time of day, as `HH:MM:SS`. Input takes every form that PostgreSQL reads.",
+        Takes::Strings,
+    ),
+];
+
+/// Whether a type of this name accepts any JSON value as input.
+pub(crate) fn takes_any_json(name: &str) -> bool {
+    let mut scalars = SCALARS.iter();
+    scalars.any(|scalar| scalar.name == name && scalar.takes == Takes::AnyJson)
+}
+
+impl Kind {
+    /// The type of a column. A primary key column is an `ID`, whatever its PostgreSQL type.
+    pub(crate) fn of_column(relation: &Relation, id: ColumnId) -> Self {
+        if relation.is_key(id) {
+            return Self::scalar("ID");
+        }
+        Self::of_type(&relation.column(id).r#type)
+    }
+
+    /// Whether a value of the column may be shown as null although it is not NULL: a JSON null.
+    pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
+        let r#type = base(&relation.column(id).r#type);
+        !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)
+    }
+
+    /// The GraphQL type of a PostgreSQL type.
+    pub(crate) fn of_type(r#type: &Type) -> Self {
+        match r#type.kind() {
+            TypeKind::Domain(base) => Self::of_type(base),
+            TypeKind::Array(_) if matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR) => {
+                Self::scalar("String")
+            }
+            TypeKind::Array(element) => {
+                // An array of a domain over an array is shown as PostgreSQL's text.
+                let element = match Self::of_type(element) {
+                    Self { list: true, .. } => Self::scalar("String"),
+                    one => one,
+                };
+                Self {
+                    list: true,
+                    ..element
+                }
+            }
+            _ => Self {
+                named: named(r#type),
+                list: false,
+            },
+        }
+    }
+
+    const fn scalar(name: &'static str) -> Self {
+        Self {
+            named: Named::Scalar(name),
+            list: false,
+        }
+    }
+
+    /// The name of the type of one value.
+    pub(crate) fn name(self) -> &'static str {
+        match self.named {
+            Named::Scalar(name) => name,
+            Named::Object(object) => object.name,
+        }
+    }
+}
+
+/// The base type of a domain, or the type itself.
+pub(crate) fn base(r#type: &Type) -> &Type {
+    match r#type.kind() {
+        TypeKind::Domain(inner) => base(inner),
+        _ => r#type,
+    }
+}
+
+fn named(r#type: &Type) -> Named {
+    let object = match *r#type {
+        Type::POINT => &POINT,
+        Type::LINE => &LINE,
+        Type::LSEG => &LSEG,
+        Type::BOX => &BOX,
+        Type::CIRCLE => &CIRCLE,
+        Type::PATH => &PATH,
+        Type::POLYGON => &POLYGON,
+        Type::INT4_RANGE => &INT4RANGE,
+        Type::INT8_RANGE => &INT8RANGE,
+        Type::NUM_RANGE => &NUMRANGE,
+        Type::TS_RANGE => &TSRANGE,
+        Type::TSTZ_RANGE => &TSTZRANGE,
+        Type::DATE_RANGE => &DATERANGE,
+        _ => return Named::Scalar(scalar(r#type)),
+    };
+    Named::Object(object)
+}
+
+fn scalar(r#type: &Type) -> &'static str {
+    match *r#type {
+        Type::INT2 | Type::INT4 => "Int",
+        Type::FLOAT4 | Type::FLOAT8 => "Float",
+        Type::BOOL => "Boolean",
+        Type::JSON | Type::JSONB | Type::INTERVAL => "JSON",
+        Type::DATE => "Date",
+        Type::TIME | Type::TIMETZ => "Time",
+        Type::TIMESTAMP | Type::TIMESTAMPTZ => "DateTime",
+        _ if is_spatial(r#type) => "GeoJSON",
+        _ if is_hstore(r#type) => "JSON",
+        _ => match r#type.kind() {
+            TypeKind::Composite(_) | TypeKind::Multirange(_) => "JSON",
+            _ => "String",
+        },
+    }
+}

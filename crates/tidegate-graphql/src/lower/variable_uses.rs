@@ -1,0 +1,176 @@
+//! Finds variables that are only used as parameters of statements.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tidegate_catalog::model::RelationId;
+use tidegate_filter::{Filter, Leaf, Operator};
+use tidegate_plan::operation::VariableSources;
+use tidegate_values::json::JsonKind;
+
+use super::Lowerer;
+use crate::document::{Document, Field, Operation, Selection, Value};
+
+/// Records at which places of a document variables become parameters.
+#[derive(Debug, Default)]
+pub(crate) struct VariableUses {
+    /// The places where they do, by the memory address of the literal.
+    bound: Mutex<BTreeSet<usize>>,
+    /// The variables that are also used otherwise.
+    others: Mutex<BTreeSet<Box<str>>>,
+}
+
+impl VariableUses {
+    /// Whether a variable is only used as a parameter. To be called after [`VariableUses::finish`].
+    pub(crate) fn is_bound(&self, variable: &str) -> bool {
+        !lock(&self.others).contains(variable)
+    }
+
+    /// Visits all places of a document, after an operation of it was lowered.
+    pub(crate) fn finish(&self, document: &Document, operation: &Operation) {
+        let bound = lock(&self.bound);
+        let mut others = lock(&self.others);
+        let mut place = |value: &Value| {
+            value.places(&mut |name, value| {
+                if !bound.contains(&address(value)) {
+                    others.insert(name.into());
+                }
+            });
+        };
+        values(&operation.selection, &mut place);
+        for fragment in &document.fragments {
+            values(&fragment.selection, &mut place);
+        }
+    }
+
+    fn bind(&self, value: &Value) {
+        lock(&self.bound).insert(address(value));
+    }
+
+    fn note_other(&self, name: &str) {
+        lock(&self.others).insert(name.into());
+    }
+}
+
+fn lock<T>(set: &Mutex<T>) -> MutexGuard<'_, T> {
+    set.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The identity of a place in a document: its memory address.
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
+/// Calls `visit` with each value of arguments and directives.
+fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
+    for part in selection {
+        let conditions = match part {
+            Selection::Field(field) => {
+                for argument in &field.arguments {
+                    visit(&argument.value);
+                }
+                values(&field.selection, visit);
+                &field.conditions
+            }
+            Selection::Spread(_, conditions) => conditions,
+            Selection::Inline(parts, conditions) => {
+                values(parts, visit);
+                conditions
+            }
+        };
+        for condition in conditions {
+            visit(&condition.value);
+        }
+    }
+}
+
+impl<'d> Lowerer<'d> {
+    /// Which values of a list come from variables. Variables that are also used otherwise are left
+    /// out.
+    pub(super) fn origins(
+        &self,
+        relation: RelationId,
+        field: &'d Field,
+        filter: &Filter,
+    ) -> VariableSources {
+        let Some(trace) = self.trace else {
+            return VariableSources::default();
+        };
+        let leaves = filter.leaves(self.schema, relation);
+        let mut origins = VariableSources {
+            filter: vec![None; leaves.len()],
+            limit: self.counted(field, "limit", trace),
+            offset: self.counted(field, "offset", trace),
+        };
+        for name in ["where", "id"] {
+            let Some(argument) = field.argument(name) else {
+                continue;
+            };
+            places(
+                &argument.value,
+                name.to_owned(),
+                &mut |place, name, value| match self.compared(&leaves, &place, name) {
+                    Some((leaf, number)) if place != "where" => {
+                        origins.filter[leaf] = Some(number);
+                        trace.bind(value);
+                    }
+                    _ => trace.note_other(name),
+                },
+            );
+        }
+        origins
+    }
+
+    /// The index of the comparison with this path and the number of its variable.
+    fn compared(&self, leaves: &[Leaf<'_>], place: &str, name: &str) -> Option<(usize, usize)> {
+        let kind = self.variables.get(name)?.kind();
+        let mut found = leaves.iter().enumerate();
+        let mut found = found
+            .by_ref()
+            .filter(|(_, leaf)| *leaf.comparison.place == *place);
+        let (number, leaf) = found.next()?;
+        let relation = self.schema.relation(leaf.relation);
+        let fits = match kind {
+            JsonKind::Bool | JsonKind::Number | JsonKind::String => true,
+            JsonKind::Array => matches!(leaf.comparison.operator, Operator::In | Operator::NotIn),
+            JsonKind::Null | JsonKind::Object => false,
+        };
+        let is_only = found.next().is_none();
+        let fits = fits && is_only && leaf.parameters == 1;
+        let fits = fits && leaf.comparison.is_uniform(relation);
+        fits.then_some((number, self.variables.number(name)?))
+    }
+
+    /// The number of the variable of `limit` or `offset`.
+    fn counted(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
+        let value = &field.argument(name)?.value;
+        let Value::Variable(variable) = value else {
+            return None;
+        };
+        let given = self.variables.get(variable)?;
+        if given.kind() != JsonKind::Number {
+            return None;
+        }
+        trace.bind(value);
+        self.variables.number(variable)
+    }
+}
+
+/// Calls `visit` for each variable of a literal, with the path that a filter gives it, its name and
+/// its literal.
+fn places<'d>(value: &'d Value, place: String, visit: &mut impl FnMut(String, &'d str, &'d Value)) {
+    match value {
+        Value::Variable(name) => visit(place, name, value),
+        Value::List(items) => {
+            for (at, item) in items.iter().enumerate() {
+                places(item, format!("{place}[{at}]"), visit);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                places(member, format!("{place}.{name}"), visit);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,259 @@
+//! The statement that reads some levels of a tree.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tidegate_catalog::Schema;
+use tidegate_sql::BoundStatement;
+
+use super::level::{Level, RowSource, Settings, narrow};
+use crate::row::{Child, Grouping, Keys};
+use crate::statement::{self, Above, Layout, Limit, Page, Parents, Subfield, has_equal_bytes};
+
+/// With this many lists under a shared limit, more of them do not raise it.
+const MANY: u64 = 10_000;
+
+/// What a statement reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// The numbers of the levels in the tree.
+    pub(crate) levels: Range<usize>,
+    /// The column layout, if there are several levels.
+    layout: Option<Arc<Layout>>,
+    /// For each level, the row limit that all its lists share, if any.
+    shared: Arc<[Option<u64>]>,
+    /// For each level, the range of its parameters.
+    pub(crate) parameters: Arc<[Range<usize>]>,
+    /// Whether keys are assumed to be distinct where the schema says so.
+    trusts_keys: bool,
+}
+
+impl Reading {
+    /// A statement of one level without lists below it.
+    pub(super) fn plain(levels: Range<usize>) -> Self {
+        Self {
+            levels,
+            layout: None,
+            shared: Arc::default(),
+            parameters: Arc::default(),
+            trusts_keys: false,
+        }
+    }
+
+    /// Whether the first column is the number of the level.
+    pub(super) fn has_numbers(&self) -> bool {
+        self.layout.is_some()
+    }
+
+    /// The column positions of a level, by its number in the statement.
+    pub(super) fn positions(&self, number: usize) -> Option<&[usize]> {
+        self.layout.as_ref()?.level(number)
+    }
+
+    /// Whether the result may be wrong: lists lack rows because of a shared limit, or have rows
+    /// twice because keys are not unique although the schema says so (PostgreSQL, "Inheritance",
+    /// "Caveats").
+    pub(super) fn is_incomplete(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
+        let shared = self.shared.iter().zip(&levels[self.levels.clone()]);
+        let mut full = shared.filter(|(shared, level)| {
+            let received = level.rows.received;
+            shared.is_some_and(|shared| received >= shared)
+        });
+        full.next().is_some() || self.trusts_keys && self.has_repeated_keys(schema, levels)
+    }
+
+    /// The parent of a level within the same statement, and the level's index among its children.
+    fn above(&self, levels: &[Level<'_>], at: usize) -> Option<(usize, usize)> {
+        let above = levels.get(at)?.above?;
+        self.levels.contains(&above.0).then_some(above)
+    }
+
+    fn has_repeated_keys(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
+        self.levels.clone().any(|at| {
+            let Some((above, child)) = self.above(levels, at) else {
+                return false;
+            };
+            let program = &levels[above].rows.program;
+            let keys = keys_above(levels, levels[at].above);
+            let is_key = is_key(schema, levels, above, &program.children[child]);
+            is_key && keys.is_some_and(Keys::repeat)
+        })
+    }
+}
+
+/// Builds the statement that reads the levels and clears their rows. With `careful` each list has a
+/// limit of its own and no key is assumed to be unique.
+pub(super) fn statement<'a>(
+    settings: &Settings<'a>,
+    levels: &mut [Level<'a>],
+    range: Range<usize>,
+    careful: bool,
+) -> (BoundStatement, Reading) {
+    let limits = limits(settings, levels, &range, careful);
+    for (at, (page, _)) in range.clone().zip(&limits) {
+        restart(levels, (at, range.start), page);
+    }
+    let parts: Vec<_> = range
+        .clone()
+        .zip(&limits)
+        .map(|(at, (page, limit))| {
+            let level = &levels[at];
+            let below = levels[range.clone()].iter();
+            let mut above = below.filter_map(|level| level.above);
+            Subfield {
+                relation: level.relation,
+                list: level.list(),
+                page: *page,
+                program: &level.rows.program,
+                parents: parents(settings.schema, levels, (at, range.start), careful),
+                has_children: above.any(|(above, _)| above == at),
+                limit: *limit,
+            }
+        })
+        .collect();
+    let nested = statement::nested(settings.schema, &parts);
+    let shared = limits.into_iter().map(|(_, limit)| match limit {
+        Limit::Shared(rows) => Some(rows),
+        Limit::Each | Limit::None => None,
+    });
+    let reading = Reading {
+        levels: range,
+        layout: nested.layout.map(Arc::new),
+        shared: shared.collect(),
+        parameters: nested.parameters.into(),
+        trusts_keys: !careful,
+    };
+    (nested.statement, reading)
+}
+
+/// The row limit of each list and of each level.
+///
+/// Large lists share one limit, because one select for all of them is cheaper than one for each.
+/// The shared limit suffices for typical lists. It depends on the structure only, so that equal
+/// structures have equal texts.
+fn limits(
+    settings: &Settings<'_>,
+    levels: &[Level<'_>],
+    range: &Range<usize>,
+    careful: bool,
+) -> Vec<(Page, Limit)> {
+    let mut known: Vec<(Page, Limit, u64)> = Vec::with_capacity(range.len());
+    for at in range.clone() {
+        let level = &levels[at];
+        let page = level.page(settings);
+        let above = level
+            .above
+            .and_then(|(above, _)| above.checked_sub(range.start));
+        let lists = match (above, level.above) {
+            (Some(above), _) => known[above].2,
+            (None, None) => 1,
+            (None, above) => {
+                let keys = keys_above(levels, above).map_or(0, Keys::count);
+                u64::from(keys).next_power_of_two()
+            }
+        };
+        let all = lists.saturating_mul(page.bound());
+        let (limit, rows) = match &level.source {
+            RowSource::One => (Limit::None, lists),
+            RowSource::Children(_) if !page.given && !careful => {
+                let shared = shared(lists, page.most);
+                (Limit::Shared(shared), shared)
+            }
+            _ if page.single && above.is_none() => (Limit::Each, 1),
+            _ => (Limit::Each, all),
+        };
+        known.push((page, limit, rows));
+    }
+    let limits = known.into_iter();
+    limits.map(|(page, limit, _)| (page, limit)).collect()
+}
+
+/// The shared limit of a number of lists, plus one row to notice that it was reached.
+fn shared(lists: u64, most: u64) -> u64 {
+    let usual = lists
+        .min(MANY)
+        .saturating_mul(64)
+        .max(most.saturating_mul(16));
+    lists.saturating_mul(most).min(usual).saturating_add(1)
+}
+
+/// Prepares a level for the rows of a page.
+pub(super) fn restart(levels: &mut [Level<'_>], (at, first): (usize, usize), page: &Page) {
+    let (grouping, slots) = match levels[at].above {
+        None => (Grouping::One, 1),
+        Some((written, _)) if written < first => {
+            let keys = keys_above(levels, levels[at].above).map_or(0, Keys::count);
+            (Grouping::Ordinal, keys as usize)
+        }
+        Some((above, child)) => {
+            let keys = &levels[above].rows.written.children[child];
+            (Grouping::Key(Box::new(keys.alike())), 0)
+        }
+    };
+    let rows = &mut levels[at].rows;
+    rows.most = narrow(page.most);
+    rows.restart(grouping, slots);
+}
+
+fn parents<'p>(
+    schema: &Schema,
+    levels: &'p [Level<'_>],
+    (at, first): (usize, usize),
+    careful: bool,
+) -> Parents<'p> {
+    let Some((above, child)) = levels[at].above else {
+        return Parents::None;
+    };
+    let rows = &levels[above].rows;
+    if above < first {
+        return Parents::Known(&rows.written.children[child], &rows.program.children[child]);
+    }
+    let header = match levels[above].above {
+        None => 0,
+        Some((written, _)) if written < first => 1,
+        Some((over, child)) => levels[over].rows.program.children[child].key.len(),
+    };
+    Parents::Level(Above {
+        level: above - first,
+        program: &rows.program,
+        child,
+        header,
+        repeated: careful || !is_key(schema, levels, above, &rows.program.children[child]),
+    })
+}
+
+/// Whether rows of a level have distinct keys for a child according to the schema: the level has
+/// one row, or the key is unique in the table and no two equal keys differ in their bytes.
+fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) -> bool {
+    let level = &levels[above];
+    if level.above.is_none()
+        && level.list().is_some_and(|list| {
+            let relation = schema.relation(level.relation);
+            statement::is_single(&list.filter, relation)
+        })
+    {
+        return true;
+    }
+    let once = level.above.is_none_or(|(over, number)| {
+        let way = &levels[over].rows.program.children[number];
+        let (from, to) = (schema.relation(way.from), schema.relation(level.relation));
+        let relationship = way.relationship(schema);
+        let columns = relationship.columns.iter();
+        let mut pairs = columns.zip(&relationship.target_columns);
+        pairs.all(|(here, there)| has_equal_bytes(from.column(*here), to.column(*there)))
+    });
+    let relation = schema.relation(child.from);
+    let mut keys = relation.primary_key.iter().chain(&relation.unique);
+    let columns = &child.relationship(schema).columns;
+    once && child.table == 0
+        && keys.any(|key| key.columns.iter().all(|column| columns.contains(column)))
+}
+
+/// The keys of the parent level's rows.
+pub(super) fn keys_above<'l>(
+    levels: &'l [Level<'_>],
+    above: Option<(usize, usize)>,
+) -> Option<&'l Keys> {
+    let (above, child) = above?;
+    levels.get(above)?.rows.written.children.get(child)
+}

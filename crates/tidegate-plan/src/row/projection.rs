@@ -1,0 +1,107 @@
+//! How the values of a column are selected, and their form (`docs/API.md`, GraphQL).
+
+use tidegate_catalog::{ColumnId, Relation};
+use tidegate_values::{Type, TypeKind, is_spatial};
+
+use crate::PathSegment;
+
+/// JSON cannot represent NaN and the infinities.
+pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL cannot show";
+
+/// A value that cannot be shown: its path inside the column's value, and the reason.
+pub(super) type Inner = (Vec<PathSegment>, &'static str);
+
+/// The cast under which a column is selected, so that its values have a form that GraphQL can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cast {
+    /// Nothing.
+    None,
+    /// `text`: PostgreSQL's text of values without a GraphQL form.
+    Text,
+    /// `text[]`: the same for each element of an array.
+    TextArray,
+}
+
+/// The cast of a column's values.
+pub(crate) fn cast(relation: &Relation, column: ColumnId) -> Cast {
+    let r#type = base(&relation.column(column).r#type);
+    if relation.is_key(column) {
+        return identifier(r#type);
+    }
+    value(r#type)
+}
+
+/// The base type of a domain, or the type itself.
+pub(crate) fn base(r#type: &Type) -> &Type {
+    match r#type.kind() {
+        TypeKind::Domain(inner) => base(inner),
+        _ => r#type,
+    }
+}
+
+/// The cast of a primary key column, which is always an `ID` and so one string.
+fn identifier(r#type: &Type) -> Cast {
+    let plain = match r#type.kind() {
+        TypeKind::Simple => {
+            let object = matches!(*r#type, Type::JSON | Type::JSONB | Type::INTERVAL);
+            !object && !has_parts(r#type) && !is_spatial(r#type) && has_form(r#type)
+        }
+        TypeKind::Enum(_) => true,
+        _ => false,
+    };
+    if plain { Cast::None } else { Cast::Text }
+}
+
+/// The cast of values that are not IDs.
+fn value(r#type: &Type) -> Cast {
+    if is_single(r#type) {
+        return Cast::None;
+    }
+    match r#type.kind() {
+        TypeKind::Array(_) if matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR) => Cast::Text,
+        TypeKind::Array(element) if is_single(base(element)) => Cast::None,
+        TypeKind::Array(_) => Cast::TextArray,
+        _ => Cast::Text,
+    }
+}
+
+/// Whether a single value of the type has a GraphQL form of its own.
+fn is_single(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Simple => has_form(r#type),
+        TypeKind::Enum(_) | TypeKind::Composite(_) | TypeKind::Multirange(_) => true,
+        TypeKind::Range(_) => is_object_range(r#type),
+        _ => false,
+    }
+}
+
+/// Whether the values of a simple type have a GraphQL form of their own.
+fn has_form(r#type: &Type) -> bool {
+    !matches!(r#type.name(), "unknown" | "record")
+}
+
+/// Whether it is a geometric type: its values are objects or lists of objects.
+pub(crate) fn has_parts(r#type: &Type) -> bool {
+    matches!(
+        *r#type,
+        Type::POINT
+            | Type::LINE
+            | Type::LSEG
+            | Type::BOX
+            | Type::PATH
+            | Type::POLYGON
+            | Type::CIRCLE
+    )
+}
+
+fn is_object_range(r#type: &Type) -> bool {
+    matches!(
+        *r#type,
+        Type::INT4_RANGE
+            | Type::INT8_RANGE
+            | Type::NUM_RANGE
+            | Type::TS_RANGE
+            | Type::TSTZ_RANGE
+            | Type::DATE_RANGE
+    )
+}

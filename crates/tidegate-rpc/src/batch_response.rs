@@ -1,0 +1,97 @@
+//! The response to a batch, to which its calls append one after the other.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tidegate_sql::{BoxFuture, Completion, Flow, Result, RowSink};
+use tidegate_values::{Column, RawRow};
+
+use crate::id::Id;
+use crate::output::Output;
+use crate::reply::{self, List};
+use crate::result::ResultWriter;
+
+/// The response to a batch. Nothing ever waits for the lock, because the statements of a pipeline
+/// end in order.
+pub(crate) struct BatchResponse<'a>(Mutex<ResponseState<'a>>);
+
+struct ResponseState<'a> {
+    out: &'a mut dyn Output,
+    list: List,
+}
+
+impl<'a> BatchResponse<'a> {
+    pub(crate) fn new(out: &'a mut dyn Output) -> Self {
+        let list = List::default();
+        Self(Mutex::new(ResponseState { out, list }))
+    }
+
+    /// Ends the response, if there is one.
+    pub(crate) fn end(&self) {
+        let mut written = self.lock();
+        if written.list.has_begun() {
+            written.out.bytes().extend_from_slice(b"]");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ResponseState<'a>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes the response to one call.
+pub(crate) struct CallSink<'a, 'o> {
+    answer: &'a BatchResponse<'o>,
+    id: Id<'a>,
+    result: ResultWriter,
+    /// Whether the result has columns. Without columns it is short and must never fail, because the
+    /// transaction may already be committed when it is written.
+    has_columns: bool,
+}
+
+impl<'a, 'o> CallSink<'a, 'o> {
+    pub(crate) fn new(answer: &'a BatchResponse<'o>, id: Id<'a>, result: ResultWriter) -> Self {
+        Self {
+            answer,
+            id,
+            result,
+            has_columns: false,
+        }
+    }
+
+    fn check(&self, written: &mut ResponseState<'_>) -> Result<()> {
+        if self.has_columns {
+            written.out.check()?;
+        }
+        Ok(())
+    }
+}
+
+impl RowSink for CallSink<'_, '_> {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.has_columns = !columns.is_empty();
+        let mut written = self.answer.lock();
+        let ResponseState { out, list } = &mut *written;
+        list.separate(out.bytes());
+        reply::begin_result(self.id, out.bytes());
+        self.result.columns(columns, out.bytes())?;
+        self.check(&mut written)
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        let mut written = self.answer.lock();
+        self.result.row(row, written.out.bytes())?;
+        written.out.check()?;
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn end(&mut self, completion: Completion) -> Result<()> {
+        let mut written = self.answer.lock();
+        self.result.finish(completion, written.out.bytes())?;
+        written.out.bytes().extend_from_slice(b"}");
+        self.check(&mut written)
+    }
+}

@@ -1,0 +1,204 @@
+//! Determines whether a statement calls anything except built-in functions that are known to be
+//! stateless.
+
+use super::builtins;
+use super::lexer::{SqlToken, TokenKind};
+
+const HISTORY: usize = 4;
+
+/// An open parenthesis or bracket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bracket {
+    Paren,
+    /// The parenthesis of `cast(`.
+    Cast,
+    Square,
+}
+
+/// Looks for calls, casts and typed literals.
+#[derive(Debug, Default)]
+pub(super) struct PurityReader<'a> {
+    stateful: bool,
+    /// Whether a call of another function was found.
+    calls: bool,
+    /// The most recent tokens, as a ring buffer.
+    last: [Option<SqlToken<'a>>; HISTORY],
+    count: usize,
+    type_name: TypeName,
+}
+
+/// How much of the type name of a cast was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum TypeName {
+    #[default]
+    None,
+    /// A type name must follow.
+    Expected,
+    /// After `pg_catalog`; a dot must follow.
+    Catalog,
+    /// After a built-in name; a dot would make it a schema.
+    Complete,
+}
+
+impl<'a> PurityReader<'a> {
+    /// Takes the next token; `innermost` is the parenthesis or bracket that encloses it.
+    pub(super) fn see(&mut self, token: &SqlToken<'a>, innermost: Option<Bracket>) {
+        if !self.calls {
+            self.follow_type(token);
+            self.calls = match token.kind {
+                TokenKind::OpenParen => self.calls_unknown(),
+                TokenKind::Word | TokenKind::Quoted => self.calls_attribute(token),
+                _ => false,
+            };
+            let suspicious = match token.kind {
+                TokenKind::String => self.types_literal(),
+                TokenKind::Word if innermost == Some(Bracket::Cast) && token.is("as") => {
+                    self.type_name = TypeName::Expected;
+                    false
+                }
+                TokenKind::Cast => {
+                    self.type_name = TypeName::Expected;
+                    false
+                }
+                _ => self.calls,
+            };
+            self.stateful |= suspicious;
+        }
+        self.last[self.count % HISTORY] = Some(*token);
+        self.count += 1;
+    }
+
+    /// Whether only stateless functions were found.
+    pub(super) fn calls_only_stateless(&self) -> bool {
+        !self.stateful && !matches!(self.type_name, TypeName::Expected | TypeName::Catalog)
+    }
+
+    /// Whether a call was found.
+    pub(super) fn calls(&self) -> bool {
+        self.calls
+    }
+
+    /// A previous token; 0 is the last one.
+    fn last(&self, back: usize) -> Option<SqlToken<'a>> {
+        self.last[(self.count + HISTORY - back) % HISTORY]
+    }
+
+    fn follow_type(&mut self, token: &SqlToken<'a>) {
+        let (next, known) = match (self.type_name, token.kind) {
+            (TypeName::None, _) => return,
+            (TypeName::Expected, TokenKind::Word) if token.is("pg_catalog") => {
+                (TypeName::Catalog, true)
+            }
+            (TypeName::Expected, TokenKind::Word) => {
+                (TypeName::Complete, builtins::is_built_in_type(token.text))
+            }
+            (TypeName::Catalog, TokenKind::Dot) => (TypeName::Expected, true),
+            (TypeName::Complete, kind) => (TypeName::None, kind != TokenKind::Dot),
+            (TypeName::Expected | TypeName::Catalog, _) => (TypeName::None, false),
+        };
+        self.type_name = next;
+        self.stateful |= !known;
+    }
+
+    /// Whether the parenthesis that follows belongs to a call of an unknown function.
+    fn calls_unknown(&self) -> bool {
+        let (Some(name), before) = (self.last(1), self.last(2)) else {
+            return false;
+        };
+        if self.follows_target() {
+            return false;
+        }
+        match name.kind {
+            TokenKind::Word if before.is_some_and(|token| token.kind == TokenKind::Dot) => {
+                !self.in_catalog() || !builtins::is_stateless_function(name.text)
+            }
+            TokenKind::Word => {
+                !names_columns(before)
+                    && !builtins::is_stateless_function(name.text)
+                    && !builtins::is_built_in_type(name.text)
+                    && !builtins::precedes_parenthesis(name.text)
+                    && !is_clause(&name, before)
+            }
+            TokenKind::Quoted => !names_columns(before),
+            _ => false,
+        }
+    }
+
+    /// Whether the previous tokens are `into name` or `into schema.name`, after which columns
+    /// follow.
+    fn follows_target(&self) -> bool {
+        let is = |back: usize, what: fn(&SqlToken<'_>) -> bool| {
+            self.last(back).is_some_and(|token| what(&token))
+        };
+        let into = |token: &SqlToken<'_>| token.kind == TokenKind::Word && token.is("into");
+        is(2, into) || is(2, |token| token.kind == TokenKind::Dot) && is(4, into)
+    }
+
+    /// Whether this name after a dot may call a function with the value before the dot. That value
+    /// may be an expression (`(4242).pg_advisory_lock`). For a relation only names of stateful
+    /// functions count, since its row can be an argument.
+    fn calls_attribute(&self, name: &SqlToken<'_>) -> bool {
+        let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
+            return false;
+        };
+        if dot.kind != TokenKind::Dot {
+            return false;
+        }
+        let of_relation = matches!(before.kind, TokenKind::Word | TokenKind::Quoted);
+        let plain = name.text.trim_matches('"');
+        !of_relation || plain.contains(['"', '\\']) || builtins::is_stateful_attribute(plain)
+    }
+
+    /// Whether the string that follows is a literal of a type that is not built in.
+    fn types_literal(&self) -> bool {
+        let (Some(name), before) = (self.last(1), self.last(2)) else {
+            return false;
+        };
+        match name.kind {
+            TokenKind::Quoted => true,
+            TokenKind::Word if before.is_some_and(|token| token.kind == TokenKind::Dot) => {
+                !self.in_catalog() || !builtins::is_built_in_type(name.text)
+            }
+            TokenKind::Word => {
+                !builtins::is_built_in_type(name.text) && !builtins::precedes_string(name.text)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the previous three tokens are `pg_catalog.name`.
+    fn in_catalog(&self) -> bool {
+        self.last(3).is_some_and(|token| token.is("pg_catalog"))
+    }
+}
+
+/// Whether a name after this token begins a column list: `as t(a, b)`, `with t(a, b)`.
+fn names_columns(before: Option<SqlToken<'_>>) -> bool {
+    before.is_some_and(|token| token.is("as") || token.is("with") || token.is("recursive"))
+}
+
+/// Whether a word that could name a function is a keyword in this position.
+fn is_clause(word: &SqlToken<'_>, before: Option<SqlToken<'_>>) -> bool {
+    let Some(before) = before else {
+        return word.is("explain");
+    };
+    let behind = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
+    match builtins::Lower::of(word.text).as_str() {
+        "by" => behind(&["group", "order", "partition"]),
+        "over" | "filter" => before.kind == TokenKind::CloseParen,
+        "group" => behind(&["within"]),
+        "sets" => behind(&["grouping"]),
+        "rollup" | "cube" => behind(&["by"]),
+        "materialized" => behind(&["as", "not"]),
+        "from" => behind(&["rows"]),
+        "join" => {
+            !builtins::wants_operand(before.text)
+                && matches!(
+                    before.kind,
+                    TokenKind::Word | TokenKind::Quoted | TokenKind::CloseParen
+                )
+        }
+        "zone" => behind(&["time"]),
+        _ => false,
+    }
+}

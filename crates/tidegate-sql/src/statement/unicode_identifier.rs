@@ -1,0 +1,59 @@
+//! Decodes quoted identifiers (PostgreSQL, "Identifiers and Key Words").
+
+use std::borrow::Cow;
+
+/// The default escape character of `U&"…"`, which `UESCAPE` can replace.
+const ESCAPE: char = '\\';
+
+/// The name in a quoted identifier, with or without `U&`.
+pub(super) fn name(quoted: &str) -> Cow<'_, str> {
+    match quoted.strip_prefix('"') {
+        Some(_) => Cow::Borrowed(quoted.trim_matches('"')),
+        None => Cow::Owned(unescape(quoted, ESCAPE)),
+    }
+}
+
+/// The name in `U&"…"` with this `UESCAPE` string.
+pub(super) fn name_with(quoted: &str, uescape: &str) -> String {
+    let escape = uescape.trim_matches('\'').chars().next();
+    unescape(quoted, escape.unwrap_or(ESCAPE))
+}
+
+/// Decodes the escapes. Invalid ones stay as they are; PostgreSQL rejects them.
+fn unescape(quoted: &str, escape: char) -> String {
+    let inner = quoted.split_once('"').map_or("", |(_, inner)| inner);
+    let mut rest = inner.strip_suffix('"').unwrap_or(inner);
+    let mut name = String::with_capacity(rest.len());
+    while let Some((before, behind)) = rest.split_once(escape) {
+        name.push_str(before);
+        let (digits, length) = match behind.strip_prefix('+') {
+            Some(_) => (behind.get(1..7), 7),
+            None => (behind.get(..4), 4),
+        };
+        let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        if let Some(character) = number.and_then(char::from_u32) {
+            name.push(character);
+            rest = &behind[length..];
+        } else {
+            name.push(escape);
+            rest = behind.strip_prefix(escape).unwrap_or(behind);
+        }
+    }
+    name + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_name_is_what_postgresql_reads() {
+        assert_eq!(name("\"role\""), "role");
+        for escaped in ["U&\"r\\006fle\"", "u&\"\\+000072ole\"", "U&\"role\""] {
+            assert_eq!(name(escaped), "role", "{escaped}");
+        }
+        assert_eq!(name("U&\"a\\\\b\\\""), "a\\b\\");
+        assert_eq!(name_with("U&\"!0072ole\"", "'!'"), "role");
+        assert_eq!(name_with("U&\"r\\006fle\"", "'!'"), "r\\006fle");
+    }
+}

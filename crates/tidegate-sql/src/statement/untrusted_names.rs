@@ -1,0 +1,182 @@
+//! Names that may lead to user-defined code, and texts that mention them.
+
+use std::collections::HashSet;
+
+use super::builtins;
+use super::lexer::{Lexer, SqlToken, TokenKind};
+
+/// The longest name that PostgreSQL does not truncate (PostgreSQL, "Identifiers and Key Words").
+/// Two longer spellings can be the same name.
+const LONGEST_NAME: usize = 63;
+
+/// Keywords for operators, which PostgreSQL resolves like written operators.
+const OPERATOR_KEYWORDS: &[&str] = &[
+    "between", "case", "distinct", "ilike", "in", "like", "natural", "nullif", "similar", "using",
+];
+
+/// The operators of those keywords.
+const KEYWORD_OPERATORS: &[&str] = &[
+    "!~", "!~~", "!~~*", "<", "<=", "<>", "=", ">", ">=", "~", "~~", "~~*",
+];
+
+/// Names of one database that lead to user-defined code: a view that calls a function, for example,
+/// or a function named like a built-in one. A read that mentions one may have side effects.
+///
+/// Names are without schemas and compared regardless of case and quoting, so that in doubt a name
+/// counts as untrusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UntrustedNames {
+    everything: bool,
+    names: HashSet<String>,
+    attributes: HashSet<String>,
+    operators: Vec<String>,
+}
+
+impl UntrustedNames {
+    /// Treats every statement as untrusted.
+    pub fn add_everything(&mut self) {
+        self.everything = true;
+    }
+
+    /// Adds a relation.
+    pub fn add_relation(&mut self, name: &str) {
+        self.names.insert(name.to_lowercase());
+    }
+
+    /// Adds a function, if a text that seems to call only built-in functions could call it: because
+    /// it is named like one of those or, if one argument is enough, as an attribute
+    /// (`row.function`).
+    pub fn add_function(&mut self, name: &str, as_attribute: bool) {
+        let name = name.to_lowercase();
+        if as_attribute {
+            self.attributes.insert(name.clone());
+        }
+        if builtins::may_be_called(&name) {
+            self.names.insert(name);
+        }
+    }
+
+    /// Adds an operator and the keywords for it.
+    pub fn add_operator(&mut self, symbol: &str) {
+        if KEYWORD_OPERATORS.contains(&symbol) {
+            self.names
+                .extend(OPERATOR_KEYWORDS.iter().map(|&word| word.to_owned()));
+        }
+        self.operators.push(symbol.to_owned());
+        if symbol == "<>" {
+            self.operators.push("!=".to_owned());
+        }
+    }
+
+    /// Whether there are no untrusted names.
+    pub fn is_empty(&self) -> bool {
+        !self.everything
+            && self.names.is_empty()
+            && self.attributes.is_empty()
+            && self.operators.is_empty()
+    }
+
+    /// Whether a text for PostgreSQL mentions an untrusted name; true if in doubt.
+    pub fn are_in(&self, text: &str) -> bool {
+        if self.everything {
+            return true;
+        }
+        if self.is_empty() {
+            return false;
+        }
+        let mut lexer = Lexer::new(text);
+        let mut behind_dot = false;
+        loop {
+            let Ok(token) = lexer.next() else {
+                return true;
+            };
+            let Some(token) = token else {
+                return false;
+            };
+            if self.is_one(&token, behind_dot) {
+                return true;
+            }
+            behind_dot = token.kind == TokenKind::Dot;
+        }
+    }
+
+    fn is_one(&self, token: &SqlToken<'_>, behind_dot: bool) -> bool {
+        let name = match token.kind {
+            TokenKind::Word => token.text.to_lowercase(),
+            // Unicode escapes are not decoded here.
+            TokenKind::Quoted if !token.text.starts_with('"') => return true,
+            TokenKind::Quoted => {
+                let inner = &token.text[1..token.text.len() - 1];
+                inner.replace("\"\"", "\"").to_lowercase()
+            }
+            // PostgreSQL may read a run of symbols as several operators: `=-` as `=` and `-`.
+            TokenKind::Operator | TokenKind::EncodedPlus => {
+                let mut operators = self.operators.iter();
+                return operators.any(|symbol| token.text.contains(symbol.as_str()));
+            }
+            _ => return false,
+        };
+        token.text.len() > LONGEST_NAME
+            || self.names.contains(&name)
+            || (behind_dot && self.attributes.contains(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn untrusted() -> UntrustedNames {
+        let mut untrusted = UntrustedNames::default();
+        untrusted.add_relation("News \"x\"");
+        untrusted.add_relation("v");
+        untrusted.add_function("count", true);
+        untrusted.add_function("own", true);
+        untrusted.add_function("other", false);
+        untrusted.add_operator("###");
+        untrusted
+    }
+
+    #[test]
+    fn a_text_with_an_untrusted_name_is_found() {
+        let untrusted = untrusted();
+        let long = format!("select 1 from {}", "v".repeat(64));
+        for text in [
+            "table V",
+            "select * from \"v\"",
+            "select 1 from a.\"news \"\"x\"\"\"",
+            "select U&\"\\0076\" from t",
+            "select count(*) from t",
+            "select t.own from t",
+            "select t.\"OWN\" from t",
+            "select 1###-2",
+            "select 'unfinished",
+            &long,
+        ] {
+            assert!(untrusted.are_in(text), "{text}");
+        }
+        for text in [
+            "select own, other from vv where t.other = 'v' -- v",
+            "select 1 ## 2 from \"news x\"",
+        ] {
+            assert!(!untrusted.are_in(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn keywords_stand_for_operators() {
+        let mut untrusted = UntrustedNames::default();
+        untrusted.add_operator("=");
+        assert!(untrusted.are_in("select 1 in (2)"));
+        assert!(untrusted.are_in("select 1 is distinct from 2"));
+        assert!(!untrusted.are_in("select 1 < 2"));
+    }
+
+    #[test]
+    fn nothing_or_everything_is_suspected() {
+        let mut untrusted = UntrustedNames::default();
+        assert!(untrusted.is_empty() && !untrusted.are_in("'"));
+        untrusted.add_everything();
+        assert!(!untrusted.is_empty() && untrusted.are_in("select 1"));
+    }
+}
