@@ -299,7 +299,7 @@ async fn what_cannot_work_is_refused_before_anything_is_changed() {
         (
             &[&shop, "--yes", "--as", "theirs"],
             1,
-            "Tidegate did not make it",
+            "Tidegate did not create it",
         ),
         (
             &["mysql://me:secret@127.0.0.1/shop"],
