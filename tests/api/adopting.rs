@@ -14,7 +14,7 @@ async fn a_dry_run_refuses_what_the_real_run_refuses() {
         (&["plain", "--as", "chinook"][..], "the owner of chinook"),
         (&["chinook"], "chinook is a tenant already"),
         (&["chinook", "--as", "other"], "chinook is a tenant already"),
-        (&["plain", "--as", "theirs"], "Tidegate did not make it"),
+        (&["plain", "--as", "theirs"], "Tidegate did not create it"),
         (&["nowhere"], "there is no database nowhere"),
         (&["tidegate"], "cannot be a tenant"),
     ] {

@@ -295,7 +295,7 @@ async fn invalid_arguments_are_refused_before_any_change() {
         (
             &[&shop, "--yes", "--as", "theirs"],
             1,
-            "Tidegate did not make it",
+            "Tidegate did not create it",
         ),
         (
             &["mysql://me:secret@127.0.0.1/shop"],
