@@ -154,6 +154,8 @@ fn within_policy(html: &str) -> String {
     html.replace(" style=\"text-align: right\"", " class=\"right\"")
         .replace(" style=\"text-align: center\"", " class=\"center\"")
         .replace(" style=\"text-align: left\"", "")
+        // A header without text names nothing.
+        .replace("<th></th>", "<td></td>")
         .replace("<pre>", "<pre tabindex=\"0\">")
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
         .replace("</table>", "</table></div>")

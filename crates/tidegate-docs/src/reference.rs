@@ -12,7 +12,7 @@ use schema::{anchor, properties, type_of};
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// An operation with its place in the description.
-struct Operation<'v> {
+struct ApiOperation<'v> {
     method: &'static str,
     path: &'v str,
     value: &'v Value,
@@ -71,13 +71,13 @@ pub(crate) fn page(base: &str, description: &Value) -> Markup {
     }
 }
 
-fn operations(description: &Value) -> Vec<Operation<'_>> {
+fn operations(description: &Value) -> Vec<ApiOperation<'_>> {
     let paths = object(&description["paths"]);
     let mut found = Vec::new();
     for (path, item) in paths {
         for method in METHODS {
             if item[method].is_object() {
-                found.push(Operation {
+                found.push(ApiOperation {
                     method,
                     path,
                     value: &item[method],
@@ -90,15 +90,15 @@ fn operations(description: &Value) -> Vec<Operation<'_>> {
 }
 
 fn tagged<'o, 'v>(
-    operations: &'o [Operation<'v>],
+    operations: &'o [ApiOperation<'v>],
     tag: &'o Value,
-) -> impl Iterator<Item = &'o Operation<'v>> {
+) -> impl Iterator<Item = &'o ApiOperation<'v>> {
     operations
         .iter()
         .filter(|operation| operation.value["tags"][0] == tag["name"])
 }
 
-fn operation(description: &Value, operation: &Operation<'_>) -> Markup {
+fn operation(description: &Value, operation: &ApiOperation<'_>) -> Markup {
     let value = operation.value;
     let body = resolve(description, &value["requestBody"]);
     let parameters: Vec<_> = array(operation.shared)
@@ -123,7 +123,7 @@ fn operation(description: &Value, operation: &Operation<'_>) -> Markup {
     }
 }
 
-fn method(operation: &Operation<'_>) -> Markup {
+fn method(operation: &ApiOperation<'_>) -> Markup {
     html! { span class={"method " (operation.method)} { (operation.method.to_uppercase()) } }
 }
 
