@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tidegate_admin::Admin;
-use tidegate_oauth::Directory;
+use tidegate_identity::UserDirectory;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::{Tenant, Tenants};
 use tokio::time::{MissedTickBehavior, interval};
@@ -20,7 +20,7 @@ const PROVIDE: Duration = Duration::from_hours(1);
 pub(crate) struct AuthenticatorUpkeep {
     admin: Admin,
     tenants: Tenants,
-    directory: Directory,
+    directory: UserDirectory,
     pool: UserPool,
 }
 
@@ -29,7 +29,7 @@ impl AuthenticatorUpkeep {
         Self {
             admin: service.admin.clone(),
             tenants: service.tenants.clone(),
-            directory: service.directory(),
+            directory: service.users(),
             pool,
         }
     }

@@ -87,7 +87,7 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
 }
 
 /// A point in time as people read it.
-fn time(at: tidegate_oauth::Timestamp) -> String {
+fn time(at: tidegate_identity::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(at.seconds());
     whole.map_or_else(|_| at.to_string(), |at| at.to_string())
 }

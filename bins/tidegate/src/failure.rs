@@ -36,15 +36,18 @@ pub(crate) enum Failure {
         /// What failed.
         error: tidegate_admin::Error,
     },
-    /// A record was refused.
+    /// A user, or a record of one, was refused.
     #[error(transparent)]
-    Identity(tidegate_oauth::Error),
+    Identity(tidegate_identity::Error),
+    /// A record of a client, or a key, was refused.
+    #[error(transparent)]
+    Issuer(tidegate_oauth::Error),
     /// The control schema failed.
     #[error("{0}")]
     Store(#[from] tidegate_store::Error),
     /// The record of users, clients and keys failed.
     #[error("the control database failed: {0}")]
-    Records(#[from] tidegate_oauth::StoreError),
+    Records(#[from] tidegate_identity::StoreError),
     /// The record of the methods failed.
     #[error("the control database failed: {0}")]
     Methods(#[from] tidegate_methods::StoreError),
@@ -91,7 +94,17 @@ impl From<tidegate_admin::Error> for Failure {
 
 impl From<tidegate_oauth::Error> for Failure {
     fn from(error: tidegate_oauth::Error) -> Self {
-        use tidegate_oauth::{Error, RoleError};
+        match error {
+            tidegate_oauth::Error::Identity(error) => error.into(),
+            error => Self::Issuer(error),
+        }
+    }
+}
+
+impl From<tidegate_identity::Error> for Failure {
+    fn from(error: tidegate_identity::Error) -> Self {
+        use tidegate_identity::Error;
+        use tidegate_identity::RoleError;
         match error {
             Error::Role(RoleError::Failed(cause) | RoleError::Unavailable(cause)) => {
                 match cause.downcast::<AdminError>() {

@@ -15,8 +15,9 @@ use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_graphql::Apis;
+use tidegate_identity::{Accounts, IdentityProviders, Mailer, Secret};
 use tidegate_methods::Registry;
-use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
+use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -45,7 +46,7 @@ struct Parts {
     feed: Option<Feed>,
     catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
-    store: Arc<dyn Store>,
+    store: Arc<dyn IssuerStore>,
     accounts: Option<Arc<Accounts>>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
@@ -82,7 +83,7 @@ impl App {
     pub fn builder(
         executor: Arc<dyn Executor>,
         issuer: Arc<Issuer>,
-        store: Arc<dyn Store>,
+        store: Arc<dyn IssuerStore>,
     ) -> AppBuilder {
         AppBuilder::new(executor, issuer, store)
     }
@@ -130,7 +131,7 @@ impl App {
     }
 
     /// The store of users, clients and tokens.
-    pub fn store(&self) -> &dyn Store {
+    pub fn store(&self) -> &dyn IssuerStore {
         &*self.0.store
     }
 

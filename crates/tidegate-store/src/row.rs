@@ -2,7 +2,7 @@
 
 use std::str;
 
-use tidegate_oauth::Timestamp;
+use tidegate_identity::Timestamp;
 use tidegate_sql::{
     BoxFuture, Column, Error as SqlError, Flow, RawRow, Result as SqlResult, RowSink, WireFormat,
 };

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tidegate_oauth::{AnonymousSql, Store, StoreError};
+use tidegate_identity::{AnonymousSql, StoreError};
+use tidegate_oauth::IssuerStore;
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
 
 /// How long an answer is taken for true. A notice drops it earlier.
@@ -16,7 +17,7 @@ const MOST: usize = 10_000;
 
 /// The default users of databases, as the store had them a few seconds ago.
 pub(crate) struct DefaultUsers {
-    store: Arc<dyn Store>,
+    store: Arc<dyn IssuerStore>,
     known: RwLock<HashMap<Box<str>, Known>>,
 }
 
@@ -36,7 +37,7 @@ struct Known {
 }
 
 impl DefaultUsers {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn IssuerStore>) -> Self {
         Self {
             store,
             known: RwLock::default(),

@@ -58,9 +58,9 @@ pub(crate) fn user<B>(call: &mut Call<'_, B>) -> Result<User, Failure> {
 }
 
 /// Says which of several is meant: `kind` is a client or a user.
-pub(super) fn about(error: tidegate_oauth::Error, kind: &str, name: &str) -> Failure {
-    match error {
-        tidegate_oauth::Error::NotFound(_) => {
+pub(super) fn about(error: impl Into<tidegate_oauth::Error>, kind: &str, name: &str) -> Failure {
+    match error.into() {
+        tidegate_oauth::Error::Identity(tidegate_identity::Error::NotFound(_)) => {
             Failure::not_found(format!("there is no {kind} {name}"))
         }
         error => Failure::from_accounts(error),
