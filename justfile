@@ -39,7 +39,7 @@ test-api name:
 
 # The crates whose tests need no PostgreSQL.
 test-pure:
-    cargo test -p tidegate-oauth -p tidegate-http -p tidegate-pages -p tidegate-socket -p tidegate-server -p tidegate-tidy --locked
+    cargo test -p tidegate-identity -p tidegate-oauth -p tidegate-http -p tidegate-pages -p tidegate-socket -p tidegate-server -p tidegate-tidy --locked
 
 # The golden file of one crate (filter, graphql, methods, plan): prints how it differs.
 golden crate:

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
+use tidegate_identity::{
+    MasterKey, NewUser, PasswordCost, PasswordHasher, Secret, SystemRandom, TenantName,
+    UserDirectory, UserName,
+};
 use tidegate_oauth::{
-    Directory, GuestRequest, Issuer, MasterKey, MemoryStore, NewClient, NewUser, Parameters,
-    PasswordCost, PasswordHasher, Ports, Secret, Settings, SystemRandom, TenantName, UserName,
+    ClientDirectory, GuestRequest, Issuer, MemoryStore, NewClient, Parameters, Ports, Settings,
 };
 use tokio::task::LocalSet;
 use tokio::time::{sleep, sleep_until};
@@ -93,7 +96,7 @@ async fn issuer() -> Result<Issuer> {
         random: random.clone(),
         hasher: Arc::new(PasswordHasher::start(1, PasswordCost::default(), &*random)?),
     };
-    let directory = Directory::new(ports.clone());
+    let directory = UserDirectory::new(ports.identity());
     let reef = TenantName::parse("reef")?;
     let visitor = NewUser {
         default_user: true,
@@ -105,7 +108,9 @@ async fn issuer() -> Result<Issuer> {
         public: true,
         ..NewClient::new(reef, "Map", vec!["https://map.example/".to_owned()])
     };
-    directory.create_client(map).await?;
+    ClientDirectory::new(ports.clone())
+        .create_client(map)
+        .await?;
     let settings = Settings::new("https://id.example")?;
     Ok(Issuer::start(ports, MasterKey::generate(&*random)?, settings).await?)
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::{Method, Url};
 
-use crate::service::{HttpResponse, demo};
+use crate::service::{TextResponse, demo};
 
-async fn get(path: &str) -> HttpResponse {
+async fn get(path: &str) -> TextResponse {
     let asked = demo().request(Method::GET, path);
-    HttpResponse::of(asked.header("accept", "text/html,*/*;q=0.8")).await
+    TextResponse::of(asked.header("accept", "text/html,*/*;q=0.8")).await
 }
 
 /// The values of an attribute in the tags of a page. In text each `<` is escaped.
@@ -34,7 +34,7 @@ fn links(page: &Url, html: &str) -> Vec<(String, Option<String>)> {
 }
 
 /// Follows the links from `/docs/`; returns each page by its path.
-async fn crawled() -> BTreeMap<String, HttpResponse> {
+async fn crawled() -> BTreeMap<String, TextResponse> {
     let base = Url::parse(&demo().url).unwrap();
     let mut pages = BTreeMap::new();
     let mut left = vec!["/docs/".to_owned()];

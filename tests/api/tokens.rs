@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tidegate_oauth::{
-    Issuer, MasterKey, Parameters, PasswordCost, PasswordHasher, Ports, Settings, SystemRandom,
-    TokenRequest,
-};
+use tidegate_identity::{MasterKey, PasswordCost, PasswordHasher, SystemRandom};
+use tidegate_oauth::{Issuer, Parameters, Ports, Settings, TokenRequest};
 use tidegate_service::ServiceConnections;
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::PgOauthStore;

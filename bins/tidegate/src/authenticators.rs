@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tidegate_admin::Admin;
-use tidegate_oauth::Directory;
+use tidegate_identity::UserDirectory;
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::{Tenant, Tenants};
 use tokio::time::{MissedTickBehavior, interval};
@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_hours(1);
 pub(crate) struct RoleMaintenance {
     admin: Admin,
     tenants: Tenants,
-    directory: Directory,
+    directory: UserDirectory,
     pool: UserPool,
 }
 
@@ -30,7 +30,7 @@ impl RoleMaintenance {
         Self {
             admin: service.admin.clone(),
             tenants: service.tenants.clone(),
-            directory: service.directory(),
+            directory: service.users(),
             pool,
         }
     }

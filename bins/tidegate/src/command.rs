@@ -88,7 +88,7 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
 }
 
 /// A point in time in a readable form.
-fn time(at: tidegate_oauth::Timestamp) -> String {
+fn time(at: tidegate_identity::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(at.seconds());
     whole.map_or_else(|_| at.to_string(), |at| at.to_string())
 }

@@ -36,16 +36,19 @@ pub(crate) enum Failure {
         /// What failed.
         error: tidegate_admin::Error,
     },
-    /// The identity service refused a record.
+    /// A user, or a record of one, was refused.
     #[error(transparent)]
-    Identity(tidegate_oauth::Error),
-    /// The control schema cannot be migrated.
+    Identity(tidegate_identity::Error),
+    /// A record of a client, or a key, was refused.
+    #[error(transparent)]
+    Issuer(tidegate_oauth::Error),
+    /// The control schema failed.
     #[error("{0}")]
     Store(#[from] tidegate_store::Error),
     /// Users, clients or keys cannot be read or written.
     #[error("the control database failed: {0}")]
-    Records(#[from] tidegate_oauth::StoreError),
-    /// Methods cannot be read or written.
+    Records(#[from] tidegate_identity::StoreError),
+    /// The record of the methods failed.
     #[error("the control database failed: {0}")]
     Methods(#[from] tidegate_methods::StoreError),
     /// A statement failed.
@@ -91,7 +94,17 @@ impl From<tidegate_admin::Error> for Failure {
 
 impl From<tidegate_oauth::Error> for Failure {
     fn from(error: tidegate_oauth::Error) -> Self {
-        use tidegate_oauth::{Error, RoleError};
+        match error {
+            tidegate_oauth::Error::Identity(error) => error.into(),
+            error => Self::Issuer(error),
+        }
+    }
+}
+
+impl From<tidegate_identity::Error> for Failure {
+    fn from(error: tidegate_identity::Error) -> Self {
+        use tidegate_identity::Error;
+        use tidegate_identity::RoleError;
         match error {
             Error::Role(RoleError::Failed(cause) | RoleError::Unavailable(cause)) => {
                 match cause.downcast::<AdminError>() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_oauth::IdentityProviders;
+use tidegate_identity::IdentityProviders;
 use tidegate_oidc::{ProviderSettings, Providers};
 
 use crate::failure::{Failure, Result};

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use tidegate_oauth::MasterKey;
+use tidegate_identity::MasterKey;
 
 use crate::failure::{Failure, OnFile, Result};
 use crate::ports;

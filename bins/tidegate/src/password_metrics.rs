@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use tidegate_oauth::PasswordHasher;
+use tidegate_identity::PasswordHasher;
 use tidegate_server::MetricsSource;
 
 /// The password hasher of this node.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tidegate_oauth::{Clock, SecureRandom, SystemRandom};
+use tidegate_identity::{Clock, SecureRandom, SystemRandom};
 use tidegate_wire::backoff::Jitter;
 
 /// The system clock.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use tidegate_oauth::Secret;
+use tidegate_identity::Secret;
 
 use crate::cli::{Confirmation, PasswordSource};
 use crate::failure::{Failure, OnFile, Result};

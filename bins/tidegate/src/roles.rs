@@ -1,7 +1,7 @@
 //! PostgreSQL roles of users, managed by the cluster administrator.
 
 use tidegate_admin::{Admin, Error};
-use tidegate_oauth::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group_role};
+use tidegate_identity::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group_role};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::ConnectFault;
 

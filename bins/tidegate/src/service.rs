@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tidegate_admin::{Admin, RolePasswords, Server};
+use tidegate_identity::{Accounts, MasterKey, PasswordCost, PasswordHasher, UserDirectory};
 use tidegate_methods::MethodStore;
-use tidegate_oauth::{Accounts, Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
+use tidegate_oauth::{ClientDirectory, IssuerStore, Ports};
 use tidegate_pool::Settings as PoolSettings;
 use tidegate_service::{Limits, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor};
@@ -24,7 +25,7 @@ pub(crate) struct Service {
     pub(crate) admin: Admin,
     pub(crate) server: Server,
     pub(crate) control: Arc<ServiceConnections>,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn IssuerStore>,
     pub(crate) methods: Arc<dyn MethodStore>,
     pub(crate) tenants: Tenants,
     pub(crate) ports: Ports,
@@ -47,7 +48,7 @@ impl Service {
         let control = Arc::new(control);
         let executor: Arc<dyn Executor> = control.clone();
         tidegate_store::migrate(&executor).await?;
-        let store: Arc<dyn Store> = Arc::new(PgOauthStore::new(executor.clone()));
+        let store: Arc<dyn IssuerStore> = Arc::new(PgOauthStore::new(executor.clone()));
         if store.claim_master_key(&master.fingerprint()).await? != master.fingerprint() {
             return Err(tidegate_store::Error::OtherMasterKey.into());
         }
@@ -72,16 +73,20 @@ impl Service {
         })
     }
 
-    /// The records of users and OAuth clients.
-    pub(crate) fn directory(&self) -> Directory {
-        let directory = Directory::new(self.ports.clone());
-        directory.reserving_client_ids(&self.reserved_client_ids)
+    /// The records of users.
+    pub(crate) fn users(&self) -> UserDirectory {
+        UserDirectory::new(self.ports.identity())
+    }
+
+    /// The records of clients.
+    pub(crate) fn clients(&self) -> ClientDirectory {
+        ClientDirectory::new(self.ports.clone()).reserving(&self.reserved_client_ids)
     }
 
     /// Users together with their roles.
     pub(crate) fn accounts(&self) -> Accounts {
         let roles = PgRoles(self.admin.clone());
-        Accounts::new(self.directory(), Arc::new(roles))
+        Accounts::new(self.users(), Arc::new(roles))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use tidegate_oauth::Secret;
+use tidegate_identity::Secret;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::AbortHandle;
 

@@ -12,7 +12,8 @@ use std::fmt::Write as _;
 
 use tidegate_admin::Admin;
 use tidegate_admin::doctor::Severity;
-use tidegate_oauth::{ClientAuthentication, MasterKey, NewClient, TenantName};
+use tidegate_identity::{MasterKey, TenantName};
+use tidegate_oauth::{ClientAuthentication, NewClient};
 
 use crate::command::{line, print};
 use crate::failure::{Failure, Result};
@@ -163,7 +164,7 @@ async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
 
 /// The id of the client for applications on this machine. Creates it if it is missing.
 async fn client(service: &Service, tenant: &TenantName) -> Result<String> {
-    let directory = service.directory();
+    let directory = service.clients();
     let clients = directory.clients(tenant.as_str()).await?;
     let ours = clients.into_iter().find(|client| {
         client.name == CLIENT && client.authentication == ClientAuthentication::Public

@@ -15,8 +15,9 @@ use ipnet::IpNet;
 use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
 use tidegate_graphql::ApiCache;
+use tidegate_identity::{Accounts, IdentityProviders, Mailer, Secret};
 use tidegate_methods::Registry;
-use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
+use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -46,7 +47,7 @@ struct Parts {
     feed: Option<Feed>,
     catalogs: Arc<CatalogCache>,
     issuer: Arc<Issuer>,
-    store: Arc<dyn Store>,
+    store: Arc<dyn IssuerStore>,
     accounts: Option<Arc<Accounts>>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
@@ -84,7 +85,7 @@ impl App {
     pub fn builder(
         executor: Arc<dyn Executor>,
         issuer: Arc<Issuer>,
-        store: Arc<dyn Store>,
+        store: Arc<dyn IssuerStore>,
     ) -> AppBuilder {
         AppBuilder::new(executor, issuer, store)
     }
@@ -132,7 +133,7 @@ impl App {
     }
 
     /// The store of users, clients and tokens.
-    pub fn store(&self) -> &dyn Store {
+    pub fn store(&self) -> &dyn IssuerStore {
         &*self.0.store
     }
 

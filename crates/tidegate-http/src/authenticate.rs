@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
-use tidegate_oauth::{AnonymousSql, Claims, StoreError};
+use tidegate_identity::{AnonymousSql, StoreError};
+use tidegate_oauth::Claims;
 use tidegate_sql::{DatabaseName, Login, Principal, RoleName, RoleUse};
 
 use crate::app::App;
@@ -182,7 +183,7 @@ pub async fn anonymous_sql(app: &App, database: &DatabaseName) -> Result<Anonymo
 
 fn store_failure(error: StoreError) -> ApiError {
     match error {
-        gone @ StoreError::Unavailable(_) => ApiError::from_bearer(gone.into()),
+        gone @ StoreError::Unavailable(_) => ApiError::from_bearer(gone),
         failed @ StoreError::Failed(_) => ApiError::internal(failed),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! `cargo run -p tidegatemail --example send_email -- smtp://127.0.0.1:2525 me@example.com`
 
+use tidegate_identity::{Email, Mailer as _};
 use tidegate_mail::SmtpMailer;
-use tidegate_oauth::{Email, Mailer as _};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

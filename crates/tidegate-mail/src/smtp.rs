@@ -7,7 +7,7 @@ use std::time::Duration;
 use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
-use tidegate_oauth::{Email, Mailer, OutboundError, OutboundFuture};
+use tidegate_identity::{Email, Mailer, OutboundError, OutboundFuture};
 
 use crate::error::{Error, Result};
 

@@ -1,8 +1,8 @@
 //! Email over a real socket, to a server that records the session.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+use tidegate_identity::{Email, Mailer as _};
 use tidegate_mail::{Error, SmtpMailer};
-use tidegate_oauth::{Email, Mailer as _};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 
@@ -30,7 +30,7 @@ fn unencrypted_connections_over_a_network_are_rejected() {
         let refused = SmtpMailer::new(bad, "a@example.com");
         assert!(matches!(refused, Err(Error::SmtpUrl(_))), "{bad}");
     }
-    let refused = SmtpMailer::new("smtps://smtp.example.com", "nobody");
+    let refused = SmtpMailer::new("smtps://smtp.example.com", "not a mailbox");
     assert!(matches!(refused, Err(Error::Sender(_))));
     let shown = format!("{:?}", SmtpMailer::new("smtps://u:hunter2@h", "a@b.c"));
     assert!(!shown.contains("hunter2"), "{shown}");

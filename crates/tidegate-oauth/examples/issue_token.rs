@@ -5,9 +5,13 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use tidegate_identity::{
+    MasterKey, NewUser, PasswordCost, PasswordHasher, SystemRandom, TenantName, UserDirectory,
+    UserName,
+};
 use tidegate_oauth::{
-    Directory, GuestRequest, Issuer, MasterKey, MemoryStore, NewClient, NewUser, Parameters,
-    PasswordCost, PasswordHasher, Ports, Result, Settings, SystemRandom, TenantName, UserName,
+    ClientDirectory, GuestRequest, Issuer, MemoryStore, NewClient, Parameters, Ports, Result,
+    Settings,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -27,7 +31,7 @@ async fn main() -> Result<()> {
         hasher,
     };
 
-    let directory = Directory::new(ports.clone());
+    let directory = UserDirectory::new(ports.identity());
     let reef = TenantName::parse("reef")?;
     let visitor = NewUser::new(reef.clone(), UserName::parse("visitor")?);
     directory
@@ -42,7 +46,9 @@ async fn main() -> Result<()> {
         public: true,
         ..map
     };
-    directory.create_client(map).await?;
+    ClientDirectory::new(ports.clone())
+        .create_client(map)
+        .await?;
 
     let settings = Settings::new("https://id.example")?;
     let issuer = Issuer::start(ports, MasterKey::generate(&*random)?, settings).await?;

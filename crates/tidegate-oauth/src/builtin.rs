@@ -1,6 +1,7 @@
 //! Built-in clients: public clients of the service itself, which belong to no tenant.
 
-use crate::{Client, ClientAuthentication, GrantKind, GrantSet, Timestamp, redirect};
+use crate::{Client, ClientAuthentication, GrantKind, GrantSet, redirect};
+use tidegate_identity::Timestamp;
 
 /// The built-in clients. A user of any tenant signs in through them, by the authorization code
 /// grant with PKCE or by the device grant.

@@ -1,13 +1,6 @@
 //! Client records (RFC 6749, section 2).
 
-use std::fmt;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::digest;
-use subtle::ConstantTimeEq as _;
-
-use crate::{Secret, Timestamp};
+use tidegate_identity::{Secret, SecretHash, Timestamp};
 
 /// An application. It belongs to one tenant, unless it is built in.
 #[expect(
@@ -99,45 +92,6 @@ pub struct ExpiringSecret {
     pub hash: SecretHash,
     /// When it expires.
     pub expires_at: Timestamp,
-}
-
-/// The SHA-256 of a generated secret: a client secret, a code, a browser cookie. Such secrets have
-/// at least 80 random bits, most have 256, so no slow hash is needed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SecretHash([u8; 32]);
-
-impl SecretHash {
-    /// The hash of a secret.
-    pub(crate) fn of(secret: &Secret) -> Self {
-        let hash = digest::digest(&digest::SHA256, secret.expose().as_bytes());
-        Self(hash.as_ref().try_into().expect("SHA-256 gives 32 bytes"))
-    }
-
-    /// Compares in constant time.
-    fn matches(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
-    }
-
-    /// The hash from its stored bytes.
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 32 bytes to store.
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// The hash in base64url, for use as an identifier; reveals nothing about the secret.
-    pub fn to_base64url(&self) -> String {
-        URL_SAFE_NO_PAD.encode(self.0)
-    }
-}
-
-impl fmt::Debug for SecretHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretHash([redacted])")
-    }
 }
 
 /// The kinds of grants.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use crate::settings::DENYLIST_OVERLAP;
-use crate::{EndedSession, Lifetimes, SessionId, Timestamp};
+use crate::{EndedSession, Lifetimes};
+use tidegate_identity::{SessionId, Timestamp};
 
 /// The ended sessions whose access tokens may not have expired yet.
 #[derive(Debug, Default)]

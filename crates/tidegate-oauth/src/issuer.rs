@@ -13,7 +13,6 @@ mod maintenance;
 mod metadata;
 mod session;
 mod sign_up;
-mod sign_up_email;
 mod tenant_sessions;
 
 use std::fmt;
@@ -29,11 +28,13 @@ pub use impersonation::ImpersonationToken;
 pub use introspection::{ActiveToken, Introspection};
 pub use metadata::Endpoints;
 
+use tidegate_identity::{Error as IdentityError, IdentityService, MasterKey, Timestamp};
+
 use crate::denylist::Denylist;
 use crate::key::KeyRing;
 use crate::token::{self, RefreshTokens, Segments, TokenCache};
 use crate::{
-    Claims, Error, GuestRequest, Identity, MasterKey, Ports, Result, Settings, TokenError,
+    Claims, ClientDirectory, Error, GuestRequest, Ports, Result, Settings, TokenError,
     TokenRequest, TokenResponse,
 };
 
@@ -42,7 +43,7 @@ use crate::{
 pub struct Issuer {
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
-    pub(crate) identity: Identity,
+    pub(crate) identity: IdentityService,
     master: MasterKey,
     refresh_tokens: RefreshTokens,
     ring: RwLock<Arc<KeyRing>>,
@@ -66,10 +67,14 @@ impl Issuer {
             random: &*ports.random,
         };
         let records = key_rotation::load(&generator, ports.clock.now()).await?;
-        let ring = KeyRing::open(records, &master)?.ok_or(Error::DamagedKey)?;
+        let ring = KeyRing::open(records, &master)?.ok_or(IdentityError::DamagedSecret)?;
         let issuer = Self {
             refresh_tokens: RefreshTokens::new(&master),
-            identity: Identity::new(ports.clone(), master.clone(), settings.clone()),
+            identity: IdentityService::new(
+                ports.identity(),
+                master.clone(),
+                settings.identity.clone(),
+            ),
             ring: RwLock::new(Arc::new(ring)),
             cache: TokenCache::new(settings.token_cache),
             denylist: Denylist::default(),
@@ -86,15 +91,25 @@ impl Issuer {
         self.settings.issuer()
     }
 
+    /// The current time.
+    pub fn now(&self) -> Timestamp {
+        self.ports.clock.now()
+    }
+
+    /// The directory of clients, in which the ids of built-in clients are reserved.
+    pub fn clients(&self) -> ClientDirectory {
+        ClientDirectory::new(self.ports.clone()).reserving(&self.settings.builtin.ids)
+    }
+
     /// The identity of users: sign-in, browser sessions, second factors, linked accounts.
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &IdentityService {
         &self.identity
     }
 
     /// Answers a token request sent from `address`.
     ///
     /// Errors are those of the token endpoint (RFC 6749, section 5.2): `unauthorized_client`,
-    /// `invalid_client`, `invalid_grant`; also [`Error::TooManyAttempts`], [`Error::Busy`] and
+    /// `invalid_client`, `invalid_grant`; also [`IdentityError::TooManyAttempts`], [`IdentityError::Busy`] and
     /// [`Error::Store`].
     pub async fn token(
         &self,
@@ -156,7 +171,7 @@ impl Issuer {
             return Ok(claims);
         }
         let time = (self.ports.clock.now(), self.settings.lifetimes.leeway);
-        let claims = token::decode_access(&segments, &self.ring(), &self.settings.issuer, time)
+        let claims = token::decode_access(&segments, &self.ring(), self.settings.issuer(), time)
             .map_err(Error::InvalidToken)?;
         let claims = Arc::new(claims);
         self.cache

@@ -1,11 +1,9 @@
-//! Signing keys and the master key that seals them.
+//! Signing keys.
 
-mod master;
 mod record;
 mod ring;
 mod signing;
 
-pub use master::MasterKey;
 pub use record::{KeyState, SigningKeyRecord};
 
 pub(crate) use ring::KeyRing;

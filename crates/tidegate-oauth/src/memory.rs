@@ -1,241 +1,88 @@
-//! A store in memory, for tests, examples and embedding without a database.
+//! The issuer's store in memory, for tests, examples and embedding without a database.
 
-mod flows;
 mod tables;
 
-use std::cmp::Reverse;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidegate_identity::{EndReason, SecretHash, SessionId, StoreFuture, Timestamp, UserKey};
 
 use crate::{
-    AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
-    AuditSince, Client, EndReason, EndedSession, GrantKind, LinkedIdentity, PurgeBefore,
-    RefreshOutcome, Session, SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp,
-    UnlinkOutcome, User, UserKey, WriteOutcome,
+    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, DeviceState, EndedSession,
+    GrantKind, IssuerStore, PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
 };
-use tables::Tables;
+
+pub use tables::IssuerTables;
 
 /// Keeps everything in this process. One lock makes every step atomic.
-#[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<Tables>);
-
-impl MemoryStore {
-    /// An empty store.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The audit events so far.
-    pub fn audit_log(&self) -> Vec<AuditEvent> {
-        let tables = self.tables();
-        tables
-            .audit
-            .iter()
-            .map(|(_, event)| event.clone())
-            .collect()
-    }
-
-    fn tables(&self) -> MutexGuard<'_, Tables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub type MemoryStore = tidegate_identity::MemoryStore<IssuerTables>;
 
 /// Wraps a finished result as a future.
 fn done<'a, T: Send + 'a>(value: T) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(Ok(value)))
 }
 
-impl Store for MemoryStore {
+impl IssuerStore for MemoryStore {
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String> {
-        let mut tables = self.tables();
-        let kept = tables
-            .master_key
-            .get_or_insert_with(|| fingerprint.to_owned());
-        done(kept.clone())
+        done(self.step(|tables| {
+            let claimed = &mut tables.master_key;
+            claimed
+                .get_or_insert_with(|| fingerprint.to_owned())
+                .clone()
+        }))
     }
 
     fn client<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Client>> {
-        done(self.tables().clients.get(id).cloned())
+        done(self.step(|tables| tables.clients.get(id).cloned()))
     }
 
     fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>> {
-        let tables = self.tables();
-        done(
-            tables
-                .clients
-                .values()
-                .filter(|c| c.belongs_to(database))
-                .cloned()
-                .collect(),
-        )
+        done(self.step(|tables| {
+            let clients = tables.clients.values();
+            let of_tenant = clients.filter(|client| client.belongs_to(database));
+            of_tenant.cloned().collect()
+        }))
     }
 
     fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>> {
-        done(self.tables().redirect_uris_from(start))
+        done(self.step(|tables| {
+            let uris = tables
+                .clients
+                .values()
+                .flat_map(|client| &client.redirect_uris);
+            uris.filter(|uri| uri.starts_with(start)).cloned().collect()
+        }))
     }
 
-    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, WriteOutcome> {
-        done(self.tables().insert_client(client))
+    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, bool> {
+        done(self.step(|tables| {
+            let is_free = !tables.clients.contains_key(&client.id);
+            if is_free {
+                tables.clients.insert(client.id.clone(), client.clone());
+            }
+            is_free
+        }))
     }
 
     fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool> {
-        done(self.tables().update_client(read, client))
+        done(self.step(|tables| tables.update_client(read, client)))
     }
 
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
-        let mut tables = self.tables();
-        tables.end_where(
-            |session| session.client_id == id,
-            EndReason::ClientDropped,
-            at,
-        );
-        tables.flows.forget_clients(|client| client == id);
-        done(tables.clients.remove(id).is_some())
-    }
-
-    fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>> {
-        done(self.tables().users.get(key).cloned())
-    }
-
-    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
-        let tables = self.tables();
-        done(
-            tables
-                .users
-                .values()
-                .filter(|u| u.key.database == database)
-                .cloned()
-                .collect(),
-        )
-    }
-
-    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
-        let tables = self.tables();
-        let mut keys = tables.users.keys();
-        done(keys.any(|key| key.database == database && key.name.eq_ignore_ascii_case(name)))
-    }
-
-    fn users_with_email<'a>(
-        &'a self,
-        database: &'a str,
-        email: &'a str,
-    ) -> StoreFuture<'a, Vec<User>> {
-        done(self.tables().users_with_email(database, email))
-    }
-
-    fn user_of_identity<'a>(
-        &'a self,
-        database: &'a str,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, Option<User>> {
-        let tables = self.tables();
-        let identity = [database, issuer, subject].map(str::to_owned);
-        let key = tables.identities.get(&identity);
-        done(key.and_then(|(key, _)| tables.users.get(key)).cloned())
-    }
-
-    fn insert_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        identity: &'a LinkedIdentity,
-    ) -> StoreFuture<'a, bool> {
-        done(self.tables().insert_identity(key, identity))
-    }
-
-    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>> {
-        done(self.tables().identities_of(key))
-    }
-
-    fn delete_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
-        let name = [&*key.database, issuer, subject].map(str::to_owned);
-        done(self.tables().delete_identity(key, &name))
-    }
-
-    fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
-        done(self.tables().default_user(database).cloned())
-    }
-
-    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql> {
-        let setting = self.tables().anonymous_sql.get(database).copied();
-        done(setting.unwrap_or_default())
-    }
-
-    fn set_anonymous_sql<'a>(
-        &'a self,
-        database: &'a str,
-        setting: AnonymousSql,
-    ) -> StoreFuture<'a, bool> {
-        done(self.tables().set_anonymous_sql(database, setting))
-    }
-
-    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool> {
-        let tables = self.tables();
-        done(tables.has_tenant(database) && !tables.without_impersonation.contains(database))
-    }
-
-    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool> {
-        done(self.tables().set_impersonation(database, allowed))
-    }
-
-    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
-        done(self.tables().insert_user(user))
-    }
-
-    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
-        done(self.tables().update_user(read, user))
-    }
-
-    fn set_password_hash<'a>(
-        &'a self,
-        key: &'a UserKey,
-        before: Option<&'a str>,
-        hash: &'a str,
-    ) -> StoreFuture<'a, bool> {
-        let mut tables = self.tables();
-        let user = tables.users.get_mut(key);
-        let user = user.filter(|u| before.is_none() || u.password_hash.as_deref() == before);
-        done(
-            user.map(|user| user.password_hash = Some(hash.to_owned()))
-                .is_some(),
-        )
-    }
-
-    fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
-        let mut tables = self.tables();
-        tables.end_where(|session| session.user == *key, EndReason::UserDropped, at);
-        tables.identities.retain(|_, (user, _)| user != key);
-        tables.flows.forget(|user| user == key);
-        done(tables.users.remove(key).is_some())
-    }
-
-    fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()> {
-        let mut tables = self.tables();
-        tables.end_where(
-            |s| s.user.database == database,
-            EndReason::TenantDropped,
-            at,
-        );
-        tables.users.retain(|key, _| key.database != database);
-        tables
-            .identities
-            .retain(|_, (user, _)| user.database != database);
-        tables.flows.forget(|user| user.database == database);
-        tables.drop_clients(database);
-        done(())
+        done(self.step(|tables| {
+            tables.end_where(
+                |session| session.client_id == id,
+                EndReason::ClientDropped,
+                at,
+            );
+            tables.delete_client(id)
+        }))
     }
 
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()> {
-        self.tables().sessions.insert(session.id, session.clone());
+        self.step(|tables| tables.sessions.insert(session.id, session.clone()));
         done(())
     }
 
     fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>> {
-        done(self.tables().sessions.get(&id).cloned())
+        done(self.step(|tables| tables.sessions.get(&id).cloned()))
     }
 
     fn sessions<'a>(
@@ -244,17 +91,20 @@ impl Store for MemoryStore {
         now: Timestamp,
         limit: u32,
     ) -> StoreFuture<'a, Vec<Session>> {
-        let tables = self.tables();
-        let mut sessions: Vec<_> = tables
-            .sessions
-            .values()
-            .filter(|session| session.user.database == database && session.is_alive(now))
-            .filter(|session| session.grant != GrantKind::Guest)
-            .cloned()
-            .collect();
-        sessions.sort_by_key(|session| (Reverse(session.refreshed_at), session.id));
+        let is_listed = |session: &Session| {
+            session.user.database == database && session.grant != GrantKind::Guest
+        };
+        let mut sessions = self.step(|tables| tables.sessions_where(now, is_listed));
         sessions.truncate(limit as usize);
         done(sessions)
+    }
+
+    fn sessions_of_user<'a>(
+        &'a self,
+        key: &'a UserKey,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Vec<Session>> {
+        done(self.step(|tables| tables.sessions_where(now, |session| session.user == *key)))
     }
 
     fn present_refresh_token(
@@ -264,7 +114,7 @@ impl Store for MemoryStore {
         now: Timestamp,
         expires_at: Timestamp,
     ) -> StoreFuture<'_, RefreshOutcome> {
-        done(self.tables().present(id, number, now, expires_at))
+        done(self.step(|tables| tables.present(id, number, now, expires_at)))
     }
 
     fn end_session(
@@ -273,33 +123,20 @@ impl Store for MemoryStore {
         reason: EndReason,
         at: Timestamp,
     ) -> StoreFuture<'_, bool> {
-        let ended = self
-            .tables()
-            .end_where(|session| session.id == id, reason, at);
+        let ended = self.step(|tables| tables.end_where(|session| session.id == id, reason, at));
         done(!ended.is_empty())
     }
 
-    fn end_sessions_of_user<'a>(
-        &'a self,
-        key: &'a UserKey,
-        reason: EndReason,
-        at: Timestamp,
-    ) -> StoreFuture<'a, Vec<SessionId>> {
-        let mut tables = self.tables();
-        tables.flows.leave(|browser| browser.user == *key);
-        done(tables.end_where(|session| session.user == *key, reason, at))
-    }
-
     fn ended_sessions(&self, since: Timestamp) -> StoreFuture<'_, Vec<EndedSession>> {
-        done(self.tables().ended_since(since))
+        done(self.step(|tables| tables.ended_since(since)))
     }
 
     fn signing_keys(&self) -> StoreFuture<'_, Vec<SigningKeyRecord>> {
-        done(self.tables().keys.clone())
+        done(self.step(|tables| tables.keys.clone()))
     }
 
     fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool> {
-        done(self.tables().insert_key(key))
+        done(self.step(|tables| tables.insert_key(key)))
     }
 
     fn promote_signing_key<'a>(
@@ -308,57 +145,109 @@ impl Store for MemoryStore {
         active: &'a str,
         at: Timestamp,
     ) -> StoreFuture<'a, bool> {
-        done(self.tables().promote_key(next, active, at))
+        done(self.step(|tables| tables.promote_key(next, active, at)))
     }
 
     fn delete_signing_key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
-        done(self.tables().delete_key(id))
+        done(self.step(|tables| tables.delete_key(id)))
     }
 
-    fn count_attempt<'a>(
+    fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()> {
+        self.step(|tables| tables.codes.insert(code.hash, code.clone()));
+        done(())
+    }
+
+    fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>> {
+        done(self.step(|tables| tables.codes.get(&hash).cloned()))
+    }
+
+    fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool> {
+        done(self.step(|tables| {
+            let code = tables.codes.get_mut(&hash);
+            let code = code
+                .filter(|code| code.session.is_none() && code.browser.is_some())
+                .filter(|code| session.created_at < code.expires_at);
+            let redeemed = code.map(|code| code.session = Some(session.id)).is_some();
+            if redeemed {
+                tables.sessions.insert(session.id, session.clone());
+            }
+            redeemed
+        }))
+    }
+
+    fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool> {
+        done(self.step(|tables| {
+            let is_free = tables.device(&device.user_code).is_none();
+            if is_free {
+                tables.devices.insert(device.hash, device.clone());
+            }
+            is_free
+        }))
+    }
+
+    fn device_code<'a>(&'a self, user_code: &'a str) -> StoreFuture<'a, Option<DeviceCode>> {
+        done(self.step(|tables| tables.device(user_code).cloned()))
+    }
+
+    fn poll_device_code<'a>(
         &'a self,
-        key: &'a AttemptKey,
-        limit: &'a AttemptLimit,
+        hash: SecretHash,
+        client_id: &'a str,
         now: Timestamp,
-    ) -> StoreFuture<'a, AttemptOutcome> {
-        let mut tables = self.tables();
-        let before = tables.attempts.get(key).copied();
-        let (after, counted) = AttemptCounter::count(before, limit, now);
-        tables.attempts.insert(key.clone(), after);
-        done(counted)
+    ) -> StoreFuture<'a, Option<DevicePoll>> {
+        done(self.step(|tables| {
+            let device = tables.devices.get_mut(&hash)?;
+            if device.client_id != client_id {
+                return None;
+            }
+            let polled = device.clone().polled(now);
+            device.clone_from(&polled.device);
+            Some(polled)
+        }))
     }
 
-    fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        if let Some(counter) = self.tables().attempts.get_mut(key) {
-            *counter = counter.refund();
-        }
-        done(())
-    }
-
-    fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        self.tables().attempts.remove(key);
-        done(())
-    }
-
-    fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
-        self.tables().append_audit(events);
-        done(())
-    }
-
-    fn audit<'a>(
+    fn decide_device_code<'a>(
         &'a self,
-        database: &'a str,
-        since: AuditSince,
-        limit: u32,
-    ) -> StoreFuture<'a, AuditPage> {
-        done(self.tables().audit(database, since, limit))
+        user_code: &'a str,
+        approval: Option<&'a Approval>,
+        now: Timestamp,
+    ) -> StoreFuture<'a, bool> {
+        let state = approval.map_or(DeviceState::Denied, |approval| {
+            DeviceState::Approved(approval.clone())
+        });
+        done(self.step(|tables| {
+            let device = tables.device(user_code);
+            let device = device.filter(|d| d.state == DeviceState::Pending && now < d.expires_at);
+            device.map(|device| device.state = state).is_some()
+        }))
+    }
+
+    fn redeem_device_code<'a>(
+        &'a self,
+        hash: SecretHash,
+        session: &'a Session,
+    ) -> StoreFuture<'a, bool> {
+        done(self.step(|tables| {
+            let device = tables.devices.get_mut(&hash).filter(|device| {
+                matches!(device.state, DeviceState::Approved(_))
+                    && session.created_at < device.expires_at
+            });
+            let redeemed = device
+                .map(|device| device.state = DeviceState::Consumed)
+                .is_some();
+            if redeemed {
+                tables.sessions.insert(session.id, session.clone());
+            }
+            redeemed
+        }))
     }
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
-        done(self.tables().purge(before))
+        let identity = self.purge_identity(before.attempts, before.audit, before.flows);
+        done(identity + self.step(|tables| tables.purge(before.sessions, before.flows)))
     }
 
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64> {
-        done(self.tables().purge_guests(before, kept))
+        done(self.step(|tables| tables.purge_guests(before, kept)))
     }
 }

@@ -1,16 +1,19 @@
-//! The ports that the issuer, the identity of users and the directory share.
+//! The ports that the issuer and the directory of clients share.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{AuditEvent, Clock, PasswordHasher, SecureRandom, Store};
+use tidegate_identity::{
+    AuditEvent, AuditKind, Clock, IdentityStore, PasswordHasher, SecureRandom,
+};
 
-/// The storage, time, randomness and password hashing that an [`Issuer`](crate::Issuer) and a
-/// [`Directory`](crate::Directory) use.
+use crate::IssuerStore;
+
+/// Storage, time, randomness and password hashing.
 #[derive(Clone)]
 pub struct Ports {
     /// Durable state.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn IssuerStore>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
@@ -20,17 +23,25 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Writes an event to the audit log. A failure is logged and not returned: the request itself
-    /// has succeeded already.
-    pub(crate) async fn audit(&self, event: AuditEvent) {
-        self.audit_all(&[event]).await;
+    /// The same ports for `tidegate-identity`.
+    pub fn identity(&self) -> tidegate_identity::Ports {
+        tidegate_identity::Ports {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            hasher: self.hasher.clone(),
+        }
     }
 
-    /// Like [`audit`](Self::audit), for several events.
-    pub(crate) async fn audit_all(&self, events: &[AuditEvent]) {
-        if let Err(error) = self.store.append_audit(events).await {
-            tracing::warn!(%error, events = events.len(), "audit events could not be written");
-        }
+    /// An audit event with the current time.
+    pub(crate) fn event(&self, kind: AuditKind, database: Option<&str>) -> AuditEvent {
+        AuditEvent::new(self.clock.now(), kind, database)
+    }
+
+    /// Writes an event to the audit log.
+    pub(crate) async fn audit(&self, event: AuditEvent) {
+        let store: &dyn IdentityStore = &*self.store;
+        store.append_audit_or_log(&[event]).await;
     }
 }
 

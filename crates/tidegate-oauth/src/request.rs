@@ -9,7 +9,8 @@ pub use basic::BasicCredentials;
 pub use credentials::ClientCredentials;
 pub use parameters::Parameters;
 
-use crate::{Error, GrantKind, Result, Secret};
+use crate::{Error, GrantKind, Result};
+use tidegate_identity::Secret;
 
 /// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2 and 6; RFC 8628, section 3.4).
 #[derive(Clone, Debug)]
@@ -17,12 +18,12 @@ pub struct TokenRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
     /// The grant.
-    pub grant: Grant,
+    pub grant: GrantParameters,
 }
 
-/// A grant with its parameters.
+/// The parameters of a grant.
 #[derive(Clone, Debug)]
-pub enum Grant {
+pub enum GrantParameters {
     /// A user name and a password.
     Password {
         /// The user.
@@ -64,20 +65,20 @@ impl TokenRequest {
         let client = ClientCredentials::parse(parameters, basic)?;
         parameters.text("scope")?;
         let grant = match grant_type {
-            "password" => Grant::Password {
+            "password" => GrantParameters::Password {
                 username: parameters.required("username")?.to_owned(),
                 password: parameters.required_secret("password")?,
                 database: parameters.text("database")?.map(str::to_owned),
             },
-            "refresh_token" => Grant::RefreshToken {
+            "refresh_token" => GrantParameters::RefreshToken {
                 token: parameters.required_secret("refresh_token")?,
             },
-            "authorization_code" => Grant::AuthorizationCode {
+            "authorization_code" => GrantParameters::AuthorizationCode {
                 code: parameters.required_secret("code")?,
                 redirect_uri: parameters.required("redirect_uri")?.to_owned(),
                 verifier: parameters.required_secret("code_verifier")?,
             },
-            "device_code" | GrantKind::DEVICE_URN => Grant::DeviceCode {
+            "device_code" | GrantKind::DEVICE_URN => GrantParameters::DeviceCode {
                 code: parameters.required_secret("device_code")?,
             },
             _ => return Err(Error::UnsupportedGrantType),

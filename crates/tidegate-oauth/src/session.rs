@@ -1,51 +1,8 @@
 //! Sessions: opened by a grant, kept alive by refresh tokens, ended by revocation.
 
-use std::fmt;
+use tidegate_identity::{EndReason, SessionId, Timestamp, UserKey};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
-use crate::{GrantKind, Timestamp, UserKey};
-
-/// A session id: 128 random bits, displayed as 22 characters of base64url.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId([u8; 16]);
-
-impl SessionId {
-    /// The id from its bytes.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The 16 bytes to store.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
-    /// The id as a number, for code that distinguishes sessions without knowing tokens.
-    pub const fn as_u128(&self) -> u128 {
-        u128::from_be_bytes(self.0)
-    }
-
-    /// Parses the form that [`Display`](fmt::Display) writes; `None` for anything else.
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut bytes = [0; 16];
-        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
-        (length == bytes.len()).then_some(Self(bytes))
-    }
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&URL_SAFE_NO_PAD.encode(self.0))
-    }
-}
-
-impl fmt::Debug for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SessionId({self})")
-    }
-}
+use crate::GrantKind;
 
 /// One login and its tokens: one row, whatever the number of refreshes.
 ///
@@ -89,68 +46,6 @@ pub struct SessionEnd {
     pub at: Timestamp,
     /// Why it was ended.
     pub reason: EndReason,
-}
-
-/// Why a session was ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EndReason {
-    /// The client revoked one of its tokens (RFC 7009).
-    Revoked,
-    /// A refresh token was presented after one of its successors, so it was copied.
-    RefreshReuse,
-    /// The session's authorization code was presented again, so it was copied.
-    CodeReuse,
-    /// The user ended it on the account page.
-    UserEnded,
-    /// It was ended by its user or by the owner of the database, over the API.
-    Ended,
-    /// The user's password was set.
-    PasswordChanged,
-    /// The user became the default user, or is no longer.
-    UserChanged,
-    /// The user was dropped.
-    UserDropped,
-    /// The client was dropped.
-    ClientDropped,
-    /// The tenant was dropped.
-    TenantDropped,
-}
-
-impl EndReason {
-    /// All reasons.
-    pub const ALL: [Self; 10] = [
-        Self::Revoked,
-        Self::RefreshReuse,
-        Self::CodeReuse,
-        Self::UserEnded,
-        Self::Ended,
-        Self::PasswordChanged,
-        Self::UserChanged,
-        Self::UserDropped,
-        Self::ClientDropped,
-        Self::TenantDropped,
-    ];
-
-    /// The name in a store and in the audit log.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Revoked => "revoked",
-            Self::RefreshReuse => "refresh_reuse",
-            Self::CodeReuse => "code_reuse",
-            Self::UserEnded => "user_ended",
-            Self::Ended => "ended",
-            Self::PasswordChanged => "password_changed",
-            Self::UserChanged => "user_changed",
-            Self::UserDropped => "user_dropped",
-            Self::ClientDropped => "client_dropped",
-            Self::TenantDropped => "tenant_dropped",
-        }
-    }
-
-    /// The reason with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.name() == name)
-    }
 }
 
 /// An entry of the denylist: access tokens of this session are refused.

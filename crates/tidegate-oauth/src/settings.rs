@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BuiltinClients, Error, RateLimits, Result};
+use crate::{BuiltinClients, RateLimits, Result};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -11,8 +11,8 @@ const DAY: Duration = Duration::from_hours(24);
 /// Settings of an issuer.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The issuer's URL as it appears in tokens (RFC 8414, section 2), without a trailing slash.
-    pub(crate) issuer: String,
+    /// Settings of sign-in, with the issuer's URL as it appears in tokens (RFC 8414, section 2).
+    pub identity: tidegate_identity::Settings,
     /// Lifetimes.
     pub lifetimes: Lifetimes,
     /// Rate limits.
@@ -25,24 +25,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults for an issuer at this URL: `http` or `https`, a host, no query, no fragment;
-    /// otherwise [`Error::Malformed`].
+    /// The defaults for an issuer at this URL; the errors of [`tidegate_identity::Settings::new`].
     pub fn new(issuer: &str) -> Result<Self> {
-        let issuer = issuer.trim_end_matches('/');
-        let host = issuer
-            .strip_prefix("https://")
-            .or_else(|| issuer.strip_prefix("http://"));
-        let plain = issuer
-            .bytes()
-            .all(|b| b.is_ascii_graphic() && !b"?#\"\\<>@".contains(&b));
-        if !plain || host.is_none_or(|host| host.is_empty() || host.starts_with('/')) {
-            return Err(Error::Malformed {
-                part: "issuer",
-                expected: "an http or https address",
-            });
-        }
         Ok(Self {
-            issuer: issuer.to_owned(),
+            identity: tidegate_identity::Settings::new(issuer)?,
             lifetimes: Lifetimes::default(),
             limits: RateLimits::default(),
             builtin: BuiltinClients::default(),
@@ -50,9 +36,9 @@ impl Settings {
         })
     }
 
-    /// The issuer's URL.
+    /// The issuer's URL, without a trailing slash.
     pub fn issuer(&self) -> &str {
-        &self.issuer
+        self.identity.address()
     }
 }
 
@@ -73,18 +59,6 @@ pub struct Lifetimes {
     pub device_code: Duration,
     /// The minimum time between two polls of a device.
     pub device_interval: Duration,
-    /// A browser session that is not used.
-    pub browser_idle: Duration,
-    /// A browser session in any case.
-    pub browser: Duration,
-    /// How recent a sign-in must be to link an account without entering the password.
-    pub recent_sign_in: Duration,
-    /// The link that confirms a sign-up.
-    pub sign_up_link: Duration,
-    /// The link that resets a password.
-    pub reset_link: Duration,
-    /// A login at an identity provider.
-    pub federated_login: Duration,
     /// An active signing key, until it is rotated automatically.
     pub key_active: Duration,
     /// How long a key is published before it may sign.
@@ -103,12 +77,6 @@ impl Default for Lifetimes {
             authorization_code: MINUTE,
             device_code: HOUR / 2,
             device_interval: Duration::from_secs(5),
-            browser_idle: DAY,
-            browser: 14 * DAY,
-            recent_sign_in: 10 * MINUTE,
-            sign_up_link: DAY,
-            federated_login: 10 * MINUTE,
-            reset_link: HOUR,
             key_active: 90 * DAY,
             key_notice: HOUR,
             audit: 365 * DAY,

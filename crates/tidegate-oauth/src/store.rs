@@ -1,43 +1,18 @@
-//! The port to durable storage: records, and the few steps that must be atomic.
+//! The port to durable storage: records, and the few steps that must be atomic. The rules are those
+//! of [`IdentityStore`]; also:
 //!
-//! Rules for an implementation:
-//!
-//! - "Not found" is `Ok(None)`, `Ok(false)` or [`WriteOutcome::Missing`], never an error.
-//! - Times are arguments; a store reads no clock. Several nodes share one store.
-//! - The row of a session outlives its user and client: [`Store::ended_sessions`] must return ended
-//!   sessions until [`Store::purge`] deletes them.
-//! - Every change of sessions, keys, users and clients should notify the other nodes, which then
-//!   read the change through this port.
+//! - The row of a session outlives its user and client: [`IssuerStore::ended_sessions`] must return
+//!   ended sessions until [`IssuerStore::purge`] deletes them.
+//! - Every change of sessions, keys and clients should notify the other nodes.
 
-mod flows;
-
-use std::future::Future;
-use std::pin::Pin;
-
-use crate::{
-    AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    Client, EndReason, EndedSession, LinkedIdentity, Session, SessionId, SigningKeyRecord,
-    StoreError, Timestamp, UnlinkOutcome, User, UserKey,
+use tidegate_identity::{
+    EndReason, IdentityStore, SecretHash, SessionId, StoreFuture, Timestamp, UserKey,
 };
 
-pub use flows::FlowStore;
-
-/// The result of a store's methods.
-pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-
-/// The result of an insert or update of a user or client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteOutcome {
-    /// The record was written.
-    Done,
-    /// Update: the record does not exist, or was changed concurrently.
-    Missing,
-    /// Insert: the name is taken. Client ids are unique across tenants; users conflict by name or
-    /// role.
-    Taken,
-    /// The tenant has another default user.
-    DefaultUserTaken,
-}
+use crate::{
+    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, EndedSession, Session,
+    SigningKeyRecord,
+};
 
 /// The result of presenting a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +25,7 @@ pub enum RefreshOutcome {
     Reused,
 }
 
-/// What [`Store::purge`] deletes.
+/// What [`IssuerStore::purge`] deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeBefore {
     /// Sessions whose `expires_at` or `ended.at` is before this.
@@ -59,10 +34,12 @@ pub struct PurgeBefore {
     pub attempts: Timestamp,
     /// Audit events before this.
     pub audit: Timestamp,
+    /// Codes, device codes and browser sessions whose `expires_at` is before this.
+    pub flows: Timestamp,
 }
 
-/// The port to durable storage. Object safe; the issuer holds a `dyn Store`.
-pub trait Store: FlowStore + Send + Sync {
+/// The port to durable storage. Object safe; the issuer holds a `dyn IssuerStore`.
+pub trait IssuerStore: IdentityStore {
     /// Stores `fingerprint` if none is stored yet; returns the stored one. Atomic: if two nodes
     /// start at once with different master keys, one of them gets the other's fingerprint.
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String>;
@@ -76,8 +53,8 @@ pub trait Store: FlowStore + Send + Sync {
     /// The redirect URIs of clients of all tenants that start with this prefix.
     fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>>;
 
-    /// Adds a client: `Done` or `Taken`.
-    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, WriteOutcome>;
+    /// Adds a client. `false` if its id is taken, by a client of any tenant.
+    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, bool>;
 
     /// Replaces all fields except `database` and `created_at`, if the client is unchanged since it
     /// was read. `false` after a concurrent change.
@@ -86,94 +63,6 @@ pub trait Store: FlowStore + Send + Sync {
     /// Deletes a client with its codes and, in the same transaction, ends its sessions
     /// ([`EndReason::ClientDropped`]). `false` if it does not exist.
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool>;
-
-    /// The user with this key.
-    fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>>;
-
-    /// A tenant's users, by name.
-    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
-
-    /// Whether a tenant has a user of this name, ignoring case.
-    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
-
-    /// A tenant's users with this email address, ignoring case, by name; at most 10.
-    fn users_with_email<'a>(
-        &'a self,
-        database: &'a str,
-        email: &'a str,
-    ) -> StoreFuture<'a, Vec<User>>;
-
-    /// The user of a tenant who has linked this account.
-    fn user_of_identity<'a>(
-        &'a self,
-        database: &'a str,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, Option<User>>;
-
-    /// Links an account to an existing user. `false` if the account is linked in the tenant
-    /// already. The link is deleted with the user.
-    fn insert_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        identity: &'a LinkedIdentity,
-    ) -> StoreFuture<'a, bool>;
-
-    /// The linked accounts of a user, by issuer and subject.
-    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>>;
-
-    /// Deletes a link unless it is the user's only credential. Atomic: of two concurrent calls for
-    /// a user without a password, one fails.
-    fn delete_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome>;
-
-    /// The tenant's default user, if it has one.
-    fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
-
-    /// Which SQL the tenant runs for its default user; `Off` when the tenant does not exist.
-    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql>;
-
-    /// Sets which SQL the tenant runs for its default user. `false` if the tenant does not exist.
-    fn set_anonymous_sql<'a>(
-        &'a self,
-        database: &'a str,
-        setting: AnonymousSql,
-    ) -> StoreFuture<'a, bool>;
-
-    /// Whether the tenant's owner may act as its users; `false` when the tenant does not exist.
-    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool>;
-
-    /// Sets whether the tenant's owner may act as its users. `false` if the tenant does not exist.
-    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool>;
-
-    /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
-    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
-
-    /// Replaces `email`, `properties`, `user_groups` and `default_user`, if these are unchanged
-    /// since they were read: `Done`, `Missing` (also after a concurrent change) or
-    /// `DefaultUserTaken`.
-    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
-
-    /// Replaces the password's hash, if it equals `before` where that is given (so that rehashing
-    /// does not undo a change of the password). Ends no session. Whether it was replaced.
-    fn set_password_hash<'a>(
-        &'a self,
-        key: &'a UserKey,
-        before: Option<&'a str>,
-        hash: &'a str,
-    ) -> StoreFuture<'a, bool>;
-
-    /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
-    /// `false` if it does not exist.
-    fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool>;
-
-    /// Deletes a tenant's users, clients and codes and, in the same transaction, ends its sessions
-    /// ([`EndReason::TenantDropped`]). No error if there are none.
-    fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()>;
 
     /// Adds a session with a new id.
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()>;
@@ -207,14 +96,6 @@ pub trait Store: FlowStore + Send + Sync {
     fn end_session(&self, id: SessionId, reason: EndReason, at: Timestamp)
     -> StoreFuture<'_, bool>;
 
-    /// Ends all live sessions of a user and returns their ids; deletes the user's browser sessions.
-    fn end_sessions_of_user<'a>(
-        &'a self,
-        key: &'a UserKey,
-        reason: EndReason,
-        at: Timestamp,
-    ) -> StoreFuture<'a, Vec<SessionId>>;
-
     /// The sessions of all tenants that were ended at `since` or later: the denylist. Every node
     /// calls this every few seconds, so it must be an index range scan.
     fn ended_sessions(&self, since: Timestamp) -> StoreFuture<'_, Vec<EndedSession>>;
@@ -238,47 +119,62 @@ pub trait Store: FlowStore + Send + Sync {
     /// Deletes a key in state `Retired`. Whether it was deleted.
     fn delete_signing_key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
 
-    /// Counts an attempt in one atomic step; parallel calls for one key are serialised:
-    ///
-    /// 1. a counter that is absent or has `expires_at <= now` becomes
-    ///    `{count: 0, open_at: null, expires_at: now + window}`;
-    /// 2. if `open_at > now`: `Refused { until: open_at }` and nothing changes;
-    /// 3. `count += 1`; if now `count >= limit.count` then
-    ///    `open_at = now + min(longest_delay, first_delay * 2^(count - limit.count))` and
-    ///    `expires_at = max(expires_at, open_at + memory)`, else `open_at = null`; `Allowed`.
-    ///
-    /// In SQL: an upsert whose `DO UPDATE` has a `WHERE`; no returned row means refused. The rule
-    /// as code is [`AttemptCounter::count`](crate::AttemptCounter::count).
-    fn count_attempt<'a>(
-        &'a self,
-        key: &'a AttemptKey,
-        limit: &'a AttemptLimit,
-        now: Timestamp,
-    ) -> StoreFuture<'a, AttemptOutcome>;
-
-    /// Refunds a successful attempt: `count = max(0, count - 1)`, `open_at = null`. A missing
-    /// counter is no error.
-    fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()>;
-
-    /// Deletes a counter, which lifts its wait.
-    fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()>;
-
-    /// Appends events to the audit log.
-    fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()>;
-
-    /// A tenant's events from `since` on, by number, at most `limit`. Reading on from
-    /// [`AuditPage::next`] misses no event: the call waits for events that are being written.
-    fn audit<'a>(
-        &'a self,
-        database: &'a str,
-        since: AuditSince,
-        limit: u32,
-    ) -> StoreFuture<'a, AuditPage>;
-
     /// Deletes expired rows; returns their number.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
 
     /// Deletes guest sessions last refreshed before this, except the `kept` most recently refreshed
     /// of each tenant; returns the number of rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
+
+    /// Adds a code with a new hash; its browser session exists. It is deleted with the
+    /// client; when the browser session is deleted, its `browser` becomes `None`.
+    fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
+
+    /// The code with this hash, used or not, expired or not.
+    fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>>;
+
+    /// Redeems a code in one atomic step: if it is unused, not expired at the session's
+    /// `created_at` and its browser session exists, adds the session and stores its id with the
+    /// code. Whether it did; of parallel calls exactly one does.
+    fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
+
+    /// Adds a pending device code. `false` if its user code exists already. It is deleted with its
+    /// client, if that is not a built-in one.
+    fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool>;
+
+    /// The device code with this user code, in any state.
+    fn device_code<'a>(&'a self, user_code: &'a str) -> StoreFuture<'a, Option<DeviceCode>>;
+
+    /// Records a poll at `now` and returns the device code, in one atomic step; the rule as code is
+    /// [`DeviceCode::polled`]. `None` when the client has no such device code.
+    fn poll_device_code<'a>(
+        &'a self,
+        hash: SecretHash,
+        client_id: &'a str,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Option<DevicePoll>>;
+
+    /// Approves or denies a device code that is pending and not expired at `now`. Whether it did.
+    /// An approval is deleted with its browser session.
+    fn decide_device_code<'a>(
+        &'a self,
+        user_code: &'a str,
+        approval: Option<&'a Approval>,
+        now: Timestamp,
+    ) -> StoreFuture<'a, bool>;
+
+    /// In one atomic step, if the device code is approved and not expired at the session's
+    /// `created_at`: consumes it and adds the session. Whether it did.
+    fn redeem_device_code<'a>(
+        &'a self,
+        hash: SecretHash,
+        session: &'a Session,
+    ) -> StoreFuture<'a, bool>;
+
+    /// A user's sessions that are alive at `now`, the most recently used first.
+    fn sessions_of_user<'a>(
+        &'a self,
+        key: &'a UserKey,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Vec<Session>>;
 }

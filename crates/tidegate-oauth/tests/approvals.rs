@@ -1,10 +1,10 @@
 //! Unredeemed codes and device approvals end with the browser session, the user, the client and the
 //! tenant.
 
-use tidegate_oauth::{
-    Browser, NewClient, NewOwner, NewUser, RequestContext, Result, Secret, TenantName,
-    TokenResponse, UserChange, UserKey, UserName,
+use tidegate_identity::{
+    Browser, NewOwner, NewUser, RequestContext, Secret, TenantName, UserChange, UserKey, UserName,
 };
+use tidegate_oauth::{NewClient, Result, TokenResponse};
 
 use crate::authorization_codes::{new_code_in, redeem};
 use crate::devices::{begin, decide_in, poll};
@@ -12,7 +12,7 @@ use crate::fixture::{Fixture, code};
 
 /// What happens to alice, her browser, her client or her tenant.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum Ending {
     Nothing,
     Password,
     DefaultUser,
@@ -24,7 +24,7 @@ enum Event {
     NewTenantOfThisName,
 }
 
-impl Event {
+impl Ending {
     async fn happen(self, api: &Fixture, browser: &Browser) {
         let alice = UserKey::new("demo", "alice");
         match self {
@@ -56,7 +56,7 @@ impl Event {
                 ended.unwrap();
             }
             Self::NewClientOfThisId => {
-                api.directory.drop_client("demo", "app").await.unwrap();
+                api.clients.drop_client("demo", "app").await.unwrap();
                 new_app(api, "other").await;
             }
             Self::NewTenantOfThisName => {
@@ -105,7 +105,7 @@ async fn new_app(api: &Fixture, database: &str) {
         public: true,
         ..NewClient::new(TenantName::parse(database).unwrap(), "App", uris)
     };
-    api.directory.create_client(app).await.unwrap();
+    api.clients.create_client(app).await.unwrap();
 }
 
 fn outcome(result: &Result<TokenResponse>) -> &'static str {
@@ -117,15 +117,15 @@ fn outcome(result: &Result<TokenResponse>) -> &'static str {
 #[tokio::test]
 async fn an_approval_ends_with_the_browser_the_user_the_client_and_the_tenant() {
     for (event, expected) in [
-        (Event::Nothing, "ok"),
-        (Event::Password, "invalid_grant"),
-        (Event::DefaultUser, "invalid_grant"),
-        (Event::DefaultUserAndBack, "invalid_grant"),
-        (Event::NewUserOfThisName, "invalid_grant"),
-        (Event::SignOut, "invalid_grant"),
-        (Event::EndedOnTheAccountPage, "invalid_grant"),
-        (Event::NewClientOfThisId, "invalid_grant"),
-        (Event::NewTenantOfThisName, "invalid_grant"),
+        (Ending::Nothing, "ok"),
+        (Ending::Password, "invalid_grant"),
+        (Ending::DefaultUser, "invalid_grant"),
+        (Ending::DefaultUserAndBack, "invalid_grant"),
+        (Ending::NewUserOfThisName, "invalid_grant"),
+        (Ending::SignOut, "invalid_grant"),
+        (Ending::EndedOnTheAccountPage, "invalid_grant"),
+        (Ending::NewClientOfThisId, "invalid_grant"),
+        (Ending::NewTenantOfThisName, "invalid_grant"),
     ] {
         let api = Fixture::start().await;
         let browser = api.browser("demo", "alice").await;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_oauth::{
-    AuthorizationError, Browser, Parameters, Result, Secret, TokenResponse, UserKey,
-};
+use tidegate_identity::{Browser, Secret, UserKey};
+use tidegate_oauth::{AuthorizationError, Parameters, Result, TokenResponse};
 
 use crate::fixture::{Fixture, HERE, HOUR, ISSUER, code};
 
@@ -271,7 +270,7 @@ async fn a_code_of_a_deleted_user_is_invalid() {
 
 #[tokio::test]
 async fn signed_in_browsers_and_forms() {
-    use tidegate_oauth::RequestContext;
+    use tidegate_identity::RequestContext;
     let api = Fixture::start().await;
     let identity = api.issuer.identity();
     let (key, context) = (UserKey::new("demo", "alice"), RequestContext::default());

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tidegate_identity::Error as IdentityError;
 use tidegate_oauth::{
     DeviceRequest, Error, ErrorKind, GuestRequest, Parameters, Result, TokenManagementRequest,
     TokenRequest,
@@ -76,7 +77,7 @@ async fn send(api: &Fixture, endpoint: &str, secret: &str, from: IpAddr) -> Resu
 fn accepted(answer: &Result<()>) -> bool {
     !matches!(
         answer,
-        Err(Error::TooManyAttempts { .. } | Error::ClientNotAuthenticated)
+        Err(Error::Identity(IdentityError::TooManyAttempts { .. }) | Error::ClientNotAuthenticated)
     )
 }
 

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::Value;
+use tidegate_identity::{Browser, TenantName};
 use tidegate_oauth::{
-    Browser, DeviceAuthorization, DeviceRequest, GrantKind, GrantSet, NewClient, Parameters,
-    Result, TenantName, TokenResponse,
+    DeviceAuthorization, DeviceRequest, GrantKind, GrantSet, NewClient, Parameters, Result,
+    TokenResponse,
 };
 
 use crate::fixture::{Fixture, HERE, code};
@@ -89,7 +90,7 @@ async fn a_device_gets_codes() {
 }
 
 #[tokio::test]
-async fn user_codes_are_eight_unambiguous_letters() {
+async fn user_codes_have_eight_unambiguous_characters() {
     let api = Fixture::start().await;
     let mut seen = HashSet::new();
     for _ in 0..200 {
@@ -129,7 +130,7 @@ async fn only_a_client_with_the_grant_gets_codes() {
         grants: GrantSet::Only(vec![GrantKind::Password]),
         ..NewClient::new(TenantName::parse("demo").unwrap(), "Narrow", uris)
     };
-    api.directory.create_client(narrow).await.unwrap();
+    api.clients.create_client(narrow).await.unwrap();
     assert_eq!(
         code(begin(&api, &[("client_id", "narrow")]).await),
         "unauthorized_client"

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_oauth::{Error, ErrorKind, StoreError, TokenError};
+use tidegate_identity::{Error as IdentityError, StoreError};
+use tidegate_oauth::{Error, ErrorKind, TokenError};
 
 fn samples() -> Vec<Error> {
     let second = Duration::from_millis(1_001);
@@ -15,13 +16,9 @@ fn samples() -> Vec<Error> {
         TokenError::Expired,
         TokenError::SessionEnded,
     ];
-    let cause = || -> Box<dyn std::error::Error + Send + Sync> { "host db: password".into() };
     let mut samples: Vec<_> = faults.into_iter().map(Error::InvalidToken).collect();
+    samples.extend(of_users().map(Error::from));
     samples.extend([
-        Error::Malformed {
-            part: "body",
-            expected: "a JSON object",
-        },
         Error::MissingParameter("client_id"),
         Error::DuplicateParameter("client_id".to_owned()),
         Error::ParameterNotText("client_id"),
@@ -33,35 +30,52 @@ fn samples() -> Vec<Error> {
         Error::UnknownClient,
         Error::UnknownGuestClient,
         Error::ClientNotAuthenticated,
-        Error::WrongCredentials,
         Error::InvalidRefreshToken,
         Error::NoDefaultUser,
-        Error::TooManyAttempts {
-            retry_after: second,
-        },
-        Error::Busy {
-            retry_after: second,
-        },
-        Error::InvalidMember {
-            member: "name",
-            expected: "a name",
-        },
-        Error::Taken("user"),
-        Error::DefaultUserTaken,
-        Error::NotFound("user"),
         Error::WrongMasterKey,
-        Error::DamagedKey,
         Error::KeyTooYoung { wait: second },
-        Error::NoRandomness,
-        Error::HasherFailed,
-        Error::Store(StoreError::Unavailable(cause())),
-        Error::Store(StoreError::Failed(cause())),
     ]);
     samples.extend(of_flows());
     samples
 }
 
-fn of_flows() -> [Error; 13] {
+fn of_users() -> [IdentityError; 19] {
+    let second = Duration::from_millis(1_001);
+    let cause = || -> Box<dyn std::error::Error + Send + Sync> { "host db: password".into() };
+    [
+        IdentityError::Malformed {
+            part: "body",
+            expected: "a JSON object",
+        },
+        IdentityError::WrongCredentials,
+        IdentityError::TooManyAttempts {
+            retry_after: second,
+        },
+        IdentityError::Busy {
+            retry_after: second,
+        },
+        IdentityError::InvalidMember {
+            member: "name",
+            expected: "a name",
+        },
+        IdentityError::Taken("user"),
+        IdentityError::DefaultUserTaken,
+        IdentityError::NotFound("user"),
+        IdentityError::DamagedSecret,
+        IdentityError::NoRandomness,
+        IdentityError::HasherFailed,
+        IdentityError::Store(StoreError::Unavailable(cause())),
+        IdentityError::Store(StoreError::Failed(cause())),
+        IdentityError::WrongSecondFactor,
+        IdentityError::SecondFactorRequired,
+        IdentityError::ReauthenticationRequired,
+        IdentityError::LastCredential,
+        IdentityError::InvalidLink,
+        IdentityError::LoginDenied,
+    ]
+}
+
+fn of_flows() -> [Error; 12] {
     [
         Error::UnsupportedResponseType,
         Error::UnregisteredRedirect,
@@ -74,7 +88,6 @@ fn of_flows() -> [Error; 13] {
         Error::UnknownUserCode,
         Error::SecondFactorNeeded,
         Error::SecondFactorMissing,
-        Error::WrongSecondFactor,
         Error::SignUpClosed,
     ]
 }
@@ -97,13 +110,13 @@ fn retryable_errors_say_when_to_retry() {
         let waits = matches!(error.kind(), ErrorKind::Throttled | ErrorKind::Unavailable);
         assert_eq!(error.retry_after().is_some(), waits, "{error}");
     }
-    let error = Error::TooManyAttempts {
+    let error = Error::from(IdentityError::TooManyAttempts {
         retry_after: Duration::from_millis(1_001),
-    };
+    });
     assert_eq!(error.retry_after(), Some(2));
-    let error = Error::TooManyAttempts {
+    let error = Error::from(IdentityError::TooManyAttempts {
         retry_after: Duration::ZERO,
-    };
+    });
     assert_eq!(error.retry_after(), Some(1));
 }
 

@@ -8,11 +8,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
+use tidegate_identity::{
+    Browser, ManualClock, MasterKey, NewOwner, NewUser, PasswordCost, PasswordHasher,
+    RequestContext, Secret, SecureRandom, TenantName, Timestamp, UserDirectory, UserKey, UserName,
+};
 use tidegate_oauth::{
-    BasicCredentials, Browser, Directory, GuestRequest, Issuer, ManualClock, MasterKey,
-    MemoryStore, NewClient, NewOwner, NewUser, Parameters, PasswordCost, PasswordHasher, Ports,
-    RequestContext, Result, Secret, SecureRandom, Settings, TenantName, Timestamp,
-    TokenManagementRequest, TokenRequest, TokenResponse, UserKey, UserName,
+    BasicCredentials, ClientDirectory, Error, GuestRequest, Issuer, MemoryStore, NewClient,
+    Parameters, Ports, Result, Settings, TokenManagementRequest, TokenRequest, TokenResponse,
 };
 
 pub(crate) const ISSUER: &str = "https://id.example";
@@ -49,7 +51,7 @@ impl SeededRandom {
 }
 
 impl SecureRandom for SeededRandom {
-    fn fill(&self, bytes: &mut [u8]) -> Result<()> {
+    fn fill(&self, bytes: &mut [u8]) -> tidegate_identity::Result<()> {
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
         }
@@ -66,7 +68,8 @@ pub(crate) struct Fixture {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) ports: Ports,
-    pub(crate) directory: Directory,
+    pub(crate) directory: UserDirectory,
+    pub(crate) clients: ClientDirectory,
     pub(crate) issuer: Arc<Issuer>,
 }
 
@@ -86,14 +89,16 @@ impl Fixture {
         let store = Arc::new(MemoryStore::new());
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let ports = ports(&store, &clock);
-        let directory = Directory::new(ports.clone());
-        fill(&directory).await;
+        let directory = UserDirectory::new(ports.identity());
+        let clients = ClientDirectory::new(ports.clone());
+        fill(&directory, &clients).await;
         let issuer = node(&ports).await;
         Self {
             store,
             clock,
             ports,
             directory,
+            clients,
             issuer,
         }
     }
@@ -181,7 +186,7 @@ pub(crate) async fn node(ports: &Ports) -> Arc<Issuer> {
     )
 }
 
-async fn fill(directory: &Directory) {
+async fn fill(directory: &UserDirectory, clients: &ClientDirectory) {
     let demo = TenantName::parse("demo").unwrap();
     for (database, password) in [("demo", "demo1234"), ("other", "other1234")] {
         let database = TenantName::parse(database).unwrap();
@@ -225,7 +230,7 @@ async fn fill(directory: &Directory) {
         ..NewClient::new(TenantName::parse("other").unwrap(), "Alien", uris())
     };
     for client in [app, server, alien] {
-        directory.create_client(client).await.unwrap();
+        clients.create_client(client).await.unwrap();
     }
 }
 
@@ -236,6 +241,9 @@ pub(crate) fn segment(token: &Secret, index: usize) -> Value {
 }
 
 /// The error code of a failure.
-pub(crate) fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
-    result.unwrap_err().code()
+pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, impl Into<Error>>) -> &'static str {
+    match result {
+        Ok(value) => panic!("succeeded with {value:?}"),
+        Err(error) => error.into().code(),
+    }
 }

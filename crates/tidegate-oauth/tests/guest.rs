@@ -1,6 +1,7 @@
 //! The guest grant.
 
-use tidegate_oauth::{Error, ErrorKind, Issuer, Settings, UserChange, UserKey};
+use tidegate_identity::{Error as IdentityError, UserChange, UserKey};
+use tidegate_oauth::{Error, ErrorKind, Issuer, Settings};
 
 use crate::fixture::{Fixture, HOUR, ISSUER, MASTER, code, segment};
 
@@ -111,7 +112,7 @@ async fn a_change_of_the_default_user_ends_its_sessions() {
     };
     let (guest_key, alice_key) = (UserKey::new("demo", "guest"), UserKey::new("demo", "alice"));
     let taken = api.directory.change_user(&alice_key, set(true)).await;
-    assert!(matches!(taken, Err(Error::DefaultUserTaken)));
+    assert!(matches!(taken, Err(IdentityError::DefaultUserTaken)));
     api.directory
         .change_user(&guest_key, set(false))
         .await

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tidegate_oauth::{
-    Error, Issuer, KeyState, MasterKey, MemoryStore, Secret, Settings, Store as _,
-};
+use tidegate_identity::{Error as IdentityError, MasterKey, Secret};
+use tidegate_oauth::{Error, Issuer, IssuerStore as _, KeyState, MemoryStore, Settings};
 
 use crate::fixture::{DAY, Fixture, HOUR, ISSUER, MASTER, SeededRandom, node, segment};
 
@@ -209,7 +208,10 @@ async fn a_damaged_or_swapped_sealed_key_does_not_open() {
         };
         let settings = Settings::new(ISSUER).unwrap();
         let started = Issuer::start(ports, MASTER.clone(), settings).await;
-        assert!(matches!(started, Err(Error::DamagedKey)), "damage {damage}");
+        assert!(
+            matches!(started, Err(Error::Identity(IdentityError::DamagedSecret))),
+            "damage {damage}"
+        );
     }
 }
 

@@ -1,12 +1,12 @@
 //! The password grant.
 
 use serde_json::Value;
+use tidegate_identity::TenantName;
 use tidegate_oauth::{
-    BasicCredentials, Error, ErrorKind, GrantKind, GrantSet, NewClient, Parameters, PasswordCost,
-    PasswordHasher, Secret, Store as _, TenantName, TokenRequest, UserKey,
+    BasicCredentials, Error, ErrorKind, GrantKind, GrantSet, NewClient, Parameters, TokenRequest,
 };
 
-use crate::fixture::{CHEAP, Fixture, HERE, SeededRandom, code, segment};
+use crate::fixture::{Fixture, HERE, code, segment};
 
 #[tokio::test]
 async fn a_right_password_gives_tokens_in_the_shape_of_the_wire() {
@@ -140,54 +140,6 @@ async fn names_keep_their_case_and_their_tenant() {
 }
 
 #[tokio::test]
-async fn a_hash_of_another_cost_is_replaced_at_the_next_sign_in() {
-    let api = Fixture::start().await;
-    let key = UserKey::new("demo", "alice");
-    let random = SeededRandom::new(3);
-    let costly = PasswordCost {
-        memory_kib: 16,
-        ..CHEAP
-    };
-    let costly = PasswordHasher::start(1, costly, &random).unwrap();
-    let old = costly
-        .hash(&Secret::new("alice1234"), &random)
-        .await
-        .unwrap();
-    api.store.set_password_hash(&key, None, &old).await.unwrap();
-    api.alice().await;
-    let new = api
-        .directory
-        .user(&key)
-        .await
-        .unwrap()
-        .password_hash
-        .unwrap();
-    assert!(
-        old.contains("m=16,") && new.contains("m=8,"),
-        "{old} became {new}"
-    );
-    api.alice().await;
-    assert_eq!(
-        api.directory.user(&key).await.unwrap().password_hash,
-        Some(new)
-    );
-}
-
-#[tokio::test]
-async fn passwords_are_kept_as_argon2id_of_the_recommended_cost() {
-    let random = SeededRandom::new(3);
-    let hasher = PasswordHasher::start(1, PasswordCost::default(), &random).unwrap();
-    let hash = hasher
-        .hash(&Secret::new("alice1234"), &random)
-        .await
-        .unwrap();
-    assert!(
-        hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
-        "{hash}"
-    );
-}
-
-#[tokio::test]
 async fn a_malformed_request_is_reported_before_an_unknown_grant() {
     let api = Fixture::start().await;
     let wrong = [
@@ -223,7 +175,7 @@ async fn client_errors_are_reported_before_user_errors() {
             vec!["https://kiosk.example/".to_owned()],
         )
     };
-    api.directory.create_client(kiosk).await.unwrap();
+    api.clients.create_client(kiosk).await.unwrap();
     let cases = [
         (
             vec![("client_id", "kiosk")],

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_oauth::{Clock as _, Secret, Timestamp, TokenResponse, UserKey};
+use tidegate_identity::{Clock as _, Secret, Timestamp, UserKey};
+use tidegate_oauth::TokenResponse;
 
 use crate::fixture::{DAY, Fixture, HOUR, SeededRandom};
 

@@ -4,10 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_oauth::{
-    AttemptCounter, AttemptLimit, AttemptOutcome, Error, ErrorKind, Parameters, Secret, Timestamp,
-    TokenRequest, UserKey,
-};
+use tidegate_identity::{AttemptCounter, AttemptLimit, AttemptOutcome, Secret, Timestamp, UserKey};
+use tidegate_oauth::{Error, ErrorKind, Parameters, TokenRequest};
 
 use crate::fixture::Fixture;
 

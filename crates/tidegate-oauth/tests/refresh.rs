@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tidegate_oauth::{Error, Secret, UserKey};
+use tidegate_identity::{Secret, UserKey};
+use tidegate_oauth::Error;
 
 use crate::fixture::{DAY, Fixture, HOUR, code, segment};
 
@@ -173,7 +174,7 @@ async fn a_touched_refresh_token_is_refused() {
         "x",
         &genuine[..genuine.len() - 1],
     ] {
-        let token = tidegate_oauth::Secret::new(if token.is_empty() { "-" } else { token });
+        let token = tidegate_identity::Secret::new(if token.is_empty() { "-" } else { token });
         assert_eq!(code(api.refresh(&token).await), "invalid_grant");
     }
     assert_eq!(
@@ -187,7 +188,7 @@ async fn dropping_the_user_or_setting_the_password_ends_the_sessions() {
     let api = Fixture::start().await;
     let key = UserKey::new("demo", "alice");
     let tokens = api.alice().await;
-    let password = tidegate_oauth::Secret::new("alice5678");
+    let password = tidegate_identity::Secret::new("alice5678");
     api.directory.set_password(&key, &password).await.unwrap();
     assert_eq!(
         code(api.refresh(&tokens.refresh_token).await),
@@ -210,7 +211,7 @@ async fn dropping_the_user_or_setting_the_password_ends_the_sessions() {
 async fn a_refreshed_token_has_the_properties_of_today() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
-    let change = tidegate_oauth::UserChange {
+    let change = tidegate_identity::UserChange {
         email: Some(None),
         properties: Some(serde_json::from_str(r#"{"team":"kelp"}"#).unwrap()),
         ..Default::default()

@@ -1,7 +1,8 @@
 //! Revocation (RFC 7009) and introspection (RFC 7662).
 
 use serde_json::json;
-use tidegate_oauth::{Error, ErrorKind, Secret};
+use tidegate_identity::Secret;
+use tidegate_oauth::{Error, ErrorKind};
 
 use crate::fixture::{Fixture, HERE, HOUR, about, code};
 

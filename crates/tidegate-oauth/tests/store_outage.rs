@@ -4,12 +4,15 @@ use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tidegate_identity::{
+    AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
+    BrowserSession, EndReason, IdentityStore, LinkedIdentity, SecondFactor, SecretHash, SessionId,
+    StoreError, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
+};
 use tidegate_oauth::{
-    AnonymousSql, Approval, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
-    AuditSince, AuthorizationCode, BrowserSession, Client, DeviceCode, DevicePoll, EndReason,
-    EndedSession, ErrorKind, FlowStore, LinkedIdentity, MemoryStore, Ports, PurgeBefore,
-    RefreshOutcome, Result, SecondFactor, SecretHash, Session, SessionId, SigningKeyRecord, Store,
-    StoreError, StoreFuture, Timestamp, TokenResponse, UnlinkOutcome, User, UserKey, WriteOutcome,
+    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, EndedSession, ErrorKind,
+    IssuerStore, MemoryStore, Ports, PurgeBefore, RefreshOutcome, Result, Session,
+    SigningKeyRecord, TokenResponse,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -47,17 +50,8 @@ macro_rules! pass {
     clippy::elidable_lifetime_names,
     reason = "one pattern for methods with and without borrows"
 )]
-impl FlowStore for Unsteady {
+impl IdentityStore for Unsteady {
     pass! {
-        insert_code(code: &'a AuthorizationCode) -> ();
-        code(hash: SecretHash) -> Option<AuthorizationCode>;
-        redeem_code(hash: SecretHash, session: &'a Session) -> bool;
-        insert_device_code(device: &'a DeviceCode) -> bool;
-        device_code(user_code: &'a str) -> Option<DeviceCode>;
-        poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<DevicePoll>;
-        decide_device_code(code: &'a str, by: Option<&'a Approval>, now: Timestamp) -> bool;
-        redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
-        sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<Session>;
         insert_browser_session(session: &'a BrowserSession) -> ();
         browser_session(id: SecretHash) -> Option<BrowserSession>;
         touch_browser_session(id: SecretHash, seen: Timestamp, expires: Timestamp) -> ();
@@ -68,23 +62,6 @@ impl FlowStore for Unsteady {
         use_second_factor_step(key: &'a UserKey, step: u64) -> bool;
         use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
         delete_second_factor(key: &'a UserKey) -> bool;
-        purge_flows(before: Timestamp) -> u64;
-    }
-}
-
-#[expect(
-    clippy::elidable_lifetime_names,
-    reason = "one pattern for methods with and without borrows"
-)]
-impl Store for Unsteady {
-    pass! {
-        claim_master_key(fingerprint: &'a str) -> String;
-        client(id: &'a str) -> Option<Client>;
-        clients(database: &'a str) -> Vec<Client>;
-        redirect_uris_from(start: &'a str) -> Vec<String>;
-        insert_client(client: &'a Client) -> WriteOutcome;
-        update_client(read: &'a Client, client: &'a Client) -> bool;
-        delete_client(id: &'a str, at: Timestamp) -> bool;
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;
         has_similar_user(database: &'a str, name: &'a str) -> bool;
@@ -98,29 +75,54 @@ impl Store for Unsteady {
         set_anonymous_sql(database: &'a str, setting: AnonymousSql) -> bool;
         impersonation(database: &'a str) -> bool;
         set_impersonation(database: &'a str, allowed: bool) -> bool;
-        sessions(database: &'a str, now: Timestamp, limit: u32) -> Vec<Session>;
         insert_user(user: &'a User) -> WriteOutcome;
         update_user(read: &'a User, user: &'a User) -> WriteOutcome;
         set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;
         delete_user(key: &'a UserKey, at: Timestamp) -> bool;
         delete_tenant(database: &'a str, at: Timestamp) -> ();
+        end_sessions_of_user(key: &'a UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;
+        count_attempt(key: &'a AttemptKey, limit: &'a AttemptLimit, now: Timestamp) -> AttemptOutcome;
+        refund_attempt(key: &'a AttemptKey) -> ();
+        clear_attempts(key: &'a AttemptKey) -> ();
+        append_audit(events: &'a [AuditEvent]) -> ();
+        audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
+    }
+}
+
+#[expect(
+    clippy::elidable_lifetime_names,
+    reason = "one pattern for methods with and without borrows"
+)]
+impl IssuerStore for Unsteady {
+    pass! {
+        insert_code(code: &'a AuthorizationCode) -> ();
+        code(hash: SecretHash) -> Option<AuthorizationCode>;
+        redeem_code(hash: SecretHash, session: &'a Session) -> bool;
+        insert_device_code(device: &'a DeviceCode) -> bool;
+        device_code(user_code: &'a str) -> Option<DeviceCode>;
+        poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<DevicePoll>;
+        decide_device_code(code: &'a str, by: Option<&'a Approval>, now: Timestamp) -> bool;
+        redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
+        sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<Session>;
+        claim_master_key(fingerprint: &'a str) -> String;
+        client(id: &'a str) -> Option<Client>;
+        clients(database: &'a str) -> Vec<Client>;
+        redirect_uris_from(start: &'a str) -> Vec<String>;
+        insert_client(client: &'a Client) -> bool;
+        update_client(read: &'a Client, client: &'a Client) -> bool;
+        delete_client(id: &'a str, at: Timestamp) -> bool;
+        sessions(database: &'a str, now: Timestamp, limit: u32) -> Vec<Session>;
         insert_session(session: &'a Session) -> ();
         session(id: SessionId) -> Option<Session>;
         present_refresh_token(
             id: SessionId, number: u64, now: Timestamp, expires_at: Timestamp
         ) -> RefreshOutcome;
         end_session(id: SessionId, reason: EndReason, at: Timestamp) -> bool;
-        end_sessions_of_user(key: &'a UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;
         ended_sessions(since: Timestamp) -> Vec<EndedSession>;
         signing_keys() -> Vec<SigningKeyRecord>;
         insert_signing_key(key: &'a SigningKeyRecord) -> bool;
         promote_signing_key(next: &'a str, active: &'a str, at: Timestamp) -> bool;
         delete_signing_key(id: &'a str) -> bool;
-        count_attempt(key: &'a AttemptKey, limit: &'a AttemptLimit, now: Timestamp) -> AttemptOutcome;
-        refund_attempt(key: &'a AttemptKey) -> ();
-        clear_attempts(key: &'a AttemptKey) -> ();
-        append_audit(events: &'a [AuditEvent]) -> ();
-        audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
         purge(before: PurgeBefore) -> u64;
         purge_guests(before: Timestamp, kept: u32) -> u64;
     }
@@ -175,7 +177,7 @@ async fn tokens_are_verified_during_a_store_outage_and_issued_after_it() {
 }
 
 #[tokio::test]
-async fn a_lost_audit_event_refuses_no_request() {
+async fn a_failed_audit_event_fails_no_request() {
     let (api, store) = unsteady().await;
     store.audit_away.store(true, Ordering::SeqCst);
     let tokens: TokenResponse = api.alice().await;

@@ -7,7 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use ring::{hmac, rand, signature};
 use serde_json::{Value, json};
-use tidegate_oauth::{Error, Issuer, Secret, TokenError};
+use tidegate_identity::Secret;
+use tidegate_oauth::{Error, Issuer, TokenError};
 
 use crate::fixture::{Fixture, ISSUER, segment};
 
@@ -99,7 +100,7 @@ async fn a_token_lives_an_hour() {
 async fn a_token_of_a_node_whose_clock_is_ahead_is_accepted_within_the_leeway() {
     let api = Fixture::start().await;
     let start = api.ports.clock.now();
-    let behind = std::sync::Arc::new(tidegate_oauth::ManualClock::new(start));
+    let behind = std::sync::Arc::new(tidegate_identity::ManualClock::new(start));
     let ports = tidegate_oauth::Ports {
         clock: behind,
         ..api.ports.clone()
@@ -237,11 +238,11 @@ async fn the_longest_properties_still_make_a_token_that_passes() {
     let api = Fixture::start().await;
     let text = "\u{1}".repeat(500);
     let properties = json!({ "text": text }).as_object().cloned();
-    let change = tidegate_oauth::UserChange {
+    let change = tidegate_identity::UserChange {
         properties: Some(properties),
         ..Default::default()
     };
-    let key = tidegate_oauth::UserKey::new("demo", "alice");
+    let key = tidegate_identity::UserKey::new("demo", "alice");
     api.directory.change_user(&key, change).await.unwrap();
     let token = api.alice().await.access_token;
     assert!(token.expose().len() < 8 * 1024);
@@ -255,10 +256,10 @@ async fn debug_output_contains_no_secret() {
     let response = api.alice().await;
     let owner = api
         .directory
-        .user(&tidegate_oauth::UserKey::owner("demo"))
+        .user(&tidegate_identity::UserKey::owner("demo"))
         .await
         .unwrap();
-    let clients = api.directory.clients("demo").await.unwrap();
+    let clients = api.clients.clients("demo").await.unwrap();
     let pairs = [("password", "alice1234"), ("client_id", "app")];
     let texts = [
         format!("{response:?}"),

@@ -3,7 +3,7 @@
 //! `cargo run -p tidegate-oidc --example sign_in_url -- https://accounts.google.com CLIENT_ID`
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
-use tidegate_oauth::{IdentityProviders as _, LoginState, Secret, Timestamp};
+use tidegate_identity::{IdentityProviders as _, LoginState, Secret, Timestamp};
 use tidegate_oidc::{ProviderSettings, Providers};
 
 #[tokio::main(flavor = "current_thread")]

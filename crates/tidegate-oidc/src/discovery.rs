@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tidegate_oauth::{OutboundError, Timestamp};
+use tidegate_identity::{OutboundError, Timestamp};
 
 use crate::id_token::KeySet;
 

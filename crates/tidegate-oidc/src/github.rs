@@ -1,7 +1,7 @@
 //! GitHub issues no ID tokens: the identity comes from its REST API ("Users", "Emails").
 
 use serde::Deserialize;
-use tidegate_oauth::{ExternalIdentity, OutboundError};
+use tidegate_identity::{ExternalIdentity, OutboundError};
 
 use crate::discovery::{self, Discovery};
 

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature;
 use serde::Deserialize;
-use tidegate_oauth::ExternalIdentity;
+use tidegate_identity::ExternalIdentity;
 
 /// Tolerated clock skew, in seconds.
 const LEEWAY: i64 = 60;
@@ -34,11 +34,11 @@ pub(crate) enum IdTokenError {
 /// A provider's keys (RFC 7517).
 #[derive(Debug, Deserialize)]
 pub(crate) struct KeySet {
-    keys: Vec<Key>,
+    keys: Vec<Jwk>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Key {
+struct Jwk {
     kty: String,
     kid: Option<String>,
     #[serde(rename = "use")]
@@ -148,7 +148,7 @@ fn check(claims: &IdTokenClaims, expected: &Expected<'_>) -> Result<(), IdTokenE
     Ok(())
 }
 
-impl Key {
+impl Jwk {
     /// Whether the signature is valid for this key. The key type determines the allowed algorithm, so
     /// a token with another one, such as `none`, is rejected.
     fn verifies(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> bool {

@@ -10,7 +10,7 @@ use oauth2::{
     TokenResponse as _, TokenUrl,
 };
 use serde::{Deserialize, Serialize};
-use tidegate_oauth::{
+use tidegate_identity::{
     ExternalIdentity, IdentityProviders, LoginState, OutboundError, OutboundFuture, ProviderName,
 };
 

@@ -1,10 +1,13 @@
 //! `/account`: the user's sessions, linked accounts, password and second factor.
 
 use http::Response;
-use tidegate_oauth::{Browser, Error, IdentityProviders, Secret, SessionId};
+use tidegate_identity::{Browser, Error as IdentityError, Secret, SessionId};
+use tidegate_oauth::Error;
 
 use super::account_linking::{link, unlink};
-use super::context::{FormError, PageContext, failure, form};
+use super::context::PageContext;
+use super::form_error::{FormError, failure};
+use super::overview::overview;
 use super::sign_in::{Purpose, enrol, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;
@@ -48,7 +51,7 @@ where
             let done = end(&context, &browser, step).await;
             let done = match done {
                 // It has ended already.
-                Err(Error::NotFound(_)) => Ok("Ended."),
+                Err(Error::Identity(IdentityError::NotFound(_))) => Ok("Ended."),
                 done => done,
             };
             overview(&context, (None, Some(done.map_err(failure)?))).await
@@ -71,7 +74,7 @@ async fn end(
     match step {
         "end_session" => {
             let id = context.field("session").and_then(SessionId::parse);
-            let id = id.ok_or(Error::NotFound("session"))?;
+            let id = id.ok_or(IdentityError::NotFound("session"))?;
             issuer
                 .end_own_session(browser, id, &context.request)
                 .await?;
@@ -82,7 +85,7 @@ async fn end(
             issuer.identity().end_own_browser(browser, name).await?;
             Ok("The browser is signed out.")
         }
-        _ => Err(Error::NotFound("step")),
+        _ => Err(IdentityError::NotFound("step").into()),
     }
 }
 
@@ -100,7 +103,10 @@ async fn remove_second_factor(
     match removed.await {
         Ok(()) => overview(context, (None, Some("Two-step sign-in is off."))).await,
         Err(error) => {
-            let wrong = matches!(error, Error::WrongCredentials | Error::WrongSecondFactor);
+            let wrong = matches!(
+                error,
+                IdentityError::WrongCredentials | IdentityError::WrongSecondFactor
+            );
             let mut refused = FormError::of("proof", error)?;
             if wrong {
                 "That is not your password, and no code that works now."
@@ -134,38 +140,20 @@ async fn change_password(
             let done = "Your password is changed, and every other session has ended.";
             overview(context, (None, Some(done))).await
         }
-        Err(error) => {
+        Err(Error::Identity(error)) => {
             let field = match error {
-                Error::InvalidMember { .. } | Error::ReauthenticationRequired => "new_password",
+                IdentityError::InvalidMember { .. } | IdentityError::ReauthenticationRequired => {
+                    "new_password"
+                }
                 _ => "password",
             };
-            let error = match error {
-                Error::WrongCredentials => {
-                    let mut refused = FormError::of(field, Error::WrongCredentials)?;
-                    "The current password is wrong.".clone_into(&mut refused.complaint.text);
-                    return overview(context, (Some(refused), None)).await;
-                }
-                error => error,
-            };
-            let refused = FormError::of(field, error)?;
+            let wrong = matches!(error, IdentityError::WrongCredentials);
+            let mut refused = FormError::of(field, error)?;
+            if wrong {
+                "The current password is wrong.".clone_into(&mut refused.complaint.text);
+            }
             overview(context, (Some(refused), None)).await
         }
+        Err(error) => Err(failure(error)),
     }
-}
-
-pub(super) async fn overview(
-    context: &PageContext<'_>,
-    (refused, done): (Option<FormError>, Option<&str>),
-) -> Result<Response<Body>, ApiError> {
-    let (issuer, action) = (context.app.issuer(), context.path("/account"));
-    let Some(browser) = &context.browser else {
-        return Ok(context.redirect(&action));
-    };
-    let account = issuer.account(browser).await.map_err(failure)?;
-    let token = context.token();
-    let form = form(&action, &token, refused.as_ref());
-    let names = context.app.providers().map(IdentityProviders::names);
-    let providers = names.unwrap_or_default();
-    let card = template::account(&form, browser, &account, (issuer.now(), done), providers);
-    Ok(context.show("Your account", &card, (refused.as_ref(), None)))
 }

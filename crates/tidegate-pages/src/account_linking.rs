@@ -2,11 +2,12 @@
 
 use http::header::REFRESH;
 use http::{HeaderValue, Response};
-use tidegate_oauth::{Browser, Email, Error, ProviderName, Secret};
+use tidegate_identity::{Browser, Email, Error as IdentityError, ProviderName, Secret};
 
-use super::account::overview;
-use super::context::{FormError, PageContext, form};
-use super::provider_sign_in::{callback, provider_error, unknown_provider};
+use super::context::{PageContext, form};
+use super::form_error::FormError;
+use super::overview::overview;
+use super::providers::{callback, provider_error, unknown_provider};
 use super::reset::send;
 use crate::template;
 use tidegate_http::body::Body;
@@ -36,16 +37,16 @@ pub(super) async fn link(
     );
     match begun.await {
         Ok(address) => Ok(provider_link_page(context, provider, &address)),
-        Err(Error::ReauthenticationRequired) if browser.user.password_hash.is_some() => {
+        Err(IdentityError::ReauthenticationRequired) if browser.user.password_hash.is_some() => {
             Ok(ask(context, browser, (provider, None)))
         }
-        Err(error @ Error::ReauthenticationRequired) => {
+        Err(error @ IdentityError::ReauthenticationRequired) => {
             let refused = FormError::of("account", error)?;
             overview(context, (Some(refused), None)).await
         }
-        Err(Error::Outbound(cause)) => Err(provider_error(Error::Outbound(cause))),
+        Err(error @ IdentityError::Outbound(_)) => Err(provider_error(error)),
         Err(error) => {
-            let wrong = matches!(error, Error::WrongCredentials);
+            let wrong = matches!(error, IdentityError::WrongCredentials);
             let mut refused = FormError::of("password", error)?;
             if wrong {
                 "The password is wrong.".clone_into(&mut refused.complaint.text);
@@ -104,7 +105,7 @@ pub(super) async fn unlink(
             overview(context, (None, Some("The account is unlinked."))).await
         }
         // It was unlinked already.
-        Err(Error::NotFound(_)) => overview(context, (None, Some("Ended."))).await,
+        Err(IdentityError::NotFound(_)) => overview(context, (None, Some("Ended."))).await,
         Err(error) => {
             let refused = FormError::of("account", error)?;
             overview(context, (Some(refused), None)).await
@@ -124,7 +125,7 @@ pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>
     let text = "Another user of this database signs in with it. It has to be unlinked there first.";
     let back = context.path("/account");
     let card = template::notice(title, text, Some((&back, "Back to your account")));
-    let refused = FormError::of("", Error::Taken("linked account"))?;
+    let refused = FormError::of("", IdentityError::Taken("linked account"))?;
     Ok(context.show(title, &card, (Some(&refused), None)))
 }
 

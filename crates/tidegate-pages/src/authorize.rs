@@ -1,9 +1,10 @@
 //! `/auth`: the authorization endpoint (RFC 6749, section 4.1).
 
 use http::Response;
-use tidegate_oauth::{AuthorizationError, ErrorKind};
+use tidegate_oauth::AuthorizationError;
 
-use super::context::{PageContext, failure, form};
+use super::context::{PageContext, form};
+use super::form_error::request_error;
 use super::sign_in::{Purpose, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;
@@ -22,7 +23,7 @@ where
     let request = match issuer.authorization_request(&context.query).await {
         Ok(request) => request,
         Err(AuthorizationError::Redirect(location)) => return Ok(context.redirect(&location)),
-        Err(AuthorizationError::Display(error)) => return Err(shown(error)),
+        Err(AuthorizationError::Display(error)) => return Err(request_error(error)),
     };
     let (client, here) = (&request.client, context.request_path());
     let open = client.allow_signup && context.app.allows_sign_up();
@@ -61,17 +62,5 @@ where
             Ok(context.show("Allow access", &card, (None, returns_to)))
         }
         _ => Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await)),
-    }
-}
-
-/// The error page for a request that cannot be answered by a redirect.
-pub(super) fn shown(error: tidegate_oauth::Error) -> ApiError {
-    match error.kind() {
-        ErrorKind::Unavailable | ErrorKind::Internal => failure(error),
-        // RFC 6749, section 4.1.2.1: show the error to the person, and do not redirect.
-        _ => ApiError::input(format!(
-            "The application sent you here with a request that is not in order: {}.",
-            error.description()
-        )),
     }
 }

@@ -1,9 +1,11 @@
 //! `/signup/confirm`: the link in the message that confirms a sign-up.
 
 use http::Response;
-use tidegate_oauth::{Client, Error, NewUser};
+use tidegate_identity::{Error as IdentityError, NewUser};
+use tidegate_oauth::{Client, Error};
 
-use super::context::{FormError, PageContext, failure, form};
+use super::context::{PageContext, form};
+use super::form_error::{FormError, failure};
 use super::reset::invalid_link_page;
 use crate::template;
 use tidegate_http::body::Body;
@@ -22,7 +24,7 @@ where
     let issuer = context.app.issuer();
     let name = match issuer.sign_up_user_name(&link).await {
         Ok(name) => name,
-        Err(Error::InvalidLink) => return Ok(invalid_link_page(&context)),
+        Err(Error::Identity(IdentityError::InvalidLink)) => return Ok(invalid_link_page(&context)),
         Err(Error::SignUpClosed) => return Err(ApiError::sign_up_closed()),
         Err(error) => return Err(failure(error)),
     };
@@ -38,7 +40,9 @@ where
                 context.switch_cookie(cookie).await?;
                 return Ok(context.redirect(&next));
             }
-            Err(Error::InvalidLink) => return Ok(invalid_link_page(&context)),
+            Err(Error::Identity(IdentityError::InvalidLink)) => {
+                return Ok(invalid_link_page(&context));
+            }
             // A parallel request created the user, most likely with the same link.
             Err(error) => refused = Some(FormError::of("", error)?),
         }

@@ -4,10 +4,12 @@ use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use maud::Markup;
-use tidegate_oauth::{Browser, Error, Parameters, RequestContext, RoleError, Secret};
+use tidegate_identity::{Browser, RequestContext, Secret};
+use tidegate_oauth::Parameters;
 
 use super::cookie;
-use crate::template::{self, Form, FormMessage};
+use super::form_error::{FormError, failure};
+use crate::template::{self, PageForm};
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
@@ -214,135 +216,17 @@ impl<'a> PageContext<'a> {
     }
 }
 
-/// The error code of an invalid form.
-const REFUSED: &str = "INPUT_VALIDATION_ERROR";
-
-/// An error that the person can correct.
-#[derive(Clone, Debug)]
-pub(super) struct FormError {
-    status: StatusCode,
-    /// For the log and the metrics.
-    code: &'static str,
-    retry_after: Option<u64>,
-    pub(super) complaint: FormMessage,
-}
-
-impl FormError {
-    /// The message for an error, shown beside this field; a [`ApiError`] for errors that the person
-    /// cannot correct.
-    pub(super) fn of(field: &'static str, error: Error) -> Result<Self, ApiError> {
-        let (retry_after, code) = (error.retry_after(), error.code());
-        let (status, text) = match &error {
-            Error::WrongCredentials => (400, "Wrong user name or password.".to_owned()),
-            Error::WrongSecondFactor => (400, "That code is wrong or was used already.".to_owned()),
-            Error::UnknownUserCode => {
-                let text =
-                    "No device waits with this code. Check it, or start again on the device.";
-                (400, text.to_owned())
-            }
-            Error::TooManyAttempts { .. } => {
-                let wait = retry_after.unwrap_or(1);
-                (
-                    429,
-                    format!("Too many attempts. Try again in {}.", span(wait)),
-                )
-            }
-            Error::Busy { .. } => (
-                503,
-                "Too many sign-ins at once. Try again shortly.".to_owned(),
-            ),
-            Error::ReauthenticationRequired => {
-                let text = "You signed in too long ago. Sign in again from your application, and \
-                            come back within ten minutes.";
-                (400, text.to_owned())
-            }
-            Error::LastCredential => {
-                let text = "This is your only way to sign in. Set a password first.";
-                (409, text.to_owned())
-            }
-            Error::InvalidMember {
-                member: "password", ..
-            } => {
-                let text = "Choose a password of 8 to 256 characters.";
-                (400, text.to_owned())
-            }
-            Error::InvalidMember { expected, .. } => (400, format!("Give {expected}.")),
-            Error::Taken(_) | Error::Role(RoleError::Taken(_)) => {
-                (409, "This name is taken. Choose another one.".to_owned())
-            }
-            _ => return Err(failure(error)),
-        };
-        Ok(Self {
-            status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
-            code,
-            retry_after,
-            complaint: FormMessage::new(field, text),
-        })
-    }
-
-    /// An expired link; the page's text says so.
-    pub(super) fn expired_link() -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
-            retry_after: None,
-            complaint: FormMessage::new("", ""),
-        }
-    }
-
-    /// The user named another database than the one whose users may sign in.
-    pub(super) fn wrong_database(text: String) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
-            retry_after: None,
-            complaint: FormMessage::new("database", text),
-        }
-    }
-
-    /// A message above the form that is no error.
-    pub(super) fn notice(text: String) -> Self {
-        Self {
-            status: StatusCode::OK,
-            code: REFUSED,
-            retry_after: None,
-            complaint: FormMessage::new("", text),
-        }
-    }
-
-    /// A required field is empty.
-    pub(super) fn missing(field: &'static str) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            code: REFUSED,
-            retry_after: None,
-            complaint: FormMessage::new(field, "Fill in this field."),
-        }
-    }
-}
-
-fn span(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} seconds"),
-        _ => format!("{} minutes", seconds.div_ceil(60)),
-    }
-}
-
 /// A form for this context.
 pub(super) fn form<'f>(
     action: &'f str,
     token: &'f str,
     refused: Option<&'f FormError>,
-) -> Form<'f> {
-    Form {
+) -> PageForm<'f> {
+    PageForm {
         action,
         token,
         complaint: refused.map(|refused| &refused.complaint),
     }
-}
-
-pub(super) fn failure(error: Error) -> ApiError {
-    ApiError::from_oauth(error, false)
 }
 
 /// Whether browsers use HTTPS; an `http:` issuer is for development only.

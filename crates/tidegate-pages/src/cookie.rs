@@ -2,7 +2,7 @@
 
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
-use tidegate_oauth::Secret;
+use tidegate_identity::Secret;
 
 /// 256 bits in base64url.
 const LENGTH: usize = 43;

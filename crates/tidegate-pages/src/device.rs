@@ -2,7 +2,8 @@
 
 use http::Response;
 
-use super::context::{FormError, PageContext, form};
+use super::context::{PageContext, form};
+use super::form_error::FormError;
 use super::sign_in::{Purpose, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;

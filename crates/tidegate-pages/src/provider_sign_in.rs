@@ -2,17 +2,17 @@
 //! uses the callback too.
 
 use http::Response;
-use tidegate_oauth::{Error, IdentityProviders, LoginOutcome, ProviderCallback};
+use tidegate_identity::Error as IdentityError;
+use tidegate_oauth::{Error, LoginOutcome, ProviderCallback};
 
 use super::account_linking::{already_linked, linked};
-use super::authorize::shown;
-use super::context::{PageContext, failure};
+use super::context::PageContext;
+use super::form_error::request_error;
+use super::providers::{callback, provider_error, unknown_provider};
 use super::reset::invalid_link_page;
-use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
-use tidegate_http::percent;
 use tidegate_http::request_body::BodyError;
 
 /// Redirects the browser to the provider. The query is that of `/auth`, where the browser
@@ -26,7 +26,7 @@ where
     let (app, issuer) = (context.app, context.app.issuer());
     let providers = app.providers().ok_or_else(unknown_provider)?;
     let client = issuer.client_and_redirect_uri(&context.query).await;
-    let (client, _) = client.map_err(shown)?;
+    let (client, _) = client.map_err(request_error)?;
     let next = context.path(&format!("/auth?{}", context.raw_query()));
     let back = callback(&context, provider);
     let begun = issuer.begin_federated_login(
@@ -37,7 +37,7 @@ where
     );
     match begun.await {
         Ok(address) => Ok(context.redirect(&address)),
-        Err(Error::NotFound(_)) => Err(unknown_provider()),
+        Err(Error::Identity(IdentityError::NotFound(_))) => Err(unknown_provider()),
         Err(error) => Err(provider_error(error)),
     }
 }
@@ -70,50 +70,15 @@ where
             context.switch_cookie(cookie).await?;
             Ok(context.redirect(&next))
         }
-        Err(Error::Taken("linked account")) => already_linked(&context),
-        Err(Error::InvalidLink) => Ok(invalid_link_page(&context)),
+        Err(Error::Identity(IdentityError::Taken("linked account"))) => already_linked(&context),
+        Err(Error::Identity(IdentityError::InvalidLink)) => Ok(invalid_link_page(&context)),
         Err(Error::SignUpClosed) => Err(ApiError::sign_up_closed()),
-        Err(Error::InvalidMember { expected, .. }) => {
+        Err(Error::Identity(IdentityError::InvalidMember { expected, .. })) => {
             Err(ApiError::input(format!("To sign in you need {expected}.")))
         }
-        Err(Error::AccessDenied) => Err(ApiError::input(
+        Err(Error::Identity(IdentityError::LoginDenied)) => Err(ApiError::input(
             "You did not sign in there. Go back to the application and try again.",
         )),
         Err(error) => Err(provider_error(error)),
-    }
-}
-
-/// The buttons of the sign-in page.
-pub(super) fn choices(context: &PageContext<'_>) -> Vec<template::Choice> {
-    let names = context.app.providers().map(IdentityProviders::names);
-    let choice = |name: &tidegate_oauth::ProviderName| template::Choice {
-        address: context.path(&format!(
-            "/signin/{}?{}",
-            percent::encode(&name.id),
-            context.raw_query()
-        )),
-        label: name.label.clone(),
-    };
-    names.unwrap_or_default().iter().map(choice).collect()
-}
-
-pub(super) fn callback(context: &PageContext<'_>, provider: &str) -> String {
-    let issuer = context.app.issuer().address();
-    format!("{issuer}/signin/{}/callback", percent::encode(provider))
-}
-
-pub(super) fn unknown_provider() -> ApiError {
-    ApiError::not_found("unknown sign-in provider")
-}
-
-pub(super) fn provider_error(error: Error) -> ApiError {
-    match error {
-        Error::Outbound(cause) => ApiError::unavailable(
-            "PROVIDER_UNAVAILABLE",
-            "The other service does not answer as it should. Try again, or sign in with a password.",
-            std::time::Duration::from_secs(30),
-        )
-        .caused_by(Some(Box::new(cause))),
-        error => failure(error),
     }
 }

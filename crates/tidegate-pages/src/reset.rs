@@ -1,9 +1,11 @@
 //! `/reset`: requests a password reset by email, and sets the new password.
 
 use http::Response;
-use tidegate_oauth::{Email, Error, Secret};
+use tidegate_identity::{Email, Error as IdentityError, Secret};
+use tidegate_oauth::Error;
 
-use super::context::{FormError, PageContext, failure, form};
+use super::context::{PageContext, form};
+use super::form_error::{FormError, failure};
 use crate::template;
 use tidegate_http::app::App;
 use tidegate_http::body::Body;
@@ -98,7 +100,7 @@ async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>,
     let issuer = context.app.issuer();
     let user = match issuer.identity().reset_user(link).await {
         Ok(user) => user,
-        Err(Error::InvalidLink) => return Ok(invalid_link_page(context)),
+        Err(IdentityError::InvalidLink) => return Ok(invalid_link_page(context)),
         Err(error) => return Err(failure(error)),
     };
     let mut refused = None;
@@ -114,7 +116,9 @@ async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>,
                     let card = template::notice("Password changed", text, None);
                     return Ok(context.show("Password changed", &card, (None, None)));
                 }
-                Err(Error::InvalidLink) => return Ok(invalid_link_page(context)),
+                Err(Error::Identity(IdentityError::InvalidLink)) => {
+                    return Ok(invalid_link_page(context));
+                }
                 Err(error) => refused = Some(FormError::of("password", error)?),
             },
         }

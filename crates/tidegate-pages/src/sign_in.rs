@@ -1,9 +1,11 @@
 //! Sign-in before a page: password, and the second factor where one is required.
 
 use http::Response;
-use tidegate_oauth::{Browser, Client, Secret, UserKey};
+use tidegate_identity::{Browser, Secret, UserKey};
+use tidegate_oauth::Client;
 
-use super::context::{FormError, PageContext, failure, form};
+use super::context::{PageContext, form};
+use super::form_error::{FormError, failure};
 use crate::template::{self, SignIn};
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
@@ -133,7 +135,7 @@ fn sign_in_page(
     // The database is known only for a client.
     let choices = match purpose.client {
         Some(client) if client.database.is_some() && purpose.returns_to.is_some() => {
-            super::provider_sign_in::choices(context)
+            super::providers::choices(context)
         }
         _ => Vec::new(),
     };

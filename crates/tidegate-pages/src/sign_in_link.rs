@@ -1,9 +1,10 @@
 //! `/console/sign-in`: a link that signs a browser on this machine in once.
 
 use http::Response;
-use tidegate_oauth::Error;
+use tidegate_identity::Error;
 
-use super::context::{PageContext, failure};
+use super::context::PageContext;
+use super::form_error::failure;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;

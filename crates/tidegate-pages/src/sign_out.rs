@@ -2,7 +2,8 @@
 
 use http::Response;
 
-use super::context::{PageContext, failure, form};
+use super::context::{PageContext, form};
+use super::form_error::failure;
 use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;

@@ -1,11 +1,12 @@
 //! `/signup/`: self-registration through a client that allows it.
 
 use http::Response;
-use tidegate_oauth::{Client, Error, NewUser, Secret, TenantName, UserName};
+use tidegate_identity::{Error as IdentityError, NewUser, Secret, TenantName, UserName};
+use tidegate_oauth::{Client, Error};
 
-use super::authorize::shown;
 use super::confirm_sign_up::send_confirmation;
-use super::context::{FormError, PageContext, form};
+use super::context::{PageContext, form};
+use super::form_error::{FormError, request_error};
 use crate::template::{self, SignUp};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
@@ -21,10 +22,10 @@ where
     let mut context = PageContext::receive(call).await?;
     let issuer = context.app.issuer();
     let client = issuer.client_and_redirect_uri(&context.query).await;
-    let (client, redirect_uri) = client.map_err(shown)?;
+    let (client, redirect_uri) = client.map_err(request_error)?;
     let parent = context.parameter("parentdb");
     if parent.is_some_and(|parent| !client.belongs_to(parent)) {
-        return Err(shown(Error::ForeignDatabase));
+        return Err(request_error(Error::ForeignDatabase));
     }
     if !client.allow_signup || !context.app.allows_sign_up() {
         return Err(ApiError::sign_up_closed());
@@ -103,7 +104,10 @@ fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
 fn complaint(error: Error) -> Result<FormError, ApiError> {
     let field = match &error {
         Error::MissingParameter(field) => return Ok(FormError::missing(field)),
-        Error::InvalidMember { member, .. } if matches!(*member, "email" | "password") => member,
+        Error::Identity(IdentityError::InvalidMember {
+            member: member @ ("email" | "password"),
+            ..
+        }) => member,
         _ => "username",
     };
     FormError::of(field, error)

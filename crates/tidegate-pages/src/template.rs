@@ -12,7 +12,7 @@ mod sign_in;
 mod sign_up;
 
 pub(crate) use account::{account, confirm_link};
-pub(crate) use form::{Form, FormMessage};
+pub(crate) use form::{FormMessage, PageForm};
 pub(crate) use layout::layout;
 pub(crate) use notice::{consent, decided, device_consent, failure, notice, sign_out, user_code};
 pub(crate) use reset::{ask_for_email, choose_password, confirm_sign_up};

@@ -4,10 +4,11 @@
 use std::io::{Error, Result, Write as _};
 use std::sync::Arc;
 
-use tidegate_oauth::{
-    Issuer, ManualClock, MasterKey, MemoryStore, NewUser, PasswordCost, PasswordHasher, Ports,
-    Settings, SystemRandom, TenantName, Timestamp, UserName,
+use tidegate_identity::{
+    ManualClock, MasterKey, NewUser, PasswordCost, PasswordHasher, SystemRandom, TenantName,
+    Timestamp, UserName,
 };
+use tidegate_oauth::{Issuer, MemoryStore, Ports, Settings};
 use tidegate_server::{App, Listener, serve};
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode, Principal,
@@ -82,7 +83,7 @@ async fn app() -> tidegate_oauth::Result<App> {
         random: random.clone(),
     };
     let visitor = NewUser::new(TenantName::parse("shop")?, UserName::parse("visitor")?);
-    let directory = tidegate_oauth::Directory::new(ports.clone());
+    let directory = tidegate_identity::UserDirectory::new(ports.identity());
     directory
         .create_user(NewUser {
             default_user: true,

@@ -15,7 +15,7 @@ use http::{Request, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tidegate_oauth::Clock;
+use tidegate_identity::Clock;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use http::Method;
-use tidegate_oauth::{NewClient, TenantName, UserChange, UserKey};
+use tidegate_identity::{TenantName, UserChange, UserKey};
+use tidegate_oauth::NewClient;
 
 use crate::fixture::{Api, TestResponse, request};
 use crate::page_forms::only_from_here;
@@ -259,7 +260,7 @@ async fn open_client(api: &Api) {
             vec![CALLBACK.to_owned()],
         )
     };
-    api.directory.create_client(open).await.unwrap();
+    api.clients.create_client(open).await.unwrap();
 }
 
 #[tokio::test]

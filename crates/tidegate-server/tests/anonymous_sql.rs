@@ -2,7 +2,7 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use tidegate_oauth::AnonymousSql;
+use tidegate_identity::AnonymousSql;
 
 use crate::executor::Ran;
 use crate::fixture::{Api, TestResponse, eventually, request};

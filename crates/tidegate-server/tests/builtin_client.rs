@@ -2,7 +2,8 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use tidegate_oauth::{NewClient, TenantName};
+use tidegate_identity::TenantName;
+use tidegate_oauth::NewClient;
 
 use crate::fixture::{Api, TestResponse, request};
 use crate::pages::{Browser, encoded};
@@ -208,16 +209,16 @@ async fn other_grants_are_refused() {
 async fn no_tenant_registers_a_built_in_id() {
     let api = Api::start().await;
     let ids = ["tidegate".to_owned(), "gc2-cli".to_owned()];
-    let directory = api.directory.clone().reserving_client_ids(&ids);
+    let clients = api.issuer.clients();
     for id in ids {
         let tenant = TenantName::parse("lonely").unwrap();
         let uris = vec!["https://evil.example/".to_owned()];
         let mut client = NewClient::new(tenant, "Evil", uris);
         client.id = Some(id.clone());
-        let error = directory.create_client(client.clone()).await.unwrap_err();
+        let error = clients.create_client(client.clone()).await.unwrap_err();
         assert_eq!(error.code(), "ALREADY_EXISTS");
-        // A client that was registered before its id became built-in has no effect.
-        api.directory.create_client(client).await.unwrap();
+        // One that was registered before the id became a built-in one has no effect.
+        api.clients.create_client(client).await.unwrap();
         let answer = api.get(&address(&id, "https://evil.example/", "")).await;
         assert_eq!(
             (answer.status.as_u16(), answer.header("location")),

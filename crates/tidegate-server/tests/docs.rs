@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use crate::fixture::{HttpResponse, Api, request};
+use crate::fixture::{Api, TestResponse, request};
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
@@ -10,7 +10,7 @@ async fn docs() -> Api {
     Api::with(|builder| builder.console(true)).await
 }
 
-async fn browsed(api: &Api, path: &str) -> HttpResponse {
+async fn browsed(api: &Api, path: &str) -> TestResponse {
     let asked = request(Method::GET, path).header("accept", BROWSER);
     api.call(asked.body(String::new()).unwrap()).await
 }

@@ -1,7 +1,8 @@
 //! A link in an email works once, and only for its purpose.
 
 use http::Method;
-use tidegate_oauth::{ClientChange, NewClient, NewUser, TenantName, UserChange, UserKey, UserName};
+use tidegate_identity::{NewUser, TenantName, UserChange, UserKey, UserName};
+use tidegate_oauth::{ClientChange, NewClient};
 
 use crate::fixture::{Api, password, request};
 use crate::pages::{Browser, CALLBACK};
@@ -87,7 +88,7 @@ async fn open_client(api: &Api) {
             vec![CALLBACK.to_owned()],
         )
     };
-    api.directory.create_client(open).await.unwrap();
+    api.clients.create_client(open).await.unwrap();
 }
 
 async fn sign_up_link(api: &Api, mailbox: &Mailbox, name: &str, count: usize) -> String {
@@ -170,7 +171,7 @@ async fn a_sign_up_link_of_a_client_without_sign_up_is_refused_at_once() {
         allow_signup: Some(false),
         ..ClientChange::default()
     };
-    let changed = api.directory.change_client("demo", "open", closed).await;
+    let changed = api.clients.change_client("demo", "open", closed).await;
     changed.unwrap();
     let text = "made by its owner";
     let shown = browser.get(&api, &confirm).await;
@@ -178,7 +179,7 @@ async fn a_sign_up_link_of_a_client_without_sign_up_is_refused_at_once() {
     assert!(shown.text().contains(text), "{}", shown.text());
     let posted = browser.post(&api, (&page, "confirm"), &[]).await;
     assert_eq!(posted.status, 403);
-    api.directory.drop_client("demo", "open").await.unwrap();
+    api.clients.drop_client("demo", "open").await.unwrap();
     api.clock.advance(std::time::Duration::from_secs(1));
     open_client(&api).await;
     let shown = browser.get(&api, &confirm).await;

@@ -9,10 +9,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
+use tidegate_identity::{
+    AnonymousSql, ManualClock, MasterKey, NewOwner, NewUser, PasswordCost, PasswordHasher, Secret,
+    SecureRandom, TenantName, Timestamp, UserDirectory, UserName,
+};
 use tidegate_oauth::{
-    AnonymousSql, BuiltinClients, Directory, Issuer, ManualClock, MasterKey, MemoryStore,
-    NewClient, NewOwner, NewUser, PasswordCost, PasswordHasher, Ports, Secret, SecureRandom,
-    Settings, TenantName, Timestamp, UserName,
+    BuiltinClients, ClientDirectory, Issuer, MemoryStore, NewClient, Ports, Settings,
 };
 use tidegate_server::{App, AppBuilder, Limits, Listener, Peer, serve, service};
 use tidegate_sql::DatabaseName;
@@ -29,7 +31,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Api {
     pub(crate) app: App,
     pub(crate) executor: Scripted,
-    pub(crate) directory: Directory,
+    pub(crate) directory: UserDirectory,
+    pub(crate) clients: ClientDirectory,
     pub(crate) issuer: Arc<Issuer>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) peer: Peer,
@@ -92,7 +95,7 @@ impl Api {
     /// The same, if the app needs the records of users.
     pub(crate) async fn over(
         issuer: &str,
-        build: impl FnOnce(AppBuilder, &Directory) -> AppBuilder,
+        build: impl FnOnce(AppBuilder, &UserDirectory) -> AppBuilder,
     ) -> Self {
         let random = Arc::new(SeededRandom::default());
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
@@ -107,8 +110,9 @@ impl Api {
             random: random.clone(),
             hasher: Arc::new(PasswordHasher::start(1, cost, &*random).unwrap()),
         };
-        let directory = Directory::new(ports.clone());
-        fill(&directory).await;
+        let directory = UserDirectory::new(ports.identity());
+        let clients = ClientDirectory::new(ports.clone());
+        fill(&directory, &clients).await;
         let master = MasterKey::generate(&*random).unwrap();
         let mut settings = Settings::new(issuer).unwrap();
         settings.builtin = BuiltinClients {
@@ -132,6 +136,7 @@ impl Api {
             app: build(builder, &directory).build(),
             executor,
             directory,
+            clients,
             issuer,
             clock,
             peer,
@@ -262,7 +267,7 @@ pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-async fn fill(directory: &Directory) {
+async fn fill(directory: &UserDirectory, clients: &ClientDirectory) {
     let demo = TenantName::parse("demo").unwrap();
     let owner = |name: &str| NewOwner {
         database: TenantName::parse(name).unwrap(),
@@ -298,7 +303,7 @@ async fn fill(directory: &Directory) {
         ..NewClient::new(demo, "Server", uris())
     };
     for client in [app, server] {
-        directory.create_client(client).await.unwrap();
+        clients.create_client(client).await.unwrap();
     }
 }
 
@@ -307,7 +312,7 @@ async fn fill(directory: &Directory) {
 pub(crate) struct SeededRandom(AtomicU64);
 
 impl SecureRandom for SeededRandom {
-    fn fill(&self, bytes: &mut [u8]) -> tidegate_oauth::Result<()> {
+    fn fill(&self, bytes: &mut [u8]) -> tidegate_identity::Result<()> {
         for chunk in bytes.chunks_mut(8) {
             let step = 0x9e37_79b9_7f4a_7c15;
             let mut z = self.0.fetch_add(step, Ordering::SeqCst).wrapping_add(step);

@@ -2,7 +2,7 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use tidegate_oauth::{UserChange, UserKey};
+use tidegate_identity::{UserChange, UserKey};
 
 use crate::fixture::{Api, TestResponse, request};
 

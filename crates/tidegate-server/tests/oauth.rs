@@ -300,6 +300,7 @@ async fn attempts_are_counted_by_the_forwarded_address() {
             app: api.app.clone(),
             executor: api.executor.clone(),
             directory: api.directory.clone(),
+            clients: api.clients.clone(),
             clock: api.clock.clone(),
             issuer: api.issuer.clone(),
             peer: api.peer,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
 use serde_json::json;
-use tidegate_oauth::Secret;
+use tidegate_identity::Secret;
 use tidegate_server::{Listener, Peer, Probe};
 use tidegate_sql::BoxFuture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tidegate_oauth::{ManualClock, Timestamp};
+use tidegate_identity::{ManualClock, Timestamp};
 use tidegate_server::{Exporter, OtlpError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;

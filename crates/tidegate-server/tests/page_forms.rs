@@ -2,7 +2,8 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use tidegate_oauth::{NewClient, TenantName};
+use tidegate_identity::TenantName;
+use tidegate_oauth::NewClient;
 
 use crate::fixture::{Api, TestResponse, request};
 use crate::pages::{ALICE, Browser, CALLBACK, QUERY, encoded, form, signed_in};
@@ -144,7 +145,7 @@ async fn an_account_is_made_from_our_own_page_only() {
             vec![CALLBACK.to_owned()],
         )
     };
-    api.directory.create_client(open).await.unwrap();
+    api.clients.create_client(open).await.unwrap();
     let mut browser = Browser::default();
     let path = format!(
         "/signup/?client_id=open&parentdb=demo&redirect_uri={}",
@@ -243,7 +244,7 @@ async fn a_clients_name_is_text_on_every_page_that_shows_it() {
             vec![CALLBACK.to_owned()],
         )
     };
-    api.directory.create_client(client).await.unwrap();
+    api.clients.create_client(client).await.unwrap();
     let body = json!({"client_id": "evil"});
     let codes = api.post("/api/v4/oauth/device", &body).await.json();
     let body = json!({

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use http::Method;
 use serde_json::json;
-use tidegate_oauth::{NewClient, TenantName};
+use tidegate_identity::TenantName;
+use tidegate_oauth::NewClient;
 
 use crate::fixture::{Api, TestResponse, request};
 
@@ -154,7 +155,7 @@ async fn a_client_without_consent_gets_its_code_at_once() {
             vec![CALLBACK.to_owned()],
         )
     };
-    api.directory.create_client(trusted).await.unwrap();
+    api.clients.create_client(trusted).await.unwrap();
     let mut browser = signed_in(&api).await;
     let address = format!(
         "/auth?{}",

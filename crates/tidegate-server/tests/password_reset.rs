@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_oauth::{NewClient, TenantName, UserChange, UserKey};
+use tidegate_identity::{TenantName, UserChange, UserKey};
+use tidegate_oauth::NewClient;
 
 use crate::fixture::{Api, TestResponse};
 use crate::page_forms::only_from_here;
@@ -46,7 +47,7 @@ async fn links_are_too_old_after_an_hour_and_after_a_day() {
             vec![CALLBACK.to_owned()],
         )
     };
-    api.directory.create_client(open).await.unwrap();
+    api.clients.create_client(open).await.unwrap();
     let path = format!(
         "/signup/?client_id=open&parentdb=demo&redirect_uri={}",
         encoded(CALLBACK)

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tidegate_oauth::{
+use tidegate_identity::{
     Accounts, Email, ExternalIdentity, GroupLock, IdentityProviders, LoginState, Mailer,
     OutboundFuture, ProviderName, RoleAdmin, RoleFuture, User,
 };

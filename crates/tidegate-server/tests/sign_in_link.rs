@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use http::Method;
-use tidegate_oauth::UserKey;
+use tidegate_identity::UserKey;
 
 use crate::fixture::{Api, TestResponse, request};
 use crate::pages::Browser;

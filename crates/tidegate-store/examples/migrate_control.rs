@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use tidegate_oauth::{Store as _, Timestamp, User, UserKey};
+use tidegate_identity::{IdentityStore as _, Timestamp, User, UserKey};
 use tidegate_service::ServiceConnections;
 use tidegate_sql::Executor;
 use tidegate_store::{PgOauthStore, migrate};

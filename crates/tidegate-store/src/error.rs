@@ -1,6 +1,6 @@
 //! Errors of the control schema.
 
-use tidegate_oauth::StoreError;
+use tidegate_identity::StoreError;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

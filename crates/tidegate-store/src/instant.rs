@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_oauth::Timestamp;
+use tidegate_identity::Timestamp;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 /// From 1970-01-01 to 2000-01-01, the epoch of PostgreSQL's binary form.

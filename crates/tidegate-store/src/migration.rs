@@ -7,7 +7,7 @@ use tidegate_sql::{Executor, Mode, Principal, QueryOptions, Statement, Transacti
 use tracing::info;
 
 use crate::error::{Error, Result};
-use crate::query::{Open, Query, bind};
+use crate::query::{OpenTransaction, Query, bind};
 use crate::row::{self, Gather};
 
 /// The migrations in the order in which they are applied. Released migrations are never edited.
@@ -102,7 +102,7 @@ pub fn newest_version() -> u32 {
 pub async fn migrate(executor: &Arc<dyn Executor>) -> Result<Migrated> {
     let options = long_deadline();
     let begun = executor.begin(&Principal::Control, Mode::ReadWrite, &options);
-    let mut open = Open(begun.await?);
+    let mut open = OpenTransaction(begun.await?);
     open.row(&NO_TIMEOUT, &[], row::nothing).await?;
     open.row(&LOCK_MIGRATIONS, &[&LOCK], row::nothing).await?;
     open.execute(&CREATE_SCHEMA, &[]).await?;

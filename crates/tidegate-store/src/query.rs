@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use tidegate_oauth::{SessionId, Timestamp};
+use tidegate_identity::{SessionId, Timestamp};
 use tidegate_sql::{
     BoundStatement, Executor, Mode, Principal, QueryOptions, Statement, Transaction,
 };
@@ -196,10 +196,10 @@ impl Database {
     }
 
     /// Begins a transaction, which is rolled back unless it is committed.
-    pub(crate) async fn begin(&self) -> Result<Open> {
+    pub(crate) async fn begin(&self) -> Result<OpenTransaction> {
         let options = options();
         let begun = self.0.begin(&Principal::Control, Mode::ReadWrite, &options);
-        Ok(Open(begun.await?))
+        Ok(OpenTransaction(begun.await?))
     }
 }
 
@@ -210,9 +210,9 @@ impl fmt::Debug for Database {
 }
 
 /// An open transaction on the control database.
-pub(crate) struct Open(pub(crate) Box<dyn Transaction>);
+pub(crate) struct OpenTransaction(pub(crate) Box<dyn Transaction>);
 
-impl Open {
+impl OpenTransaction {
     /// Runs a statement and returns the number of written rows.
     pub(crate) async fn execute(&mut self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
         let bound = query.bind(values)?;

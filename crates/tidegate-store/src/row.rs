@@ -2,7 +2,7 @@
 
 use std::str;
 
-use tidegate_oauth::Timestamp;
+use tidegate_identity::Timestamp;
 use tidegate_sql::{BoxFuture, Error as SqlError, Flow, Result as SqlResult, RowSink};
 use tidegate_values::{Column, RawRow, WireFormat};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_oauth::{AnonymousSql, Timestamp};
+use tidegate_identity::{AnonymousSql, Timestamp};
 use tidegate_sql::Executor;
 
 use crate::error::{Error, Result};
@@ -44,14 +44,14 @@ pub struct Tenant {
     pub adopted: bool,
     /// What adopting it granted and revoked, as a JSON document, to undo it.
     pub grants: Option<String>,
-    /// Which SQL its default user may run; changed by [`tidegate_oauth::Store::set_anonymous_sql`].
+    /// Which SQL its default user may run; changed by [`tidegate_identity::IdentityStore::set_anonymous_sql`].
     pub anonymous_sql: AnonymousSql,
     /// When it was created or adopted.
     pub created_at: Timestamp,
 }
 
 /// The table of tenants. Users, clients and sessions of a tenant are deleted by
-/// [`tidegate_oauth::Store::delete_tenant`].
+/// [`tidegate_identity::IdentityStore::delete_tenant`].
 #[derive(Clone, Debug)]
 pub struct Tenants {
     database: Database,

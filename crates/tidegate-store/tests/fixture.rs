@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_methods::MethodStore;
-use tidegate_oauth::Store;
+use tidegate_oauth::IssuerStore;
 use tidegate_service::{Notification, ServiceConnections};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, migrate};
@@ -47,7 +47,7 @@ impl Fixture {
         Arc::new(control(&self.name))
     }
 
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
+    pub(crate) fn store(&self) -> Arc<dyn IssuerStore> {
         Arc::new(PgOauthStore::new(self.executor()))
     }
 

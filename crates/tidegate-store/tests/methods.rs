@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use tidegate_identity::{Timestamp, UserKey};
 use tidegate_methods::store::{NewMethod, Revision};
 use tidegate_methods::{
     Definition, Limits, MethodName, MethodStore, Record, Signature, Versioned, WriteOutcome,
 };
-use tidegate_oauth::{Timestamp, UserKey};
 use tidegate_service::Notification;
 use tidegate_sql::DatabaseName;
 use tidegate_store::{Change, PgMethodStore};
@@ -382,7 +382,7 @@ async fn every_change_of_a_method_notifies_the_other_nodes() {
     fill(&store, &["a", "b", "c"]).await;
     let a = get(&store, "a").await;
     for _ in 0..2 {
-        // An unchanged signature notifies nobody.
+        // An unchanged signature causes no notification.
         let kept = store
             .put_signature(&reef(), &versioned(&a), &signature())
             .await;

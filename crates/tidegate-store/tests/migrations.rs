@@ -1,6 +1,6 @@
 //! Migrations.
 
-use tidegate_oauth::Store as _;
+use tidegate_oauth::IssuerStore as _;
 use tidegate_store::{Error, Migrated, PgOauthStore, migrate, newest_version};
 
 use crate::fixture::Fixture;

@@ -1,6 +1,7 @@
 //! Notifications to the other nodes.
 
-use tidegate_oauth::{Store as _, Timestamp, UserKey};
+use tidegate_identity::{IdentityStore as _, Timestamp, UserKey};
+use tidegate_oauth::IssuerStore as _;
 use tidegate_service::Notification;
 use tidegate_store::{Change, PgOauthStore};
 

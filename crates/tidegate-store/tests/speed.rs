@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_oauth::{RefreshOutcome, Store, Timestamp};
+use tidegate_identity::Timestamp;
+use tidegate_oauth::{IssuerStore, RefreshOutcome};
 use tidegate_store::PgOauthStore;
 
 use tidegate_testkit::soon;
@@ -19,7 +20,7 @@ async fn refreshes_run_side_by_side_and_touch_no_index() {
     const SESSIONS: u64 = 16;
     const ROUNDS: u64 = 50;
     let fixture = Fixture::migrated("speed").await;
-    let store: Arc<dyn Store> = Arc::new(PgOauthStore::new(fixture.another()));
+    let store: Arc<dyn IssuerStore> = Arc::new(PgOauthStore::new(fixture.another()));
     for number in 0..SESSIONS {
         let session = session(number.into(), "shop", "alice", "app");
         store.insert_session(&session).await.unwrap();

@@ -1,6 +1,7 @@
 //! The table of tenants.
 
-use tidegate_oauth::{AnonymousSql, Store as _, Timestamp};
+use tidegate_identity::IdentityStore as _;
+use tidegate_identity::{AnonymousSql, Timestamp};
 use tidegate_store::{PgOauthStore, Tenant, Tenants};
 
 use crate::fixture::Fixture;

@@ -1,7 +1,8 @@
 //! `tidegate client …`.
 
+use tidegate_identity::TenantName;
 use tidegate_oauth::{
-    ClientAuthentication, ClientChange, CreatedClient, GrantKind, GrantSet, NewClient, TenantName,
+    ClientAuthentication, ClientChange, CreatedClient, GrantKind, GrantSet, NewClient,
 };
 
 use super::user::tenant;
@@ -21,7 +22,7 @@ pub(crate) async fn run(command: ClientCommand, service: &Service) -> Result {
             let database = found.database.unwrap_or_default();
             let what = format!("the client {id} ({}) of {database}", found.name);
             confirmation.confirm(&what, &id)?;
-            service.directory().drop_client(&database, &id).await?;
+            service.clients().drop_client(&database, &id).await?;
             print(format_args!("{id} is dropped; its sessions have ended.\n"))
         }
     }
@@ -40,7 +41,7 @@ async fn create(new: cli::NewClient, service: &Service) -> Result {
     client.two_factor = new.two_factor;
     client.allow_signup = new.allow_signup;
     client.social_signup = new.social_signup;
-    let created = service.directory().create_client(client).await?;
+    let created = service.clients().create_client(client).await?;
     print_client(&created)
 }
 
@@ -69,7 +70,7 @@ async fn change(given: cli::ChangedClient, service: &Service) -> Result {
         },
         rotate_secret: given.rotate_secret,
     };
-    let directory = service.directory();
+    let directory = service.clients();
     let database = before.database.as_deref().unwrap_or_default();
     let changed = directory.change_client(database, &given.id, change);
     print_client(&changed.await?)
@@ -110,7 +111,7 @@ fn grants(names: &[String]) -> Result<GrantSet> {
 
 async fn list(service: &Service, database: &str) -> Result {
     tenant(service, database).await?;
-    let clients = service.directory().clients(database).await?;
+    let clients = service.clients().clients(database).await?;
     let row = |client: &tidegate_oauth::Client| {
         let kind = match client.authentication {
             ClientAuthentication::Public => "public",

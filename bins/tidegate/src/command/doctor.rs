@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tidegate_admin::doctor::{Finding, Severity};
 use tidegate_admin::{Admin, RolePasswords};
-use tidegate_oauth::MasterKey;
+use tidegate_identity::MasterKey;
 
 use super::print;
 use crate::failure::{Failure, Result};

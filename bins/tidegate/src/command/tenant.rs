@@ -4,7 +4,7 @@ mod settings;
 
 use serde::{Deserialize, Serialize};
 use tidegate_admin::{Admin, Adoption, Grantee, Right, RightsChange, RolePasswords};
-use tidegate_oauth::{AnonymousSql, NewOwner, Secret, TenantName};
+use tidegate_identity::{AnonymousSql, NewOwner, Secret, TenantName};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
 
@@ -175,7 +175,7 @@ pub(crate) async fn create(service: &Service, name: &TenantName, password: Secre
 /// Removes a tenant. Drops its database too if requested.
 pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) -> Result {
     let database = DatabaseName::new(&tenant.name);
-    let users = service.directory().users(&tenant.name).await?;
+    let users = service.users().users(&tenant.name).await?;
     let mut roles: Vec<String> = users.into_iter().map(|user| user.role).collect();
     if !roles.contains(&tenant.owner_role) {
         roles.push(tenant.owner_role.clone());
@@ -215,15 +215,15 @@ impl Record<'_> {
             role: Some(self.role.to_owned()),
             password: Some(password),
         };
-        let kept = service.directory().create_owner(owner).await;
+        let kept = service.users().create_owner(owner).await;
         kept.map_err(|error| match error {
-            tidegate_oauth::Error::Taken(_) => taken(&tenant.name),
+            tidegate_identity::Error::Taken(_) => taken(&tenant.name),
             error => error.into(),
         })?;
         if service.tenants.insert(&tenant).await? {
             return Ok(());
         }
-        service.directory().drop_tenant(&tenant.name).await?;
+        service.users().drop_tenant(&tenant.name).await?;
         Err(taken(&tenant.name))
     }
 }
@@ -235,7 +235,7 @@ fn taken(name: &str) -> Failure {
 }
 
 async fn forget(service: &Service, name: &str) -> Result {
-    service.directory().drop_tenant(name).await?;
+    service.users().drop_tenant(name).await?;
     let database = DatabaseName::new(name);
     service.methods.remove_tenant(&database).await?;
     service.tenants.delete(name).await?;

@@ -2,7 +2,7 @@
 
 mod repair;
 
-use tidegate_oauth::{NewUser, Secret, TenantName, UserChange, UserKey, UserName};
+use tidegate_identity::{NewUser, Secret, TenantName, UserChange, UserKey, UserName};
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
@@ -42,7 +42,7 @@ pub(crate) async fn run(command: UserCommand, service: &Service) -> Result {
             password,
         } => {
             let key = UserKey::new(&database, &name);
-            service.directory().user(&key).await?;
+            service.users().user(&key).await?;
             set_password(service, &key, &password.read(&name)?).await?;
             print(format_args!(
                 "{name} has a new password; its sessions have ended.\n"
@@ -91,7 +91,7 @@ async fn drop(
             "{name} owns the tenant; `tidegate tenant drop {name}` drops both"
         )));
     }
-    service.directory().user(key).await?;
+    service.users().user(key).await?;
     confirmation.confirm(&format!("the user {key}"), &key.name)?;
     Ok(service.accounts().drop(key, reassign).await?)
 }
@@ -112,13 +112,13 @@ pub(crate) async fn create(service: &Service, user: NewUser) -> Result {
 }
 
 async fn set_password(service: &Service, key: &UserKey, password: &Secret) -> Result {
-    Ok(service.directory().set_password(key, password).await?)
+    Ok(service.users().set_password(key, password).await?)
 }
 
 async fn list(service: &Service, database: &str) -> Result {
     tenant(service, database).await?;
-    let users = service.directory().users(database).await?;
-    let row = |user: &tidegate_oauth::User| {
+    let users = service.users().users(database).await?;
+    let row = |user: &tidegate_identity::User| {
         let kind = match (user.key.is_owner(), user.default_user) {
             (true, _) => "owner",
             (_, true) => "default",

@@ -1,6 +1,7 @@
 //! The demo's sample data: a tenant with users, clients, tables and rows.
 
-use tidegate_oauth::{AnonymousSql, NewClient, NewUser, Secret, TenantName, UserName};
+use tidegate_identity::{AnonymousSql, NewUser, Secret, TenantName, UserName};
+use tidegate_oauth::NewClient;
 use tidegate_sql::{DatabaseName, RoleName};
 
 use super::TENANT;
@@ -39,7 +40,7 @@ pub(super) async fn fill(service: &Service) -> Result {
     create_tenant(service, &name, Secret::new("demo1234")).await?;
     create_users(service, &name).await?;
     // The README's first command sends no token.
-    let directory = service.directory();
+    let directory = service.users();
     directory
         .set_anonymous_sql(TENANT, AnonymousSql::Read)
         .await?;
@@ -65,10 +66,10 @@ async fn create_clients(service: &Service, tenant: &TenantName) -> Result {
     let mut app = NewClient::new(tenant.clone(), "Demo application", of_app);
     app.id = Some("demo-app".to_owned());
     app.public = true;
-    service.directory().create_client(app).await?;
+    service.clients().create_client(app).await?;
     let mut server = NewClient::new(tenant.clone(), "Demo server", uris);
     server.id = Some(LAST_CLIENT.to_owned());
     server.secret = Some(Secret::new("demo-server-secret"));
-    service.directory().create_client(server).await?;
+    service.clients().create_client(server).await?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_oauth::UserKey;
+use tidegate_identity::UserKey;
 
 use super::Node;
 use crate::failure::Result;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use tidegate_admin::{Admin, Adoption, Script};
-use tidegate_oauth::{Secret, TenantName, UserKey};
+use tidegate_identity::{Secret, TenantName, UserKey};
 use tidegate_sql::{DatabaseName, RoleName};
 
 use crate::cli::PasswordSource;
@@ -85,7 +85,7 @@ impl AdoptionStep {
             }
             password_file => (PasswordSource { password_file }.read(name)?, None),
         };
-        let directory = service.directory();
+        let directory = service.users();
         if let Self::Complete(_) = &self {
             let database = DatabaseName::new(name);
             service.admin.adopt(&database, &planned.plan).await?;

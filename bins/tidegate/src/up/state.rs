@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use tidegate_oauth::MasterKey;
+use tidegate_identity::MasterKey;
 
 use super::address::Address;
 use crate::failure::{Failure, OnFile, Result};

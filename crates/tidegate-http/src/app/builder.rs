@@ -8,8 +8,9 @@ use ipnet::IpNet;
 use tidegate_catalog::CatalogCache;
 use tidegate_feed::Feed;
 use tidegate_graphql::{ApiCache, RoleLimits};
+use tidegate_identity::{Accounts, IdentityProviders, Mailer, Secret};
 use tidegate_methods::{MemoryMethodStore, Registry};
-use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
+use tidegate_oauth::{Issuer, IssuerStore};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -32,7 +33,7 @@ impl AppBuilder {
     pub(super) fn new(
         executor: Arc<dyn Executor>,
         issuer: Arc<Issuer>,
-        store: Arc<dyn Store>,
+        store: Arc<dyn IssuerStore>,
     ) -> Self {
         let methods = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
         let parts = Parts {

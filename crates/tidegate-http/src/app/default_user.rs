@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tidegate_oauth::{AnonymousSql, Store, StoreError};
+use tidegate_identity::{AnonymousSql, StoreError};
+use tidegate_oauth::IssuerStore;
 use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
 
 /// How long a cached record is fresh. A notification removes it earlier.
@@ -16,7 +17,7 @@ const MOST: usize = 10_000;
 
 /// A cache of the default users of databases.
 pub(crate) struct DefaultUsers {
-    store: Arc<dyn Store>,
+    store: Arc<dyn IssuerStore>,
     known: RwLock<HashMap<Box<str>, CachedUser>>,
 }
 
@@ -36,7 +37,7 @@ struct CachedUser {
 }
 
 impl DefaultUsers {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn IssuerStore>) -> Self {
         Self {
             store,
             known: RwLock::default(),

@@ -3,20 +3,22 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use tidegate_identity::Error as IdentityError;
 use tidegate_oauth::{Error, ErrorKind};
 
 use super::ApiError;
 
 impl ApiError {
-    /// The error response for an error of the directory.
-    pub fn from_accounts(error: Error) -> Self {
+    /// What an error of the directory means where users and clients are managed.
+    pub fn from_accounts(error: impl Into<Error>) -> Self {
+        let error = error.into();
         let after = Duration::from_secs(error.retry_after().unwrap_or(1));
         match (error.kind(), &error) {
-            (_, Error::InvalidMember { member, expected }) => {
+            (_, Error::Identity(IdentityError::InvalidMember { member, expected })) => {
                 Self::input(format!("`{member}`: expected {expected}"))
             }
             (_, Error::ImpersonationRefused(reason)) => Self::insufficient_privileges(*reason),
-            (_, Error::DefaultUserTaken) => Self::new(
+            (_, Error::Identity(IdentityError::DefaultUserTaken)) => Self::new(
                 StatusCode::CONFLICT,
                 error.code(),
                 "`default_user`: the tenant has a default user already; take it from that one first",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::header::{HeaderValue, PRAGMA};
 use http::{Response, StatusCode};
 use serde::Serialize;
+use tidegate_identity::Error as IdentityError;
 use tidegate_oauth as oauth;
 
 use super::{ApiError, Challenge};
@@ -31,8 +32,10 @@ struct RestMembers<'a> {
 }
 
 impl ApiError {
-    /// The error response of an OAuth endpoint; `by_basic` says whether the client used HTTP Basic.
-    pub fn from_oauth(error: oauth::Error, by_basic: bool) -> Self {
+    /// What an error of the issuer means at an OAuth endpoint; `by_basic` tells whether the client
+    /// used HTTP Basic.
+    pub fn from_oauth(error: impl Into<oauth::Error>, by_basic: bool) -> Self {
+        let error = error.into();
         let status = match error.kind() {
             oauth::ErrorKind::Client => StatusCode::UNAUTHORIZED,
             oauth::ErrorKind::NotFound => StatusCode::NOT_FOUND,
@@ -57,8 +60,9 @@ impl ApiError {
         }
     }
 
-    /// The error response for a bearer token.
-    pub fn from_bearer(error: oauth::Error) -> Self {
+    /// What an error of the issuer means where a bearer token is shown.
+    pub fn from_bearer(error: impl Into<oauth::Error>) -> Self {
+        let error = error.into();
         match error.kind() {
             oauth::ErrorKind::Throttled | oauth::ErrorKind::Unavailable => {
                 let after = Duration::from_secs(error.retry_after().unwrap_or(1));
@@ -120,7 +124,7 @@ impl ApiError {
 /// Too many attempts are the caller's fault; too much concurrent work is not.
 fn throttled(error: &oauth::Error) -> StatusCode {
     match error {
-        oauth::Error::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        oauth::Error::Identity(IdentityError::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::TOO_MANY_REQUESTS,
     }
 }

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use http::StatusCode;
-use tidegate_oauth::AnonymousSql;
+use tidegate_identity::AnonymousSql;
 use tidegate_sql::{
     BoundStatement, Completion, Executor, Mode, Principal, QueryOptions, Result, RowSink,
 };

@@ -2,52 +2,23 @@
 
 use std::borrow::Cow;
 
+use tidegate_identity::{Error as IdentityError, RoleError, StoreError};
+
 use super::Error;
-use crate::{RoleError, StoreError};
 
 impl Error {
     /// A description for client developers: fixed ASCII text without values of the request, and
     /// without a colon followed by a space, at which an existing client splits the text.
     pub fn description(&self) -> Cow<'static, str> {
         match self {
-            Self::Malformed { part, expected } => {
-                format!("the {part} is malformed, expected {expected}").into()
-            }
             Self::MissingParameter(name) => format!("the parameter {name} is missing").into(),
             Self::DuplicateParameter(name) => {
                 format!("the parameter {name} is given more than once").into()
             }
             Self::ParameterNotText(name) => format!("the parameter {name} must be a string").into(),
-            Self::InvalidMember { member, expected } => {
-                format!("the member {member} is not valid, expected {expected}").into()
-            }
-            Self::Taken(what) => format!("a {what} with this name already exists").into(),
             Self::ImpersonationRefused(reason) => (*reason).into(),
-            Self::NotFound(what) => format!("{what} not found").into(),
-            Self::Role(RoleError::OwnsObjects { count, example }) => format!(
-                "the user owns {count} objects of the database, such as {example}; give them to \
-                 the owner with reassign=true, or drop them first"
-            )
-            .into(),
-            Self::Role(RoleError::CarriesRights(objects)) => format!(
-                "the user owns objects that would run with the rights of the database's owner ({}); drop \
-                 them, or change them as the user (ALTER ROUTINE ... SECURITY INVOKER, ALTER VIEW ... \
-                 SET (security_invoker = on), REVOKE) before",
-                objects.join(", ")
-            )
-            .into(),
-            Self::Role(RoleError::UsedElsewhere(places)) => format!(
-                "the user has rights or objects outside of the tenant's database ({}); remove them \
-                 there first",
-                places.join(", ")
-            )
-            .into(),
-            Self::Role(RoleError::StillUsed(reason)) => format!(
-                "the user has rights that only their grantors can revoke; {}",
-                reason.replace('\n', ", ")
-            )
-            .into(),
-            Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
+            Self::InvalidToken(error) => format!("the token is not accepted, {error}").into(),
+            Self::Identity(error) => identity(error),
             other => other.fixed_description().into(),
         }
     }
@@ -75,15 +46,8 @@ impl Error {
             Self::SecondFactorMissing => {
                 "this user has a second factor, which this grant does not support; use the grant authorization_code or device_code"
             }
-            Self::WrongSecondFactor => "the code is wrong or was used already",
-            Self::InvalidLink => "this link has expired or was used already; request a new one",
-            Self::ReauthenticationRequired => "this requires a recent sign-in",
-            Self::LastCredential => "the user's only way to sign in cannot be removed",
             Self::SignUpClosed => "this client does not allow sign-up",
             Self::GrantNotAllowed => "this grant is not enabled for the client",
-            Self::Role(RoleError::Taken(_)) => {
-                "PostgreSQL has a role of this name that Tidegate did not create; choose another name"
-            }
             Self::ForeignDatabase => {
                 "the client belongs to another database; name the user's database in the member database"
             }
@@ -92,15 +56,80 @@ impl Error {
                 "there is no client with this client_id"
             }
             Self::ClientNotAuthenticated => "the client secret is wrong or missing",
-            Self::WrongCredentials => "wrong user name or password",
             Self::InvalidRefreshToken => "the refresh token is invalid, expired or revoked",
             Self::NoDefaultUser => "No default user found",
-            Self::TooManyAttempts { .. } => "too many attempts, try again later",
-            Self::Busy { .. } => "too many sign-ins at once, try again shortly",
-            Self::DefaultUserTaken => "another user of the database is its default user",
             Self::KeyTooYoung { .. } => "the next key has not been published for long enough",
-            Self::Store(StoreError::Unavailable(_)) => "the service is temporarily unavailable",
-            _ => "internal server error",
+            _ => INTERNAL,
         }
+    }
+}
+
+const INTERNAL: &str = "internal server error";
+
+/// The description of an error of users.
+fn identity(error: &IdentityError) -> Cow<'static, str> {
+    let text = match error {
+        IdentityError::Malformed { part, expected } => {
+            return format!("the {part} is malformed, expected {expected}").into();
+        }
+        IdentityError::InvalidMember { member, expected } => {
+            return format!("the member {member} is not valid, expected {expected}").into();
+        }
+        IdentityError::Taken(what) => {
+            return format!("a {what} with this name already exists").into();
+        }
+        IdentityError::NotFound(what) => return format!("{what} not found").into(),
+        IdentityError::Role(error) => return role(error),
+        IdentityError::LoginDenied => "the person denied the request",
+        IdentityError::SecondFactorRequired => "this requires a sign-in with the second factor",
+        IdentityError::WrongSecondFactor => "the code is wrong or was used already",
+        IdentityError::InvalidLink => {
+            "this link has expired or was used already; request a new one"
+        }
+        IdentityError::ReauthenticationRequired => "this requires a recent sign-in",
+        IdentityError::LastCredential => "the user's only way to sign in cannot be removed",
+        IdentityError::WrongCredentials => "wrong user name or password",
+        IdentityError::TooManyAttempts { .. } => "too many attempts, try again later",
+        IdentityError::Busy { .. } => "too many sign-ins at once, try again shortly",
+        IdentityError::DefaultUserTaken => "another user of the database is its default user",
+        IdentityError::Store(StoreError::Unavailable(_)) => {
+            "the service is temporarily unavailable"
+        }
+        _ => INTERNAL,
+    };
+    text.into()
+}
+
+/// The description of a failed change of a role.
+fn role(error: &RoleError) -> Cow<'static, str> {
+    match error {
+        RoleError::OwnsObjects { count, example } => format!(
+            "the user owns {count} objects of the database, such as {example}; give them to \
+             the owner with reassign=true, or drop them first"
+        )
+        .into(),
+        RoleError::CarriesRights(objects) => format!(
+            "the user owns objects that would run with the rights of the database's owner ({}); drop \
+             them, or change them as the user (ALTER ROUTINE ... SECURITY INVOKER, ALTER VIEW ... \
+             SET (security_invoker = on), REVOKE) before",
+            objects.join(", ")
+        )
+        .into(),
+        RoleError::UsedElsewhere(databases) => format!(
+            "the user has rights or objects outside of the tenant's database ({}); remove them \
+             there first",
+            databases.join(", ")
+        )
+        .into(),
+        RoleError::StillUsed(reason) => format!(
+            "the user has rights that only their grantors can revoke; {}",
+            reason.replace('\n', ", ")
+        )
+        .into(),
+        RoleError::Taken(_) => {
+            "PostgreSQL has a role of this name that Tidegate did not create; choose another name"
+                .into()
+        }
+        RoleError::Unavailable(_) | RoleError::Failed(_) => INTERNAL.into(),
     }
 }

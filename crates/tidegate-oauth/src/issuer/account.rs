@@ -1,11 +1,12 @@
 //! The account page: a user's sessions, browsers, linked accounts and password.
 
-use super::Issuer;
-use crate::identity::LoginAttempt;
-use crate::{
-    Browser, BrowserSession, Directory, EndReason, Error, LinkedIdentity, RequestContext, Result,
-    Secret, Session, SessionId,
+use tidegate_identity::{
+    Browser, BrowserSession, EndReason, Error as IdentityError, LinkedIdentity, RequestContext,
+    Secret, SessionId,
 };
+
+use super::Issuer;
+use crate::{Result, Session};
 
 /// What the account page shows about a user.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ impl Issuer {
         })
     }
 
-    /// Ends one of the user's own sessions; [`Error::NotFound`] for any other session.
+    /// Ends one of the user's own sessions; [`IdentityError::NotFound`] for any other session.
     pub async fn end_own_session(
         &self,
         browser: &Browser,
@@ -55,64 +56,42 @@ impl Issuer {
         let session = self.ports.store.session(id).await?;
         let session = session
             .filter(|session| session.user == browser.user.key)
-            .ok_or(Error::NotFound("session"))?;
+            .ok_or(IdentityError::NotFound("session"))?;
         let client = self.client(&session.client_id).await?;
-        let client = client.ok_or(Error::NotFound("session"))?;
+        let client = client.ok_or(IdentityError::NotFound("session"))?;
         let cx = self.grant_context(&client, context.address);
         self.end_session(&cx, id, EndReason::UserEnded).await
     }
 
-    /// Changes the user's password. Needs the current password; a user without a password may set a
-    /// first one soon after signing in with an identity provider. Ends all sessions of the user,
-    /// including browser sessions, and returns a new cookie that keeps this browser signed in.
+    /// Changes the user's password with [`IdentityService::change_own_password`], and refuses tokens
+    /// of the sessions that this ended.
     ///
-    /// [`Error::WrongCredentials`]; [`Error::ReauthenticationRequired`] for a first password;
-    /// [`Error::InvalidMember`] unless the new one has 8 to 256 bytes.
+    /// [`IdentityService::change_own_password`]: tidegate_identity::IdentityService::change_own_password
     pub async fn change_own_password(
         &self,
         browser: &Browser,
-        (current, new): (Option<&Secret>, &Secret),
+        passwords: (Option<&Secret>, &Secret),
         context: &RequestContext,
     ) -> Result<Secret> {
-        let key = &browser.user.key;
-        if browser.user.password_hash.is_none() {
-            self.identity
-                .require_recent_sign_in(browser, None, context)
-                .await?;
-        } else {
-            let attempt = LoginAttempt {
-                key: key.clone(),
-                client_id: None,
-                address: context.address,
-            };
-            let current = current.ok_or(Error::WrongCredentials)?;
-            self.identity.login_with_password(&attempt, current).await?;
-        }
-        let directory = Directory::new(self.ports.clone());
-        directory.set_password(key, new).await?;
+        let changed = self
+            .identity
+            .change_own_password(browser, passwords, context);
+        let cookie = changed.await?;
         self.refresh_denylist().await?;
-        let store = &self.ports.store;
-        let user = store.user(key).await?.ok_or(Error::NotFound("user"))?;
-        store.delete_browser_session(browser.session.id).await?;
-        self.identity
-            .open_browser_session(&user, context, browser.session.second_factor)
-            .await
+        Ok(cookie)
     }
 
-    /// Sets the password of the link's user and ends all sessions of the user, including browser
-    /// sessions.
+    /// Sets a password with [`IdentityService::reset_password`], and refuses tokens of the sessions
+    /// that this ended.
     ///
-    /// [`Error::InvalidLink`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(
         &self,
         token: &str,
         new: &Secret,
         context: &RequestContext,
     ) -> Result<()> {
-        let key = self.identity.reset_user(token).await?;
-        let directory = Directory::new(self.ports.clone());
-        let directory = directory.acting_as(&key.name, context.address);
-        directory.set_password(&key, new).await?;
+        self.identity.reset_password(token, new, context).await?;
         self.refresh_denylist().await
     }
 }

@@ -5,9 +5,8 @@ use std::net::IpAddr;
 use super::Issuer;
 use super::grant::GrantContext;
 use crate::rate_limit;
-use crate::{
-    AttemptScope, AuditKind, Client, ClientAuthentication, ClientCredentials, Error, Result,
-};
+use crate::{Client, ClientAuthentication, ClientCredentials, Error, Result};
+use tidegate_identity::AuditKind;
 
 /// Longer ids cannot exist, so they are not looked up.
 const MAX_ID_LENGTH: usize = 255;
@@ -59,7 +58,7 @@ impl Issuer {
     /// limit only bounds the cost of wrong secrets, and must not let others lock a client out. So
     /// secrets are compared first, and only wrong ones are counted, by client and address.
     ///
-    /// [`Error::ClientNotAuthenticated`], [`Error::TooManyAttempts`].
+    /// [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub(crate) async fn authenticate(
         &self,
         client: &Client,
@@ -77,23 +76,19 @@ impl Issuer {
             self.count_wrong_secret(client, address).await?;
         }
         let event = self
-            .identity
+            .ports
             .event(AuditKind::ClientRefused, client.database.as_deref());
         self.ports
-            .audit(event.with_client(&client.id).with_address(address))
+            .audit(event.with_client(Some(&client.id)).with_address(address))
             .await;
         Err(Error::ClientNotAuthenticated)
     }
 
     async fn count_wrong_secret(&self, client: &Client, address: Option<IpAddr>) -> Result<()> {
-        let limits = &self.settings.limits;
-        let mut attempts = self.identity.attempts();
-        if let Some(address) = address {
-            let key = rate_limit::address(AttemptScope::Address, address);
-            attempts.count(key, &limits.address).await?;
-        }
+        let mut attempts = self.identity.attempts_from(address).await?;
         let key = rate_limit::client(&client.id, address);
-        attempts.count(key, &limits.client).await
+        attempts.count(key, &self.settings.limits.client).await?;
+        Ok(())
     }
 
     /// Like [`authenticate`](Self::authenticate), but refuses public clients.

@@ -2,16 +2,11 @@
 
 use std::net::IpAddr;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::Issuer;
-use crate::Browser;
-use crate::flow::Challenge;
-use crate::{
-    AuditKind, AuthorizationCode, Client, Error, ErrorKind, GrantKind, Parameters, Result, Secret,
-    SecretHash, User, UserKey, random, redirect,
-};
+use crate::pkce::Challenge;
+use crate::{AuthorizationCode, Client, Error, ErrorKind, GrantKind, Parameters, Result, redirect};
+use tidegate_identity::{AuditKind, Secret, SecretHash, User, UserKey};
+use tidegate_identity::{Browser, Error as IdentityError};
 
 /// Longer ids cannot exist, so they are not looked up.
 const MAX_ID_LENGTH: usize = 255;
@@ -109,6 +104,18 @@ impl Issuer {
         }
     }
 
+    /// Whether this is a page of the built-in clients, or a redirect URI that any client of any
+    /// tenant has registered. The tenant does not matter, because a second sign-out has no user.
+    pub async fn is_registered(&self, uri: &str) -> Result<bool> {
+        if self.settings.builtin.is_page(uri) {
+            return Ok(true);
+        }
+        let start = redirect::lookup_prefix(uri);
+        let registered = self.ports.store.redirect_uris_from(start).await?;
+        let mut registered = registered.iter();
+        Ok(registered.any(|known| redirect::matches(known, uri)))
+    }
+
     async fn client_of(&self, parameters: &Parameters) -> Result<Client> {
         let id = parameters.required("client_id")?;
         if id.len() > MAX_ID_LENGTH {
@@ -131,11 +138,11 @@ impl Issuer {
             Ok(code) => {
                 let user = &browser.user;
                 let event = self
-                    .identity
+                    .ports
                     .event(AuditKind::ConsentGiven, Some(&user.key.database));
                 let event = event
                     .with_user(&user.key.name)
-                    .with_client(&request.client.id);
+                    .with_client(Some(&request.client.id));
                 self.ports.audit(event.with_address(address)).await;
                 let first = [("code", code.expose())];
                 self.redirect_url(&request.redirect_uri, request.state.as_deref(), &first)
@@ -155,11 +162,11 @@ impl Issuer {
         address: Option<IpAddr>,
     ) -> String {
         let event = self
-            .identity
+            .ports
             .event(AuditKind::ConsentDenied, Some(&user.key.database));
         let event = event
             .with_user(&user.key.name)
-            .with_client(&request.client.id);
+            .with_client(Some(&request.client.id));
         self.ports.audit(event.with_address(address)).await;
         let state = request.state.as_deref();
         self.error_redirect(&request.redirect_uri, state, &Error::AccessDenied)
@@ -170,8 +177,7 @@ impl Issuer {
         if !request.admits(&user.key) {
             return Err(Error::ForeignDatabase);
         }
-        let bytes: [u8; 32] = random::bytes(&*self.ports.random)?;
-        let code = Secret::new(URL_SAFE_NO_PAD.encode(bytes));
+        let code = self.ports.random.secret()?;
         let now = self.ports.clock.now();
         let record = AuthorizationCode {
             hash: SecretHash::of(&code),
@@ -214,7 +220,7 @@ impl Issuer {
 }
 
 fn check(client: &Client, parameters: &Parameters) -> Result<Challenge> {
-    let malformed = |part, expected| Error::Malformed { part, expected };
+    let malformed = |part, expected| IdentityError::Malformed { part, expected };
     parameters.reject_duplicates()?;
     if parameters.required("response_type")? != "code" {
         return Err(Error::UnsupportedResponseType);
@@ -223,12 +229,12 @@ fn check(client: &Client, parameters: &Parameters) -> Result<Challenge> {
         .text("response_mode")?
         .is_some_and(|mode| mode != "query")
     {
-        return Err(malformed("response_mode", "query"));
+        return Err(malformed("response_mode", "query").into());
     }
     parameters.text("scope")?;
     let challenge = parameters.required("code_challenge")?;
     if parameters.required("code_challenge_method")? != "S256" {
-        return Err(malformed("code_challenge_method", "S256"));
+        return Err(malformed("code_challenge_method", "S256").into());
     }
     let challenge = Challenge::parse(challenge)
         .ok_or(malformed("code_challenge", "43 characters of base64url"))?;

@@ -3,17 +3,16 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
 use super::Issuer;
-use crate::Browser;
-use crate::flow::UserCode;
+use crate::device_code::UserCode;
 use crate::{
-    Approval, AttemptScope, AuditKind, Client, DeviceCode, DeviceRequest, DeviceState, Error,
-    GrantKind, Result, Secret, SecretHash, json, random, rate_limit,
+    Approval, Client, DeviceCode, DeviceRequest, DeviceState, Error, GrantKind, Result, json,
+    rate_limit,
 };
+use tidegate_identity::{AttemptKey, Browser, Error as IdentityError};
+use tidegate_identity::{AuditKind, Secret, SecretHash};
 
 /// How many user codes are tried. A collision has a probability of 1 in 25 thousand million.
 const MAX_TRIES: usize = 8;
@@ -47,7 +46,7 @@ impl Issuer {
     /// is entered.
     ///
     /// [`Error::UnknownClient`], [`Error::GrantNotAllowed`], [`Error::ClientNotAuthenticated`],
-    /// [`Error::TooManyAttempts`].
+    /// [`IdentityError::TooManyAttempts`].
     pub async fn authorize_device(
         &self,
         request: DeviceRequest,
@@ -59,7 +58,7 @@ impl Issuer {
         cx.require_grant(GrantKind::DeviceCode)?;
         self.authenticate(&client, &request.client, address).await?;
         if let Some(address) = address {
-            let key = rate_limit::address(AttemptScope::Device, address);
+            let key = AttemptKey::of_address(rate_limit::DEVICE, address);
             // Never refunded: this limits rows, not failures.
             self.identity
                 .attempts()
@@ -78,8 +77,7 @@ impl Issuer {
 
     async fn new_device(&self, client: &Client) -> Result<(Secret, UserCode)> {
         let lifetimes = &self.settings.lifetimes;
-        let bytes: [u8; 32] = random::bytes(&*self.ports.random)?;
-        let code = Secret::new(URL_SAFE_NO_PAD.encode(bytes));
+        let code = self.ports.random.secret()?;
         for _ in 0..MAX_TRIES {
             let user_code = UserCode::generate(&*self.ports.random)?;
             let device = DeviceCode {
@@ -95,14 +93,14 @@ impl Issuer {
                 return Ok((code, user_code));
             }
         }
-        Err(Error::NoRandomness)
+        Err(IdentityError::NoRandomness.into())
     }
 
     /// The device that waits with this user code. The attempt is counted before the lookup, by
     /// address and by browser session, so that codes cannot be guessed.
     ///
     /// [`Error::UnknownUserCode`], also when the code was decided already or has expired;
-    /// [`Error::TooManyAttempts`].
+    /// [`IdentityError::TooManyAttempts`].
     pub async fn pending_device(
         &self,
         user_code: &str,
@@ -111,11 +109,11 @@ impl Issuer {
     ) -> Result<PendingDevice> {
         let mut attempts = self.identity.attempts();
         if let Some(address) = address {
-            let key = rate_limit::address(AttemptScope::UserCode, address);
+            let key = AttemptKey::of_address(rate_limit::USER_CODE, address);
             attempts.count(key, &self.settings.limits.user_code).await?;
         }
         if let Some(browser) = browser {
-            let key = rate_limit::browser(AttemptScope::UserCode, browser.session.id);
+            let key = AttemptKey::of_browser(rate_limit::USER_CODE, browser.session.id);
             let limit = &self.settings.limits.user_codes_per_browser;
             attempts.count(key, limit).await?;
         }
@@ -167,10 +165,10 @@ impl Issuer {
         } else {
             AuditKind::ConsentDenied
         };
-        let event = self.identity.event(kind, Some(&user.key.database));
+        let event = self.ports.event(kind, Some(&user.key.database));
         let event = event
             .with_user(&user.key.name)
-            .with_client(&device.client.id);
+            .with_client(Some(&device.client.id));
         self.ports.audit(event.with_address(address)).await;
         Ok(())
     }

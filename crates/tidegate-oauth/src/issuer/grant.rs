@@ -8,7 +8,9 @@ mod refresh;
 
 use std::net::IpAddr;
 
-use crate::{Client, Error, Grant, GrantKind, Issuer, Result, TokenRequest, TokenResponse};
+use crate::{
+    Client, Error, GrantKind, GrantParameters, Issuer, Result, TokenRequest, TokenResponse,
+};
 
 /// The context of a grant: the issuer, the client and its address.
 pub(crate) struct GrantContext<'a> {
@@ -35,17 +37,17 @@ pub(crate) async fn exchange(
     request: &TokenRequest,
 ) -> Result<TokenResponse> {
     let kind = match request.grant {
-        Grant::Password { .. } => GrantKind::Password,
-        Grant::RefreshToken { .. } => GrantKind::RefreshToken,
-        Grant::AuthorizationCode { .. } => GrantKind::AuthorizationCode,
-        Grant::DeviceCode { .. } => GrantKind::DeviceCode,
+        GrantParameters::Password { .. } => GrantKind::Password,
+        GrantParameters::RefreshToken { .. } => GrantKind::RefreshToken,
+        GrantParameters::AuthorizationCode { .. } => GrantKind::AuthorizationCode,
+        GrantParameters::DeviceCode { .. } => GrantKind::DeviceCode,
     };
     cx.require_grant(kind)?;
     cx.issuer
         .authenticate(cx.client, &request.client, cx.address)
         .await?;
     match &request.grant {
-        Grant::Password {
+        GrantParameters::Password {
             username,
             password,
             database,
@@ -53,12 +55,12 @@ pub(crate) async fn exchange(
             let database = database.as_deref().unwrap_or(username);
             password::exchange(cx, database, username, password).await
         }
-        Grant::RefreshToken { token } => refresh::exchange(cx, token).await,
-        Grant::AuthorizationCode {
+        GrantParameters::RefreshToken { token } => refresh::exchange(cx, token).await,
+        GrantParameters::AuthorizationCode {
             code,
             redirect_uri,
             verifier,
         } => authorization_code::exchange(cx, code, redirect_uri, verifier).await,
-        Grant::DeviceCode { code } => device_code::exchange(cx, code).await,
+        GrantParameters::DeviceCode { code } => device_code::exchange(cx, code).await,
     }
 }

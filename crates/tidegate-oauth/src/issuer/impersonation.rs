@@ -6,10 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::token::{self, AccessToken};
-use crate::{
-    AuditKind, Claims, Error, GrantKind, Issuer, Result, Secret, Session, SessionId, UserKey, json,
-    random,
-};
+use crate::{Claims, Error, GrantKind, Issuer, Result, Session, json};
+use tidegate_identity::{AuditKind, Error as IdentityError, Secret, SessionId, UserKey};
 
 /// The lifetime of such a token. It cannot be refreshed.
 const LIFETIME: Duration = Duration::from_mins(15);
@@ -28,7 +26,7 @@ impl Issuer {
     /// `impersonated`. The token has a session of its own, which ends with the user's sessions.
     ///
     /// [`Error::ImpersonationRefused`] unless the caller is the owner, for the owner itself, and
-    /// when the tenant has switched it off; [`Error::NotFound`] for an unknown user.
+    /// when the tenant has switched it off; [`IdentityError::NotFound`] for an unknown user.
     pub async fn impersonate(
         &self,
         caller: &Claims,
@@ -44,14 +42,17 @@ impl Issuer {
             return refused("the setting `impersonation` of the database is false");
         }
         let key = UserKey::new(&caller.database, name);
-        let user = store.user(&key).await?.ok_or(Error::NotFound("user"))?;
+        let user = store
+            .user(&key)
+            .await?
+            .ok_or(IdentityError::NotFound("user"))?;
         if user.key.is_owner() {
             return refused("the owner of a database cannot be impersonated");
         }
         let now = self.ports.clock.now();
         let expires_at = now.plus(LIFETIME);
         let session = Session {
-            id: SessionId::from_bytes(random::bytes(&*self.ports.random)?),
+            id: SessionId::from_bytes(self.ports.random.bytes()?),
             user: user.key.clone(),
             client_id: caller.client_id.clone(),
             grant: GrantKind::Impersonation,
@@ -64,14 +65,14 @@ impl Issuer {
         };
         store.insert_session(&session).await?;
         let event = self
-            .identity
+            .ports
             .event(AuditKind::Impersonated, Some(&caller.database))
             .with_user(&user.key.name)
-            .with_actor(Some(caller.user.clone()))
-            .with_client(&caller.client_id)
+            .with_acting_user(Some(caller.user.clone()))
+            .with_client(Some(&caller.client_id))
             .with_session(session.id);
         self.ports.audit(event.with_address(address)).await;
-        let id = SessionId::from_bytes(random::bytes(&*self.ports.random)?).to_string();
+        let id = SessionId::from_bytes(self.ports.random.bytes()?).to_string();
         let access = AccessToken {
             actor: Some(&caller.user),
             issuer: self.settings.issuer(),

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::{
-    Claims, Client, EndReason, Error, Issuer, Result, Secret, Session, SessionId, Timestamp,
-    TokenManagementRequest, json,
-};
+use crate::{Claims, Client, Error, Issuer, Result, Session, TokenManagementRequest, json};
+use tidegate_identity::{EndReason, Secret, SessionId, Timestamp};
 
 impl Issuer {
     /// Revokes a token: ends the session that an access or refresh token belongs to. Revoking an

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::key::{KeyRing, KeyState, MasterKey, SigningKey, SigningKeyRecord};
-use crate::{Error, Result, SecureRandom, Store, Timestamp};
+use crate::key::{KeyRing, KeyState, SigningKey, SigningKeyRecord};
+use crate::{Error, IssuerStore, Result};
+use tidegate_identity::{MasterKey, SecureRandom, Timestamp};
 
 /// What is needed to generate keys.
 pub(crate) struct KeyGenerator<'a> {
-    pub(crate) store: &'a dyn Store,
+    pub(crate) store: &'a dyn IssuerStore,
     pub(crate) master: &'a MasterKey,
     pub(crate) random: &'a dyn SecureRandom,
 }
@@ -40,7 +41,7 @@ pub(crate) async fn load(
 ///
 /// [`Error::KeyTooYoung`] when the next key has not been published for `notice` yet.
 pub(crate) async fn rotate(
-    store: &dyn Store,
+    store: &dyn IssuerStore,
     ring: &KeyRing,
     notice: Duration,
     now: Timestamp,
@@ -61,7 +62,7 @@ pub(crate) async fn rotate(
 
 /// Deletes keys that have been retired for longer than the lifetime of their last token.
 pub(crate) async fn remove_retired(
-    store: &dyn Store,
+    store: &dyn IssuerStore,
     ring: &KeyRing,
     retirement: Duration,
     now: Timestamp,

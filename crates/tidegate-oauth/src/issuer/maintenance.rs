@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::Issuer;
 use super::key_rotation::{self, KeyGenerator};
 use crate::key::{KeyRing, KeyState};
-use crate::{AuditKind, Error, PurgeBefore, Result};
+use crate::{Error, PurgeBefore, Result};
+use tidegate_identity::{AuditKind, Error as IdentityError};
 
 /// How long ended and expired sessions are kept, for late requests about them.
 const SESSION_KEPT: Duration = Duration::from_hours(24);
@@ -41,7 +42,7 @@ impl Issuer {
         let gone = known
             .keys()
             .any(|key| records.iter().all(|r| r.id != key.record().id));
-        let ring = KeyRing::open(records, &self.master)?.ok_or(Error::DamagedKey)?;
+        let ring = KeyRing::open(records, &self.master)?.ok_or(IdentityError::DamagedSecret)?;
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
         if gone {
             self.cache.clear();
@@ -74,7 +75,7 @@ impl Issuer {
         let rotated = key_rotation::rotate(&*self.ports.store, &self.ring(), notice, now).await?;
         if rotated {
             self.ports
-                .audit(self.identity.event(AuditKind::KeyRotated, None))
+                .audit(self.ports.event(AuditKind::KeyRotated, None))
                 .await;
         }
         self.refresh_keys().await
@@ -103,14 +104,13 @@ impl Issuer {
             sessions: now.minus(SESSION_KEPT.max(lifetimes.denial())),
             attempts: now,
             audit: now.minus(lifetimes.audit),
+            // After a day, a used code is reported as invalid without ending its session.
+            flows: now.minus(SESSION_KEPT),
         };
         self.ports.store.purge(before).await?;
         let idle = now.minus(GUEST_IDLE.max(lifetimes.denial()));
         let kept = self.settings.limits.guest_sessions;
         self.ports.store.purge_guests(idle, kept).await?;
-        // After a day, a used code is reported as invalid without ending its session.
-        let flows = now.minus(SESSION_KEPT);
-        self.ports.store.purge_flows(flows).await?;
         self.refresh_keys().await
     }
 }

@@ -2,10 +2,8 @@
 
 use super::grant::GrantContext;
 use crate::token::{self, AccessToken};
-use crate::{
-    AuditKind, EndReason, GrantKind, Issuer, Result, Secret, Session, SessionId, Timestamp,
-    TokenResponse, User, random,
-};
+use crate::{GrantKind, Issuer, Result, Session, TokenResponse};
+use tidegate_identity::{AuditKind, EndReason, Secret, SessionId, Timestamp, User};
 
 impl Issuer {
     /// Opens a session for an authenticated user and issues its first tokens.
@@ -31,7 +29,7 @@ impl Issuer {
         let lifetimes = &self.settings.lifetimes;
         let closes_at = now.plus(lifetimes.session);
         Ok(Session {
-            id: SessionId::from_bytes(random::bytes(&*self.ports.random)?),
+            id: SessionId::from_bytes(self.ports.random.bytes()?),
             user: user.key.clone(),
             client_id: cx.client.id.clone(),
             grant,
@@ -51,11 +49,11 @@ impl Issuer {
         session: &Session,
         user: &User,
     ) -> Result<TokenResponse> {
-        let kind = AuditKind::SessionOpened(session.grant);
-        let event = self.identity.event(kind, Some(&user.key.database));
+        let kind = AuditKind::SessionOpened(session.grant.name());
+        let event = self.ports.event(kind, Some(&user.key.database));
         let event = event
             .with_user(&user.key.name)
-            .with_client(&session.client_id);
+            .with_client(Some(&session.client_id));
         self.ports
             .audit(event.with_session(session.id).with_address(cx.address))
             .await;
@@ -74,7 +72,7 @@ impl Issuer {
         let expires_at = issued_at
             .plus(self.settings.lifetimes.access_token)
             .min(session.closes_at);
-        let id = SessionId::from_bytes(random::bytes(&*self.ports.random)?).to_string();
+        let id = SessionId::from_bytes(self.ports.random.bytes()?).to_string();
         let access = AccessToken {
             actor: None,
             issuer,
@@ -115,15 +113,13 @@ impl Issuer {
                 Some(session) => Some(session.user.database.as_str()),
                 None => cx.client.database.as_deref(),
             };
-            let event = self
-                .identity
-                .event(AuditKind::SessionEnded(reason), database);
+            let event = self.ports.event(AuditKind::SessionEnded(reason), database);
             let event = match &session {
                 Some(session) => event.with_user(&session.user.name),
                 None => event,
             };
             let event = event
-                .with_client(&cx.client.id)
+                .with_client(Some(&cx.client.id))
                 .with_session(id)
                 .with_address(cx.address);
             self.ports.audit(event).await;

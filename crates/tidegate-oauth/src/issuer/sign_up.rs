@@ -1,15 +1,15 @@
-//! Self-registration.
+//! Sign-up through a client, if the client allows it.
+
+use tidegate_identity::{Accounts, Email, NewUser, RequestContext, Secret, SignUpApplication};
 
 use super::Issuer;
-use crate::{
-    Accounts, Client, Error, NewUser, RequestContext, Result, Secret, Timestamp, redirect,
-};
+use crate::{Client, Error, Result};
 
 impl Issuer {
     /// Creates a user through a client and signs the browser in; returns its cookie.
     ///
-    /// [`Error::SignUpClosed`], [`Error::TooManyAttempts`], and the errors of
-    /// [`Accounts::create`].
+    /// [`Error::SignUpClosed`], and the errors of
+    /// [`IdentityService::sign_up`](tidegate_identity::IdentityService::sign_up).
     pub async fn sign_up(
         &self,
         accounts: &Accounts,
@@ -17,38 +17,66 @@ impl Issuer {
         new: NewUser,
         context: &RequestContext,
     ) -> Result<Secret> {
-        if !client.allow_signup || !client.belongs_to(new.database.as_str()) {
-            return Err(Error::SignUpClosed);
-        }
-        self.identity.count_sign_up(context).await?;
-        let actor = new.name.as_str().to_owned();
-        let user = accounts
-            .acting_as(&actor, context.address)
-            .create(NewUser {
-                self_registered: true,
-                ..new
-            })
-            .await?;
-        self.identity
-            .open_browser_session(&user, context, false)
-            .await
+        require_open(client, new.database.as_str())?;
+        Ok(self.identity.sign_up(accounts, new, context).await?)
     }
 
-    /// Whether this is a page of the built-in clients, or a redirect URI that any client of any
-    /// tenant has registered. The tenant does not
-    /// matter, because a second sign-out has no user.
-    pub async fn is_registered(&self, uri: &str) -> Result<bool> {
-        if self.settings.builtin.is_page(uri) {
-            return Ok(true);
-        }
-        let start = redirect::lookup_prefix(uri);
-        let registered = self.ports.store.redirect_uris_from(start).await?;
-        let mut registered = registered.iter();
-        Ok(registered.any(|known| redirect::matches(known, uri)))
+    /// The message with the link that confirms a sign-up through a client. `next` is the path to
+    /// which the browser goes afterwards.
+    ///
+    /// [`Error::SignUpClosed`], and the errors of
+    /// [`IdentityService::sign_up_email`](tidegate_identity::IdentityService::sign_up_email).
+    pub async fn sign_up_email(
+        &self,
+        client: &Client,
+        new: NewUser,
+        next: &str,
+        context: &RequestContext,
+    ) -> Result<Email> {
+        require_open(client, new.database.as_str())?;
+        let application = SignUpApplication {
+            id: &client.id,
+            name: &client.name,
+            registered_at: client.created_at,
+        };
+        let email = self.identity.sign_up_email(application, new, next, context);
+        Ok(email.await?)
     }
 
-    /// The current time.
-    pub fn now(&self) -> Timestamp {
-        self.ports.clock.now()
+    /// The user name in a sign-up link, to show before the account is created.
+    ///
+    /// [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink); [`Error::SignUpClosed`]
+    /// when the client is another one by now or does not allow sign-up any more.
+    pub async fn sign_up_user_name(&self, token: &str) -> Result<String> {
+        let link = self.identity.sign_up_link(token)?;
+        let client = self.ports.store.client(&link.client).await?;
+        let client = client.filter(|client| client.created_at == link.registered_at());
+        require_open(&client.ok_or(Error::SignUpClosed)?, &link.database)?;
+        Ok(link.name)
+    }
+
+    /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
+    /// Returns the new cookie and the path to go to.
+    ///
+    /// The errors of [`sign_up_user_name`](Self::sign_up_user_name), and those of
+    /// [`IdentityService::confirm_sign_up`](tidegate_identity::IdentityService::confirm_sign_up).
+    pub async fn confirm_sign_up(
+        &self,
+        accounts: &Accounts,
+        token: &str,
+        context: &RequestContext,
+    ) -> Result<(Secret, String)> {
+        self.sign_up_user_name(token).await?;
+        let confirmed = self.identity.confirm_sign_up(accounts, token, context);
+        Ok(confirmed.await?)
+    }
+}
+
+/// [`Error::SignUpClosed`] unless users of this database may sign up through the client.
+fn require_open(client: &Client, database: &str) -> Result<()> {
+    if client.allow_signup && client.belongs_to(database) {
+        Ok(())
+    } else {
+        Err(Error::SignUpClosed)
     }
 }

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use super::Issuer;
-use crate::{AuditKind, Claims, EndReason, Error, Result, Session, SessionId, UserKey};
+use crate::{Claims, Result, Session};
+use tidegate_identity::{AuditKind, EndReason, Error as IdentityError, SessionId, UserKey};
 
 /// How many sessions are listed.
 const MOST: u32 = 1_000;
@@ -13,7 +14,7 @@ impl Issuer {
     /// of the tenant without those of anonymous visitors, or those of one user. An anonymous visitor
     /// sees and ends only its own session.
     ///
-    /// [`Error::NotFound`] when a user who is not the owner names another user.
+    /// [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn sessions(&self, caller: &Claims, user: Option<&str>) -> Result<Vec<Session>> {
         let now = self.ports.clock.now();
         if caller.shared {
@@ -24,7 +25,7 @@ impl Issuer {
         let own = Some(caller.user.as_str());
         let user = if caller.owner { user } else { user.or(own) };
         if !caller.owner && user != own {
-            return Err(Error::NotFound("user"));
+            return Err(IdentityError::NotFound("user").into());
         }
         let Some(name) = user else {
             return Ok(self
@@ -42,7 +43,7 @@ impl Issuer {
     /// Ends sessions that the caller may see: on this node at once, on others after their next
     /// denylist refresh.
     ///
-    /// [`Error::NotFound`] for any other session, and then none has ended.
+    /// [`IdentityError::NotFound`] for any other session, and then none has ended.
     pub async fn end_sessions(
         &self,
         caller: &Claims,
@@ -61,7 +62,7 @@ impl Issuer {
                 };
                 key.database == caller.database && own && session.is_alive(now)
             });
-            found.push(session.ok_or(Error::NotFound("session"))?);
+            found.push(session.ok_or(IdentityError::NotFound("session"))?);
         }
         for session in found {
             let ended = store.end_session(session.id, EndReason::Ended, now).await?;
@@ -70,12 +71,12 @@ impl Issuer {
                 continue;
             }
             let kind = AuditKind::SessionEnded(EndReason::Ended);
-            let event = self.identity.event(kind, Some(&caller.database));
+            let event = self.ports.event(kind, Some(&caller.database));
             let event = event
                 .with_user(&session.user.name)
-                .with_client(&session.client_id)
+                .with_client(Some(&session.client_id))
                 .with_session(session.id)
-                .with_actor(Some(caller.acting().to_owned()));
+                .with_acting_user(Some(caller.acting().to_owned()));
             self.ports.audit(event.with_address(address)).await;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! A signing key as stored.
 
-use crate::Timestamp;
+use tidegate_identity::Timestamp;
 
 /// An EC P-256 key pair for ES256 (RFC 7518, section 3.4). The private key is encrypted by the
 /// master key, so read access to the store does not allow signing.

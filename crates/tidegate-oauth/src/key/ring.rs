@@ -1,7 +1,8 @@
 //! The signing keys of a node, as of its last refresh.
 
-use super::{KeyState, MasterKey, SigningKey, SigningKeyRecord};
+use super::{KeyState, SigningKey, SigningKeyRecord};
 use crate::{Error, Result};
+use tidegate_identity::MasterKey;
 
 /// The active key, the next key, and retired keys.
 #[derive(Debug)]
@@ -11,7 +12,7 @@ pub(crate) struct KeyRing {
 }
 
 impl KeyRing {
-    /// Decrypts the stored keys. `None` when no key is active yet; [`Error::DamagedKey`] when a key
+    /// Decrypts the stored keys. `None` when no key is active yet; [`IdentityError::DamagedSecret`] when a key
     /// cannot be decrypted.
     pub(crate) fn open(records: Vec<SigningKeyRecord>, master: &MasterKey) -> Result<Option<Self>> {
         let mut active = None;

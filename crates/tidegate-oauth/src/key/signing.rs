@@ -10,8 +10,11 @@ use ring::signature::{
     UnparsedPublicKey,
 };
 
-use super::{KeyState, MasterKey, SigningKeyRecord};
-use crate::{Error, Result, SecureRandom, Timestamp, random};
+use super::{KeyState, SigningKeyRecord};
+use crate::Result;
+use tidegate_identity::{
+    Error as IdentityError, MasterKey, SecureRandom, Timestamp, system_source,
+};
 
 /// A decrypted signing key.
 pub(crate) struct SigningKey {
@@ -29,9 +32,9 @@ impl SigningKey {
         random: &dyn SecureRandom,
         now: Timestamp,
     ) -> Result<SigningKeyRecord> {
-        let system = random::system();
+        let system = system_source();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &system)
-            .map_err(|_| Error::NoRandomness)?;
+            .map_err(|_| IdentityError::NoRandomness)?;
         let pair = pair(document.as_ref())?;
         let public_key = pair.public_key().as_ref().to_vec();
         let id = thumbprint(&public_key)?;
@@ -50,7 +53,7 @@ impl SigningKey {
         let document = master.open(&record.id, &record.sealed_private_key)?;
         let pair = pair(&document)?;
         if pair.public_key().as_ref() != record.public_key {
-            return Err(Error::DamagedKey);
+            return Err(IdentityError::DamagedSecret.into());
         }
         let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, record.public_key.clone());
         let header = format!(r#"{{"alg":"ES256","typ":"at+jwt","kid":"{}"}}"#, record.id);
@@ -75,8 +78,8 @@ impl SigningKey {
     pub(crate) fn sign(&self, message: &[u8]) -> Result<String> {
         let signature = self
             .pair
-            .sign(&random::system(), message)
-            .map_err(|_| Error::NoRandomness)?;
+            .sign(&system_source(), message)
+            .map_err(|_| IdentityError::NoRandomness)?;
         Ok(URL_SAFE_NO_PAD.encode(signature))
     }
 
@@ -107,12 +110,8 @@ impl fmt::Debug for SigningKey {
 }
 
 fn pair(document: &[u8]) -> Result<EcdsaKeyPair> {
-    EcdsaKeyPair::from_pkcs8(
-        &ECDSA_P256_SHA256_FIXED_SIGNING,
-        document,
-        &random::system(),
-    )
-    .map_err(|_| Error::DamagedKey)
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document, &system_source())
+        .map_err(|_| IdentityError::DamagedSecret.into())
 }
 
 /// The coordinates of an uncompressed point, in base64url.
@@ -122,7 +121,7 @@ fn coordinates(public_key: &[u8]) -> Result<(String, String)> {
             let (x, y) = point.split_at(32);
             Ok((URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y)))
         }
-        _ => Err(Error::DamagedKey),
+        _ => Err(IdentityError::DamagedSecret.into()),
     }
 }
 

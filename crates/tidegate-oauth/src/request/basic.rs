@@ -5,7 +5,8 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::percent;
-use crate::{Error, Result, Secret};
+use crate::Result;
+use tidegate_identity::{Error as IdentityError, Secret};
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -23,13 +24,13 @@ pub struct BasicCredentials {
 impl BasicCredentials {
     /// Parses an Authorization header; `None` for another scheme.
     ///
-    /// [`Error::Malformed`] when the scheme is Basic and the rest is not base64 of `id:secret`.
+    /// [`IdentityError::Malformed`] when the scheme is Basic and the rest is not base64 of `id:secret`.
     pub fn from_header(value: &str) -> Result<Option<Self>> {
         let (scheme, rest) = value.split_once(' ').unwrap_or((value, ""));
         if !scheme.eq_ignore_ascii_case("basic") {
             return Ok(None);
         }
-        let malformed = || Error::Malformed {
+        let malformed = || IdentityError::Malformed {
             part: "Authorization header",
             expected: "base64 of the client's id and secret with a colon between them",
         };

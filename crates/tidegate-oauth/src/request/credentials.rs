@@ -1,7 +1,8 @@
 //! Client credentials of a request.
 
 use super::{BasicCredentials, Parameters};
-use crate::{Error, Result, Secret};
+use crate::{Error, Result};
+use tidegate_identity::Secret;
 
 /// A client's id and secret, in each reading that the request allows.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::percent;
-use crate::{Error, Result, Secret};
+use crate::{Error, Result};
+use tidegate_identity::{Error as IdentityError, Secret};
 
 /// Longer names are not repeated in responses.
 const MAX_NAME_LENGTH: usize = 64;
@@ -37,10 +38,11 @@ impl Parameters {
     pub fn from_form(body: &[u8]) -> Result<Self> {
         // Many HTTP clients send a string body with the form type by default.
         if body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_ok() {
-            return Err(Error::Malformed {
+            return Err(IdentityError::Malformed {
                 part: "Content-Type",
                 expected: "application/json for a body that is JSON",
-            });
+            }
+            .into());
         }
         let mut pairs = Vec::new();
         for piece in body
@@ -49,12 +51,12 @@ impl Parameters {
         {
             let mut halves = piece.splitn(2, |&byte| byte == b'=');
             let mut half = || percent::decode(halves.next().unwrap_or_default());
-            let malformed = Error::Malformed {
+            let malformed = IdentityError::Malformed {
                 part: "body",
                 expected: "an encoded form in UTF-8",
             };
             let (Some(name), Some(value)) = (half(), half()) else {
-                return Err(malformed);
+                return Err(malformed.into());
             };
             pairs.push((name, value));
         }
@@ -63,9 +65,12 @@ impl Parameters {
 
     /// Parses a body that is a JSON object. The members that are read must be strings or null.
     pub fn from_json(body: &[u8]) -> Result<Self> {
-        serde_json::from_slice(body).map_err(|_| Error::Malformed {
-            part: "body",
-            expected: "a JSON object",
+        serde_json::from_slice(body).map_err(|_| {
+            IdentityError::Malformed {
+                part: "body",
+                expected: "a JSON object",
+            }
+            .into()
         })
     }
 
@@ -128,13 +133,13 @@ impl fmt::Debug for Parameters {
 
 impl<'de> Deserialize<'de> for Parameters {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(ParametersVisitor)
     }
 }
 
-struct Members;
+struct ParametersVisitor;
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for ParametersVisitor {
     type Value = Parameters;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,15 +159,15 @@ impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
         #[serde(untagged)]
-        enum Shape {
+        enum JsonValue {
             Text(String),
             Null(()),
             Other(IgnoredAny),
         }
-        Ok(match Shape::deserialize(deserializer)? {
-            Shape::Text(text) => Self::Text(Secret::new(text)),
-            Shape::Null(()) => Self::Null,
-            Shape::Other(IgnoredAny) => Self::Other,
+        Ok(match JsonValue::deserialize(deserializer)? {
+            JsonValue::Text(text) => Self::Text(Secret::new(text)),
+            JsonValue::Null(()) => Self::Null,
+            JsonValue::Other(IgnoredAny) => Self::Other,
         })
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use super::Segments;
 use crate::key::{KeyRing, SigningKey};
-use crate::{SessionId, Timestamp, TokenError, User, json};
+use crate::{TokenError, json};
+use tidegate_identity::{SessionId, Timestamp, User};
 
 /// The claims of a valid access token.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,11 +81,11 @@ struct Payload<S, P> {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     shared: bool,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
-    act: Option<Actor<S>>,
+    act: Option<ActClaim<S>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Actor<S> {
+struct ActClaim<S> {
     sub: S,
 }
 
@@ -120,7 +121,7 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         email: user.email.as_deref(),
         response_type: "token",
         shared: user.default_user,
-        act: token.actor.map(|sub| Actor { sub }),
+        act: token.actor.map(|sub| ActClaim { sub }),
     };
     let payload = json::text(&payload);
     let mut text = String::with_capacity(1024);
@@ -176,8 +177,9 @@ pub(crate) fn decode(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{KeyState, MasterKey};
-    use crate::{SecureRandom, SystemRandom};
+    use crate::key::KeyState;
+    use tidegate_identity::MasterKey;
+    use tidegate_identity::{SecureRandom, SystemRandom};
 
     const ISSUER: &str = "https://id.example";
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);

@@ -18,12 +18,12 @@ pub(crate) struct TokenCache {
 
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<Box<str>, Entry>,
-    old: HashMap<Box<str>, Entry>,
+    young: HashMap<Box<str>, CachedToken>,
+    old: HashMap<Box<str>, CachedToken>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct CachedToken {
     signed: Box<str>,
     claims: Arc<Claims>,
 }
@@ -43,7 +43,7 @@ impl TokenCache {
             .generations
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let hit = |entry: &&Entry| *entry.signed == *signed;
+        let hit = |entry: &&CachedToken| *entry.signed == *signed;
         if let Some(entry) = generations.young.get(signature).filter(hit) {
             return Some(Arc::clone(&entry.claims));
         }
@@ -58,7 +58,7 @@ impl TokenCache {
     pub(crate) fn insert(&self, signed: &str, signature: &str, claims: &Arc<Claims>) {
         self.keep(
             signature,
-            Entry {
+            CachedToken {
                 signed: signed.into(),
                 claims: Arc::clone(claims),
             },
@@ -73,7 +73,7 @@ impl TokenCache {
             .unwrap_or_else(PoisonError::into_inner) = Generations::default();
     }
 
-    fn keep(&self, signature: &str, entry: Entry) {
+    fn keep(&self, signature: &str, entry: CachedToken) {
         let mut generations = self
             .generations
             .write()
@@ -88,7 +88,7 @@ impl TokenCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SessionId, Timestamp};
+    use tidegate_identity::{SessionId, Timestamp};
 
     fn claims(id: &str) -> Arc<Claims> {
         Arc::new(Claims {

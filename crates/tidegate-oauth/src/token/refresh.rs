@@ -11,7 +11,8 @@ use ring::hmac;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_LENGTH, Segments};
-use crate::{MasterKey, Session, SessionId, Timestamp, json};
+use crate::{Session, json};
+use tidegate_identity::{MasterKey, SessionId, Timestamp};
 
 const HEADER: &str = r#"{"alg":"HS256","typ":"rt+jwt"}"#;
 
@@ -47,7 +48,7 @@ struct Payload<S> {
 impl RefreshTokens {
     pub(crate) fn new(master: &MasterKey) -> Self {
         Self {
-            key: master.refresh_token_key(),
+            key: hmac::Key::new(hmac::HMAC_SHA256, master.derive("refresh token").as_slice()),
             header: URL_SAFE_NO_PAD.encode(HEADER),
         }
     }

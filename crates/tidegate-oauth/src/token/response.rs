@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::{Secret, json};
+use crate::json;
+use tidegate_identity::Secret;
 
 /// A token response (RFC 6749, section 5.1).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use tidegate_oauth::{
-    Account, Browser, BrowserSession, LinkedIdentity, ProviderName, Session, Timestamp,
-};
+use tidegate_identity::{Browser, BrowserSession, LinkedIdentity, ProviderName, Timestamp};
+use tidegate_oauth::{Account, Session};
 
-use super::form::{Field, Form};
+use super::form::{FormField, PageForm};
 use super::second_factor::code_field;
 
 /// The user's sessions and linked accounts, each with a button to end it, and the password form.
 pub(crate) fn account(
-    form: &Form<'_>,
+    form: &PageForm<'_>,
     browser: &Browser,
     account: &Account,
     (now, done): (Timestamp, Option<&str>),
@@ -48,14 +47,14 @@ pub(crate) fn account(
 }
 
 /// The form without its error, which belongs to another of the page's forms.
-fn form_of<'a>(form: &Form<'a>) -> Form<'a> {
-    Form {
+fn form_of<'a>(form: &PageForm<'a>) -> PageForm<'a> {
+    PageForm {
         complaint: None,
         ..*form
     }
 }
 
-fn application(form: &Form<'_>, session: &Session, name: &str, now: Timestamp) -> Markup {
+fn application(form: &PageForm<'_>, session: &Session, name: &str, now: Timestamp) -> Markup {
     let fields = html! {
         input type="hidden" name="session" value=(session.id);
         button type="submit" aria-label={ "End the access of " (name) } { "End" }
@@ -76,7 +75,12 @@ fn application(form: &Form<'_>, session: &Session, name: &str, now: Timestamp) -
     }
 }
 
-fn browser_item(form: &Form<'_>, open: &BrowserSession, own: &Browser, now: Timestamp) -> Markup {
+fn browser_item(
+    form: &PageForm<'_>,
+    open: &BrowserSession,
+    own: &Browser,
+    now: Timestamp,
+) -> Markup {
     let here = open.id == own.session.id;
     let name = agent(&open.agent);
     let fields = html! {
@@ -98,7 +102,7 @@ fn browser_item(form: &Form<'_>, open: &BrowserSession, own: &Browser, now: Time
 }
 
 fn identities(
-    form: &Form<'_>,
+    form: &PageForm<'_>,
     linked: &[LinkedIdentity],
     now: Timestamp,
     providers: &[ProviderName],
@@ -118,7 +122,7 @@ fn identities(
 }
 
 fn identity_item(
-    form: &Form<'_>,
+    form: &PageForm<'_>,
     identity: &LinkedIdentity,
     now: Timestamp,
     providers: &[ProviderName],
@@ -146,7 +150,7 @@ fn identity_item(
     }
 }
 
-fn password(form: &Form<'_>, browser: &Browser) -> Markup {
+fn password(form: &PageForm<'_>, browser: &Browser) -> Markup {
     let (name, has_one) = (&browser.user.key.name, browser.user.password_hash.is_some());
     let label = if has_one {
         "Change password"
@@ -156,11 +160,11 @@ fn password(form: &Form<'_>, browser: &Browser) -> Markup {
     let fields = html! {
         // Password managers need the user name beside a password.
         input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
-        @if has_one { (form.field(&Field::password("password", "Current password"))) }
-        (form.field(&Field {
+        @if has_one { (form.field(&FormField::password("password", "Current password"))) }
+        (form.field(&FormField {
             autocomplete: "new-password",
             hint: Some("At least 8 characters; every other session ends"),
-            ..Field::password("new_password", "New password")
+            ..FormField::password("new_password", "New password")
         }))
         button type="submit" { (label) }
     };
@@ -170,16 +174,16 @@ fn password(form: &Form<'_>, browser: &Browser) -> Markup {
     }
 }
 
-fn second_factor(form: &Form<'_>, browser: &Browser, left: Option<u64>) -> Markup {
+fn second_factor(form: &PageForm<'_>, browser: &Browser, left: Option<u64>) -> Markup {
     if let Some(left) = left {
         let proof = match browser.user.password_hash {
-            Some(_) => Field::password("proof", "Your password, or a code"),
+            Some(_) => FormField::password("proof", "Your password, or a code"),
             None => code_field("proof", "A code of your authenticator"),
         };
         let fields = html! {
             input type="text" name="username" autocomplete="username"
                 value=(browser.user.key.name) readonly hidden;
-            (form.field(&Field {
+            (form.field(&FormField {
                 hint: Some("Six digits of your authenticator, or a recovery code, will do"),
                 ..proof
             }))
@@ -198,11 +202,11 @@ fn second_factor(form: &Form<'_>, browser: &Browser, left: Option<u64>) -> Marku
 }
 
 /// Asks for the password before another credential is added.
-pub(crate) fn confirm_link(form: &Form<'_>, name: &str, provider: &ProviderName) -> Markup {
+pub(crate) fn confirm_link(form: &PageForm<'_>, name: &str, provider: &ProviderName) -> Markup {
     let fields = html! {
         input type="hidden" name="provider" value=(provider.id);
         input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
-        (form.field(&Field { focus: true, ..Field::password("password", "Your password here") }))
+        (form.field(&FormField { focus: true, ..FormField::password("password", "Your password here") }))
         button.primary type="submit" { "Continue" }
     };
     html! {
@@ -258,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_as_people_tell_them() {
+    fn a_duration_has_one_unit() {
         for (seconds, text) in [
             (0, "just now"),
             (60, "1 minute ago"),

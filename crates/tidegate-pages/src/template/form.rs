@@ -22,7 +22,7 @@ impl FormMessage {
 
 /// The attributes that all forms need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Form<'a> {
+pub(crate) struct PageForm<'a> {
     /// The URL that it is posted to.
     pub action: &'a str,
     /// The browser's CSRF token.
@@ -33,7 +33,7 @@ pub(crate) struct Form<'a> {
 
 /// A field of a form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field<'a> {
+pub(crate) struct FormField<'a> {
     pub name: &'static str,
     pub label: &'a str,
     /// The `type`.
@@ -50,7 +50,7 @@ pub(crate) struct Field<'a> {
     pub focus: bool,
 }
 
-impl<'a> Field<'a> {
+impl<'a> FormField<'a> {
     pub(crate) const fn text(name: &'static str, label: &'a str) -> Self {
         Self {
             name,
@@ -73,7 +73,7 @@ impl<'a> Field<'a> {
     }
 }
 
-impl Form<'_> {
+impl PageForm<'_> {
     /// Wraps fields in the form of a step.
     pub(crate) fn around(&self, step: &str, fields: &Markup) -> Markup {
         let general = self.complaint.filter(|message| message.field.is_empty());
@@ -90,8 +90,8 @@ impl Form<'_> {
     }
 
     /// A field with its label and its error.
-    pub(crate) fn field(&self, field: &Field<'_>) -> Markup {
-        let Field { name, .. } = *field;
+    pub(crate) fn field(&self, field: &FormField<'_>) -> Markup {
+        let FormField { name, .. } = *field;
         let message = self.complaint.filter(|message| message.field == name);
         let id = format!("{name}-complaint");
         let hint_id = format!("{name}-hint");

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use tidegate_oauth::Client;
 
-use super::form::{Field, Form};
+use super::form::{FormField, PageForm};
 
 /// A message, with a link to continue.
 pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Markup {
@@ -31,7 +31,7 @@ pub(crate) fn failure(
 }
 
 /// Asks for consent for a client.
-pub(crate) fn consent(form: &Form<'_>, client: &Client, user: &str) -> Markup {
+pub(crate) fn consent(form: &PageForm<'_>, client: &Client, user: &str) -> Markup {
     html! {
         h1 { "Allow access?" }
         (about(client, user))
@@ -42,7 +42,7 @@ pub(crate) fn consent(form: &Form<'_>, client: &Client, user: &str) -> Markup {
 
 /// Asks for consent for a device.
 pub(crate) fn device_consent(
-    form: &Form<'_>,
+    form: &PageForm<'_>,
     client: &Client,
     user: &str,
     user_code: &str,
@@ -68,7 +68,7 @@ fn about(client: &Client, user: &str) -> Markup {
     }
 }
 
-fn decision(form: &Form<'_>) -> Markup {
+fn decision(form: &PageForm<'_>) -> Markup {
     let fields = html! {
         div.pair {
             button.primary type="submit" name="decision" value="allow" { "Allow" }
@@ -78,14 +78,14 @@ fn decision(form: &Form<'_>) -> Markup {
     form.around("decide", &fields)
 }
 
-fn another(form: &Form<'_>, user: &str) -> Markup {
+fn another(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! {
         p.aside {
             "Signed in as " (user) ". "
             button.link type="submit" { "Use another account" }
         }
     };
-    let quiet = Form {
+    let quiet = PageForm {
         complaint: None,
         ..*form
     };
@@ -110,13 +110,13 @@ pub(crate) fn decided(allowed: bool) -> Markup {
 }
 
 /// The form for a device's user code.
-pub(crate) fn user_code(form: &Form<'_>, typed: Option<&str>) -> Markup {
+pub(crate) fn user_code(form: &PageForm<'_>, typed: Option<&str>) -> Markup {
     let fields = html! {
-        (form.field(&Field {
+        (form.field(&FormField {
             value: typed,
             focus: true,
             hint: Some("Eight letters, such as WDJB-MJHT"),
-            ..Field::text("user_code", "Code")
+            ..FormField::text("user_code", "Code")
         }))
         button.primary type="submit" { "Continue" }
     };
@@ -128,7 +128,7 @@ pub(crate) fn user_code(form: &Form<'_>, typed: Option<&str>) -> Markup {
 }
 
 /// Asks for confirmation of a sign-out.
-pub(crate) fn sign_out(form: &Form<'_>, user: &str) -> Markup {
+pub(crate) fn sign_out(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Sign out" } };
     html! {
         h1 { "Sign out?" }

@@ -2,22 +2,22 @@
 
 use maud::{Markup, html};
 
-use super::form::{Field, Form};
+use super::form::{FormField, PageForm};
 
 /// The form that requests a reset message.
 pub(crate) fn ask_for_email(
-    form: &Form<'_>,
+    form: &PageForm<'_>,
     username: Option<&str>,
     database: Option<&str>,
 ) -> Markup {
     let fields = html! {
-        (form.field(&Field {
+        (form.field(&FormField {
             value: username,
             autocomplete: "username",
             focus: true,
-            ..Field::text("username", "User name or e-mail")
+            ..FormField::text("username", "User name or e-mail")
         }))
-        (form.field(&Field { value: database, ..Field::text("database", "Database") }))
+        (form.field(&FormField { value: database, ..FormField::text("database", "Database") }))
         button.primary type="submit" { "Send a link" }
     };
     html! {
@@ -28,15 +28,15 @@ pub(crate) fn ask_for_email(
 }
 
 /// The form for the new password.
-pub(crate) fn choose_password(form: &Form<'_>, user: &str) -> Markup {
+pub(crate) fn choose_password(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! {
         // Password managers need the user name beside a password.
         input type="text" name="username" value=(user) autocomplete="username" hidden readonly;
-        (form.field(&Field {
+        (form.field(&FormField {
             autocomplete: "new-password",
             hint: Some("At least 8 characters"),
             focus: true,
-            ..Field::password("password", "New password")
+            ..FormField::password("password", "New password")
         }))
         button.primary type="submit" { "Change password" }
     };
@@ -49,7 +49,7 @@ pub(crate) fn choose_password(form: &Form<'_>, user: &str) -> Markup {
 
 /// Asks for confirmation of a sign-up. Mail scanners follow links, so the account is created only
 /// after a click.
-pub(crate) fn confirm_sign_up(form: &Form<'_>, user: &str) -> Markup {
+pub(crate) fn confirm_sign_up(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Confirm account" } };
     html! {
         h1 { "Confirm your account" }

@@ -4,22 +4,22 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 use qrcode::{Color, QrCode};
-use tidegate_oauth::{Enrolment, Secret};
+use tidegate_identity::{Enrolment, Secret};
 
-use super::form::{Field, Form};
+use super::form::{FormField, PageForm};
 
 /// The field for a code.
-pub(super) fn code_field<'a>(name: &'static str, label: &'a str) -> Field<'a> {
-    Field {
+pub(super) fn code_field<'a>(name: &'static str, label: &'a str) -> FormField<'a> {
+    FormField {
         autocomplete: "one-time-code",
-        ..Field::text(name, label)
+        ..FormField::text(name, label)
     }
 }
 
 /// The form that asks for a code.
-pub(crate) fn second_factor(form: &Form<'_>) -> Markup {
+pub(crate) fn second_factor(form: &PageForm<'_>) -> Markup {
     let fields = html! {
-        (form.field(&Field {
+        (form.field(&FormField {
             hint: Some("Six digits, or one of your recovery codes"),
             focus: true,
             ..code_field("code", "Code")
@@ -34,10 +34,10 @@ pub(crate) fn second_factor(form: &Form<'_>) -> Markup {
 }
 
 /// Shows the secret as a QR code and asks for the first code.
-pub(crate) fn enrol(form: &Form<'_>, enrolment: &Enrolment) -> Markup {
+pub(crate) fn enrol(form: &PageForm<'_>, enrolment: &Enrolment) -> Markup {
     let fields = html! {
         input type="hidden" name="sealed" value=(enrolment.sealed);
-        (form.field(&Field {
+        (form.field(&FormField {
             // Only digits: there are no recovery codes yet.
             inputmode: Some("numeric"),
             focus: true,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::form::{Field, Form};
+use super::form::{FormField, PageForm};
 
 /// Another way to sign in.
 pub(crate) struct Choice {
@@ -12,7 +12,7 @@ pub(crate) struct Choice {
 
 /// The content of the sign-in page.
 pub(crate) struct SignIn<'a> {
-    pub form: Form<'a>,
+    pub form: PageForm<'a>,
     /// The client's name.
     pub client: Option<&'a str>,
     pub database: Option<&'a str>,
@@ -28,16 +28,16 @@ pub(crate) struct SignIn<'a> {
 pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
     let (form, named) = (&page.form, page.username.is_some());
     let fields = html! {
-        (form.field(&Field {
+        (form.field(&FormField {
             value: page.username,
             autocomplete: "username",
             focus: !named,
-            ..Field::text("username", "User name")
+            ..FormField::text("username", "User name")
         }))
-        (form.field(&Field { focus: named, ..Field::password("password", "Password") }))
-        (form.field(&Field {
+        (form.field(&FormField { focus: named, ..FormField::password("password", "Password") }))
+        (form.field(&FormField {
             value: page.database,
-            ..Field::text("database", "Database")
+            ..FormField::text("database", "Database")
         }))
         button.primary type="submit" { "Sign in" }
     };

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::form::{Field, Form};
+use super::form::{FormField, PageForm};
 
 /// The content of the sign-up page.
 pub(crate) struct SignUp<'a> {
-    pub form: Form<'a>,
+    pub form: PageForm<'a>,
     /// The client's name.
     pub client: &'a str,
     pub username: Option<&'a str>,
@@ -18,23 +18,23 @@ pub(crate) struct SignUp<'a> {
 pub(crate) fn sign_up(page: &SignUp<'_>) -> Markup {
     let form = &page.form;
     let fields = html! {
-        (form.field(&Field {
+        (form.field(&FormField {
             value: page.username,
             autocomplete: "username",
             hint: Some("1 to 32 letters, digits and _ . @ + -"),
             focus: form.complaint.is_none(),
-            ..Field::text("username", "User name")
+            ..FormField::text("username", "User name")
         }))
-        (form.field(&Field {
+        (form.field(&FormField {
             value: page.email,
             kind: "email",
             autocomplete: "email",
-            ..Field::text("email", "E-mail")
+            ..FormField::text("email", "E-mail")
         }))
-        (form.field(&Field {
+        (form.field(&FormField {
             autocomplete: "new-password",
             hint: Some("At least 8 characters"),
-            ..Field::password("password", "Password")
+            ..FormField::password("password", "Password")
         }))
         button.primary type="submit" { "Create account" }
     };

@@ -2,7 +2,7 @@
 
 use http::Response;
 use serde::Serialize;
-use tidegate_oauth::{AuditEntry, AuditSince, Timestamp};
+use tidegate_identity::{AuditEntry, AuditSince, Timestamp};
 
 use super::rest;
 use tidegate_http::body::Body;
@@ -45,9 +45,7 @@ pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Api
         }
     }
     let page = call.app.store().audit(&user.claims.database, since, limit);
-    let page = page
-        .await
-        .map_err(|error| ApiError::from_accounts(error.into()))?;
+    let page = page.await.map_err(ApiError::from_accounts)?;
     rest::shown(&Page {
         events: page.entries.iter().map(event).collect(),
         next: page.next,

@@ -4,9 +4,10 @@ use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tidegate_identity::{Secret, TenantName};
 use tidegate_oauth::{
-    Client, ClientAuthentication, ClientChange, CreatedClient, Directory, GrantKind, GrantSet,
-    NewClient, Secret, TenantName,
+    Client, ClientAuthentication, ClientChange, ClientDirectory, CreatedClient, GrantKind,
+    GrantSet, NewClient,
 };
 
 use super::rest::{self, Links, ObjectMembers};
@@ -50,20 +51,20 @@ struct Created<'a> {
     secret: Option<&'a str>,
 }
 
-/// The tenant and what manages its clients.
+/// Whose clients, and who manages them.
 struct ClientAdmin {
-    directory: Directory,
+    directory: ClientDirectory,
     database: String,
 }
 
 impl ClientAdmin {
     fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
         let user = rest::user(call)?;
-        let accounts = call.app.accounts().ok_or_else(absent)?;
+        call.app.accounts().ok_or_else(absent)?;
         rest::require_owner(&user.claims)?;
         let trusted = call.app.trusted_proxies();
         let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
-        let directory = accounts.directory();
+        let directory = call.app.issuer().clients();
         Ok(Self {
             directory: directory.acting_as(user.claims.acting(), Some(address)),
             database: user.claims.database.clone(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, PRAGMA};
 use http::{HeaderValue, Response, StatusCode};
+use tidegate_identity::Error as IdentityError;
 use tidegate_oauth::{
     BasicCredentials, DeviceRequest, Error, GuestRequest, Issuer, Parameters,
     TokenManagementRequest, TokenRequest,
@@ -101,12 +102,12 @@ where
     let asked = read(call).await?;
     let refused = |error| ApiError::from_oauth(error, asked.by_basic);
     let request = parse(&asked.parameters, asked.basic.as_ref()).map_err(refused)?;
-    let busy = Error::Busy {
+    let busy = IdentityError::Busy {
         retry_after: Duration::from_secs(1),
     };
     let answer = ask(issuer, request, Some(asked.address));
     let answer = tokio::time::timeout(RESPONSE_TIMEOUT, answer).await;
-    answer.unwrap_or(Err(busy)).map_err(refused)
+    answer.unwrap_or(Err(busy.into())).map_err(refused)
 }
 
 async fn read<B>(call: Call<'_, B>) -> Result<OauthRequest, ApiError>
@@ -141,10 +142,11 @@ where
     let parameters = match kind {
         Some(ContentType::Json) => Parameters::from_json(&body.bytes),
         Some(ContentType::Form) => Parameters::from_form(&body.bytes),
-        Some(ContentType::JsonRpc) | None => Err(Error::Malformed {
+        Some(ContentType::JsonRpc) | None => Err(IdentityError::Malformed {
             part: "Content-Type",
             expected: "JSON or a form",
-        }),
+        }
+        .into()),
     };
     let authorization = head.headers.get(AUTHORIZATION);
     let authorization = authorization.and_then(|value| value.to_str().ok());

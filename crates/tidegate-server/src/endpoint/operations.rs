@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 
-use tidegate_oauth::Secret;
+use tidegate_identity::Secret;
 
 use tidegate_http::app::{App, Probe};
 use tidegate_http::body::Body;

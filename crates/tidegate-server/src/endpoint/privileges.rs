@@ -8,7 +8,7 @@ use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tidegate_catalog::{Access, RoleAccess, TableName};
-use tidegate_oauth::User as Record;
+use tidegate_identity::User as Record;
 use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName, RoleUse};
 
 use super::rest::{self, ObjectMembers};
@@ -51,7 +51,7 @@ where
     rest::require_owner(&owner.claims)?;
     let database = &owner.login.database;
     let users = call.app.store().users(database.as_str()).await;
-    let users = users.map_err(|error| ApiError::from_accounts(error.into()))?;
+    let users = users.map_err(ApiError::from_accounts)?;
     let table = TableName {
         database,
         schema,

@@ -56,10 +56,10 @@ pub(crate) fn user<B>(call: &mut Call<'_, B>) -> Result<User, ApiError> {
     Ok(user)
 }
 
-/// Adds to an error which client or user, by `kind` and `name`, it concerns.
-pub(super) fn naming(error: tidegate_oauth::Error, kind: &str, name: &str) -> ApiError {
-    match error {
-        tidegate_oauth::Error::NotFound(_) => {
+/// Says which of several is meant: `kind` is a client or a user.
+pub(super) fn naming(error: impl Into<tidegate_oauth::Error>, kind: &str, name: &str) -> ApiError {
+    match error.into() {
+        tidegate_oauth::Error::Identity(tidegate_identity::Error::NotFound(_)) => {
             ApiError::not_found(format!("there is no {kind} {name}"))
         }
         error => ApiError::from_accounts(error),

@@ -3,7 +3,8 @@
 
 use http::Response;
 use serde::Serialize;
-use tidegate_oauth::{Session, SessionId, Timestamp};
+use tidegate_identity::{SessionId, Timestamp};
+use tidegate_oauth::Session;
 
 use super::rest;
 use tidegate_http::body::Body;

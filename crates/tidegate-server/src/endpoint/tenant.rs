@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
-use tidegate_oauth::AnonymousSql;
+use tidegate_identity::AnonymousSql;
 
 use super::rest;
 use tidegate_http::body::Body;

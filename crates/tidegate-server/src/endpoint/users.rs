@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tidegate_oauth::{
+use tidegate_identity::{
     Accounts, NewUser, Secret, TenantName, User as Record, UserChange, UserKey, UserName,
 };
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tidegate_oauth::Timestamp;
+use tidegate_identity::Timestamp;
 
 use tidegate_http::trace::Span;
 

@@ -1,7 +1,8 @@
 //! Protection of the pages: headers, cookies, form tokens, escaping.
 
 use http::Method;
-use tidegate_oauth::{NewClient, TenantName};
+use tidegate_identity::TenantName;
+use tidegate_oauth::NewClient;
 
 use super::{ALICE, Browser, CALLBACK, QUERY, form, signed_in};
 use crate::fixture::{Api, TestResponse, request};
@@ -193,7 +194,7 @@ async fn what_others_wrote_is_text_and_never_markup() {
             vec![CALLBACK.to_owned()],
         )
     };
-    api.directory.create_client(client).await.unwrap();
+    api.clients.create_client(client).await.unwrap();
     let mut browser = signed_in(&api).await;
     let query = QUERY.replace("client_id=app", "client_id=evil");
     let address = format!("/auth?{query}&x=%3Cscript%3E\"><script>");

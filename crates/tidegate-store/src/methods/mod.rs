@@ -26,7 +26,7 @@ static LIST: Query = Query::new(
      signature, version \
      from tidegate.methods where database = :database order by name collate \"C\"",
 );
-// A dry run that infers an unchanged signature writes nothing and notifies nobody.
+// A dry run that infers an unchanged signature writes nothing and causes no notification.
 static PUT_SIGNATURE: Query = Query::new(
     "with known as (select database, name, version, signature from tidegate.methods \
        where database = :database and name = :name and version = :version::bigint), \

@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 
 use super::row::{self, Author, NewRow};
 use crate::error::Result;
-use crate::query::{Argument, Database, Open, Query};
+use crate::query::{Argument, Database, OpenTransaction, Query};
 use crate::row::{nothing, string};
 
 // Later statements of the transaction see what previous writers committed.
@@ -130,7 +130,7 @@ pub(super) async fn remove(
 
 /// A transaction that holds the tenant's write lock; rolled back when dropped.
 struct Turn<'a> {
-    open: Open,
+    open: OpenTransaction,
     tenant: &'a str,
 }
 

@@ -1,6 +1,6 @@
 //! Attempt counters, shared by all nodes.
 
-use tidegate_oauth::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, Timestamp};
+use tidegate_identity::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, Timestamp};
 
 use crate::error::Result;
 use crate::query::{Argument, Database, Query};
@@ -53,7 +53,7 @@ pub(super) async fn count(
     now: Timestamp,
 ) -> Result<AttemptOutcome> {
     let (first, _) = AttemptCounter::count(None, limit, now);
-    let (scope, most) = (key.scope.name(), i64::from(limit.count));
+    let (scope, most) = (key.scope, i64::from(limit.count));
     let fresh = now.plus(limit.window);
     let values: [Argument<'_>; 10] = [
         &scope,
@@ -81,7 +81,7 @@ pub(super) async fn count(
 }
 
 pub(super) async fn refund(database: &Database, key: &AttemptKey) -> Result<()> {
-    let scope = key.scope.name();
+    let scope = key.scope;
     database
         .execute(&GIVE_BACK, &[&scope, &key.subject])
         .await?;
@@ -89,7 +89,7 @@ pub(super) async fn refund(database: &Database, key: &AttemptKey) -> Result<()> 
 }
 
 pub(super) async fn clear(database: &Database, key: &AttemptKey) -> Result<()> {
-    let scope = key.scope.name();
+    let scope = key.scope;
     database.execute(&CLEAR, &[&scope, &key.subject]).await?;
     Ok(())
 }

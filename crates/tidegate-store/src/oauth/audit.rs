@@ -1,7 +1,7 @@
 //! The audit log.
 
 use serde::Serialize;
-use tidegate_oauth::{AuditEntry, AuditEvent, AuditPage, AuditSince, SessionId};
+use tidegate_identity::{AuditEntry, AuditEvent, AuditPage, AuditSince, SessionId};
 
 use crate::error::{Error, Result};
 use crate::instant;

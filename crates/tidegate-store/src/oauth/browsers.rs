@@ -1,6 +1,6 @@
 //! Browser sessions.
 
-use tidegate_oauth::{BrowserSession, SecretHash, Timestamp, UserKey};
+use tidegate_identity::{BrowserSession, SecretHash, Timestamp, UserKey};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};

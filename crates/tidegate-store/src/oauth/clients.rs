@@ -1,9 +1,7 @@
 //! Client records.
 
-use tidegate_oauth::{
-    Client, ClientAuthentication, EndReason, ExpiringSecret, GrantKind, GrantSet, SecretHash,
-    Timestamp, WriteOutcome,
-};
+use tidegate_identity::{EndReason, SecretHash, Timestamp};
+use tidegate_oauth::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
@@ -78,21 +76,17 @@ pub(super) async fn redirect_uris_from(database: &Database, start: &str) -> Resu
     database.rows(&ADDRESSES, &[&start], row::string).await
 }
 
-pub(super) async fn insert(database: &Database, client: &Client) -> Result<WriteOutcome> {
-    let fields = Fields::of(client)?;
+pub(super) async fn insert(database: &Database, client: &Client) -> Result<bool> {
+    let fields = ClientColumns::of(client)?;
     let mut values: Vec<Argument<'_>> = vec![&client.id];
     values.extend(fields.values(client));
     values.extend([&client.database as Argument<'_>, &client.created_at]);
     let added = database.row(&INSERT, &values, row::count).await?;
-    Ok(if added == Some(1) {
-        WriteOutcome::Done
-    } else {
-        WriteOutcome::Taken
-    })
+    Ok(added == Some(1))
 }
 
 pub(super) async fn update(database: &Database, read: &Client, client: &Client) -> Result<bool> {
-    let (before, after) = (Fields::of(read)?, Fields::of(client)?);
+    let (before, after) = (ClientColumns::of(read)?, ClientColumns::of(client)?);
     let mut values = after.values(client);
     values.push(&client.id);
     values.extend(before.values(read));
@@ -109,7 +103,7 @@ pub(super) async fn delete(database: &Database, id: &str, at: Timestamp) -> Resu
 }
 
 /// The fields that are converted for the table.
-struct Fields<'a> {
+struct ClientColumns<'a> {
     redirect_uris: String,
     secret: Option<&'a [u8]>,
     previous: Option<&'a [u8]>,
@@ -117,7 +111,7 @@ struct Fields<'a> {
     grants: Option<String>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ClientColumns<'a> {
     fn of(client: &'a Client) -> Result<Self> {
         let (secret, previous) = match &client.authentication {
             ClientAuthentication::Public => (None, None),

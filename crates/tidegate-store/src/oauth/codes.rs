@@ -1,6 +1,7 @@
 //! Authorization codes.
 
-use tidegate_oauth::{AuthorizationCode, SecretHash, Session, SessionId, UserKey};
+use tidegate_identity::{SecretHash, SessionId, UserKey};
+use tidegate_oauth::{AuthorizationCode, Session};
 
 use super::sessions;
 use crate::error::Result;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_oauth::{
-    Approval, DeviceCode, DevicePoll, DeviceState, SecretHash, Session, Timestamp, UserKey,
-};
+use tidegate_identity::{SecretHash, Timestamp, UserKey};
+use tidegate_oauth::{Approval, DeviceCode, DevicePoll, DeviceState, Session};
 
 use super::sessions;
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! Second factors and their recovery codes.
 
-use tidegate_oauth::{SecondFactor, SecretHash, UserKey};
+use tidegate_identity::{SecondFactor, SecretHash, UserKey};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query, hex};

@@ -1,6 +1,6 @@
 //! Linked accounts of identity providers.
 
-use tidegate_oauth::{LinkedIdentity, UnlinkOutcome, User, UserKey};
+use tidegate_identity::{LinkedIdentity, UnlinkOutcome, User, UserKey};
 
 use super::users;
 use crate::error::Result;

@@ -1,6 +1,7 @@
 //! Signing keys, with encrypted private keys.
 
-use tidegate_oauth::{KeyState, SigningKeyRecord, Timestamp};
+use tidegate_identity::Timestamp;
+use tidegate_oauth::{KeyState, SigningKeyRecord};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};

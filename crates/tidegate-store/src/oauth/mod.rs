@@ -1,4 +1,4 @@
-//! The store of the OAuth issuer.
+//! The stores of users and of the OAuth issuer: one file per table.
 
 mod attempts;
 mod audit;
@@ -7,8 +7,8 @@ mod clients;
 mod codes;
 mod devices;
 mod factors;
-mod flows;
 mod identities;
+mod identity;
 mod keys;
 mod sessions;
 mod tenants;
@@ -16,11 +16,12 @@ mod users;
 
 use std::sync::Arc;
 
+use tidegate_identity::{
+    EndReason, SecretHash, SessionId, StoreError, StoreFuture, Timestamp, UserKey,
+};
 use tidegate_oauth::{
-    AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
-    Client, EndReason, EndedSession, LinkedIdentity, PurgeBefore, RefreshOutcome, Session,
-    SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, UnlinkOutcome, User,
-    UserKey, WriteOutcome,
+    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, EndedSession, IssuerStore,
+    PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
 };
 use tidegate_sql::Executor;
 
@@ -51,12 +52,19 @@ static PURGE: Query = Query::new(
        where expires_at < :sessions::timestamptz or ended_at < :sessions::timestamptz returning 1), \
      attempts as (delete from tidegate.attempts \
        where expires_at < :attempts::timestamptz returning 1), \
-     audit as (delete from tidegate.audit_events where at < :audit::timestamptz returning 1) \
+     audit as (delete from tidegate.audit_events where at < :audit::timestamptz returning 1), \
+     codes as (delete from tidegate.authorization_codes \
+       where expires_at < :flows::timestamptz returning 1), \
+     devices as (delete from tidegate.device_codes \
+       where expires_at < :flows::timestamptz returning 1), \
+     browsers as (delete from tidegate.browser_sessions \
+       where expires_at < :flows::timestamptz returning 1) \
      select (select pg_catalog.count(*) from sessions) + (select pg_catalog.count(*) from attempts) \
-       + (select pg_catalog.count(*) from audit)",
+       + (select pg_catalog.count(*) from audit) + (select pg_catalog.count(*) from codes) \
+       + (select pg_catalog.count(*) from devices) + (select pg_catalog.count(*) from browsers)",
 );
 
-/// The issuer's records in the schema `tidegate` of the control database.
+/// The records of users and of the issuer in the schema `tidegate` of the control database.
 ///
 /// Every atomic step is one statement, except for a few transactions. Other nodes are notified of
 /// changes by [`crate::Change`].
@@ -104,7 +112,13 @@ impl PgOauthStore {
     }
 
     async fn purge_expired(&self, before: PurgeBefore) -> Result<u64> {
-        let values: [Argument<'_>; 3] = [&before.sessions, &before.attempts, &before.audit];
+        let PurgeBefore {
+            sessions,
+            attempts,
+            audit,
+            flows,
+        } = &before;
+        let values: [Argument<'_>; 4] = [sessions, attempts, audit, flows];
         let rows = self.database.row(&PURGE, &values, row::count).await?;
         Ok(rows.unwrap_or(0))
     }
@@ -115,7 +129,7 @@ fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFu
     Box::pin(async move { work.await.map_err(StoreError::from) })
 }
 
-impl Store for PgOauthStore {
+impl IssuerStore for PgOauthStore {
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String> {
         step(self.claim(fingerprint))
     }
@@ -132,7 +146,7 @@ impl Store for PgOauthStore {
         step(clients::redirect_uris_from(&self.database, start))
     }
 
-    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, WriteOutcome> {
+    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, bool> {
         step(clients::insert(&self.database, client))
     }
 
@@ -142,113 +156,6 @@ impl Store for PgOauthStore {
 
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
         step(clients::delete(&self.database, id, at))
-    }
-
-    fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>> {
-        step(users::find(&self.database, key))
-    }
-
-    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
-        step(users::list(&self.database, database))
-    }
-
-    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
-        step(users::has_similar(&self.database, database, name))
-    }
-
-    fn users_with_email<'a>(
-        &'a self,
-        database: &'a str,
-        email: &'a str,
-    ) -> StoreFuture<'a, Vec<User>> {
-        step(users::with_email(&self.database, database, email))
-    }
-
-    fn user_of_identity<'a>(
-        &'a self,
-        database: &'a str,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, Option<User>> {
-        step(identities::user(&self.database, database, issuer, subject))
-    }
-
-    fn insert_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        identity: &'a LinkedIdentity,
-    ) -> StoreFuture<'a, bool> {
-        step(identities::insert(&self.database, key, identity))
-    }
-
-    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>> {
-        step(identities::list(&self.database, key))
-    }
-
-    fn delete_identity<'a>(
-        &'a self,
-        key: &'a UserKey,
-        issuer: &'a str,
-        subject: &'a str,
-    ) -> StoreFuture<'a, UnlinkOutcome> {
-        step(identities::delete(&self.database, key, issuer, subject))
-    }
-
-    fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
-        step(users::find_default(&self.database, database))
-    }
-
-    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql> {
-        step(tenants::anonymous_sql(&self.database, database))
-    }
-
-    fn set_anonymous_sql<'a>(
-        &'a self,
-        database: &'a str,
-        setting: AnonymousSql,
-    ) -> StoreFuture<'a, bool> {
-        step(tenants::set_anonymous_sql(
-            &self.database,
-            database,
-            setting,
-        ))
-    }
-
-    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool> {
-        step(tenants::impersonation(&self.database, database))
-    }
-
-    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool> {
-        step(tenants::set_impersonation(
-            &self.database,
-            database,
-            allowed,
-        ))
-    }
-
-    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
-        step(users::insert(&self.database, user))
-    }
-
-    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
-        step(users::update(&self.database, read, user))
-    }
-
-    fn set_password_hash<'a>(
-        &'a self,
-        key: &'a UserKey,
-        before: Option<&'a str>,
-        hash: &'a str,
-    ) -> StoreFuture<'a, bool> {
-        step(users::set_password_hash(&self.database, key, before, hash))
-    }
-
-    fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
-        step(users::delete(&self.database, key, at))
-    }
-
-    fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()> {
-        step(self.drop_tenant(database, at))
     }
 
     fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()> {
@@ -292,15 +199,6 @@ impl Store for PgOauthStore {
         step(sessions::end(&self.database, id, reason, at))
     }
 
-    fn end_sessions_of_user<'a>(
-        &'a self,
-        key: &'a UserKey,
-        reason: EndReason,
-        at: Timestamp,
-    ) -> StoreFuture<'a, Vec<SessionId>> {
-        step(sessions::end_of_user(&self.database, key, reason, at))
-    }
-
     fn ended_sessions(&self, since: Timestamp) -> StoreFuture<'_, Vec<EndedSession>> {
         step(sessions::ended(&self.database, since))
     }
@@ -326,41 +224,65 @@ impl Store for PgOauthStore {
         step(keys::delete(&self.database, id))
     }
 
-    fn count_attempt<'a>(
-        &'a self,
-        key: &'a AttemptKey,
-        limit: &'a AttemptLimit,
-        now: Timestamp,
-    ) -> StoreFuture<'a, AttemptOutcome> {
-        step(attempts::count(&self.database, key, limit, now))
-    }
-
-    fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        step(attempts::refund(&self.database, key))
-    }
-
-    fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        step(attempts::clear(&self.database, key))
-    }
-
-    fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
-        step(audit::append(&self.database, events))
-    }
-
-    fn audit<'a>(
-        &'a self,
-        database: &'a str,
-        since: AuditSince,
-        limit: u32,
-    ) -> StoreFuture<'a, AuditPage> {
-        step(audit::page(&self.database, database, since, limit))
-    }
-
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
         step(self.purge_expired(before))
     }
 
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64> {
         step(sessions::purge_guests(&self.database, before, kept))
+    }
+
+    fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()> {
+        step(codes::insert(&self.database, code))
+    }
+
+    fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>> {
+        step(codes::find(&self.database, hash))
+    }
+
+    fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool> {
+        step(codes::redeem(&self.database, hash, session))
+    }
+
+    fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool> {
+        step(devices::insert(&self.database, device))
+    }
+
+    fn device_code<'a>(&'a self, user_code: &'a str) -> StoreFuture<'a, Option<DeviceCode>> {
+        step(devices::find(&self.database, user_code))
+    }
+
+    fn poll_device_code<'a>(
+        &'a self,
+        hash: SecretHash,
+        client_id: &'a str,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Option<DevicePoll>> {
+        step(devices::poll(&self.database, hash, client_id, now))
+    }
+
+    fn decide_device_code<'a>(
+        &'a self,
+        user_code: &'a str,
+        approval: Option<&'a Approval>,
+        now: Timestamp,
+    ) -> StoreFuture<'a, bool> {
+        step(devices::decide(&self.database, user_code, approval, now))
+    }
+
+    fn redeem_device_code<'a>(
+        &'a self,
+        hash: SecretHash,
+        session: &'a Session,
+    ) -> StoreFuture<'a, bool> {
+        step(devices::redeem(&self.database, hash, session))
+    }
+
+    fn sessions_of_user<'a>(
+        &'a self,
+        key: &'a UserKey,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Vec<Session>> {
+        step(sessions::of_user(&self.database, key, now))
     }
 }

@@ -1,9 +1,7 @@
 //! Sessions: one row each, whatever the number of refreshes.
 
-use tidegate_oauth::{
-    EndReason, EndedSession, GrantKind, RefreshOutcome, Session, SessionEnd, SessionId, Timestamp,
-    UserKey,
-};
+use tidegate_identity::{EndReason, SessionId, Timestamp, UserKey};
+use tidegate_oauth::{EndedSession, GrantKind, RefreshOutcome, Session, SessionEnd};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};

@@ -1,6 +1,6 @@
 //! Tenant settings that all nodes cache.
 
-use tidegate_oauth::AnonymousSql;
+use tidegate_identity::AnonymousSql;
 
 use crate::error::Result;
 use crate::query::{Database, Query};

@@ -1,7 +1,7 @@
 //! User records.
 
 use serde_json::{Map, Value as Json};
-use tidegate_oauth::{EndReason, Timestamp, User, UserKey, WriteOutcome};
+use tidegate_identity::{EndReason, Timestamp, User, UserKey, WriteOutcome};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};

@@ -1,10 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_oauth::{
-    AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AttemptScope, PurgeBefore, Store,
-    Timestamp,
-};
+use tidegate_identity::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, Timestamp};
+use tidegate_oauth::{IssuerStore, PurgeBefore};
 
 use super::samples::NOW;
 
@@ -27,7 +25,7 @@ const LIMIT: AttemptLimit = AttemptLimit {
 
 fn of(subject: &str) -> AttemptKey {
     AttemptKey {
-        scope: AttemptScope::Account,
+        scope: "account",
         subject: subject.to_owned(),
     }
 }
@@ -39,7 +37,7 @@ fn after(millis: u64) -> Timestamp {
 /// Pauses between attempts that meet allowed and refused states, long waits, and expired windows.
 const PAUSES: [u64; 8] = [0, 21_000, 400, 63_000, 1_600, 200_000, 7_000, 1];
 
-async fn counting_follows_the_rule_step_by_step(store: Arc<dyn Store>) {
+async fn counting_follows_the_rule_step_by_step(store: Arc<dyn IssuerStore>) {
     let key = of("alice");
     for limit in [
         LIMIT,
@@ -61,7 +59,7 @@ async fn counting_follows_the_rule_step_by_step(store: Arc<dyn Store>) {
     }
 }
 
-async fn of_parallel_attempts_no_more_than_the_limit_pass(store: Arc<dyn Store>) {
+async fn of_parallel_attempts_no_more_than_the_limit_pass(store: Arc<dyn IssuerStore>) {
     let tasks: Vec<_> = (0..50)
         .map(|_| {
             let store = store.clone();
@@ -83,7 +81,7 @@ async fn of_parallel_attempts_no_more_than_the_limit_pass(store: Arc<dyn Store>)
     assert_eq!(allowed, 3);
 }
 
-async fn a_refunded_attempt_does_not_count(store: Arc<dyn Store>) {
+async fn a_refunded_attempt_does_not_count(store: Arc<dyn IssuerStore>) {
     let key = of("alice");
     store.refund_attempt(&key).await.unwrap();
     for _ in 0..20 {
@@ -113,7 +111,7 @@ async fn a_refunded_attempt_does_not_count(store: Arc<dyn Store>) {
     );
 }
 
-async fn a_cleared_counter_starts_again(store: Arc<dyn Store>) {
+async fn a_cleared_counter_starts_again(store: Arc<dyn IssuerStore>) {
     let key = of("alice");
     for _ in 0..4 {
         store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
@@ -128,7 +126,7 @@ async fn a_cleared_counter_starts_again(store: Arc<dyn Store>) {
     }
 }
 
-async fn counters_do_not_mix(store: Arc<dyn Store>) {
+async fn counters_do_not_mix(store: Arc<dyn IssuerStore>) {
     for _ in 0..4 {
         store
             .count_attempt(&of("alice"), &LIMIT, NOW)
@@ -136,7 +134,7 @@ async fn counters_do_not_mix(store: Arc<dyn Store>) {
             .unwrap();
     }
     let address = AttemptKey {
-        scope: AttemptScope::Address,
+        scope: "address",
         ..of("alice")
     };
     for key in [of("bob"), address] {
@@ -147,7 +145,7 @@ async fn counters_do_not_mix(store: Arc<dyn Store>) {
     }
 }
 
-async fn old_counters_are_purged(store: Arc<dyn Store>) {
+async fn old_counters_are_purged(store: Arc<dyn IssuerStore>) {
     store
         .count_attempt(&of("alice"), &LIMIT, NOW)
         .await
@@ -161,6 +159,7 @@ async fn old_counters_are_purged(store: Arc<dyn Store>) {
         sessions: zero,
         attempts,
         audit: zero,
+        flows: zero,
     };
     assert_eq!(store.purge(before(after(60_000))).await.unwrap(), 0);
     assert_eq!(store.purge(before(after(60_001))).await.unwrap(), 1);

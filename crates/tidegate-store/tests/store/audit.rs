@@ -1,9 +1,7 @@
 use std::sync::Arc;
 
-use tidegate_oauth::{
-    AuditEvent, AuditKind, AuditSince, EndReason, GrantKind, PurgeBefore, SessionId, Store,
-    Timestamp,
-};
+use tidegate_identity::{AuditEvent, AuditKind, AuditSince, EndReason, SessionId, Timestamp};
+use tidegate_oauth::{IssuerStore, PurgeBefore};
 
 use super::samples::NOW;
 use crate::fixture::Fixture;
@@ -27,7 +25,7 @@ fn event(kind: AuditKind) -> AuditEvent {
     }
 }
 
-async fn events_are_appended_and_purged(store: Arc<dyn Store>) {
+async fn events_are_appended_and_purged(store: Arc<dyn IssuerStore>) {
     store.append_audit(&[]).await.unwrap();
     let bare = AuditEvent {
         at: Timestamp::from_millis(NOW.millis() + 1),
@@ -37,13 +35,14 @@ async fn events_are_appended_and_purged(store: Arc<dyn Store>) {
         address: None,
         ..event(AuditKind::KeyRotated)
     };
-    let opened = event(AuditKind::SessionOpened(GrantKind::Guest));
+    let opened = event(AuditKind::SessionOpened("guest"));
     store.append_audit(&[opened, bare]).await.unwrap();
     let zero = Timestamp::from_millis(0);
     let before = |audit| PurgeBefore {
         sessions: zero,
         attempts: zero,
         audit,
+        flows: zero,
     };
     assert_eq!(store.purge(before(NOW)).await.unwrap(), 0);
     assert_eq!(
@@ -62,7 +61,7 @@ async fn events_are_appended_and_purged(store: Arc<dyn Store>) {
     );
 }
 
-async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn Store>) {
+async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn IssuerStore>) {
     let later = |millis: i64| Timestamp::from_millis(NOW.millis() + millis);
     let mine = |millis| AuditEvent {
         at: later(millis),

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_identity::{BrowserSession, EndReason, SecondFactor, SecretHash, Timestamp, UserKey};
 use tidegate_oauth::{
-    Approval, AuthorizationCode, BrowserSession, DeviceCode, DeviceState, EndReason, SecondFactor,
-    SecretHash, Store, Timestamp, UserKey,
+    Approval, AuthorizationCode, DeviceCode, DeviceState, IssuerStore, PurgeBefore,
 };
 
 use super::samples::{NOW, client, session, user};
@@ -26,6 +26,17 @@ super::cases!(
 
 fn after(seconds: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(seconds))
+}
+
+/// Purges only flows.
+fn flows_before(seconds: u64) -> PurgeBefore {
+    let zero = Timestamp::from_millis(0);
+    PurgeBefore {
+        sessions: zero,
+        attempts: zero,
+        audit: zero,
+        flows: after(seconds),
+    }
 }
 
 fn hash(byte: u8) -> SecretHash {
@@ -91,13 +102,13 @@ fn approval() -> Approval {
 }
 
 /// The client, the user and the signed-in browser of the codes.
-async fn fill(store: &Arc<dyn Store>) {
+async fn fill(store: &Arc<dyn IssuerStore>) {
     store.insert_client(&client("app", "shop")).await.unwrap();
     store.insert_user(&user("shop", "alice")).await.unwrap();
     store.insert_browser_session(&browser(1)).await.unwrap();
 }
 
-async fn a_code_is_redeemed_once(store: Arc<dyn Store>) {
+async fn a_code_is_redeemed_once(store: Arc<dyn IssuerStore>) {
     fill(&store).await;
     let code = code(1);
     store.insert_code(&code).await.unwrap();
@@ -114,7 +125,7 @@ async fn a_code_is_redeemed_once(store: Arc<dyn Store>) {
     assert_eq!(store.session(again.id).await.unwrap(), None);
 }
 
-async fn of_ten_parallel_redemptions_one_succeeds(store: Arc<dyn Store>) {
+async fn of_ten_parallel_redemptions_one_succeeds(store: Arc<dyn IssuerStore>) {
     fill(&store).await;
     store.insert_code(&code(1)).await.unwrap();
     let tasks: Vec<_> = (0..10)
@@ -136,7 +147,7 @@ async fn of_ten_parallel_redemptions_one_succeeds(store: Arc<dyn Store>) {
     assert_eq!(redeemed, 1);
 }
 
-async fn an_expired_code_gives_nothing(store: Arc<dyn Store>) {
+async fn an_expired_code_gives_nothing(store: Arc<dyn IssuerStore>) {
     fill(&store).await;
     let code = AuthorizationCode {
         expires_at: NOW,
@@ -149,7 +160,7 @@ async fn an_expired_code_gives_nothing(store: Arc<dyn Store>) {
 }
 
 /// Which of the unused code, the device code and the used code still exist.
-async fn left(store: &Arc<dyn Store>, number: u128) -> (bool, bool, bool) {
+async fn left(store: &Arc<dyn IssuerStore>, number: u128) -> (bool, bool, bool) {
     let mut codes = [false; 2];
     for (code, hash) in codes.iter_mut().zip([hash(1), hash(3)]) {
         *code = store.code(hash).await.unwrap().is_some();
@@ -164,7 +175,7 @@ async fn left(store: &Arc<dyn Store>, number: u128) -> (bool, bool, bool) {
     (alive, device, codes[1])
 }
 
-async fn approvals_end_with_browser_user_and_client(store: Arc<dyn Store>) {
+async fn approvals_end_with_browser_user_and_client(store: Arc<dyn IssuerStore>) {
     for (number, (event, expected)) in (1..).step_by(3).zip([
         ("nothing", (true, true, true)),
         ("browser", (false, false, true)),
@@ -195,7 +206,7 @@ async fn approvals_end_with_browser_user_and_client(store: Arc<dyn Store>) {
                 let ended = store.end_sessions_of_user(&alice(), reason, NOW).await;
                 assert_eq!(ended.unwrap(), [open.id]);
             }
-            "purge" => assert!(store.purge_flows(after(101)).await.unwrap() >= 1),
+            "purge" => assert!(store.purge(flows_before(101)).await.unwrap() >= 1),
             "user" => assert!(store.delete_user(&alice(), NOW).await.unwrap()),
             "client" => assert!(store.delete_client("app", NOW).await.unwrap()),
             "tenant" => store.delete_tenant("shop", NOW).await.unwrap(),
@@ -206,7 +217,7 @@ async fn approvals_end_with_browser_user_and_client(store: Arc<dyn Store>) {
     }
 }
 
-async fn a_device_code_passes_through_its_states(store: Arc<dyn Store>) {
+async fn a_device_code_passes_through_its_states(store: Arc<dyn IssuerStore>) {
     fill(&store).await;
     let device = device(1, "BCDFGHJK");
     assert!(store.insert_device_code(&device).await.unwrap());
@@ -241,7 +252,7 @@ async fn a_device_code_passes_through_its_states(store: Arc<dyn Store>) {
     assert_eq!(state, DeviceState::Denied);
 }
 
-async fn polls_follow_the_rule(store: Arc<dyn Store>) {
+async fn polls_follow_the_rule(store: Arc<dyn IssuerStore>) {
     fill(&store).await;
     let mut expected = device(1, "BCDFGHJK");
     store.insert_device_code(&expected).await.unwrap();
@@ -260,7 +271,7 @@ async fn polls_follow_the_rule(store: Arc<dyn Store>) {
     }
 }
 
-async fn a_user_code_is_kept_once(store: Arc<dyn Store>) {
+async fn a_user_code_is_kept_once(store: Arc<dyn IssuerStore>) {
     fill(&store).await;
     assert!(
         store
@@ -282,7 +293,7 @@ async fn a_user_code_is_kept_once(store: Arc<dyn Store>) {
     );
 }
 
-async fn browser_sessions_come_and_go(store: Arc<dyn Store>) {
+async fn browser_sessions_come_and_go(store: Arc<dyn IssuerStore>) {
     store.insert_user(&user("shop", "alice")).await.unwrap();
     let (one, two) = (
         browser(1),
@@ -319,7 +330,7 @@ async fn browser_sessions_come_and_go(store: Arc<dyn Store>) {
     assert_eq!(store.browser_session(one.id).await.unwrap(), None);
 }
 
-async fn a_second_factor_step_is_used_once(store: Arc<dyn Store>) {
+async fn a_second_factor_step_is_used_once(store: Arc<dyn IssuerStore>) {
     store.insert_user(&user("shop", "alice")).await.unwrap();
     let key = alice();
     assert_eq!(store.second_factor(&key).await.unwrap(), None);
@@ -360,7 +371,7 @@ async fn a_second_factor_step_is_used_once(store: Arc<dyn Store>) {
     );
 }
 
-async fn recovery_codes_are_used_once(store: Arc<dyn Store>) {
+async fn recovery_codes_are_used_once(store: Arc<dyn IssuerStore>) {
     store.insert_user(&user("shop", "alice")).await.unwrap();
     let key = alice();
     let codes = [hash(1), hash(2)];
@@ -380,7 +391,7 @@ async fn recovery_codes_are_used_once(store: Arc<dyn Store>) {
     assert_eq!(left.recovery_codes, 1);
 }
 
-async fn records_of_a_user_are_deleted_with_the_user(store: Arc<dyn Store>) {
+async fn records_of_a_user_are_deleted_with_the_user(store: Arc<dyn IssuerStore>) {
     for drop_tenant in [false, true] {
         store.insert_user(&user("shop", "alice")).await.unwrap();
         store.insert_browser_session(&browser(1)).await.unwrap();
@@ -398,7 +409,7 @@ async fn records_of_a_user_are_deleted_with_the_user(store: Arc<dyn Store>) {
     }
 }
 
-async fn a_users_live_sessions_are_listed(store: Arc<dyn Store>) {
+async fn a_users_live_sessions_are_listed(store: Arc<dyn IssuerStore>) {
     let (one, two) = (
         session(1, "shop", "alice", "app"),
         session(2, "shop", "alice", "b"),
@@ -424,15 +435,15 @@ async fn a_users_live_sessions_are_listed(store: Arc<dyn Store>) {
     assert_eq!(ids(after(31)).await, []);
 }
 
-async fn flows_are_purged(store: Arc<dyn Store>) {
+async fn flows_are_purged(store: Arc<dyn IssuerStore>) {
     fill(&store).await;
     store.insert_code(&code(1)).await.unwrap();
     store
         .insert_device_code(&device(1, "BCDFGHJK"))
         .await
         .unwrap();
-    assert_eq!(store.purge_flows(after(60)).await.unwrap(), 0);
-    assert_eq!(store.purge_flows(after(61)).await.unwrap(), 1);
-    assert_eq!(store.purge_flows(after(1801)).await.unwrap(), 2);
+    assert_eq!(store.purge(flows_before(60)).await.unwrap(), 0);
+    assert_eq!(store.purge(flows_before(61)).await.unwrap(), 1);
+    assert_eq!(store.purge(flows_before(1801)).await.unwrap(), 2);
     assert_eq!(store.code(hash(1)).await.unwrap(), None);
 }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use tidegate_oauth::{LinkedIdentity, Store, UnlinkOutcome, User};
+use tidegate_identity::{LinkedIdentity, UnlinkOutcome, User};
+use tidegate_oauth::IssuerStore;
 
 use super::samples::{NOW, user};
 
@@ -24,7 +25,7 @@ fn identity(subject: &str) -> LinkedIdentity {
     }
 }
 
-async fn a_linked_account_belongs_to_one_user_of_a_tenant(store: Arc<dyn Store>) {
+async fn a_linked_account_belongs_to_one_user_of_a_tenant(store: Arc<dyn IssuerStore>) {
     let (alice, bob) = (user("shop", "alice"), user("shop", "bob"));
     let elsewhere = user("other", "alice");
     for user in [&alice, &bob, &elsewhere] {
@@ -50,7 +51,7 @@ async fn a_linked_account_belongs_to_one_user_of_a_tenant(store: Arc<dyn Store>)
     assert_eq!(again, None);
 }
 
-async fn a_users_accounts_are_listed_as_they_were_linked(store: Arc<dyn Store>) {
+async fn a_users_accounts_are_listed_as_they_were_linked(store: Arc<dyn IssuerStore>) {
     let (alice, bob) = (user("shop", "alice"), user("shop", "bob"));
     for user in [&alice, &bob] {
         store.insert_user(user).await.unwrap();
@@ -72,7 +73,7 @@ async fn a_users_accounts_are_listed_as_they_were_linked(store: Arc<dyn Store>) 
     assert_eq!(listed, [identity("1"), bare]);
 }
 
-async fn the_last_credential_cannot_be_removed(store: Arc<dyn Store>) {
+async fn the_last_credential_cannot_be_removed(store: Arc<dyn IssuerStore>) {
     let with = User {
         password_hash: Some("$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaA".to_owned()),
         ..user("shop", "with")
@@ -109,7 +110,7 @@ async fn the_last_credential_cannot_be_removed(store: Arc<dyn Store>) {
     );
 }
 
-async fn of_two_parallel_unlinks_without_a_password_one_fails(store: Arc<dyn Store>) {
+async fn of_two_parallel_unlinks_without_a_password_one_fails(store: Arc<dyn IssuerStore>) {
     for round in 0..20 {
         let name = format!("user{round}");
         let nora = User {

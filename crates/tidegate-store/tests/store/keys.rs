@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use tidegate_oauth::{KeyState, Store};
+use tidegate_oauth::{IssuerStore, KeyState};
 
 use super::samples::{NOW, key};
 
@@ -12,14 +12,14 @@ super::cases!(
     only_a_retired_key_is_deleted,
 );
 
-async fn a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
+async fn a_key_comes_back_as_it_was(store: Arc<dyn IssuerStore>) {
     let (active, next) = (key("a", "active"), key("b", "next"));
     assert!(store.insert_signing_key(&active).await.unwrap());
     assert!(store.insert_signing_key(&next).await.unwrap());
     assert_eq!(store.signing_keys().await.unwrap(), [active, next]);
 }
 
-async fn a_state_has_one_key(store: Arc<dyn Store>) {
+async fn a_state_has_one_key(store: Arc<dyn IssuerStore>) {
     for state in ["active", "next"] {
         assert!(store.insert_signing_key(&key(state, state)).await.unwrap());
         assert!(
@@ -32,7 +32,7 @@ async fn a_state_has_one_key(store: Arc<dyn Store>) {
     assert_eq!(store.signing_keys().await.unwrap().len(), 2);
 }
 
-async fn of_nodes_that_make_a_key_at_once_one_wins(store: Arc<dyn Store>) {
+async fn of_nodes_that_make_a_key_at_once_one_wins(store: Arc<dyn IssuerStore>) {
     let tasks: Vec<_> = (0..20)
         .map(|number| {
             let store = store.clone();
@@ -48,7 +48,7 @@ async fn of_nodes_that_make_a_key_at_once_one_wins(store: Arc<dyn Store>) {
     assert_eq!(store.signing_keys().await.unwrap().len(), 1);
 }
 
-async fn promoting_moves_both_keys_or_none(store: Arc<dyn Store>) {
+async fn promoting_moves_both_keys_or_none(store: Arc<dyn IssuerStore>) {
     let (active, next) = (key("a", "active"), key("b", "next"));
     store.insert_signing_key(&active).await.unwrap();
     assert!(
@@ -88,7 +88,7 @@ async fn promoting_moves_both_keys_or_none(store: Arc<dyn Store>) {
     );
 }
 
-async fn only_a_retired_key_is_deleted(store: Arc<dyn Store>) {
+async fn only_a_retired_key_is_deleted(store: Arc<dyn IssuerStore>) {
     store.insert_signing_key(&key("a", "active")).await.unwrap();
     store.insert_signing_key(&key("b", "next")).await.unwrap();
     assert!(!store.delete_signing_key("a").await.unwrap());

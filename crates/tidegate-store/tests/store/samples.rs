@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidegate_identity::{SecretHash, SessionId, Timestamp, User, UserKey};
 use tidegate_oauth::{
-    Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, KeyState, SecretHash,
-    Session, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
+    Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, KeyState, Session,
+    SigningKeyRecord,
 };
 
 /// A time with milliseconds, so that lost precision is noticed.

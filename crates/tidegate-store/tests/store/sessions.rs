@@ -1,10 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_oauth::{
-    EndReason, GrantKind, PurgeBefore, RefreshOutcome, Session, SessionEnd, SessionId, Store,
-    Timestamp, UserKey,
-};
+use tidegate_identity::{EndReason, SessionId, Timestamp, UserKey};
+use tidegate_oauth::{GrantKind, IssuerStore, PurgeBefore, RefreshOutcome, Session, SessionEnd};
 
 use super::samples::{NOW, session};
 
@@ -26,7 +24,7 @@ fn after(seconds: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(seconds))
 }
 
-async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
+async fn a_session_comes_back_as_it_was(store: Arc<dyn IssuerStore>) {
     let open = session(1, "shop", "alice", "app");
     let ended = Session {
         ended: Some(SessionEnd {
@@ -46,7 +44,7 @@ async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
     );
 }
 
-async fn a_refresh_token_may_be_presented_until_its_successor_is(store: Arc<dyn Store>) {
+async fn a_refresh_token_may_be_presented_until_its_successor_is(store: Arc<dyn IssuerStore>) {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
     let present = async |number| {
@@ -80,7 +78,7 @@ async fn a_refresh_token_may_be_presented_until_its_successor_is(store: Arc<dyn 
     );
 }
 
-async fn an_ended_session_accepts_no_token(store: Arc<dyn Store>) {
+async fn an_ended_session_accepts_no_token(store: Arc<dyn IssuerStore>) {
     let open = session(1, "shop", "alice", "app");
     let present = async |number, now| {
         let presented = store
@@ -124,7 +122,7 @@ async fn an_ended_session_accepts_no_token(store: Arc<dyn Store>) {
     );
 }
 
-async fn a_session_is_never_kept_beyond_its_close(store: Arc<dyn Store>) {
+async fn a_session_is_never_kept_beyond_its_close(store: Arc<dyn IssuerStore>) {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
     let presented = store
@@ -134,7 +132,7 @@ async fn a_session_is_never_kept_beyond_its_close(store: Arc<dyn Store>) {
     assert!(matches!(presented, RefreshOutcome::Accepted(s) if s.expires_at == open.closes_at));
 }
 
-async fn of_fifty_refreshes_with_one_token_all_are_accepted(store: Arc<dyn Store>) {
+async fn of_fifty_refreshes_with_one_token_all_are_accepted(store: Arc<dyn IssuerStore>) {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
     let tasks: Vec<_> = (0..50)
@@ -153,7 +151,7 @@ async fn of_fifty_refreshes_with_one_token_all_are_accepted(store: Arc<dyn Store
     }
 }
 
-async fn parallel_refreshes_with_growing_tokens_leave_the_highest(store: Arc<dyn Store>) {
+async fn parallel_refreshes_with_growing_tokens_leave_the_highest(store: Arc<dyn IssuerStore>) {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
     let tasks: Vec<_> = (1..=50)
@@ -176,7 +174,7 @@ async fn parallel_refreshes_with_growing_tokens_leave_the_highest(store: Arc<dyn
     assert_eq!(store.session(open.id).await.unwrap().unwrap().presented, 50);
 }
 
-async fn a_session_is_ended_once(store: Arc<dyn Store>) {
+async fn a_session_is_ended_once(store: Arc<dyn IssuerStore>) {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
     let tasks: Vec<_> = (0..20)
@@ -209,7 +207,7 @@ async fn a_session_is_ended_once(store: Arc<dyn Store>) {
     );
 }
 
-async fn ending_a_users_sessions_names_them(store: Arc<dyn Store>) {
+async fn ending_a_users_sessions_names_them(store: Arc<dyn IssuerStore>) {
     let (one, two) = (
         session(1, "shop", "alice", "app"),
         session(2, "shop", "alice", "b"),
@@ -255,7 +253,7 @@ async fn ending_a_users_sessions_names_them(store: Arc<dyn Store>) {
     assert_eq!(store.session(other.id).await.unwrap().unwrap().ended, None);
 }
 
-async fn the_denylist_is_what_was_ended_since(store: Arc<dyn Store>) {
+async fn the_denylist_is_what_was_ended_since(store: Arc<dyn IssuerStore>) {
     for number in 1..=3 {
         let session = session(number.into(), "shop", "alice", "app");
         store.insert_session(&session).await.unwrap();
@@ -282,7 +280,7 @@ async fn the_denylist_is_what_was_ended_since(store: Arc<dyn Store>) {
     );
 }
 
-async fn purging_deletes_expired_rows(store: Arc<dyn Store>) {
+async fn purging_deletes_expired_rows(store: Arc<dyn IssuerStore>) {
     let (open, ended) = (
         session(1, "shop", "a", "app"),
         session(2, "shop", "b", "app"),
@@ -302,6 +300,7 @@ async fn purging_deletes_expired_rows(store: Arc<dyn Store>) {
         sessions,
         attempts: Timestamp::from_millis(0),
         audit: Timestamp::from_millis(0),
+        flows: Timestamp::from_millis(0),
     };
     assert_eq!(store.purge(before(after(1))).await.unwrap(), 0);
     assert_eq!(store.purge(before(after(2))).await.unwrap(), 1);
@@ -310,7 +309,7 @@ async fn purging_deletes_expired_rows(store: Arc<dyn Store>) {
     assert_eq!(store.session(ended.id).await.unwrap(), None);
 }
 
-async fn of_too_many_guest_sessions_the_idle_are_purged(store: Arc<dyn Store>) {
+async fn of_too_many_guest_sessions_the_idle_are_purged(store: Arc<dyn IssuerStore>) {
     let guest = |number: u32, database: &str| Session {
         grant: GrantKind::Guest,
         refreshed_at: after(number.into()),

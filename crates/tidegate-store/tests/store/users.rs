@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use tidegate_oauth::{EndReason, Store, User, UserKey, WriteOutcome};
+use tidegate_identity::{EndReason, User, UserKey, WriteOutcome};
+use tidegate_oauth::IssuerStore;
 
 use super::samples::{NOW, client, session, user};
 
@@ -18,7 +19,7 @@ super::cases!(
     a_similar_name_is_found_in_the_tenant,
 );
 
-async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
+async fn a_user_comes_back_as_it_was(store: Arc<dyn IssuerStore>) {
     let plain = User {
         password_hash: None,
         email: None,
@@ -37,7 +38,7 @@ async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
     assert_eq!(store.default_user("shop").await.unwrap(), None);
 }
 
-async fn users_are_found_by_email_whatever_its_case(store: Arc<dyn Store>) {
+async fn users_are_found_by_email_whatever_its_case(store: Arc<dyn IssuerStore>) {
     for (name, email) in [
         ("a", "A@example.org"),
         ("b", "a@EXAMPLE.org"),
@@ -59,7 +60,7 @@ async fn users_are_found_by_email_whatever_its_case(store: Arc<dyn Store>) {
     assert_eq!(store.users_with_email("shop", "%").await.unwrap(), []);
 }
 
-async fn a_name_or_role_is_taken_once(store: Arc<dyn Store>) {
+async fn a_name_or_role_is_taken_once(store: Arc<dyn IssuerStore>) {
     let alice = user("shop", "alice");
     assert_eq!(store.insert_user(&alice).await.unwrap(), WriteOutcome::Done);
     let same_name = User {
@@ -81,7 +82,7 @@ async fn a_name_or_role_is_taken_once(store: Arc<dyn Store>) {
     assert_eq!(store.user(&alice.key).await.unwrap(), Some(alice));
 }
 
-async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
+async fn a_tenant_has_one_default_user(store: Arc<dyn IssuerStore>) {
     let guest = User {
         default_user: true,
         ..user("shop", "guest")
@@ -129,7 +130,7 @@ async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
     assert_eq!(store.default_user("shop").await.unwrap(), Some(second));
 }
 
-async fn of_parallel_default_users_one_is_kept(store: Arc<dyn Store>) {
+async fn of_parallel_default_users_one_is_kept(store: Arc<dyn IssuerStore>) {
     let tasks: Vec<_> = (0..20)
         .map(|number| {
             let store = store.clone();
@@ -151,7 +152,7 @@ async fn of_parallel_default_users_one_is_kept(store: Arc<dyn Store>) {
     assert_eq!(store.users("shop").await.unwrap().len(), 1);
 }
 
-async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
+async fn an_update_replaces_what_it_may(store: Arc<dyn IssuerStore>) {
     let alice = user("shop", "alice");
     let update = async |read, user| store.update_user(read, user).await.unwrap();
     assert_eq!(update(&alice, &alice).await, WriteOutcome::Missing);
@@ -175,7 +176,7 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
     assert_eq!(store.user(&alice.key).await.unwrap(), Some(expected));
 }
 
-async fn a_password_upgrade_does_not_undo_a_change(store: Arc<dyn Store>) {
+async fn a_password_upgrade_does_not_undo_a_change(store: Arc<dyn IssuerStore>) {
     let alice = user("shop", "alice");
     assert!(
         !store
@@ -207,7 +208,7 @@ async fn a_password_upgrade_does_not_undo_a_change(store: Arc<dyn Store>) {
     assert_eq!(kept.password_hash.as_deref(), Some("set"));
 }
 
-async fn dropping_a_user_ends_its_sessions(store: Arc<dyn Store>) {
+async fn dropping_a_user_ends_its_sessions(store: Arc<dyn IssuerStore>) {
     let alice = user("shop", "alice");
     store.insert_user(&alice).await.unwrap();
     let (hers, his) = (
@@ -230,7 +231,7 @@ async fn dropping_a_user_ends_its_sessions(store: Arc<dyn Store>) {
     assert_eq!(store.session(his.id).await.unwrap(), Some(his));
 }
 
-async fn dropping_a_tenant_deletes_everything(store: Arc<dyn Store>) {
+async fn dropping_a_tenant_deletes_everything(store: Arc<dyn IssuerStore>) {
     for tenant in ["shop", "other"] {
         store.insert_user(&user(tenant, "alice")).await.unwrap();
         store.insert_client(&client(tenant, tenant)).await.unwrap();
@@ -258,7 +259,7 @@ async fn dropping_a_tenant_deletes_everything(store: Arc<dyn Store>) {
     assert_eq!(store.clients("other").await.unwrap().len(), 1);
 }
 
-async fn a_similar_name_is_found_in_the_tenant(store: Arc<dyn Store>) {
+async fn a_similar_name_is_found_in_the_tenant(store: Arc<dyn IssuerStore>) {
     store.insert_user(&user("shop", "Alice")).await.unwrap();
     for (database, name, similar) in [
         ("shop", "Alice", true),
@@ -271,7 +272,7 @@ async fn a_similar_name_is_found_in_the_tenant(store: Arc<dyn Store>) {
     }
 }
 
-async fn unusual_names_find_no_user(store: Arc<dyn Store>) {
+async fn unusual_names_find_no_user(store: Arc<dyn IssuerStore>) {
     for name in [
         "",
         "a\0b",

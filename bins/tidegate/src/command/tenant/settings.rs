@@ -1,6 +1,6 @@
 //! `tidegate tenant set` and `tidegate tenant show`.
 
-use tidegate_oauth::AnonymousSql;
+use tidegate_identity::AnonymousSql;
 
 use super::kind;
 use crate::command::{print, print_table, time, user};
@@ -19,7 +19,7 @@ pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Re
         .iter()
         .filter(anonymous)
         .any(|wanted| *wanted != closed);
-    let directory = service.directory();
+    let directory = service.users();
     for setting in wanted {
         match setting {
             Setting::AnonymousSql(sql) => directory.set_anonymous_sql(name, sql).await?,
@@ -65,9 +65,9 @@ fn read(text: &str) -> Result<Setting> {
 /// Prints a tenant with its settings.
 pub(super) async fn show(service: &Service, name: &str) -> Result {
     let tenant = user::tenant(service, name).await?;
-    let users = service.directory().users(name).await?;
+    let users = service.users().users(name).await?;
     let default_user = users.into_iter().find(|user| user.default_user);
-    let impersonation = service.directory().impersonation(name).await?;
+    let impersonation = service.users().impersonation(name).await?;
     let rows = [
         ("owner role", tenant.owner_role),
         ("kind", kind(tenant.adopted).to_owned()),

@@ -1,6 +1,6 @@
 //! `tidegate user repair`.
 
-use tidegate_oauth::UserKey;
+use tidegate_identity::UserKey;
 use tidegate_pool::PoolKey;
 use tidegate_postgres::RoleConnector;
 use tidegate_sql::{DatabaseName, RoleName};
@@ -45,13 +45,13 @@ pub(super) async fn run(
 }
 
 async fn user(service: &Service, key: &UserKey) -> Result<Login> {
-    let user = service.directory().user(key).await?;
+    let user = service.users().user(key).await?;
     Ok(login(&key.database, &user.role, user.default_user))
 }
 
 /// The users and authenticators of a tenant.
 async fn of_tenant(service: &Service, database: &str) -> Result<Vec<Login>> {
-    let users = service.directory().users(database).await?;
+    let users = service.users().users(database).await?;
     let users = users
         .iter()
         .map(|user| login(database, &user.role, user.default_user));

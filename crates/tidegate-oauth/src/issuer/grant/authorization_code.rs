@@ -5,8 +5,9 @@
 //! request means that everything was copied, so the session of the first is ended.
 
 use super::GrantContext;
-use crate::flow::Challenge;
-use crate::{EndReason, Error, GrantKind, Result, Secret, SecretHash, TokenResponse};
+use crate::pkce::Challenge;
+use crate::{Error, GrantKind, Result, TokenResponse};
+use tidegate_identity::{EndReason, Secret, SecretHash};
 
 /// Redeems an authorization code.
 ///

@@ -1,7 +1,8 @@
 //! The device grant (RFC 8628, section 3.4).
 
 use super::GrantContext;
-use crate::{DeviceState, Error, GrantKind, Result, Secret, SecretHash, TokenResponse};
+use crate::{DeviceState, Error, GrantKind, Result, TokenResponse};
+use tidegate_identity::{Secret, SecretHash};
 
 /// Issues tokens to an approved device.
 ///

@@ -2,7 +2,8 @@
 
 use super::GrantContext;
 use crate::rate_limit;
-use crate::{AttemptScope, Error, GrantKind, GuestRequest, Result, TokenResponse, UserKey};
+use crate::{Error, GrantKind, GuestRequest, Result, TokenResponse};
+use tidegate_identity::{AttemptKey, UserKey};
 
 /// Issues tokens of the default user.
 ///
@@ -26,7 +27,7 @@ pub(crate) async fn exchange(
         .await?
         .ok_or(Error::NoDefaultUser)?;
     if let Some(address) = cx.address {
-        let key = rate_limit::address(AttemptScope::Guest, address);
+        let key = AttemptKey::of_address(rate_limit::GUEST, address);
         let limit = &cx.issuer.settings.limits.guest;
         // Never refunded: this limits sessions, not failures.
         cx.issuer.identity.attempts().count(key, limit).await?;

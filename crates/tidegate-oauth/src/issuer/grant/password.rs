@@ -1,14 +1,14 @@
 //! The password grant (RFC 6749, section 4.3).
 
 use super::GrantContext;
-use crate::identity::LoginAttempt;
-use crate::{Error, GrantKind, Result, Secret, TokenResponse, UserKey};
+use crate::{Error, GrantKind, Result, TokenResponse};
+use tidegate_identity::{LoginAttempt, Secret, UserKey};
 
 /// Issues tokens to the user of `database` with this name and password.
 ///
 /// [`Error::ForeignDatabase`] when the client belongs to another tenant,
 /// [`Error::SecondFactorNeeded`] when the client requires a second factor,
-/// [`Error::SecondFactorMissing`] when the user has one, [`Error::WrongCredentials`] for an unknown
+/// [`Error::SecondFactorMissing`] when the user has one, [`IdentityError::WrongCredentials`] for an unknown
 /// user and for a wrong password, with the same text and in the same time.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,

@@ -8,7 +8,8 @@
 //! that number is at most n; presenting it issues token n + 1.
 
 use super::GrantContext;
-use crate::{EndReason, Error, RefreshOutcome, Result, Secret, TokenResponse};
+use crate::{Error, RefreshOutcome, Result, TokenResponse};
+use tidegate_identity::{EndReason, Secret};
 
 /// Issues the next tokens of the token's session.
 ///

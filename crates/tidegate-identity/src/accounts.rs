@@ -1,0 +1,138 @@
+//! Users with their PostgreSQL roles: the one way to create, change and drop a user, used by the
+//! command line and the management API.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::directory::refuse_owner;
+use crate::{GroupLock, NewUser, Result, RoleAdmin, User, UserChange, UserDirectory, UserKey};
+
+/// The users of tenants: their records in a [`UserDirectory`] and their PostgreSQL roles.
+#[derive(Clone)]
+pub struct Accounts {
+    directory: UserDirectory,
+    roles: Arc<dyn RoleAdmin>,
+    /// Serialises group changes on this node before they take the cluster-wide lock, because
+    /// waiting for that holds a connection.
+    next: Arc<Mutex<()>>,
+}
+
+impl Accounts {
+    /// Manages the records in `directory` and the roles behind `roles`.
+    pub fn new(directory: UserDirectory, roles: Arc<dyn RoleAdmin>) -> Self {
+        Self {
+            directory,
+            roles,
+            next: Arc::default(),
+        }
+    }
+
+    /// The same, with `actor` and `address` in the audit log.
+    pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
+        Self {
+            directory: self.directory.acting_as(actor, address),
+            roles: self.roles.clone(),
+            next: self.next.clone(),
+        }
+    }
+
+    /// The records of users.
+    pub fn directory(&self) -> &UserDirectory {
+        &self.directory
+    }
+
+    /// Creates a user: the record, which reserves the name, then the role. If the role cannot be
+    /// created, the record is deleted.
+    ///
+    /// Errors of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
+    pub async fn create(&self, new: NewUser) -> Result<User> {
+        let joins = !new.user_groups.is_empty();
+        let _lock = self.lock_groups(joins, new.database.as_str()).await?;
+        let user = self.directory.create_user(new).await?;
+        if let Err(error) = self.roles.create_role(&user).await {
+            self.directory.drop_user(&user.key).await?;
+            return Err(error.into());
+        }
+        Ok(user)
+    }
+
+    /// Changes a user. A role that becomes the default user's is limited before the record is
+    /// written; the limits of a former default user's role are removed after.
+    ///
+    /// Group changes alter the role first, then the record. If the node dies in between, the record
+    /// does not claim that rights are gone which the role still has, and repeating the change
+    /// repairs it. If the record cannot be written, the role is changed back. Group changes of a
+    /// tenant are serialised, so that records and roles agree.
+    ///
+    /// Errors of [`UserDirectory::change_user`], and [`Error::Role`](crate::Error::Role).
+    pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
+        let groups = change.user_groups.is_some();
+        let _lock = self.lock_groups(groups, &key.database).await?;
+        let (before, after) = self.directory.check_change(key, &change).await?;
+        if change.default_user == Some(true) {
+            self.roles.limit_role(&after).await?;
+        }
+        if groups {
+            self.roles.set_groups(&after).await?;
+        }
+        let default_user = change.default_user;
+        let changed = self.directory.change_user(key, change).await;
+        if changed.is_err() && groups {
+            self.roles.set_groups(&before).await?;
+        }
+        match (default_user, &changed) {
+            (Some(false), Ok(user)) => self.roles.limit_role(user).await?,
+            (Some(true), Err(_)) => self.roles.limit_role(&before).await?,
+            _ => {}
+        }
+        changed
+    }
+
+    /// Locks the groups of a tenant, on this node and in the cluster; `None` if no group changes.
+    async fn lock_groups(
+        &self,
+        changes_groups: bool,
+        database: &str,
+    ) -> Result<Option<(GroupLock, MutexGuard<'_, ()>)>> {
+        if !changes_groups {
+            return Ok(None);
+        }
+        let here = self.next.lock().await;
+        let everywhere = self.roles.lock_groups(database).await?;
+        Ok(Some((everywhere, here)))
+    }
+
+    /// Returns the error that [`Accounts::drop`] would return, so that a request can drop all of
+    /// several users or none.
+    pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
+        refuse_owner(key)?;
+        let user = self.directory.user(key).await?;
+        let owner = self.directory.user(&UserKey::owner(&key.database)).await?;
+        let may = self.roles.check_drop_role(&user, &owner.role, reassign);
+        Ok(may.await?)
+    }
+
+    /// Drops a sub-user: the role, then the record, so that a failed attempt can be repeated. With
+    /// `reassign`, the tenant's owner gets what the role owns.
+    ///
+    /// Errors of [`UserDirectory::drop_user`], and [`Error::Role`](crate::Error::Role) when the role
+    /// owns something and `reassign` is not set, or is used in other databases.
+    pub async fn drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
+        refuse_owner(key)?;
+        let user = self.directory.user(key).await?;
+        let owner = self.directory.user(&UserKey::owner(&key.database)).await?;
+        self.roles.drop_role(&user, &owner.role, reassign).await?;
+        self.directory.drop_user(key).await
+    }
+}
+
+impl fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accounts")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}

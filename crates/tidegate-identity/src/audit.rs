@@ -1,0 +1,260 @@
+//! The audit log: security events of a tenant, for its owner to read.
+
+use std::net::IpAddr;
+
+use crate::{EndReason, SessionId, Timestamp};
+
+/// An event for the audit log. It never holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEvent {
+    /// When it happened.
+    pub at: Timestamp,
+    /// What happened.
+    pub kind: AuditKind,
+    /// Additional detail, such as an account's issuer or a table; cut to 255 characters.
+    pub detail: Option<String>,
+    /// The tenant's database; `None` for events of the whole service.
+    pub database: Option<String>,
+    /// The user name as given in the request, cut to 64 characters.
+    pub user: Option<String>,
+    /// The client.
+    pub client_id: Option<String>,
+    /// The session.
+    pub session: Option<SessionId>,
+    /// The client address of the request.
+    pub address: Option<IpAddr>,
+    /// The user who changed a record; `None` for the operator, and for events that users cause by
+    /// signing in.
+    pub actor: Option<String>,
+}
+
+/// An event as read from the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its number, for paging; later events have higher numbers.
+    pub number: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The event's name; a newer version may have written names that [`AuditKind`] lacks.
+    pub event: String,
+    /// Additional detail.
+    pub detail: Option<String>,
+    /// The user name as given in the request.
+    pub user: Option<String>,
+    /// The client.
+    pub client_id: Option<String>,
+    /// The session.
+    pub session: Option<SessionId>,
+    /// The client address of the request.
+    pub address: Option<IpAddr>,
+    /// The user who changed a record.
+    pub actor: Option<String>,
+}
+
+/// A page of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditPage {
+    /// The events, by number.
+    pub entries: Vec<AuditEntry>,
+    /// Where the next page starts: after this number.
+    pub next: u64,
+}
+
+impl AuditPage {
+    /// Builds a page from at most `limit` entries; `highest` is the highest number in the log.
+    pub fn new(entries: Vec<AuditEntry>, limit: u32, since: AuditSince, highest: u64) -> Self {
+        let full = entries.len() >= limit as usize;
+        let next = match (entries.last(), since) {
+            (Some(last), _) if full => last.number,
+            (_, AuditSince::Number(number)) => number.max(highest),
+            (_, AuditSince::Time(_)) => highest,
+        };
+        Self { entries, next }
+    }
+}
+
+/// Where to start reading the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditSince {
+    /// After the event with this number; 0 reads from the start.
+    Number(u64),
+    /// From this time on.
+    Time(Timestamp),
+}
+
+/// User names are cut to this length: names that were tried may have any length.
+const NAME_CHARACTERS: usize = 64;
+const DETAIL_CHARACTERS: usize = 255;
+
+impl AuditEvent {
+    /// An event without details. `database` is the tenant's; `None` for an event of the whole
+    /// service.
+    pub fn new(at: Timestamp, kind: AuditKind, database: Option<&str>) -> Self {
+        Self {
+            at,
+            kind,
+            detail: None,
+            database: database.map(str::to_owned),
+            user: None,
+            client_id: None,
+            session: None,
+            address: None,
+            actor: None,
+        }
+    }
+
+    /// The detail of the event, or else that of its kind.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref().or(self.kind.detail())
+    }
+
+    /// The same event with a detail, which is cut to 255 characters.
+    #[must_use]
+    pub fn with_detail(self, detail: &str) -> Self {
+        Self {
+            detail: Some(detail.chars().take(DETAIL_CHARACTERS).collect()),
+            ..self
+        }
+    }
+
+    /// The same event with the user who changed a record.
+    #[must_use]
+    pub fn with_acting_user(self, actor: Option<String>) -> Self {
+        Self { actor, ..self }
+    }
+
+    /// The same event with a user name, which is cut to 64 characters.
+    #[must_use]
+    pub fn with_user(self, name: &str) -> Self {
+        Self {
+            user: Some(name.chars().take(NAME_CHARACTERS).collect()),
+            ..self
+        }
+    }
+
+    /// The same event with a client, if any.
+    #[must_use]
+    pub fn with_client(self, id: Option<&str>) -> Self {
+        Self {
+            client_id: id.map(str::to_owned),
+            ..self
+        }
+    }
+
+    /// The same event with a session.
+    #[must_use]
+    pub fn with_session(self, id: SessionId) -> Self {
+        Self {
+            session: Some(id),
+            ..self
+        }
+    }
+
+    /// The same event with the client address of the request.
+    #[must_use]
+    pub fn with_address(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
+    }
+}
+
+/// The kinds of audit events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditKind {
+    /// The grant of this name opened a session.
+    SessionOpened(&'static str),
+    /// A session was ended early. A reuse has the name `refresh_reuse` or `code_reuse`.
+    SessionEnded(EndReason),
+    /// A user name or password was wrong.
+    SignInFailed,
+    /// A person signed in on one of our pages.
+    SignedIn,
+    /// An owner got a token to act as a user.
+    Impersonated,
+    /// A person signed out on one of our pages.
+    SignedOut,
+    /// A person approved a client's request on a page.
+    ConsentGiven,
+    /// A person denied a client's request on a page.
+    ConsentDenied,
+    /// A second factor was set up.
+    SecondFactorAdded,
+    /// A second factor was removed.
+    SecondFactorRemoved,
+    /// A code of a second factor was wrong.
+    SecondFactorFailed,
+    /// A recovery code was used.
+    RecoveryCodeUsed,
+    /// An account of an identity provider was linked to a user.
+    IdentityLinked,
+    /// An account of an identity provider was unlinked from a user.
+    IdentityUnlinked,
+    /// A client's secret was wrong or missing.
+    ClientRefused,
+    /// A user was created.
+    UserCreated,
+    /// A user's record was changed.
+    UserChanged,
+    /// A user's password was set.
+    PasswordChanged,
+    /// A user was dropped.
+    UserDropped,
+    /// A privilege of a user on a table was set.
+    PrivilegeSet,
+    /// A setting of the tenant was changed.
+    TenantChanged,
+    /// A client was created.
+    ClientCreated,
+    /// A client's record was changed.
+    ClientChanged,
+    /// A client got a new secret.
+    ClientSecretRotated,
+    /// A client was dropped.
+    ClientDropped,
+    /// The signing key was rotated.
+    KeyRotated,
+}
+
+impl AuditKind {
+    /// The event's name in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SessionOpened(_) => "session_opened",
+            Self::SessionEnded(EndReason::RefreshReuse) => "refresh_reuse",
+            Self::SessionEnded(EndReason::CodeReuse) => "code_reuse",
+            Self::SessionEnded(_) => "session_ended",
+            Self::SignInFailed => "sign_in_failed",
+            Self::SignedIn => "signed_in",
+            Self::Impersonated => "impersonated",
+            Self::SignedOut => "signed_out",
+            Self::ConsentGiven => "consent_given",
+            Self::ConsentDenied => "consent_denied",
+            Self::SecondFactorAdded => "second_factor_added",
+            Self::SecondFactorRemoved => "second_factor_removed",
+            Self::SecondFactorFailed => "second_factor_failed",
+            Self::RecoveryCodeUsed => "recovery_code_used",
+            Self::IdentityLinked => "identity_linked",
+            Self::IdentityUnlinked => "identity_unlinked",
+            Self::ClientRefused => "client_refused",
+            Self::UserCreated => "user_created",
+            Self::UserChanged => "user_changed",
+            Self::PasswordChanged => "password_changed",
+            Self::UserDropped => "user_dropped",
+            Self::PrivilegeSet => "privilege_set",
+            Self::TenantChanged => "tenant_changed",
+            Self::ClientCreated => "client_created",
+            Self::ClientChanged => "client_changed",
+            Self::ClientSecretRotated => "client_secret_rotated",
+            Self::ClientDropped => "client_dropped",
+            Self::KeyRotated => "key_rotated",
+        }
+    }
+
+    /// The grant that opened a session, or the reason that ended it.
+    pub const fn detail(self) -> Option<&'static str> {
+        match self {
+            Self::SessionOpened(grant) => Some(grant),
+            Self::SessionEnded(reason) => Some(reason.name()),
+            _ => None,
+        }
+    }
+}

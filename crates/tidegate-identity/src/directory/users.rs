@@ -1,0 +1,373 @@
+//! Users: create, list, change, drop.
+
+use serde_json::{Map, Value};
+
+use super::UserDirectory;
+use crate::name::{is_official, role_name};
+use crate::{
+    AuditKind, EndReason, Error, Result, Secret, StoreError, TenantName, User, UserKey, UserName,
+    WriteOutcome, group_role, rate_limit,
+};
+
+/// Tokens contain the properties and must stay below 8 KiB.
+const PROPERTY_BYTES: usize = 3 * 1024;
+const MAX_TEXT_LENGTH: usize = 254;
+const MAX_GROUPS: usize = 32;
+/// How often a change is retried after a concurrent change.
+const MAX_TRIES: u32 = 20;
+
+/// The owner of a new tenant.
+#[derive(Clone, Debug)]
+pub struct NewOwner {
+    /// The tenant, whose owner has the same name.
+    pub database: TenantName,
+    /// The owner's role, if it differs from the tenant's name.
+    pub role: Option<String>,
+    /// The password; an owner without one cannot sign in.
+    pub password: Option<Secret>,
+}
+
+/// A sub-user.
+#[derive(Clone, Debug)]
+pub struct NewUser {
+    /// The tenant.
+    pub database: TenantName,
+    /// The name.
+    pub name: UserName,
+    /// The password; a user without one cannot sign in, which is usual for a default user.
+    pub password: Option<Secret>,
+    /// The hash of a password that was given earlier; `password` takes precedence.
+    pub password_hash: Option<String>,
+    /// The email address.
+    pub email: Option<String>,
+    /// A JSON object that is included in tokens.
+    pub properties: Option<Map<String, Value>>,
+    /// The groups.
+    pub user_groups: Vec<String>,
+    /// Whether anonymous callers run as this user.
+    pub default_user: bool,
+    /// Whether the user registers itself; its name must then not resemble that of another user.
+    pub self_registered: bool,
+}
+
+impl NewUser {
+    /// A user with only a name.
+    pub fn new(database: TenantName, name: UserName) -> Self {
+        Self {
+            database,
+            name,
+            password: None,
+            password_hash: None,
+            email: None,
+            properties: None,
+            user_groups: Vec::new(),
+            default_user: false,
+            self_registered: false,
+        }
+    }
+}
+
+/// Changes to a user; `None` leaves a field unchanged.
+#[derive(Clone, Debug, Default)]
+pub struct UserChange {
+    /// The email address, or none.
+    pub email: Option<Option<String>>,
+    /// The properties, or none.
+    pub properties: Option<Option<Map<String, Value>>>,
+    /// The groups.
+    pub user_groups: Option<Vec<String>>,
+    /// Whether anonymous callers run as this user.
+    pub default_user: Option<bool>,
+    /// A new password.
+    pub password: Option<Secret>,
+}
+
+impl UserChange {
+    /// The user after the change.
+    fn of(&self, before: &User) -> User {
+        fn or<T: Clone>(value: Option<&T>, before: &T) -> T {
+            value.unwrap_or(before).clone()
+        }
+        User {
+            email: or(self.email.as_ref(), &before.email),
+            properties: or(self.properties.as_ref(), &before.properties),
+            user_groups: or(self.user_groups.as_ref(), &before.user_groups),
+            default_user: self.default_user.unwrap_or(before.default_user),
+            ..before.clone()
+        }
+    }
+}
+
+impl UserDirectory {
+    /// Creates the record of a tenant's owner; [`Error::Taken`], [`Error::InvalidMember`].
+    pub async fn create_owner(&self, new: NewOwner) -> Result<User> {
+        let key = UserKey::owner(new.database.as_str());
+        let role = new.role.unwrap_or_else(|| new.database.to_string());
+        let user = User {
+            key,
+            role,
+            password_hash: self.hash(new.password.as_ref()).await?,
+            email: None,
+            properties: None,
+            user_groups: Vec::new(),
+            default_user: false,
+            created_at: self.ports.clock.now(),
+        };
+        self.insert(user).await
+    }
+
+    /// Creates the record of a sub-user. Its role is `database/name`.
+    ///
+    /// [`Error::InvalidMember`] naming the member, [`Error::Taken`], [`Error::DefaultUserTaken`].
+    pub async fn create_user(&self, new: NewUser) -> Result<User> {
+        let (user, password_hash) = self.prepare(&new).await?;
+        self.insert(User {
+            password_hash,
+            ..user
+        })
+        .await
+    }
+
+    /// The validated record of a new user without its password, and the password's hash.
+    pub(crate) async fn prepare(&self, new: &NewUser) -> Result<(User, Option<String>)> {
+        let key = UserKey::new(new.database.as_str(), new.name.as_str());
+        if key.is_owner() {
+            return Err(Error::Taken("user"));
+        }
+        let role = role_name(&key)?;
+        let user = User {
+            key,
+            role,
+            password_hash: None,
+            email: new.email.clone(),
+            properties: new.properties.clone(),
+            user_groups: new.user_groups.clone(),
+            default_user: new.default_user,
+            created_at: self.ports.clock.now(),
+        };
+        check(&user)?;
+        check_groups(&user.key.database, &user.user_groups)?;
+        let hash = self.hash(new.password.as_ref()).await?;
+        // After the hash, so that a taken name takes as long as a free one.
+        if new.self_registered {
+            self.require_distinct_name(new).await?;
+        }
+        Ok((user, hash.or_else(|| new.password_hash.clone())))
+    }
+
+    /// Refuses a reserved name, the tenant's name, and a name that differs from another user's only
+    /// in case: [`Error::Taken`].
+    async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
+        let (database, name) = (new.database.as_str(), new.name.as_str());
+        let similar = is_official(name)
+            || name.eq_ignore_ascii_case(database)
+            || self.ports.store.has_similar_user(database, name).await?;
+        if similar {
+            return Err(Error::Taken("user"));
+        }
+        Ok(())
+    }
+
+    /// A tenant's users, by name.
+    pub async fn users(&self, database: &str) -> Result<Vec<User>> {
+        Ok(self.ports.store.users(database).await?)
+    }
+
+    /// A user; [`Error::NotFound`].
+    pub async fn user(&self, key: &UserKey) -> Result<User> {
+        self.ports
+            .store
+            .user(key)
+            .await?
+            .ok_or(Error::NotFound("user"))
+    }
+
+    /// Changes a user. A new password ends the user's sessions, and so does becoming or ceasing to
+    /// be the default user, because tokens say whether the role is shared.
+    ///
+    /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`], [`Error::Busy`].
+    pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
+        let made_default = change.default_user == Some(true);
+        self.check_change(key, &change).await?;
+        let hash = self.hash(change.password.as_ref()).await?;
+        let (before, after) = self.write_change(key, &change).await?;
+        // Also when nothing changed, so that repeating an attempt that failed half-way completes
+        // it.
+        if after.default_user != before.default_user || made_default {
+            self.end_sessions(key, EndReason::UserChanged).await?;
+        }
+        self.audit_user(AuditKind::UserChanged, key).await;
+        if let Some(hash) = hash {
+            self.replace_password(key, &hash).await?;
+        }
+        Ok(after)
+    }
+
+    /// Validates a change. Returns the user before and after it.
+    pub(crate) async fn check_change(
+        &self,
+        key: &UserKey,
+        change: &UserChange,
+    ) -> Result<(User, User)> {
+        if let Some(groups) = &change.user_groups {
+            check_groups(&key.database, groups)?;
+        }
+        let before = self.user(key).await?;
+        let after = change.of(&before);
+        check(&after)?;
+        Ok((before, after))
+    }
+
+    /// Writes a change; retries after concurrent changes, so that they do not undo each other.
+    /// Returns the user before and after.
+    async fn write_change(&self, key: &UserKey, change: &UserChange) -> Result<(User, User)> {
+        for _ in 0..MAX_TRIES {
+            let before = self.user(key).await?;
+            let after = change.of(&before);
+            check(&after)?;
+            match self.ports.store.update_user(&before, &after).await? {
+                WriteOutcome::Missing => {}
+                outcome => return written(outcome).map(|()| (before, after)),
+            }
+        }
+        let reason = "too many concurrent changes of the user";
+        Err(StoreError::Unavailable(reason.into()).into())
+    }
+
+    /// Sets a user's password, ends the user's sessions and resets its rate limit.
+    ///
+    /// [`Error::NotFound`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
+        self.user(key).await?;
+        let hasher = &self.ports.hasher;
+        let hash = hasher.hash(password, &*self.ports.random).await?;
+        self.replace_password(key, &hash).await
+    }
+
+    async fn replace_password(&self, key: &UserKey, hash: &str) -> Result<()> {
+        let store = &self.ports.store;
+        if !store.set_password_hash(key, None, hash).await? {
+            return Err(Error::NotFound("user"));
+        }
+        self.end_sessions(key, EndReason::PasswordChanged).await?;
+        store.clear_attempts(&rate_limit::account(key)).await?;
+        self.audit_user(AuditKind::PasswordChanged, key).await;
+        Ok(())
+    }
+
+    /// Drops a sub-user's record and ends its sessions. The owner can only be dropped with its
+    /// tenant.
+    ///
+    /// [`Error::NotFound`], [`Error::InvalidMember`] for the owner.
+    pub async fn drop_user(&self, key: &UserKey) -> Result<()> {
+        refuse_owner(key)?;
+        if !self
+            .ports
+            .store
+            .delete_user(key, self.ports.clock.now())
+            .await?
+        {
+            return Err(Error::NotFound("user"));
+        }
+        self.audit_user(AuditKind::UserDropped, key).await;
+        Ok(())
+    }
+
+    /// Deletes everything that is stored of a tenant, and ends its sessions.
+    pub async fn drop_tenant(&self, database: &str) -> Result<()> {
+        self.ports
+            .store
+            .delete_tenant(database, self.ports.clock.now())
+            .await?;
+        self.audit_user(AuditKind::UserDropped, &UserKey::owner(database))
+            .await;
+        Ok(())
+    }
+
+    /// Writes an audit event about a privilege of a user on a table.
+    pub async fn audit_privilege(&self, key: &UserKey, privilege: &str, table: &str) {
+        let event = self.event(AuditKind::PrivilegeSet, &key.database);
+        let event = event.with_detail(&format!("{privilege} on {table}"));
+        self.ports.audit(event.with_user(&key.name)).await;
+    }
+
+    async fn hash(&self, password: Option<&Secret>) -> Result<Option<String>> {
+        let Some(password) = password else {
+            return Ok(None);
+        };
+        self.ports
+            .hasher
+            .hash(password, &*self.ports.random)
+            .await
+            .map(Some)
+    }
+
+    async fn insert(&self, user: User) -> Result<User> {
+        written(self.ports.store.insert_user(&user).await?)?;
+        self.audit_user(AuditKind::UserCreated, &user.key).await;
+        Ok(user)
+    }
+
+    async fn audit_user(&self, kind: AuditKind, key: &UserKey) {
+        self.ports
+            .audit(self.event(kind, &key.database).with_user(&key.name))
+            .await;
+    }
+}
+
+/// [`Error::InvalidMember`] for the owner of a tenant.
+pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
+    if !key.is_owner() {
+        return Ok(());
+    }
+    Err(Error::InvalidMember {
+        member: "name",
+        expected: "a sub-user; the owner is dropped with its tenant",
+    })
+}
+
+fn written(written: WriteOutcome) -> Result<()> {
+    match written {
+        WriteOutcome::Done => Ok(()),
+        WriteOutcome::Missing => Err(Error::NotFound("user")),
+        WriteOutcome::Taken => Err(Error::Taken("user")),
+        WriteOutcome::DefaultUserTaken => Err(Error::DefaultUserTaken),
+    }
+}
+
+fn check_groups(database: &str, groups: &[String]) -> Result<()> {
+    for (index, group) in groups.iter().enumerate() {
+        group_role(database, group)?;
+        if index == MAX_GROUPS || groups[..index].contains(group) {
+            return Err(Error::InvalidMember {
+                member: "user_group",
+                expected: "at most 32 different groups",
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check(user: &User) -> Result<()> {
+    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
+    let email = |email: &String| {
+        let halves = email.rsplit_once('@');
+        email.len() <= MAX_TEXT_LENGTH
+            && !email.contains(|c: char| c.is_control() || c.is_whitespace())
+            && halves.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
+    };
+    if !user.email.as_ref().is_none_or(email) {
+        return invalid("email", "an e-mail address");
+    }
+    let properties = user.properties.as_ref().map(serde_json::to_vec);
+    if properties.is_some_and(|json| json.map_or(true, |json| json.len() > PROPERTY_BYTES)) {
+        return invalid("properties", "a JSON object of at most 3072 bytes");
+    }
+    if user.default_user && user.key.is_owner() {
+        return invalid(
+            "default_user",
+            "a sub-user; the owner cannot be the default user",
+        );
+    }
+    Ok(())
+}

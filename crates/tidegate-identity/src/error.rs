@@ -1,0 +1,93 @@
+//! Errors.
+
+mod store_error;
+
+use std::time::Duration;
+
+use crate::{OutboundError, RoleError};
+
+pub use store_error::StoreError;
+
+/// This crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// All errors of this crate. Exhaustive, so that the server must handle each new one.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A malformed value.
+    #[error("malformed {part}, expected {expected}")]
+    Malformed {
+        /// Which part.
+        part: &'static str,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The second factor was not verified in this browser.
+    #[error("the second factor was not verified in this browser")]
+    SecondFactorRequired,
+    /// The second-factor code is wrong or was used already.
+    #[error("wrong second-factor code")]
+    WrongSecondFactor,
+    /// The action requires a recent sign-in.
+    #[error("a recent sign-in is required")]
+    ReauthenticationRequired,
+    /// The user's only credential cannot be removed.
+    #[error("the only credential cannot be removed")]
+    LastCredential,
+    /// The email link or login state is forged, expired or used.
+    #[error("invalid link")]
+    InvalidLink,
+    /// The person or the identity provider denied the login.
+    #[error("the login was denied")]
+    LoginDenied,
+    /// The user does not exist or the password is wrong. The answer does not say which.
+    #[error("wrong user name or password")]
+    WrongCredentials,
+    /// Too many attempts.
+    #[error("too many attempts")]
+    TooManyAttempts {
+        /// When to retry.
+        retry_after: Duration,
+    },
+    /// All hashing threads are busy and their queue is full.
+    #[error("the password hashing queue is full")]
+    Busy {
+        /// When to retry.
+        retry_after: Duration,
+    },
+    /// A member of a record has an invalid value.
+    #[error("invalid {member}, expected {expected}")]
+    InvalidMember {
+        /// Its name.
+        member: &'static str,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// The name of a new record is taken.
+    #[error("the {0} already exists")]
+    Taken(&'static str),
+    /// The tenant has a default user already.
+    #[error("the tenant has another default user")]
+    DefaultUserTaken,
+    /// No such record.
+    #[error("{0} not found")]
+    NotFound(&'static str),
+    /// A stored secret cannot be decrypted or is malformed.
+    #[error("a stored secret is damaged")]
+    DamagedSecret,
+    /// The random source failed.
+    #[error("the random source failed")]
+    NoRandomness,
+    /// The hashing threads have ended, or a hash cannot be computed.
+    #[error("the password hasher failed")]
+    HasherFailed,
+    /// An external service failed.
+    #[error(transparent)]
+    Outbound(#[from] OutboundError),
+    /// A PostgreSQL role could not be changed.
+    #[error(transparent)]
+    Role(#[from] RoleError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,58 @@
+#![doc = include_str!("../README.md")]
+
+mod accounts;
+mod anonymous;
+mod audit;
+mod browser_session;
+mod directory;
+mod error;
+mod linked_identity;
+mod master_key;
+mod memory;
+mod name;
+mod password;
+mod ports;
+mod providers;
+mod random;
+mod rate_limit;
+mod role;
+mod second_factor;
+mod secret;
+mod service;
+mod session;
+mod settings;
+mod store;
+mod timestamp;
+mod totp;
+mod user;
+
+pub use accounts::Accounts;
+pub use anonymous::AnonymousSql;
+pub use audit::{AuditEntry, AuditEvent, AuditKind, AuditPage, AuditSince};
+pub use browser_session::{BrowserSession, RequestContext};
+pub use directory::{NewOwner, NewUser, UserChange, UserDirectory};
+pub use error::{Error, Result, StoreError};
+pub use linked_identity::{LinkedIdentity, UnlinkOutcome};
+pub use master_key::MasterKey;
+pub use memory::{DependentTables, MemoryStore};
+pub use name::{TenantName, UserName, group_role};
+pub use password::{PasswordCost, PasswordHasher};
+pub use ports::Ports;
+pub use providers::{
+    Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundFuture,
+    ProviderName,
+};
+pub use random::{SecureRandom, SystemRandom, system_source};
+pub use rate_limit::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, RateLimits};
+pub use role::{GroupLock, RoleAdmin, RoleError, RoleFuture};
+pub use second_factor::SecondFactor;
+pub use secret::{Secret, SecretHash};
+pub use service::{
+    Browser, CountedAttempts, Enrolment, IdentityService, LoginAttempt, LoginPurpose,
+    SignUpApplication, SignUpLink,
+};
+pub use session::{EndReason, SessionId};
+pub use settings::{Lifetimes, Settings};
+pub use store::{IdentityStore, StoreFuture, WriteOutcome};
+pub use timestamp::{Clock, ManualClock, Timestamp};
+pub use user::{User, UserKey};

@@ -1,0 +1,188 @@
+//! The tables of the memory store, and the steps that touch one table.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::{
+    AnonymousSql, AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince,
+    BrowserSession, LinkedIdentity, SecondFactor, SecretHash, Timestamp, UnlinkOutcome, User,
+    UserKey, WriteOutcome,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) anonymous_sql: HashMap<String, AnonymousSql>,
+    pub(super) without_impersonation: HashSet<String>,
+    pub(super) users: BTreeMap<UserKey, User>,
+    pub(super) identities: BTreeMap<[String; 3], (UserKey, LinkedIdentity)>,
+    pub(super) browsers: HashMap<SecretHash, BrowserSession>,
+    pub(super) factors: HashMap<UserKey, (SecondFactor, Vec<SecretHash>)>,
+    pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,
+    pub(super) audit: Vec<(u64, AuditEvent)>,
+    /// The number of the last audit event.
+    pub(super) audited: u64,
+}
+
+impl Tables {
+    /// A tenant exists while it has a user.
+    pub(super) fn has_tenant(&self, database: &str) -> bool {
+        self.users.keys().any(|user| user.database == database)
+    }
+
+    pub(super) fn set_impersonation(&mut self, database: &str, allowed: bool) -> bool {
+        if allowed {
+            self.without_impersonation.remove(database);
+        } else {
+            self.without_impersonation.insert(database.to_owned());
+        }
+        self.has_tenant(database)
+    }
+
+    pub(super) fn set_anonymous_sql(&mut self, database: &str, setting: AnonymousSql) -> bool {
+        let known = self.has_tenant(database);
+        if known {
+            self.anonymous_sql.insert(database.to_owned(), setting);
+        }
+        known
+    }
+
+    pub(super) fn default_user(&self, database: &str) -> Option<&User> {
+        self.users
+            .values()
+            .find(|user| user.key.database == database && user.default_user)
+    }
+
+    pub(super) fn users_with_email(&self, database: &str, email: &str) -> Vec<User> {
+        let email = email.to_lowercase();
+        let with = |user: &&User| {
+            let own = user.email.as_ref().map(|own| own.to_lowercase());
+            user.key.database == database && own.as_ref() == Some(&email)
+        };
+        self.users.values().filter(with).take(10).cloned().collect()
+    }
+
+    pub(super) fn insert_identity(&mut self, key: &UserKey, identity: &LinkedIdentity) -> bool {
+        let name = [&*key.database, &*identity.issuer, &*identity.subject].map(str::to_owned);
+        let free = !self.identities.contains_key(&name);
+        if free {
+            let link = (key.clone(), identity.clone());
+            self.identities.insert(name, link);
+        }
+        free
+    }
+
+    pub(super) fn identities_of(&self, key: &UserKey) -> Vec<LinkedIdentity> {
+        let own = self.identities.values().filter(|(user, _)| user == key);
+        own.map(|(_, identity)| identity.clone()).collect()
+    }
+
+    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> UnlinkOutcome {
+        if self
+            .identities
+            .get(name)
+            .is_none_or(|(user, _)| user != key)
+        {
+            return UnlinkOutcome::Missing;
+        }
+        let user = self.users.get(key);
+        let password = user.is_some_and(|user| user.password_hash.is_some());
+        if !password && self.identities_of(key).len() == 1 {
+            return UnlinkOutcome::LastCredential;
+        }
+        self.identities.remove(name);
+        UnlinkOutcome::Done
+    }
+
+    pub(super) fn insert_user(&mut self, user: &User) -> WriteOutcome {
+        let same = |known: &User| known.key == user.key || known.role == user.role;
+        if self.users.values().any(same) {
+            return WriteOutcome::Taken;
+        }
+        if user.default_user && self.default_user(&user.key.database).is_some() {
+            return WriteOutcome::DefaultUserTaken;
+        }
+        self.users.insert(user.key.clone(), user.clone());
+        WriteOutcome::Done
+    }
+
+    pub(super) fn update_user(&mut self, read: &User, user: &User) -> WriteOutcome {
+        let other = self
+            .default_user(&user.key.database)
+            .is_some_and(|known| known.key != user.key);
+        let same = |known: &&mut User| {
+            known.email == read.email
+                && known.properties == read.properties
+                && known.user_groups == read.user_groups
+                && known.default_user == read.default_user
+        };
+        let Some(known) = self.users.get_mut(&user.key).filter(same) else {
+            return WriteOutcome::Missing;
+        };
+        if user.default_user && other {
+            return WriteOutcome::DefaultUserTaken;
+        }
+        known.email.clone_from(&user.email);
+        known.properties.clone_from(&user.properties);
+        known.user_groups.clone_from(&user.user_groups);
+        known.default_user = user.default_user;
+        WriteOutcome::Done
+    }
+
+    pub(super) fn append_audit(&mut self, events: &[AuditEvent]) {
+        for event in events {
+            self.audited += 1;
+            self.audit.push((self.audited, event.clone()));
+        }
+    }
+
+    pub(super) fn audit(&self, database: &str, since: AuditSince, limit: u32) -> AuditPage {
+        let wanted = |(number, event): &&(u64, AuditEvent)| {
+            event.database.as_deref() == Some(database)
+                && match since {
+                    AuditSince::Number(last) => *number > last,
+                    AuditSince::Time(at) => event.at >= at,
+                }
+        };
+        let found = self.audit.iter().filter(wanted).map(entry);
+        let found = found.take(limit as usize).collect();
+        AuditPage::new(found, limit, since, self.audited)
+    }
+
+    /// Deletes what belongs to deleted users.
+    pub(super) fn delete_users_data(&mut self, is_deleted: impl Fn(&UserKey) -> bool) {
+        self.identities.retain(|_, (user, _)| !is_deleted(user));
+        self.browsers
+            .retain(|_, browser| !is_deleted(&browser.user));
+        self.factors.retain(|user, _| !is_deleted(user));
+    }
+
+    pub(super) fn purge(
+        &mut self,
+        attempts: Timestamp,
+        audit: Timestamp,
+        browsers: Timestamp,
+    ) -> u64 {
+        let rows =
+            |tables: &Self| tables.attempts.len() + tables.audit.len() + tables.browsers.len();
+        let before = rows(self);
+        self.attempts
+            .retain(|_, counter| counter.expires_at >= attempts);
+        self.audit.retain(|(_, event)| event.at >= audit);
+        self.browsers
+            .retain(|_, browser| browser.expires_at >= browsers);
+        (before - rows(self)) as u64
+    }
+}
+
+fn entry((number, event): &(u64, AuditEvent)) -> AuditEntry {
+    AuditEntry {
+        number: *number,
+        at: event.at,
+        event: event.kind.name().to_owned(),
+        detail: event.detail().map(str::to_owned),
+        user: event.user.clone(),
+        client_id: event.client_id.clone(),
+        session: event.session,
+        address: event.address,
+        actor: event.actor.clone(),
+    }
+}

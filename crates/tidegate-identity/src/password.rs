@@ -1,0 +1,201 @@
+//! Password hashing with Argon2id, in a thread pool of its own, so that many sign-ins do not slow
+//! down queries.
+
+mod cost;
+mod pool;
+
+use argon2::password_hash::{
+    self, Output, PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString,
+};
+use argon2::{Algorithm, Argon2, Params, Version};
+
+pub use cost::PasswordCost;
+
+use crate::{Error, Result, Secret, SecureRandom};
+use pool::Pool;
+
+/// The allowed lengths of a password in bytes. There are no other rules, as NIST SP 800-63B
+/// recommends.
+const LENGTHS: std::ops::RangeInclusive<usize> = 8..=256;
+const SALT_BYTES: usize = 16;
+
+/// Hashes and verifies passwords, with bounded concurrency.
+#[derive(Debug)]
+pub struct PasswordHasher {
+    pool: Pool,
+    cost: PasswordCost,
+    /// A hash of an unknown password. Passwords of unknown users are verified against it, so that
+    /// the answer takes the same time.
+    dummy_hash: String,
+}
+
+/// The result of verifying a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PasswordCheck {
+    Wrong,
+    Right {
+        /// A new hash to store, if the stored one has other cost parameters.
+        rehashed: Option<String>,
+    },
+}
+
+impl PasswordHasher {
+    /// Starts `threads` hashing threads, which hash at `cost`.
+    pub fn start(threads: usize, cost: PasswordCost, random: &dyn SecureRandom) -> Result<Self> {
+        let salt = salt(random)?;
+        let output = Output::new(&random.bytes::<{ Params::DEFAULT_OUTPUT_LEN }>()?);
+        let dummy_hash = PasswordHash {
+            algorithm: Algorithm::Argon2id.ident(),
+            version: Some(Version::V0x13.into()),
+            params: (&cost.params()?)
+                .try_into()
+                .map_err(|_| Error::HasherFailed)?,
+            salt: Some(salt.as_salt()),
+            hash: Some(output.map_err(|_| Error::HasherFailed)?),
+        };
+        let dummy_hash = dummy_hash.to_string();
+        Ok(Self {
+            pool: Pool::start(threads)?,
+            cost,
+            dummy_hash,
+        })
+    }
+
+    /// The number of hashing threads for this many cores: half of them, at least one.
+    pub fn threads_for(cores: usize) -> usize {
+        (cores / 2).max(1)
+    }
+
+    /// The number of passwords hashed or verified so far.
+    pub fn completed(&self) -> u64 {
+        self.pool.completed()
+    }
+
+    /// The hash of a new password, in PHC form.
+    ///
+    /// [`Error::InvalidMember`] unless it has 8 to 256 bytes; [`Error::Busy`] when the queue is
+    /// full.
+    pub async fn hash(&self, password: &Secret, random: &dyn SecureRandom) -> Result<String> {
+        if !LENGTHS.contains(&password.expose().len()) {
+            return Err(Error::InvalidMember {
+                member: "password",
+                expected: "8 to 256 bytes",
+            });
+        }
+        let (salt, cost, password) = (salt(random)?, self.cost, password.clone());
+        self.pool.run(move || hash(&password, &salt, cost)).await?
+    }
+
+    /// Verifies a password against a user's hash, or against the dummy hash if there is none, which
+    /// always fails and takes the same time.
+    pub(crate) async fn verify(
+        &self,
+        password: &Secret,
+        known: Option<&str>,
+        random: &dyn SecureRandom,
+    ) -> Result<PasswordCheck> {
+        let possible = LENGTHS.contains(&password.expose().len());
+        let known = known.filter(|_| possible);
+        let hash = known.unwrap_or(&self.dummy_hash).to_owned();
+        let (is_known, salt, cost) = (known.is_some(), salt(random)?, self.cost);
+        let password = if possible {
+            password.clone()
+        } else {
+            Secret::default()
+        };
+        self.pool
+            .run(move || match verify(&password, &hash, cost)? {
+                Some(fresh) if is_known => {
+                    let rehashed = if fresh {
+                        None
+                    } else {
+                        Some(self::hash(&password, &salt, cost)?)
+                    };
+                    Ok(PasswordCheck::Right { rehashed })
+                }
+                _ => Ok(PasswordCheck::Wrong),
+            })
+            .await?
+    }
+}
+
+fn salt(random: &dyn SecureRandom) -> Result<SaltString> {
+    let bytes: [u8; SALT_BYTES] = random.bytes()?;
+    SaltString::encode_b64(&bytes).map_err(|_| Error::HasherFailed)
+}
+
+fn hash(password: &Secret, salt: &SaltString, cost: PasswordCost) -> Result<String> {
+    let hasher = Argon2::new(Algorithm::Argon2id, Version::V0x13, cost.params()?);
+    let hash = hasher.hash_password(password.expose().as_bytes(), salt);
+    hash.map(|hash| hash.to_string())
+        .map_err(|_| Error::HasherFailed)
+}
+
+/// `None` when the password is wrong, else whether the hash has the current cost parameters. A
+/// malformed hash is an error, because it means that the store is damaged.
+fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bool>> {
+    let hash = PasswordHash::new(hash)
+        .ok()
+        .filter(|hash| hash.hash.is_some());
+    let hash = hash.ok_or(Error::HasherFailed)?;
+    match Argon2::default().verify_password(password.expose().as_bytes(), &hash) {
+        Ok(()) => {
+            let same_cost = Params::try_from(&hash).is_ok_and(|params| cost.equals(&params));
+            Ok(Some(
+                same_cost && hash.algorithm == Algorithm::Argon2id.ident(),
+            ))
+        }
+        Err(password_hash::Error::Password) => Ok(None),
+        Err(_) => Err(Error::HasherFailed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemRandom;
+
+    const CHEAP: PasswordCost = PasswordCost {
+        memory_kib: 8,
+        passes: 1,
+        lanes: 1,
+    };
+
+    #[tokio::test]
+    async fn the_dummy_hash_never_authenticates_even_with_its_password() {
+        let random = SystemRandom::new();
+        let mut hasher = PasswordHasher::start(1, CHEAP, &random).unwrap();
+        let password = Secret::new("alice1234");
+        hasher.dummy_hash = hasher.hash(&password, &random).await.unwrap();
+        let known = hasher.dummy_hash.clone();
+        let checked = hasher
+            .verify(&password, Some(&known), &random)
+            .await
+            .unwrap();
+        assert_eq!(checked, PasswordCheck::Right { rehashed: None });
+        assert_eq!(
+            hasher.verify(&password, None, &random).await.unwrap(),
+            PasswordCheck::Wrong
+        );
+    }
+
+    #[tokio::test]
+    async fn the_dummy_hash_has_the_same_cost() {
+        let random = SystemRandom::new();
+        let hasher = PasswordHasher::start(1, PasswordCost::default(), &random).unwrap();
+        let hash = PasswordHash::new(&hasher.dummy_hash).unwrap();
+        assert!(PasswordCost::default().equals(&Params::try_from(&hash).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_hash_is_an_internal_error() {
+        let random = SystemRandom::new();
+        let hasher = PasswordHasher::start(1, CHEAP, &random).unwrap();
+        for damaged in ["", "plain text", "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ"] {
+            let checked = hasher
+                .verify(&Secret::new("alice1234"), Some(damaged), &random)
+                .await;
+            assert!(matches!(checked, Err(Error::HasherFailed)), "{damaged}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The ports that sign-in and the management of users share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{AuditEvent, Clock, IdentityStore, PasswordHasher, SecureRandom};
+
+/// Storage, time, randomness and password hashing.
+#[derive(Clone)]
+pub struct Ports {
+    /// Durable state.
+    pub store: Arc<dyn IdentityStore>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn SecureRandom>,
+    /// The thread pool that hashes passwords.
+    pub hasher: Arc<PasswordHasher>,
+}
+
+impl Ports {
+    /// Writes an event to the audit log.
+    pub(crate) async fn audit(&self, event: AuditEvent) {
+        self.store.append_audit_or_log(&[event]).await;
+    }
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports")
+            .field("hasher", &self.hasher)
+            .finish_non_exhaustive()
+    }
+}

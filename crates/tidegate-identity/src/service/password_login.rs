@@ -1,0 +1,87 @@
+//! Authenticating a user by password.
+
+use std::net::IpAddr;
+
+use super::IdentityService;
+use super::attempts::CountedAttempts;
+use crate::password::PasswordCheck;
+use crate::rate_limit;
+use crate::{AuditEvent, AuditKind, Error, Result, Secret, User, UserKey};
+
+/// A user name to authenticate, and where the request came from.
+#[derive(Clone, Debug)]
+pub struct LoginAttempt<'a> {
+    /// The user, who need not exist.
+    pub key: UserKey,
+    /// The OAuth client; `None` for a page of the service.
+    pub client_id: Option<&'a str>,
+    /// The address of the request.
+    pub address: Option<IpAddr>,
+}
+
+impl IdentityService {
+    /// The user, if the password is right.
+    ///
+    /// [`Error::WrongCredentials`] for an unknown user and for a wrong password, with the same text
+    /// and in the same time; [`Error::TooManyAttempts`], [`Error::Busy`], [`Error::Store`].
+    pub async fn login_with_password(
+        &self,
+        attempt: &LoginAttempt<'_>,
+        password: &Secret,
+    ) -> Result<User> {
+        let attempts = self.count_password(attempt).await?;
+        let user = self.ports.store.user(&attempt.key).await?;
+        match self.check_password(user, password).await {
+            Ok(Some(user)) => {
+                attempts.refund().await?;
+                Ok(user)
+            }
+            Ok(None) => {
+                let (now, database) = (self.ports.clock.now(), Some(&*attempt.key.database));
+                let event = AuditEvent::new(now, AuditKind::SignInFailed, database)
+                    .with_user(&attempt.key.name)
+                    .with_client(attempt.client_id)
+                    .with_address(attempt.address);
+                self.ports.audit(event).await;
+                Err(Error::WrongCredentials)
+            }
+            Err(busy @ Error::Busy { .. }) => {
+                // No password was checked, so do not count the attempt: overload must not lock
+                // accounts.
+                attempts.refund().await?;
+                Err(busy)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts the attempt before the user is looked up.
+    async fn count_password(&self, attempt: &LoginAttempt<'_>) -> Result<CountedAttempts<'_>> {
+        let mut attempts = self.attempts_from(attempt.address).await?;
+        let limit = &self.settings.limits.account;
+        attempts
+            .count(rate_limit::account(&attempt.key), limit)
+            .await?;
+        Ok(attempts)
+    }
+
+    /// The user, if the password is right. A hash with outdated cost parameters is replaced.
+    async fn check_password(&self, user: Option<User>, password: &Secret) -> Result<Option<User>> {
+        let ports = &self.ports;
+        let known = user.as_ref().and_then(|user| user.password_hash.clone());
+        let checked = ports
+            .hasher
+            .verify(password, known.as_deref(), &*ports.random);
+        let (Some(mut user), PasswordCheck::Right { rehashed }) = (user, checked.await?) else {
+            return Ok(None);
+        };
+        if let Some(hash) = rehashed {
+            ports
+                .store
+                .set_password_hash(&user.key, known.as_deref(), &hash)
+                .await?;
+            user.password_hash = Some(hash);
+        }
+        Ok(Some(user))
+    }
+}

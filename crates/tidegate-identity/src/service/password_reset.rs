@@ -1,0 +1,133 @@
+//! Password reset by email. The link carries its data encrypted by the master key.
+
+use serde::{Deserialize, Serialize};
+
+use super::IdentityService;
+use super::browser::password_fingerprint;
+use crate::{
+    AttemptKey, Email, Error, RequestContext, Result, Secret, User, UserDirectory, UserKey,
+    rate_limit,
+};
+
+const RESET: &str = "password reset link";
+/// At most this many users with one email address are sent a message.
+const MAX_RECIPIENTS: usize = 5;
+
+#[derive(Serialize, Deserialize)]
+struct ResetLink {
+    database: String,
+    name: String,
+    /// Fingerprint of the password: invalidates the link when the password changes.
+    password_fingerprint: String,
+    /// The recipient: invalidates the link when the user's address changes.
+    email: String,
+    /// `created_at` of the user: invalidates the link if a new user has this name.
+    since: i64,
+    until: i64,
+}
+
+impl IdentityService {
+    /// Counts a request for a message, whatever the recipient.
+    ///
+    /// [`Error::TooManyAttempts`] by the caller's address.
+    pub async fn count_email_request(&self, context: &RequestContext) -> Result<()> {
+        let Some(address) = context.address else {
+            return Ok(());
+        };
+        let key = AttemptKey::of_address(rate_limit::EMAIL, address);
+        let limit = &self.settings.limits.emails_per_address;
+        self.attempts().count(key, limit).await
+    }
+
+    /// The messages for a password reset: to the user of this name, or to the users with this
+    /// email address. Empty for a user without an address, and when enough messages were sent.
+    ///
+    /// Takes longer for an existing user, so call it after the response has been sent.
+    pub async fn reset_emails(&self, database: &str, name: &str) -> Result<Vec<Email>> {
+        let limits = &self.settings.limits;
+        let key = UserKey::new(database, name);
+        let counted = rate_limit::emails_to(&key);
+        match self.attempts().count(counted, &limits.emails).await {
+            Ok(()) => {}
+            // Enough messages were sent.
+            Err(Error::TooManyAttempts { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
+        let store = &self.ports.store;
+        let mut users: Vec<User> = store.user(&key).await?.into_iter().collect();
+        if users.is_empty() && name.contains('@') {
+            users = store.users_with_email(database, name).await?;
+        }
+        users.truncate(MAX_RECIPIENTS);
+        let messages = users.iter().filter_map(|user| self.reset_email(user));
+        messages.collect()
+    }
+
+    fn reset_email(&self, user: &User) -> Option<Result<Email>> {
+        // The default user cannot sign in.
+        let to = user.email.clone().filter(|_| !user.default_user)?;
+        let until = self
+            .ports
+            .clock
+            .now()
+            .plus(self.settings.lifetimes.reset_link);
+        let sealed = self.seal_link(
+            RESET,
+            &ResetLink {
+                database: user.key.database.clone(),
+                name: user.key.name.clone(),
+                password_fingerprint: password_fingerprint(user).to_base64url(),
+                email: to.clone(),
+                since: user.created_at.millis(),
+                until: until.millis(),
+            },
+        );
+        let (address, name) = (self.settings.address(), &user.key.name);
+        Some(sealed.map(|token| Email {
+            to,
+            subject: format!("A new password for {name}"),
+            text: format!(
+                "Hello {name},\n\nchoose a new password here:\n\n{address}/reset?token={token}\n\n\
+                 The link is valid for one hour and can be used once. If you did not request it, \
+                 ignore this message.\n"
+            ),
+        }))
+    }
+
+    /// The user whose password this reset link changes.
+    ///
+    /// [`Error::InvalidLink`] when the link is forged, expired or used, or when the user's email
+    /// address has changed.
+    pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
+        let link: ResetLink = self.open_link(RESET, token)?;
+        self.require_unexpired(link.until)?;
+        let key = UserKey::new(link.database, link.name);
+        let user = self.ports.store.user(&key).await?;
+        let same = |user: &User| {
+            password_fingerprint(user).to_base64url() == link.password_fingerprint
+                && user.email.as_ref() == Some(&link.email)
+                && user.created_at.millis() == link.since
+                && !user.default_user
+        };
+        match user.filter(same) {
+            Some(user) => Ok(user.key),
+            None => Err(Error::InvalidLink),
+        }
+    }
+
+    /// Sets the password of the link's user and ends all sessions of the user, including browser
+    /// sessions.
+    ///
+    /// [`Error::InvalidLink`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    pub async fn reset_password(
+        &self,
+        token: &str,
+        new: &Secret,
+        context: &RequestContext,
+    ) -> Result<()> {
+        let key = self.reset_user(token).await?;
+        let directory = UserDirectory::new(self.ports.clone());
+        let directory = directory.acting_as(&key.name, context.address);
+        directory.set_password(&key, new).await
+    }
+}

@@ -1,0 +1,88 @@
+//! Users who sign in with an account of an identity provider, and are created by the first sign-in.
+
+use super::IdentityService;
+use super::sign_up::create_self_registered;
+use crate::{
+    Accounts, Error, ExternalIdentity, NewUser, RequestContext, Result, TenantName, User, UserName,
+};
+
+/// How many user names are tried for a new user.
+const NAMES: u32 = 20;
+/// How much of the provider's user name is used; leaves room for a numeric suffix.
+const NAME_CHARACTERS: usize = 24;
+
+impl IdentityService {
+    /// The user of this tenant with this linked account. An equal email address never matches a
+    /// user, because local addresses may be unverified.
+    pub async fn user_of_account(
+        &self,
+        database: &str,
+        account: &ExternalIdentity,
+    ) -> Result<Option<User>> {
+        let (issuer, subject) = (&account.issuer, &account.subject);
+        let store = &self.ports.store;
+        Ok(store.user_of_identity(database, issuer, subject).await?)
+    }
+
+    /// Creates a user for an account of `provider` and links the account. The caller decides
+    /// whether sign-up is allowed.
+    ///
+    /// [`Error::InvalidMember`] without a verified email address, [`Error::TooManyAttempts`], and
+    /// the errors of [`Accounts::create`].
+    pub async fn sign_up_with_account(
+        &self,
+        accounts: &Accounts,
+        database: &str,
+        (provider, account): (&str, &ExternalIdentity),
+        context: &RequestContext,
+    ) -> Result<User> {
+        let email = account.verified_email.as_deref();
+        let email = email.ok_or(Error::InvalidMember {
+            member: "email",
+            expected: "an account whose e-mail address the provider has verified",
+        })?;
+        self.count_sign_up(context).await?;
+        let preferred = account.name.as_deref().unwrap_or(email);
+        let user = create_with_free_name(accounts, database, (preferred, email), context).await?;
+        if self.store_link(&user, (provider, account), context).await? {
+            return Ok(user);
+        }
+        // Another window of the same person linked the account first: use that user.
+        let accounts = accounts.acting_as(&user.key.name, context.address);
+        accounts.drop(&user.key, false).await?;
+        let user = self.user_of_account(database, account).await?;
+        user.ok_or(Error::InvalidLink)
+    }
+}
+
+/// Creates a user whose name is the preferred one, or that with a number if it is taken.
+async fn create_with_free_name(
+    accounts: &Accounts,
+    database: &str,
+    (preferred, email): (&str, &str),
+    context: &RequestContext,
+) -> Result<User> {
+    let allowed = |c: &char| c.is_ascii_alphanumeric() || "_.-".contains(*c);
+    let local_part = preferred.split('@').next().unwrap_or_default();
+    let mut stem: String = local_part
+        .chars()
+        .filter(allowed)
+        .take(NAME_CHARACTERS)
+        .collect();
+    if stem.is_empty() {
+        "user".clone_into(&mut stem);
+    }
+    for number in 1..=NAMES {
+        let name = match number {
+            1 => stem.clone(),
+            _ => format!("{stem}-{number}"),
+        };
+        let mut new = NewUser::new(TenantName::adopted(database)?, UserName::parse(&name)?);
+        new.email = Some(email.to_owned());
+        match create_self_registered(accounts, new, context).await {
+            Err(Error::Taken(_)) => {}
+            created => return created,
+        }
+    }
+    Err(Error::Taken("user"))
+}

@@ -1,0 +1,43 @@
+//! Encrypted, self-contained state in URLs: email links and the `state` of a provider login.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::IdentityService;
+use crate::{Error, Result, Timestamp};
+
+/// Longer tokens cannot be ours.
+const MAX_LENGTH: usize = 4096;
+
+impl IdentityService {
+    /// [`Error::InvalidLink`] once `until` has passed (milliseconds since 1970).
+    pub(super) fn require_unexpired(&self, until: i64) -> Result<()> {
+        if self.ports.clock.now() < Timestamp::from_millis(until) {
+            Ok(())
+        } else {
+            Err(Error::InvalidLink)
+        }
+    }
+
+    /// Encrypts `content` for use in a URL.
+    pub(super) fn seal_link(&self, purpose: &str, content: &impl Serialize) -> Result<String> {
+        let plain = serde_json::to_vec(content).map_err(|_| Error::DamagedSecret)?;
+        let sealed = self.master.seal(purpose, &plain, &*self.ports.random)?;
+        Ok(URL_SAFE_NO_PAD.encode(sealed))
+    }
+
+    /// Decrypts what [`seal_link`](Self::seal_link) made for the same purpose;
+    /// [`Error::InvalidLink`] otherwise.
+    pub(super) fn open_link<T: DeserializeOwned>(&self, purpose: &str, token: &str) -> Result<T> {
+        if token.len() > MAX_LENGTH {
+            return Err(Error::InvalidLink);
+        }
+        let sealed = URL_SAFE_NO_PAD.decode(token);
+        let sealed = sealed.map_err(|_| Error::InvalidLink)?;
+        let plain = self.master.open(purpose, &sealed);
+        let plain = plain.map_err(|_| Error::InvalidLink)?;
+        serde_json::from_slice(&plain).map_err(|_| Error::InvalidLink)
+    }
+}

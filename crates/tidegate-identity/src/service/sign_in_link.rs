@@ -1,0 +1,71 @@
+//! Links that sign a browser in once, for the operator who starts a service on its own machine.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::IdentityService;
+use crate::{AttemptLimit, Error, RequestContext, Result, Secret, UserKey, rate_limit};
+
+const SIGN_IN: &str = "sign-in link";
+/// How long the use of a link is stored; no link is valid for longer.
+const MEMORY: Duration = Duration::from_hours(24);
+/// Marks a link as used.
+const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);
+
+#[derive(Serialize, Deserialize)]
+struct SignInLink {
+    database: String,
+    name: String,
+    /// `created_at` of the user: invalidates the link if a new user has this name.
+    since: i64,
+    until: i64,
+}
+
+impl IdentityService {
+    /// A token that signs `key` in once within `lifetime`, and no later than a day from now.
+    ///
+    /// [`Error::NotFound`] when there is no such user.
+    pub async fn sign_in_link(&self, key: &UserKey, lifetime: Duration) -> Result<Secret> {
+        let user = self.ports.store.user(key).await?;
+        let user = user.ok_or(Error::NotFound("user"))?;
+        let link = SignInLink {
+            database: key.database.clone(),
+            name: key.name.clone(),
+            since: user.created_at.millis(),
+            until: self.ports.clock.now().plus(lifetime.min(MEMORY)).millis(),
+        };
+        Ok(Secret::new(self.seal_link(SIGN_IN, &link)?))
+    }
+
+    /// Signs in the user of a link, and returns the browser's new cookie and the user's database.
+    /// A second factor is still asked for.
+    ///
+    /// [`Error::InvalidLink`] unless the request came from this machine, and when the link is
+    /// forged, expired or used.
+    pub async fn open_sign_in_link(
+        &self,
+        token: &str,
+        context: &RequestContext,
+    ) -> Result<(Secret, String)> {
+        let local = context.address.is_some_and(|address| address.is_loopback());
+        if !local {
+            return Err(Error::InvalidLink);
+        }
+        let link: SignInLink = self.open_link(SIGN_IN, token)?;
+        self.require_unexpired(link.until)?;
+        let key = UserKey::new(link.database, link.name);
+        let user = self.ports.store.user(&key).await?;
+        let user = user
+            .filter(|user| user.created_at.millis() == link.since)
+            .ok_or(Error::InvalidLink)?;
+        match self.attempts().count(rate_limit::link(token), &ONCE).await {
+            Err(Error::TooManyAttempts { .. }) => return Err(Error::InvalidLink),
+            counted => counted?,
+        }
+        let cookie = self
+            .sign_in_authenticated(&user, (None, Some("sign-in link")), context)
+            .await?;
+        Ok((cookie, key.database))
+    }
+}

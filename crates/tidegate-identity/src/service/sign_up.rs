@@ -1,0 +1,207 @@
+//! Self-registration, at once or with an email address that is confirmed by a link. The link carries
+//! its data encrypted by the master key; the store only records that it was used.
+
+use serde::{Deserialize, Serialize};
+
+use super::IdentityService;
+use crate::{
+    Accounts, AttemptKey, AttemptLimit, Email, Error, NewUser, RequestContext, Result, Secret,
+    TenantName, Timestamp, User, UserDirectory, UserName, rate_limit,
+};
+
+const SIGN_UP: &str = "sign-up link";
+
+/// The application through which a person signs up.
+#[derive(Clone, Copy, Debug)]
+pub struct SignUpApplication<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// When it was registered.
+    pub registered_at: Timestamp,
+}
+
+/// The content of a link that confirms a sign-up.
+#[derive(Serialize, Deserialize)]
+pub struct SignUpLink {
+    /// The tenant's database.
+    pub database: String,
+    /// The id of the application.
+    pub client: String,
+    /// When the application was registered: invalidates the link if a new one has this id.
+    client_since: i64,
+    /// The name of the user.
+    pub name: String,
+    email: String,
+    password_hash: String,
+    next: String,
+    until: i64,
+}
+
+impl SignUpLink {
+    /// When the application was registered. One of the same id that was registered at another time
+    /// is another application.
+    pub fn registered_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.client_since)
+    }
+}
+
+impl std::fmt::Debug for SignUpLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignUpLink")
+            .field("database", &self.database)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
+
+impl IdentityService {
+    /// Creates a user and signs the browser in; returns its cookie. The caller decides whether
+    /// sign-up is allowed.
+    ///
+    /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
+    pub async fn sign_up(
+        &self,
+        accounts: &Accounts,
+        new: NewUser,
+        context: &RequestContext,
+    ) -> Result<Secret> {
+        self.count_sign_up(context).await?;
+        let user = create_self_registered(accounts, new, context).await?;
+        self.open_browser_session(&user, context, false).await
+    }
+
+    /// The message with the link that confirms a sign-up. `next` is the path to which the browser
+    /// goes afterwards. The caller decides whether sign-up is allowed.
+    ///
+    /// [`Error::TooManyAttempts`], [`Error::Taken`], and the validation errors of the user. Nothing
+    /// is created yet, but a link that cannot work is not sent.
+    pub async fn sign_up_email(
+        &self,
+        application: SignUpApplication<'_>,
+        new: NewUser,
+        next: &str,
+        context: &RequestContext,
+    ) -> Result<Email> {
+        self.count_sign_up(context).await?;
+        let directory = UserDirectory::new(self.ports.clone());
+        let new = NewUser {
+            self_registered: true,
+            ..new
+        };
+        let (user, password_hash) = directory.prepare(&new).await?;
+        let missing = |member| Error::InvalidMember {
+            member,
+            expected: "a value",
+        };
+        let email = user.email.ok_or(missing("email"))?;
+        let password_hash = password_hash.ok_or(missing("password"))?;
+        // Never refunded: limits how many messages a mailbox gets.
+        let limit = &self.settings.limits.emails;
+        let counter = rate_limit::recipient(&email);
+        self.attempts().count(counter, limit).await?;
+        let now = self.ports.clock.now();
+        let until = now.plus(self.settings.lifetimes.sign_up_link);
+        let token = self.seal_link(
+            SIGN_UP,
+            &SignUpLink {
+                database: user.key.database,
+                client: application.id.to_owned(),
+                client_since: application.registered_at.millis(),
+                name: user.key.name.clone(),
+                email: email.clone(),
+                password_hash,
+                next: next.to_owned(),
+                until: until.millis(),
+            },
+        )?;
+        let (address, name) = (self.settings.address(), &user.key.name);
+        let application = application.name.chars().filter(|c| !c.is_control());
+        Ok(Email {
+            to: email,
+            subject: format!(
+                "Confirm your account for {}",
+                application.collect::<String>()
+            ),
+            text: format!(
+                "Hello {name},\n\nconfirm your account here:\n\n\
+                 {address}/signup/confirm?token={token}\n\n\
+                 The link is valid for one day. If you did not request an account, ignore this message.\n"
+            ),
+        })
+    }
+
+    /// The content of a sign-up link; [`Error::InvalidLink`] when it is forged or expired.
+    pub fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
+        let link: SignUpLink = self.open_link(SIGN_UP, token)?;
+        self.require_unexpired(link.until)?;
+        Ok(link)
+    }
+
+    /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
+    /// Returns the new cookie and the path to go to.
+    ///
+    /// [`Error::InvalidLink`], and the errors of [`Accounts::create`].
+    pub async fn confirm_sign_up(
+        &self,
+        accounts: &Accounts,
+        token: &str,
+        context: &RequestContext,
+    ) -> Result<(Secret, String)> {
+        let link = self.sign_up_link(token)?;
+        let database = TenantName::adopted(&link.database)?;
+        let mut new = NewUser::new(database, UserName::parse(&link.name)?);
+        new.email = Some(link.email);
+        new.password_hash = Some(link.password_hash);
+        let create = create_self_registered(accounts, new, context);
+        let user = self.use_sign_up_link(token, create).await?;
+        let cookie = self.open_browser_session(&user, context, false).await?;
+        Ok((cookie, link.next))
+    }
+
+    /// Marks a link as used and creates its account; the mark is removed if that fails. The mark
+    /// outlives the link.
+    async fn use_sign_up_link(
+        &self,
+        token: &str,
+        create: impl Future<Output = Result<User>> + Send,
+    ) -> Result<User> {
+        let once = AttemptLimit::once(self.settings.lifetimes.sign_up_link);
+        let mut uses = self.attempts();
+        match uses.count(rate_limit::link(token), &once).await {
+            Err(Error::TooManyAttempts { .. }) => return Err(Error::InvalidLink),
+            counted => counted?,
+        }
+        let created = create.await;
+        if created.is_err() {
+            uses.refund().await?;
+        }
+        created
+    }
+
+    /// Counts a sign-up. Never refunded: sign-ups reveal which names are taken.
+    pub(super) async fn count_sign_up(&self, context: &RequestContext) -> Result<()> {
+        let Some(address) = context.address else {
+            return Ok(());
+        };
+        let key = AttemptKey::of_address(rate_limit::SIGN_UP, address);
+        let limit = &self.settings.limits.sign_up;
+        self.attempts().count(key, limit).await
+    }
+}
+
+/// Creates a user who registers itself, which the audit log names as the one who acts.
+pub(super) async fn create_self_registered(
+    accounts: &Accounts,
+    new: NewUser,
+    context: &RequestContext,
+) -> Result<User> {
+    let accounts = accounts.acting_as(new.name.as_str(), context.address);
+    accounts
+        .create(NewUser {
+            self_registered: true,
+            ..new
+        })
+        .await
+}

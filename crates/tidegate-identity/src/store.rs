@@ -1,0 +1,227 @@
+//! The port to durable storage: records, and the few steps that must be atomic.
+//!
+//! Rules for an implementation:
+//!
+//! - "Not found" is `Ok(None)`, `Ok(false)` or [`WriteOutcome::Missing`], never an error.
+//! - Times are arguments; a store reads no clock. Several nodes share one store.
+//! - Every change of users should notify the other nodes, which then read the change through this
+//!   port.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::{
+    AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
+    BrowserSession, EndReason, LinkedIdentity, SecondFactor, SecretHash, SessionId, StoreError,
+    Timestamp, UnlinkOutcome, User, UserKey,
+};
+
+/// The result of a store's methods.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// The result of an insert or update of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// The record was written.
+    Done,
+    /// Update: the record does not exist, or was changed concurrently.
+    Missing,
+    /// Insert: the name is taken. Users conflict by name or role.
+    Taken,
+    /// The tenant has another default user.
+    DefaultUserTaken,
+}
+
+/// The port to durable storage. Object safe.
+pub trait IdentityStore: Send + Sync {
+    /// The user with this key.
+    fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>>;
+
+    /// A tenant's users, by name.
+    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
+
+    /// Whether a tenant has a user of this name, ignoring case.
+    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
+
+    /// A tenant's users with this email address, ignoring case, by name; at most 10.
+    fn users_with_email<'a>(
+        &'a self,
+        database: &'a str,
+        email: &'a str,
+    ) -> StoreFuture<'a, Vec<User>>;
+
+    /// The user of a tenant who has linked this account.
+    fn user_of_identity<'a>(
+        &'a self,
+        database: &'a str,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, Option<User>>;
+
+    /// Links an account to an existing user. `false` if the account is linked in the tenant
+    /// already. The link is deleted with the user.
+    fn insert_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        identity: &'a LinkedIdentity,
+    ) -> StoreFuture<'a, bool>;
+
+    /// The linked accounts of a user, by issuer and subject.
+    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>>;
+
+    /// Deletes a link unless it is the user's only credential. Atomic: of two concurrent calls for
+    /// a user without a password, one fails.
+    fn delete_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, UnlinkOutcome>;
+
+    /// The tenant's default user, if it has one.
+    fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
+
+    /// Which SQL the tenant runs for its default user; `Off` when the tenant does not exist.
+    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql>;
+
+    /// Sets which SQL the tenant runs for its default user. `false` if the tenant does not exist.
+    fn set_anonymous_sql<'a>(
+        &'a self,
+        database: &'a str,
+        setting: AnonymousSql,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Whether the tenant's owner may act as its users; `false` when the tenant does not exist.
+    fn impersonation<'a>(&'a self, database: &'a str) -> StoreFuture<'a, bool>;
+
+    /// Sets whether the tenant's owner may act as its users. `false` if the tenant does not exist.
+    fn set_impersonation<'a>(&'a self, database: &'a str, allowed: bool) -> StoreFuture<'a, bool>;
+
+    /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
+    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
+
+    /// Replaces `email`, `properties`, `user_groups` and `default_user`, if these are unchanged
+    /// since they were read: `Done`, `Missing` (also after a concurrent change) or
+    /// `DefaultUserTaken`.
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
+
+    /// Replaces the password's hash, if it equals `before` where that is given (so that rehashing
+    /// does not undo a change of the password). Ends no session. Whether it was replaced.
+    fn set_password_hash<'a>(
+        &'a self,
+        key: &'a UserKey,
+        before: Option<&'a str>,
+        hash: &'a str,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Deletes a user and, in the same transaction, ends its sessions ([`EndReason::UserDropped`]).
+    /// `false` if it does not exist.
+    fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool>;
+
+    /// Deletes everything that is stored of a tenant and, in the same transaction, ends its sessions
+    /// ([`EndReason::TenantDropped`]). No error if there is nothing.
+    fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()>;
+
+    /// Ends all live sessions of a user and returns their ids; deletes the user's browser sessions.
+    fn end_sessions_of_user<'a>(
+        &'a self,
+        key: &'a UserKey,
+        reason: EndReason,
+        at: Timestamp,
+    ) -> StoreFuture<'a, Vec<SessionId>>;
+
+    /// Counts an attempt in one atomic step; parallel calls for one key are serialised:
+    ///
+    /// 1. a counter that is absent or has `expires_at <= now` becomes
+    ///    `{count: 0, open_at: null, expires_at: now + window}`;
+    /// 2. if `open_at > now`: `Refused { until: open_at }` and nothing changes;
+    /// 3. `count += 1`; if now `count >= limit.count` then
+    ///    `open_at = now + min(longest_delay, first_delay * 2^(count - limit.count))` and
+    ///    `expires_at = max(expires_at, open_at + memory)`, else `open_at = null`; `Allowed`.
+    ///
+    /// In SQL: an upsert whose `DO UPDATE` has a `WHERE`; no returned row means refused. The rule
+    /// as code is [`AttemptCounter::count`](crate::AttemptCounter::count).
+    fn count_attempt<'a>(
+        &'a self,
+        key: &'a AttemptKey,
+        limit: &'a AttemptLimit,
+        now: Timestamp,
+    ) -> StoreFuture<'a, AttemptOutcome>;
+
+    /// Refunds a successful attempt: `count = max(0, count - 1)`, `open_at = null`. A missing
+    /// counter is no error.
+    fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()>;
+
+    /// Deletes a counter, which lifts its wait.
+    fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()>;
+
+    /// Appends events to the audit log.
+    fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()>;
+
+    /// A tenant's events from `since` on, by number, at most `limit`. Reading on from
+    /// [`AuditPage::next`] misses no event: the call waits for events that are being written.
+    fn audit<'a>(
+        &'a self,
+        database: &'a str,
+        since: AuditSince,
+        limit: u32,
+    ) -> StoreFuture<'a, AuditPage>;
+
+    /// Adds a browser session with a new id. It is deleted with its user.
+    fn insert_browser_session<'a>(&'a self, session: &'a BrowserSession) -> StoreFuture<'a, ()>;
+
+    /// The browser session with this id, expired or not.
+    fn browser_session(&self, id: SecretHash) -> StoreFuture<'_, Option<BrowserSession>>;
+
+    /// Records that a browser session was used.
+    fn touch_browser_session(
+        &self,
+        id: SecretHash,
+        seen_at: Timestamp,
+        expires_at: Timestamp,
+    ) -> StoreFuture<'_, ()>;
+
+    /// Deletes a browser session, and voids what was approved in it and not used yet. Whether it
+    /// existed.
+    fn delete_browser_session(&self, id: SecretHash) -> StoreFuture<'_, bool>;
+
+    /// A user's browser sessions that are not expired at `now`, the most recently used first.
+    fn browser_sessions_of_user<'a>(
+        &'a self,
+        key: &'a UserKey,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Vec<BrowserSession>>;
+
+    /// A user's second factor.
+    fn second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<SecondFactor>>;
+
+    /// Adds a user's second factor with its recovery codes. `false` if the user has one. It is
+    /// deleted with the user.
+    fn insert_second_factor<'a>(
+        &'a self,
+        key: &'a UserKey,
+        factor: &'a SecondFactor,
+        recovery_codes: &'a [SecretHash],
+    ) -> StoreFuture<'a, bool>;
+
+    /// Marks the code of a step as used. `false` if it or a later one was used; of parallel calls
+    /// for one step exactly one succeeds.
+    fn use_second_factor_step<'a>(&'a self, key: &'a UserKey, step: u64) -> StoreFuture<'a, bool>;
+
+    /// Deletes a recovery code. Whether it existed; of parallel calls exactly one finds it.
+    fn use_recovery_code<'a>(&'a self, key: &'a UserKey, code: SecretHash)
+    -> StoreFuture<'a, bool>;
+
+    /// Deletes a user's second factor. Whether it existed.
+    fn delete_second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, bool>;
+}
+
+impl dyn IdentityStore + '_ {
+    /// Appends events to the audit log. A failure is logged and not returned: what they report has
+    /// succeeded already.
+    pub async fn append_audit_or_log(&self, events: &[AuditEvent]) {
+        if let Err(error) = self.append_audit(events).await {
+            tracing::warn!(%error, events = events.len(), "audit events could not be written");
+        }
+    }
+}

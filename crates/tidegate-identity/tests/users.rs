@@ -1,0 +1,115 @@
+//! The records of users.
+
+use tidegate_identity::{Error, NewOwner, NewUser, Secret, TenantName, UserKey, UserName};
+
+use crate::fixture::{Fixture, demo, fault};
+
+#[tokio::test]
+async fn the_role_is_the_tenant_and_the_name_and_fits_an_identifier() {
+    let api = Fixture::start().await;
+    let database = TenantName::adopted(&"d".repeat(40)).unwrap();
+    let fits = NewUser::new(database.clone(), UserName::parse(&"u".repeat(22)).unwrap());
+    assert_eq!(
+        api.directory.create_user(fits).await.unwrap().role.len(),
+        63
+    );
+    let long = NewUser::new(database, UserName::parse(&"u".repeat(23)).unwrap());
+    assert_eq!(
+        fault(api.directory.create_user(long).await),
+        "InvalidMember"
+    );
+}
+
+#[tokio::test]
+async fn an_adopted_tenant_may_have_an_owner_role_of_another_name() {
+    let api = Fixture::start().await;
+    let owner = NewOwner {
+        database: TenantName::adopted("Chinook").unwrap(),
+        role: Some("chinook_owner".to_owned()),
+        password: None,
+    };
+    let owner = api.directory.create_owner(owner).await.unwrap();
+    assert_eq!(
+        (owner.role.as_str(), owner.key.is_owner()),
+        ("chinook_owner", true)
+    );
+}
+
+#[tokio::test]
+async fn bad_members_of_a_user_are_named() {
+    let api = Fixture::start().await;
+    let new = || NewUser::new(demo(), UserName::parse("bob").unwrap());
+    let big = serde_json::json!({ "text": "x".repeat(4000) })
+        .as_object()
+        .cloned();
+    let cases = [
+        (
+            "password",
+            NewUser {
+                password: Some(Secret::new("short")),
+                ..new()
+            },
+        ),
+        (
+            "password",
+            NewUser {
+                password: Some(Secret::new("x".repeat(257))),
+                ..new()
+            },
+        ),
+        (
+            "email",
+            NewUser {
+                email: Some("nobody".to_owned()),
+                ..new()
+            },
+        ),
+        (
+            "email",
+            NewUser {
+                email: Some("a b@c".to_owned()),
+                ..new()
+            },
+        ),
+        (
+            "properties",
+            NewUser {
+                properties: big,
+                ..new()
+            },
+        ),
+        (
+            "user_group",
+            NewUser {
+                user_groups: vec![String::new()],
+                ..new()
+            },
+        ),
+    ];
+    for (expected, user) in cases {
+        match api.directory.create_user(user).await {
+            Err(Error::InvalidMember { member, .. }) => assert_eq!(member, expected),
+            other => panic!("{expected} gave {other:?}"),
+        }
+    }
+    assert_eq!(
+        api.directory.users("demo").await.unwrap().len(),
+        2,
+        "nothing was created"
+    );
+}
+
+#[tokio::test]
+async fn dropping_a_user_signs_its_browsers_out() {
+    let fixture = Fixture::start().await;
+    let key = UserKey::new("demo", "alice");
+    let context = tidegate_identity::RequestContext::default();
+    let password = Secret::new("alice1234");
+    let cookie = fixture
+        .service
+        .sign_in(key.clone(), &password, None, &context);
+    let cookie = cookie.await.unwrap();
+    assert!(fixture.service.browser(&cookie).await.unwrap().is_some());
+    fixture.directory.drop_user(&key).await.unwrap();
+    assert!(fixture.service.browser(&cookie).await.unwrap().is_none());
+}

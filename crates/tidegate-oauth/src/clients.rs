@@ -1,0 +1,355 @@
+//! The records of clients, for the command line and the management API: create, list, change, rotate
+//! secrets, drop.
+
+mod check;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tidegate_identity::{
+    AuditKind, Error as IdentityError, Secret, SecretHash, StoreError, TenantName,
+};
+
+use crate::{Client, ClientAuthentication, ExpiringSecret, GrantSet, Ports, Result};
+
+/// How long a secret stays valid after a rotation.
+const OVERLAP: Duration = Duration::from_hours(24);
+/// How often a change is retried after a concurrent change.
+const MAX_TRIES: u32 = 20;
+
+/// A client to register. [`NewClient::new`] has the defaults of the API.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the flags of the wire"
+)]
+pub struct NewClient {
+    /// The tenant that it belongs to.
+    pub database: TenantName,
+    /// Its id: 1 to 64 characters of `[A-Za-z0-9_.-]`; generated if absent.
+    pub id: Option<String>,
+    /// The name shown to users.
+    pub name: String,
+    /// The redirect URIs; at least one.
+    pub redirect_uris: Vec<String>,
+    /// The application's home page.
+    pub homepage: Option<String>,
+    /// A description of the application.
+    pub description: Option<String>,
+    /// Whether it is a public client.
+    pub public: bool,
+    /// The secret of a confidential client; 256 bits are generated if absent.
+    pub secret: Option<Secret>,
+    /// Whether users are asked for consent.
+    pub confirm: bool,
+    /// Whether signing in requires a second factor.
+    pub two_factor: bool,
+    /// Whether users may sign up.
+    pub allow_signup: bool,
+    /// Whether users may sign up with an identity provider.
+    pub social_signup: bool,
+    /// The grants that it may use.
+    pub grants: GrantSet,
+}
+
+impl NewClient {
+    /// A confidential client with a generated id and secret, all grants, consent required, no
+    /// sign-up.
+    pub fn new(database: TenantName, name: &str, redirect_uris: Vec<String>) -> Self {
+        Self {
+            database,
+            id: None,
+            name: name.to_owned(),
+            redirect_uris,
+            homepage: None,
+            description: None,
+            public: false,
+            secret: None,
+            confirm: true,
+            two_factor: false,
+            allow_signup: false,
+            social_signup: false,
+            grants: GrantSet::All,
+        }
+    }
+}
+
+/// Changes to a client; `None` leaves a field unchanged.
+#[derive(Clone, Debug, Default)]
+pub struct ClientChange {
+    /// The name shown to users.
+    pub name: Option<String>,
+    /// The redirect URIs.
+    pub redirect_uris: Option<Vec<String>>,
+    /// The application's home page, or none.
+    pub homepage: Option<Option<String>>,
+    /// The description, or none.
+    pub description: Option<Option<String>>,
+    /// Whether it is a public client.
+    pub public: Option<bool>,
+    /// Whether users are asked for consent.
+    pub confirm: Option<bool>,
+    /// Whether signing in requires a second factor.
+    pub two_factor: Option<bool>,
+    /// Whether users may sign up.
+    pub allow_signup: Option<bool>,
+    /// Whether users may sign up with an identity provider.
+    pub social_signup: Option<bool>,
+    /// The grants that it may use.
+    pub grants: Option<GrantSet>,
+    /// Whether to rotate the secret.
+    pub rotate_secret: bool,
+}
+
+impl ClientChange {
+    /// Applies all fields except the authentication.
+    fn apply(self, client: &mut Client) {
+        fn set<T>(field: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *field = value;
+            }
+        }
+        set(&mut client.name, self.name);
+        set(&mut client.redirect_uris, self.redirect_uris);
+        set(&mut client.homepage, self.homepage);
+        set(&mut client.description, self.description);
+        set(&mut client.confirm, self.confirm);
+        set(&mut client.two_factor, self.two_factor);
+        set(&mut client.allow_signup, self.allow_signup);
+        set(&mut client.social_signup, self.social_signup);
+        set(&mut client.grants, self.grants);
+    }
+}
+
+/// A client that was created or changed, with its new secret, which is shown only once.
+#[derive(Clone, Debug)]
+pub struct CreatedClient {
+    /// The record.
+    pub client: Client,
+    /// The new secret, if there is one.
+    pub secret: Option<Secret>,
+}
+
+/// The records of clients.
+///
+/// An [`Issuer`](crate::Issuer) refuses sessions that a change ended after its next
+/// `refresh_denylist`.
+#[derive(Clone, Debug)]
+pub struct ClientDirectory {
+    ports: Ports,
+    actor: Option<String>,
+    address: Option<IpAddr>,
+    /// Ids that no client may have.
+    reserved_ids: Arc<[String]>,
+}
+
+impl ClientDirectory {
+    /// A directory over these ports.
+    pub fn new(ports: Ports) -> Self {
+        Self {
+            ports,
+            actor: None,
+            address: None,
+            reserved_ids: Arc::default(),
+        }
+    }
+
+    /// The same directory, with the user `actor` and `address` in the audit log. Without this, the
+    /// actor is the operator.
+    #[must_use]
+    pub fn acting_as(self, actor: &str, address: Option<IpAddr>) -> Self {
+        Self {
+            actor: Some(actor.to_owned()),
+            address,
+            ..self
+        }
+    }
+
+    /// The same directory, which refuses new clients with one of these ids: those of built-in
+    /// clients.
+    #[must_use]
+    pub fn reserving(self, ids: &[String]) -> Self {
+        Self {
+            reserved_ids: ids.into(),
+            ..self
+        }
+    }
+
+    /// Registers a client.
+    ///
+    /// [`IdentityError::InvalidMember`] naming the member, [`IdentityError::Taken`] when the id is taken.
+    pub async fn create_client(&self, new: NewClient) -> Result<CreatedClient> {
+        check::secret(new.secret.as_ref(), new.public)?;
+        let id = match &new.id {
+            Some(id) => id.clone(),
+            None => URL_SAFE_NO_PAD.encode(self.ports.random.bytes::<16>()?),
+        };
+        let secret = match (&new.secret, new.public) {
+            (_, true) => None,
+            (Some(secret), false) => Some(secret.clone()),
+            (None, false) => Some(self.ports.random.secret()?),
+        };
+        let authentication = match &secret {
+            None => ClientAuthentication::Public,
+            Some(secret) => ClientAuthentication::Confidential {
+                current: SecretHash::of(secret),
+                previous: None,
+            },
+        };
+        let client = Client {
+            id,
+            database: Some(new.database.to_string()),
+            name: new.name,
+            redirect_uris: new.redirect_uris,
+            homepage: new.homepage,
+            description: new.description,
+            authentication,
+            confirm: new.confirm,
+            two_factor: new.two_factor,
+            allow_signup: new.allow_signup,
+            social_signup: new.social_signup,
+            grants: new.grants,
+            created_at: self.ports.clock.now(),
+        };
+        check::client(&client)?;
+        let reserved = self.reserved_ids.contains(&client.id);
+        if reserved || !self.ports.store.insert_client(&client).await? {
+            return Err(IdentityError::Taken("client").into());
+        }
+        self.audit_client(AuditKind::ClientCreated, &client).await;
+        Ok(CreatedClient { client, secret })
+    }
+
+    /// A tenant's clients, by id.
+    pub async fn clients(&self, database: &str) -> Result<Vec<Client>> {
+        Ok(self.ports.store.clients(database).await?)
+    }
+
+    /// A tenant's client; [`IdentityError::NotFound`] also for a client of another tenant.
+    pub async fn client(&self, database: &str, id: &str) -> Result<Client> {
+        let client = self.ports.store.client(id).await?;
+        client
+            .filter(|client| client.belongs_to(database))
+            .ok_or(IdentityError::NotFound("client").into())
+    }
+
+    /// Changes a client. Returns it with its new secret if there is one: by `rotate_secret`, or
+    /// because the client is no longer public.
+    ///
+    /// After a rotation the previous secret works for another 24 hours, older ones stop at once. A
+    /// client that becomes public loses its secrets at once.
+    ///
+    /// [`IdentityError::NotFound`], [`IdentityError::InvalidMember`] naming the member, also for a rotation of a
+    /// public client.
+    pub async fn change_client(
+        &self,
+        database: &str,
+        id: &str,
+        change: ClientChange,
+    ) -> Result<CreatedClient> {
+        for _ in 0..MAX_TRIES {
+            if let Some(changed) = self.try_change(database, id, change.clone()).await? {
+                self.audit_client(AuditKind::ClientChanged, &changed.client)
+                    .await;
+                if changed.secret.is_some() {
+                    self.audit_client(AuditKind::ClientSecretRotated, &changed.client)
+                        .await;
+                }
+                return Ok(changed);
+            }
+        }
+        let reason = "too many concurrent changes of the client";
+        Err(StoreError::Unavailable(reason.into()).into())
+    }
+
+    /// The changed client; `None` after a concurrent change.
+    async fn try_change(
+        &self,
+        database: &str,
+        id: &str,
+        change: ClientChange,
+    ) -> Result<Option<CreatedClient>> {
+        let read = self.client(database, id).await?;
+        let mut client = read.clone();
+        let (rotate, public) = (change.rotate_secret, change.public);
+        change.apply(&mut client);
+        check::client(&client)?;
+        let secret = self.change_authentication(&mut client, rotate, public)?;
+        let done = self.ports.store.update_client(&read, &client).await?;
+        Ok(done.then_some(CreatedClient { client, secret }))
+    }
+
+    /// Makes the client public or confidential, with a new secret where it needs one.
+    fn change_authentication(
+        &self,
+        client: &mut Client,
+        rotate: bool,
+        public: Option<bool>,
+    ) -> Result<Option<Secret>> {
+        let before = match &client.authentication {
+            ClientAuthentication::Confidential { current, .. } => Some(*current),
+            ClientAuthentication::Public => None,
+        };
+        if public.unwrap_or(before.is_none()) {
+            client.authentication = ClientAuthentication::Public;
+            let expected = "a confidential client";
+            let refused = IdentityError::InvalidMember {
+                member: "rotate_secret",
+                expected,
+            };
+            return if rotate {
+                Err(refused.into())
+            } else {
+                Ok(None)
+            };
+        }
+        if before.is_some() && !rotate {
+            return Ok(None);
+        }
+        let secret = self.ports.random.secret()?;
+        let expires_at = self.ports.clock.now().plus(OVERLAP);
+        client.authentication = ClientAuthentication::Confidential {
+            current: SecretHash::of(&secret),
+            previous: before.map(|hash| ExpiringSecret { hash, expires_at }),
+        };
+        Ok(Some(secret))
+    }
+
+    /// Rotates the secret of a confidential client: [`change_client`](Self::change_client) with
+    /// `rotate_secret`.
+    pub async fn rotate_client_secret(&self, database: &str, id: &str) -> Result<Secret> {
+        let change = ClientChange {
+            rotate_secret: true,
+            ..ClientChange::default()
+        };
+        let changed = self.change_client(database, id, change).await?;
+        Ok(changed.secret.ok_or(IdentityError::NotFound("client"))?)
+    }
+
+    /// Drops a client and ends its sessions; [`IdentityError::NotFound`].
+    pub async fn drop_client(&self, database: &str, id: &str) -> Result<()> {
+        let client = self.client(database, id).await?;
+        if !self
+            .ports
+            .store
+            .delete_client(id, self.ports.clock.now())
+            .await?
+        {
+            return Err(IdentityError::NotFound("client").into());
+        }
+        self.audit_client(AuditKind::ClientDropped, &client).await;
+        Ok(())
+    }
+
+    async fn audit_client(&self, kind: AuditKind, client: &Client) {
+        let event = self.ports.event(kind, client.database.as_deref());
+        let event = event
+            .with_client(Some(&client.id))
+            .with_acting_user(self.actor.clone())
+            .with_address(self.address);
+        self.ports.audit(event).await;
+    }
+}

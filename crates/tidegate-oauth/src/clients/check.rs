@@ -1,0 +1,64 @@
+//! The rules for members of a client.
+
+use tidegate_identity::{Error as IdentityError, Secret};
+
+use crate::{Client, Result, redirect};
+
+const MAX_ID_LENGTH: usize = 64;
+const MAX_TEXT_LENGTH: usize = 1024;
+const MAX_URIS: usize = 100;
+
+/// [`IdentityError::InvalidMember`] naming the first member that is invalid.
+pub(super) fn client(client: &Client) -> Result<()> {
+    let invalid = |member, expected| Err(IdentityError::InvalidMember { member, expected }.into());
+    let id = |id: &str| {
+        (1..=MAX_ID_LENGTH).contains(&id.len())
+            && id
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+            && !matches!(id, "." | "..")
+    };
+    if !id(&client.id) {
+        return invalid("id", "1 to 64 characters of A-Z a-z 0-9 _ . -, not . or ..");
+    }
+    if !is_short(&client.name) {
+        return invalid("name", "a text of at most 1024 bytes");
+    }
+    // It is shown as a link.
+    if !client.homepage.as_deref().is_none_or(redirect::is_page) {
+        return invalid("homepage", "an http or https address without a fragment");
+    }
+    if !client.description.as_deref().is_none_or(is_short) {
+        return invalid("description", "a text of at most 1024 bytes");
+    }
+    let uris = &client.redirect_uris;
+    if uris.is_empty()
+        || uris.len() > MAX_URIS
+        || !uris.iter().all(|uri| redirect::is_registrable(uri))
+    {
+        return invalid(
+            "redirect_uri",
+            "1 to 100 absolute addresses without a fragment, over https (http only to a loopback \
+             address or localhost) or with a scheme that is a reversed domain name",
+        );
+    }
+    Ok(())
+}
+
+/// [`IdentityError::InvalidMember`] for a secret that a new client may not have.
+pub(super) fn secret(secret: Option<&Secret>, public: bool) -> Result<()> {
+    let expected = match secret {
+        Some(_) if public => "no secret for a public client",
+        Some(secret) if !is_short(secret.expose()) => "a text of at most 1024 bytes",
+        _ => return Ok(()),
+    };
+    Err(IdentityError::InvalidMember {
+        member: "secret",
+        expected,
+    }
+    .into())
+}
+
+fn is_short(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= MAX_TEXT_LENGTH
+}

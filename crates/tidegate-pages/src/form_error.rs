@@ -1,0 +1,145 @@
+//! Errors of pages: those that the person can correct in a form, and those that end the request.
+
+use http::StatusCode;
+use tidegate_http::error::ApiError;
+use tidegate_identity::{Error as IdentityError, RoleError};
+use tidegate_oauth::{Error, ErrorKind};
+
+use crate::template::FormMessage;
+
+/// The error code of an invalid form.
+const REFUSED: &str = "INPUT_VALIDATION_ERROR";
+
+/// An error that the person can correct.
+#[derive(Clone, Debug)]
+pub(super) struct FormError {
+    pub(super) status: StatusCode,
+    /// For the log and the metrics.
+    pub(super) code: &'static str,
+    pub(super) retry_after: Option<u64>,
+    pub(super) complaint: FormMessage,
+}
+
+impl FormError {
+    /// The message for an error, shown beside this field; a [`ApiError`] for errors that the person
+    /// cannot correct.
+    pub(super) fn of(field: &'static str, error: impl Into<Error>) -> Result<Self, ApiError> {
+        let error = error.into();
+        let (retry_after, code) = (error.retry_after(), error.code());
+        let correctable = match &error {
+            Error::UnknownUserCode => Some((
+                400,
+                "No device waits with this code. Check it, or start again on the device."
+                    .to_owned(),
+            )),
+            Error::Identity(error) => identity_message(error, retry_after.unwrap_or(1)),
+            _ => None,
+        };
+        let Some((status, text)) = correctable else {
+            return Err(failure(error));
+        };
+        Ok(Self {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
+            code,
+            retry_after,
+            complaint: FormMessage::new(field, text),
+        })
+    }
+
+    /// An expired link; the page's text says so.
+    pub(super) fn expired_link() -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new("", ""),
+        }
+    }
+
+    /// The user named another database than the one whose users may sign in.
+    pub(super) fn wrong_database(text: String) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new("database", text),
+        }
+    }
+
+    /// A message above the form that is no error.
+    pub(super) fn notice(text: String) -> Self {
+        Self {
+            status: StatusCode::OK,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new("", text),
+        }
+    }
+
+    /// A required field is empty.
+    pub(super) fn missing(field: &'static str) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
+            retry_after: None,
+            complaint: FormMessage::new(field, "Fill in this field."),
+        }
+    }
+}
+
+/// The status and the message for an error of users; `None` if the person cannot correct it. `wait`
+/// is in seconds.
+fn identity_message(error: &IdentityError, wait: u64) -> Option<(u16, String)> {
+    let (status, text) = match error {
+        IdentityError::WrongCredentials => (400, "Wrong user name or password."),
+        IdentityError::WrongSecondFactor => (400, "That code is wrong or was used already."),
+        IdentityError::TooManyAttempts { .. } => {
+            let text = format!("Too many attempts. Try again in {}.", span(wait));
+            return Some((429, text));
+        }
+        IdentityError::Busy { .. } => (503, "Too many sign-ins at once. Try again shortly."),
+        IdentityError::ReauthenticationRequired => (
+            400,
+            "You signed in too long ago. Sign in again from your application, and come back within \
+             ten minutes.",
+        ),
+        IdentityError::LastCredential => (
+            409,
+            "This is your only way to sign in. Set a password first.",
+        ),
+        IdentityError::InvalidMember {
+            member: "password", ..
+        } => (400, "Choose a password of 8 to 256 characters."),
+        IdentityError::InvalidMember { expected, .. } => {
+            return Some((400, format!("Give {expected}.")));
+        }
+        IdentityError::Taken(_) | IdentityError::Role(RoleError::Taken(_)) => {
+            (409, "This name is taken. Choose another one.")
+        }
+        _ => return None,
+    };
+    Some((status, text.to_owned()))
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    }
+}
+
+pub(super) fn failure(error: impl Into<Error>) -> ApiError {
+    ApiError::from_oauth(error, false)
+}
+
+/// The error page for a request that cannot be answered by a redirect.
+pub(super) fn request_error(error: Error) -> ApiError {
+    match error.kind() {
+        ErrorKind::Unavailable | ErrorKind::Internal => failure(error),
+        // RFC 6749, section 4.1.2.1: show the error to the person, and do not redirect.
+        _ => ApiError::input(format!(
+            "The application sent you here with a request that is not in order: {}.",
+            error.description()
+        )),
+    }
+}

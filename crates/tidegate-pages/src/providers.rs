@@ -1,0 +1,46 @@
+//! What the pages share about identity providers.
+
+use tidegate_http::error::ApiError;
+use tidegate_http::percent;
+use tidegate_identity::{Error as IdentityError, IdentityProviders, ProviderName};
+use tidegate_oauth::Error;
+
+use super::context::PageContext;
+use super::form_error::failure;
+use crate::template;
+
+/// The buttons of the sign-in page.
+pub(super) fn choices(context: &PageContext<'_>) -> Vec<template::Choice> {
+    let names = context.app.providers().map(IdentityProviders::names);
+    let choice = |name: &ProviderName| template::Choice {
+        address: context.path(&format!(
+            "/signin/{}?{}",
+            percent::encode(&name.id),
+            context.raw_query()
+        )),
+        label: name.label.clone(),
+    };
+    names.unwrap_or_default().iter().map(choice).collect()
+}
+
+/// The callback URL of a provider.
+pub(super) fn callback(context: &PageContext<'_>, provider: &str) -> String {
+    let issuer = context.app.issuer().address();
+    format!("{issuer}/signin/{}/callback", percent::encode(provider))
+}
+
+pub(super) fn unknown_provider() -> ApiError {
+    ApiError::not_found("unknown sign-in provider")
+}
+
+pub(super) fn provider_error(error: impl Into<Error>) -> ApiError {
+    match error.into() {
+        Error::Identity(IdentityError::Outbound(cause)) => ApiError::unavailable(
+            "PROVIDER_UNAVAILABLE",
+            "The other service does not answer as it should. Try again, or sign in with a password.",
+            std::time::Duration::from_secs(30),
+        )
+        .caused_by(Some(Box::new(cause))),
+        error => failure(error),
+    }
+}
