@@ -22,6 +22,9 @@ mod cli_changes;
 mod clients;
 mod demo;
 mod doctor;
+mod download;
+#[path = "../../crates/tidegate-download/tests/server.rs"]
+mod download_server;
 mod edge;
 mod enumeration;
 mod faults;

@@ -1,5 +1,6 @@
 //! Settings: from a TOML file, the environment and flags, in rising order.
 
+mod checksum;
 mod file;
 mod flags;
 mod kind;
