@@ -18,7 +18,7 @@ const IN_EVERY_CRATE: &str = "Error Result Settings Limits Kind State Value";
 
 /// Type names that are defined in more than three crates, with different meanings. Remove a name
 /// when few enough are left.
-const AMBIGUOUS: &str = "Work Token Link Answer Asked Change Counted Elements Entry Event Failure Field Fields Fixture \
+const AMBIGUOUS: &str = "Work Token Answer Asked Change Counted Elements Entry Event Failure Field Fields Fixture \
     Form Grant Group Identity Key Known Member Members Names Node Open Origin Outcome Part Place \
     Prepared Random Reader Rows Service Shape Shown Slot Source Stage Step Tenant Text Texts \
     Writer Written";
