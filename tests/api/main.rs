@@ -23,6 +23,9 @@ mod clients;
 mod demo;
 mod docs;
 mod doctor;
+mod download;
+#[path = "../../crates/tidegate-download/tests/server.rs"]
+mod download_server;
 mod edge;
 mod enumeration;
 mod faults;

@@ -41,7 +41,7 @@ const REDIRECT_URIS: [&str; 4] = [
 pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     let Some(url) = &command.url else {
         let (fresh, no_fetch) = (false, command.no_fetch);
-        return demo::run(&cli::Demo { fresh, no_fetch }, layers).await;
+        return Box::pin(demo::run(&cli::Demo { fresh, no_fetch }, layers)).await;
     };
     let mut address = Address::parse(&url.0)?;
     layers.prefer("log_level", "warn");

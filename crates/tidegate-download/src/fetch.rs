@@ -1,27 +1,26 @@
 //! Downloads an archive and verifies it.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha512};
+use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 use crate::package::Package;
 use crate::unpack;
 
-/// The packages have about 24 MB. They are verified in memory.
+/// The archives have 10 to 25 MB. They are verified in memory.
 const LIMIT: usize = 100 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long the registry may send nothing.
+/// Maximum time without a byte from the server.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// What to download, from where, and where to.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The address of an npm registry.
-    pub registry: &'a str,
+    /// The address of the releases: [`DEFAULT_URL`](crate::DEFAULT_URL) or a mirror.
+    pub url: &'a str,
     /// The package.
     pub package: Package<'a>,
     /// The cache folder, which is created if it is missing.
@@ -40,25 +39,26 @@ pub struct Progress {
 impl Source<'_> {
     /// The address of the archive.
     pub fn url(&self) -> String {
-        let (registry, name) = (self.registry.trim_end_matches('/'), self.package.name);
-        let version = self.package.version;
-        format!("{registry}/@embedded-postgres/{name}/-/{name}-{version}.tgz")
+        let (base, version) = (self.url.trim_end_matches('/'), self.package.version);
+        format!("{base}/{version}/{}.tar.gz", self.package.name())
     }
 
-    /// Downloads the archive, verifies it and unpacks it. Returns the folder of the programs.
+    /// Downloads the archive, verifies it, unpacks it and runs `postgres --version`. Returns the
+    /// folder of the programs.
     ///
-    /// `progress` is called when the size is known, and after each piece.
+    /// `progress` is called when the size is known, and after each piece. Redirects are followed.
+    /// After an error the cache folder has no new files.
     pub async fn download(&self, mut progress: impl FnMut(Progress)) -> Result<PathBuf> {
         let archive = self.receive(&mut progress).await?;
         self.verify(&archive)?;
         let folder = self.package.folder(self.cache);
         let target = folder.clone();
         let unpacked = tokio::task::spawn_blocking(move || unpack::unpack(&archive, &target)).await;
-        let unpacked = unpacked.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-        match unpacked {
-            Ok(()) => Ok(folder.join("bin")),
-            Err(source) => Err(Error::Unpack { folder, source }),
-        }
+        unpacked.unwrap_or_else(|error| {
+            let (folder, source) = (folder.clone(), std::io::Error::other(error));
+            Err(Error::Unpack { folder, source })
+        })?;
+        Ok(folder.join("bin"))
     }
 
     async fn receive(&self, progress: &mut impl FnMut(Progress)) -> Result<Vec<u8>> {
@@ -93,14 +93,17 @@ impl Source<'_> {
     }
 
     fn verify(&self, archive: &[u8]) -> Result<()> {
-        let found = STANDARD.encode(Sha512::digest(archive));
-        if found == self.package.sha512 {
+        let mut found = String::new();
+        for byte in Sha256::digest(archive) {
+            let _ = write!(found, "{byte:02x}");
+        }
+        if found == self.package.sha256 {
             return Ok(());
         }
         Err(Error::Checksum {
             url: self.url(),
             found,
-            expected: self.package.sha512.to_owned(),
+            expected: self.package.sha256.to_owned(),
         })
     }
 }

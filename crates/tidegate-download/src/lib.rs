@@ -7,4 +7,4 @@ mod unpack;
 
 pub use error::{Error, Result};
 pub use fetch::{Progress, Source};
-pub use package::Package;
+pub use package::{DEFAULT_URL, Package};

@@ -1,86 +1,109 @@
-//! The pinned packages, one for each platform.
+//! The pinned archives, one for each platform.
 
 use std::path::{Path, PathBuf};
 
-/// A pinned package.
+/// Where the releases are, unless a mirror is used.
+pub const DEFAULT_URL: &str = "https://github.com/theseus-rs/postgresql-binaries/releases/download";
+
+/// The archive of one platform in a release of `theseus-rs/postgresql-binaries`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Package<'a> {
-    /// The name in the registry, without the scope.
-    pub name: &'a str,
-    /// The version in the registry.
+    /// The release: the version of PostgreSQL and the number of the build, such as `17.11.0`.
     pub version: &'a str,
-    /// The version of PostgreSQL.
-    pub postgresql: &'a str,
-    /// The SHA-512 of the archive in base64, as in `dist.integrity` of the registry.
-    pub sha512: &'a str,
+    /// The target triple of the programs.
+    pub target: &'a str,
+    /// The SHA-256 of the archive in lower-case hexadecimal digits.
+    pub sha256: &'a str,
 }
 
-const VERSION: &str = "17.10.0-beta.17";
-const POSTGRESQL: &str = "17.10";
+/// A platform as in `std::env::consts`.
+struct Platform {
+    system: &'static str,
+    architecture: &'static str,
+    /// The dynamic linker of the C library that the programs need.
+    linker: &'static str,
+    package: Package<'static>,
+}
 
-/// All packages, with operating system and architecture as in `std::env::consts`.
-const PACKAGES: [(&str, &str, Package<'static>); 4] = [
-    (
-        "linux",
-        "x86_64",
-        pinned(
-            "linux-x64",
-            "hU4Sgna19ixDP/l3P/zkHhQ9B0JDV39qA97RNz55QcngeRjFC5/1G36LZjODVJ84kVJHUTQMmly7nzWO8js8kg==",
+const PLATFORMS: [Platform; 4] = [
+    Platform {
+        system: "linux",
+        architecture: "x86_64",
+        linker: "/lib64/ld-linux-x86-64.so.2",
+        package: pinned(
+            "x86_64-unknown-linux-gnu",
+            "b7a1ba6bae6499d8296e3e81b0171eecfd1766ca9aaa0057e41ad3e844e5e2e0",
         ),
-    ),
-    (
-        "linux",
-        "aarch64",
-        pinned(
-            "linux-arm64",
-            "mC+bQvaBEf0WDD0nPWW3eGUXDUVzoyCzMtgl+Fw6Jy9DkQFK+jcPtzkzqhhrS/fGzn5telNpKInl8xPqDh71Ig==",
+    },
+    Platform {
+        system: "linux",
+        architecture: "aarch64",
+        linker: "/lib/ld-linux-aarch64.so.1",
+        package: pinned(
+            "aarch64-unknown-linux-gnu",
+            "abffda09209280ec1502b73720dc4d254fb7fff9a072e324926c600a5b16c221",
         ),
-    ),
-    (
-        "macos",
-        "aarch64",
-        pinned(
-            "darwin-arm64",
-            "E2dxhSllrcyAJBHuvgTrBTx2BaPlX2vvjXClPKHxfwBezk+nTZ01uAEraKiRJMpzHSCyN8J1dTjKh4q/uTsBLQ==",
+    },
+    Platform {
+        system: "macos",
+        architecture: "aarch64",
+        linker: "/usr/lib/dyld",
+        package: pinned(
+            "aarch64-apple-darwin",
+            "fd4b62794b160e26973a768a1eef3248aef9d2ff23ebd6d884a4299485e28e57",
         ),
-    ),
-    (
-        "macos",
-        "x86_64",
-        pinned(
-            "darwin-x64",
-            "gXk65MIyttD/PWo6NDSmu/n4vzPcqZQmxVWjEKuecwlyGmWO984AZ3Ljb7F0bwPvXhqcovH4FGN4ydr0fGeJxg==",
+    },
+    Platform {
+        system: "macos",
+        architecture: "x86_64",
+        linker: "/usr/lib/dyld",
+        package: pinned(
+            "x86_64-apple-darwin",
+            "e43a81b15e1cfe7f9d8fd79c6d4d0366e9001a5f690e322224dca704656602f7",
         ),
-    ),
+    },
 ];
 
-const fn pinned(name: &'static str, sha512: &'static str) -> Package<'static> {
+const fn pinned(target: &'static str, sha256: &'static str) -> Package<'static> {
     Package {
-        name,
-        version: VERSION,
-        postgresql: POSTGRESQL,
-        sha512,
+        version: "17.11.0",
+        target,
+        sha256,
     }
 }
 
 impl Package<'static> {
-    /// The package for the platform of this process.
+    /// The package for the machine of this process; `None` if there is none, as for a Linux
+    /// without the GNU C library.
     pub fn for_this_platform() -> Option<Self> {
-        let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
-        let found = PACKAGES
-            .iter()
-            .find(|package| package.0 == system && package.1 == architecture);
-        found.map(|package| package.2)
+        let found = PLATFORMS.iter().find(|platform| {
+            platform.system == std::env::consts::OS
+                && platform.architecture == std::env::consts::ARCH
+                && Path::new(platform.linker).exists()
+        });
+        found.map(|platform| platform.package)
     }
 }
 
 impl Package<'_> {
-    /// Where it is unpacked.
-    pub(crate) fn folder(&self, cache: &Path) -> PathBuf {
-        cache.join(format!("postgresql-{}", self.postgresql))
+    /// The version of PostgreSQL, such as `17.11`.
+    pub fn postgresql(&self) -> &str {
+        let version = self.version.rsplit_once('.');
+        version.map_or(self.version, |(postgresql, _)| postgresql)
     }
 
-    /// The folder of its programs, if a former download unpacked it in `cache`.
+    /// The folder in the archive; with `.tar.gz` the name of the archive.
+    pub(crate) fn name(&self) -> String {
+        format!("postgresql-{}-{}", self.version, self.target)
+    }
+
+    /// Where it is unpacked. Another archive of the same name gets another folder.
+    pub(crate) fn folder(&self, cache: &Path) -> PathBuf {
+        let short = self.sha256.get(..12).unwrap_or(self.sha256);
+        cache.join(format!("{}-{short}", self.name()))
+    }
+
+    /// The folder of its programs, if an earlier download unpacked it in `cache`.
     pub fn installed(&self, cache: &Path) -> Option<PathBuf> {
         let programs = self.folder(cache).join("bin");
         programs.join("postgres").is_file().then_some(programs)

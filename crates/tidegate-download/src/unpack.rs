@@ -1,35 +1,43 @@
 //! Unpacks an archive that was verified.
 
 use std::fs::{self, Permissions};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
-use serde::Deserialize;
+use tar::{Entry, EntryType};
 
-/// Where the server is in the archive.
-const SERVER: &str = "package/native";
-/// The symbolic links, which archives of the registry cannot have: a JSON array in the archive.
-const LINKS: &str = "package/native/pg-symlinks.json";
-/// What only builds of extensions need.
-const UNUSED: [&str; 2] = ["lib/postgresql/pgxs", "lib/pkgconfig"];
+use crate::error::{Error, Result};
 
-#[derive(Deserialize)]
-struct Link {
-    source: String,
-    target: String,
-}
+/// Needed only to build extensions, or to read.
+const UNUSED: [&str; 5] = [
+    "include",
+    "lib/pgxs",
+    "lib/pkgconfig",
+    "share/doc",
+    "share/man",
+];
 
-/// Unpacks into `folder`, which appears when it is complete. What another process unpacked there
-/// meanwhile stays.
-pub(crate) fn unpack(archive: &[u8], folder: &Path) -> io::Result<()> {
-    let fresh = folder.with_extension(format!("new-{}", std::process::id()));
+/// Unpacks into `folder`, which appears when it is complete and its server runs. A folder that
+/// another process unpacked in the meantime stays.
+pub(crate) fn unpack(archive: &[u8], folder: &Path) -> Result<()> {
+    let mut fresh = folder.as_os_str().to_owned();
+    fresh.push(format!(".new-{}", std::process::id()));
+    let fresh = PathBuf::from(fresh);
     let _ = fs::remove_dir_all(&fresh);
-    let done = unpack_into(archive, &fresh).and_then(|()| match fs::rename(&fresh, folder) {
-        Err(_) if folder.join("bin/postgres").is_file() => Ok(()),
-        renamed => renamed,
-    });
+    let failed = |source| Error::Unpack {
+        folder: folder.to_owned(),
+        source,
+    };
+    let done = unpack_into(archive, &fresh)
+        .map_err(failed)
+        .and_then(|()| run(&fresh.join("bin/postgres")))
+        .and_then(|()| match fs::rename(&fresh, folder) {
+            Err(_) if folder.join("bin/postgres").is_file() => Ok(()),
+            renamed => renamed.map_err(failed),
+        });
     if fresh.exists() {
         let _ = fs::remove_dir_all(&fresh);
     }
@@ -38,45 +46,59 @@ pub(crate) fn unpack(archive: &[u8], folder: &Path) -> io::Result<()> {
 
 fn unpack_into(archive: &[u8], folder: &Path) -> io::Result<()> {
     create(folder)?;
-    let mut links = Vec::new();
     for entry in tar::Archive::new(GzDecoder::new(archive)).entries()? {
         let mut entry = entry?;
-        let path = entry.path()?.into_owned();
-        if path == Path::new(LINKS) {
-            let mut text = String::new();
-            entry.read_to_string(&mut text)?;
-            links = serde_json::from_str::<Vec<Link>>(&text)?;
-        } else if let Some(path) = wanted(&path)
-            && entry.header().entry_type().is_file()
-        {
-            let path = folder.join(path);
-            create(path.parent().unwrap_or(folder))?;
-            entry.unpack(path)?;
+        let Some(path) = wanted(&entry.path()?).map(|path| folder.join(path)) else {
+            continue;
+        };
+        create(path.parent().unwrap_or(folder))?;
+        match entry.header().entry_type() {
+            EntryType::Regular => {
+                entry.unpack(path)?;
+            }
+            EntryType::Symlink => link(&entry, &path)?,
+            _ => {}
         }
     }
-    links.iter().try_for_each(|link| make_link(link, folder))
+    Ok(())
 }
 
-/// The path in the folder, of what a running server needs.
+/// The path below the archive's one folder, of a file that a running server needs.
 fn wanted(path: &Path) -> Option<PathBuf> {
-    let inside = path.strip_prefix(SERVER).ok()?;
+    let mut parts = path.components();
+    parts.next();
+    let inside = parts.as_path();
     let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     let is_static = inside.extension().is_some_and(|it| it == "a");
     let is_unused = is_static || UNUSED.iter().any(|unused| inside.starts_with(unused));
-    (inside.components().all(plain) && !is_unused).then(|| inside.to_owned())
+    (path.components().all(plain) && inside.parent().is_some() && !is_unused)
+        .then(|| inside.to_owned())
 }
 
-/// Links a file to one in the same folder.
-fn make_link(link: &Link, folder: &Path) -> io::Result<()> {
-    // The file's paths begin in the package.
-    let inside = |path: &str| wanted(&Path::new("package").join(path));
-    let (Some(source), Some(target)) = (inside(&link.source), inside(&link.target)) else {
-        return Ok(());
-    };
-    match source.file_name() {
-        Some(name) if source.parent() == target.parent() => symlink(name, folder.join(target)),
-        _ => Err(io::Error::other("a link leads to another folder")),
+/// Makes a link to a file in the same folder, such as `libpq.so.5` to a library with its full version. No
+/// other links are needed.
+fn link(entry: &Entry<'_, impl io::Read>, path: &Path) -> io::Result<()> {
+    match entry.link_name()? {
+        Some(target) if target.file_name() == Some(target.as_os_str()) => symlink(target, path),
+        _ => Ok(()),
     }
+}
+
+/// Runs the server, which fails if a library is missing.
+fn run(server: &Path) -> Result<()> {
+    let unusable = |reason: String| Error::Unusable { reason };
+    let mut command = Command::new(server);
+    command.arg("--version").stdin(Stdio::null());
+    let output = command.output().map_err(|it| unusable(it.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let printed = String::from_utf8_lossy(&output.stderr);
+    // The path in the message is of a folder that is removed.
+    let printed = printed
+        .trim()
+        .replace(&server.display().to_string(), "postgres");
+    Err(unusable(format!("{printed} ({})", output.status)))
 }
 
 /// Creates folders that another user can enter, whatever the umask is: as root PostgreSQL runs as

@@ -5,43 +5,64 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tidegate_download::{Error, Package, Progress, Source};
+use tokio::sync::{Mutex, MutexGuard};
 
-use crate::registry::{Registry, archive, sha512};
+use crate::archive::Entry::{self, File, Link};
+use crate::archive::{archive, sha256};
+use crate::server::Server;
 
-const LINKS: &str = r#"[{"source":"native/lib/libpq.so.5.17","target":"native/lib/libpq.so.5"}]"#;
+const TOP: &str = "postgresql-17.1.0-test";
 
-fn server() -> Vec<u8> {
-    archive(&[
-        ("package/package.json", 0o644, "{}"),
-        ("package/native/bin/postgres", 0o755, "#!/bin/sh\n"),
-        ("package/native/lib/libpq.so.5.17", 0o644, "library"),
-        ("package/native/lib/libpq.a", 0o644, "static"),
-        ("package/native/lib/postgresql/pgxs/Makefile", 0o644, "make"),
-        (
-            "package/native/share/postgresql/errcodes.txt",
-            0o644,
-            "codes",
-        ),
-        ("package/native/../../../escaped", 0o644, "outside"),
-        ("package/native/pg-symlinks.json", 0o644, LINKS),
-    ])
+/// An archive whose `postgres` is this script.
+fn programs(postgres: &str) -> Vec<u8> {
+    let entries: [(&str, Entry<'_>); 12] = [
+        ("README.md", File(0o644, "read me")),
+        ("bin/postgres", File(0o755, postgres)),
+        ("lib/libpq.so.5.17", File(0o644, "library")),
+        ("lib/libpq.so.5", Link("libpq.so.5.17")),
+        ("lib/libpq.so", Link("../../../escaped")),
+        ("lib/libpq.a", File(0o644, "static")),
+        ("lib/pgxs/Makefile", File(0o644, "make")),
+        ("include/libpq-fe.h", File(0o644, "header")),
+        ("share/man/man1/psql.1", File(0o644, "manual")),
+        ("share/errcodes.txt", File(0o644, "codes")),
+        ("../../escaped", File(0o644, "outside")),
+        ("../../linked", Link("postgres")),
+    ];
+    let named = entries.map(|(path, entry)| (format!("{TOP}/{path}"), entry));
+    archive(
+        &named
+            .each_ref()
+            .map(|(path, entry)| (path.as_str(), *entry)),
+    )
 }
 
-fn package(sha512: &str) -> Package<'_> {
+fn server() -> Vec<u8> {
+    programs("#!/bin/sh\n")
+}
+
+fn package(sha256: &str) -> Package<'_> {
     Package {
-        name: "test",
-        version: "17.1.0-beta.1",
-        postgresql: "17.1",
-        sha512,
+        version: "17.1.0",
+        target: "test",
+        sha256,
     }
 }
 
-async fn download(registry: &Registry, sha512: &str, cache: &Path) -> Result<Vec<Progress>, Error> {
+/// While one thread writes a program, a process that another thread starts inherits the open file
+/// for a moment, and the program cannot be run until that is over.
+async fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::const_new(());
+    ALONE.lock().await
+}
+
+async fn download(server: &Server, sha256: &str, cache: &Path) -> Result<Vec<Progress>, Error> {
+    let _alone = alone().await;
     // As the binary does.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let source = Source {
-        registry: &registry.url,
-        package: package(sha512),
+        url: &server.url,
+        package: package(sha256),
         cache,
     };
     let mut progress = Vec::new();
@@ -56,10 +77,10 @@ fn files(cache: &Path) -> usize {
 #[tokio::test]
 async fn the_programs_are_unpacked_for_every_user() {
     let (bytes, folder) = (server(), TempDir::new().unwrap());
-    let (registry, cache) = (Registry::having(&bytes), folder.path().join("new/cache"));
-    let sum = sha512(&bytes);
+    let (server, cache) = (Server::having(&bytes), folder.path().join("new/cache"));
+    let sum = sha256(&bytes);
     assert_eq!(package(&sum).installed(&cache), None);
-    let progress = download(&registry, &sum, &cache).await.unwrap();
+    let progress = download(&server, &sum, &cache).await.unwrap();
     let all = bytes.len() as u64;
     let end = Progress {
         received: all,
@@ -67,20 +88,24 @@ async fn the_programs_are_unpacked_for_every_user() {
     };
     assert_eq!(progress.last(), Some(&end));
 
-    let root = cache.join("postgresql-17.1");
+    let root = cache.join(format!("{TOP}-{}", &sum[..12]));
     assert_eq!(package(&sum).installed(&cache), Some(root.join("bin")));
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&root.join("bin/postgres")), 0o755);
-    for folder in [&cache, &root, &root.join("share/postgresql")] {
+    for folder in [&cache, &root, &root.join("share")] {
         assert_eq!(mode(folder), 0o755, "{}", folder.display());
     }
     let link = std::fs::read_link(root.join("lib/libpq.so.5")).unwrap();
     assert_eq!(link, Path::new("libpq.so.5.17"));
-    for left_out in ["lib/libpq.a", "lib/postgresql/pgxs", "package.json"] {
+    for left_out in ["lib/libpq.a", "lib/pgxs", "include", "share/man"] {
         assert!(!root.join(left_out).exists(), "{left_out}");
     }
-    for escaped in ["escaped", "new/escaped", "new/cache/escaped"] {
-        assert!(!folder.path().join(escaped).exists(), "{escaped}");
+    assert!(root.join("lib/libpq.so").symlink_metadata().is_err());
+    for escaped in ["escaped", "linked"] {
+        for parent in ["", "new", "new/cache"] {
+            let path = folder.path().join(parent).join(escaped);
+            assert!(path.symlink_metadata().is_err(), "{}", path.display());
+        }
     }
     assert_eq!(files(&cache), 1);
 }
@@ -88,29 +113,45 @@ async fn the_programs_are_unpacked_for_every_user() {
 #[tokio::test]
 async fn a_second_download_at_the_same_time_does_no_harm() {
     let (bytes, folder) = (server(), TempDir::new().unwrap());
-    let (registry, sum) = (Registry::having(&bytes), sha512(&bytes));
-    download(&registry, &sum, folder.path()).await.unwrap();
-    download(&registry, &sum, folder.path()).await.unwrap();
-    assert_eq!((registry.requests(), files(folder.path())), (2, 1));
+    let (server, sum) = (Server::having(&bytes), sha256(&bytes));
+    download(&server, &sum, folder.path()).await.unwrap();
+    download(&server, &sum, folder.path()).await.unwrap();
+    assert_eq!((server.requests(), files(folder.path())), (2, 1));
 }
 
 #[tokio::test]
 async fn another_archive_is_refused_and_nothing_is_written() {
     let folder = TempDir::new().unwrap();
-    let registry = Registry::having(&server());
-    let refused = download(&registry, &sha512(b"another"), folder.path()).await;
+    let server = Server::having(&server());
+    let refused = download(&server, &sha256(b"another"), folder.path()).await;
     let said = refused.unwrap_err().to_string();
     assert!(
-        said.contains(&sha512(b"another")) && said.contains(&registry.url),
+        said.contains(&sha256(b"another")) && said.contains(&server.url),
         "{said}"
     );
     assert_eq!(files(folder.path()), 0);
 }
 
 #[tokio::test]
+async fn a_redirect_is_followed() {
+    let (bytes, folder) = (server(), TempDir::new().unwrap());
+    let storage = Server::having(&bytes);
+    let releases = Server::answering(
+        format!(
+            "HTTP/1.1 302 Found\r\nLocation: {}stored\r\nContent-Length: 0\r\n\r\n",
+            storage.url
+        )
+        .into_bytes(),
+    );
+    let sum = sha256(&bytes);
+    download(&releases, &sum, folder.path()).await.unwrap();
+    assert_eq!((releases.requests(), storage.requests()), (1, 1));
+}
+
+#[tokio::test]
 async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address() {
     let bytes = server();
-    let sum = sha512(&bytes);
+    let sum = sha256(&bytes);
     let cut = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\nhalf",
         bytes.len()
@@ -120,16 +161,13 @@ async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address
         (cut.as_str(), "cannot download"),
         (missing, "404 Not Found"),
     ] {
-        let (registry, folder) = (
-            Registry::answering(answer.as_bytes().to_vec()),
+        let (server, folder) = (
+            Server::answering(answer.as_bytes().to_vec()),
             TempDir::new().unwrap(),
         );
-        let said = download(&registry, &sum, folder.path()).await.unwrap_err();
+        let said = download(&server, &sum, folder.path()).await.unwrap_err();
         let said = said.to_string();
-        let url = format!(
-            "{}@embedded-postgres/test/-/test-17.1.0-beta.1.tgz",
-            registry.url
-        );
+        let url = format!("{}17.1.0/{TOP}.tar.gz", server.url);
         assert!(said.contains(part) && said.contains(&url), "{said}");
         assert_eq!(files(folder.path()), 0);
     }
@@ -138,8 +176,27 @@ async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address
 #[tokio::test]
 async fn an_archive_that_cannot_be_read_leaves_nothing() {
     let folder = TempDir::new().unwrap();
-    let registry = Registry::having(b"no archive");
-    let refused = download(&registry, &sha512(b"no archive"), folder.path()).await;
+    let server = Server::having(b"no archive");
+    let refused = download(&server, &sha256(b"no archive"), folder.path()).await;
     assert!(matches!(refused, Err(Error::Unpack { .. })), "{refused:?}");
     assert_eq!(files(folder.path()), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_run_is_reported_and_removed() {
+    let folder = TempDir::new().unwrap();
+    let bytes = programs("#!/bin/sh\necho \"$0: no libxml2.so.2\" >&2; exit 127\n");
+    let server = Server::having(&bytes);
+    let refused = download(&server, &sha256(&bytes), folder.path()).await;
+    let said = refused.unwrap_err().to_string();
+    assert!(
+        said.ends_with("postgres: no libxml2.so.2 (exit status: 127)"),
+        "{said}"
+    );
+    assert_eq!(files(folder.path()), 0);
+}
+
+#[test]
+fn the_version_of_postgresql_is_that_of_the_release() {
+    assert_eq!(package("").postgresql(), "17.1");
 }

@@ -1,5 +1,6 @@
-//! Downloads from a registry on this machine.
+//! Downloads from a server on this machine.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod archive;
 mod download;
-mod registry;
+mod server;

@@ -1,5 +1,8 @@
 //! One cluster for all tests of a test binary.
 
+#[cfg(feature = "download")]
+mod fallback;
+
 use std::sync::OnceLock;
 
 use crate::cluster::Cluster;
@@ -30,14 +33,27 @@ pub fn cluster() -> &'static Cluster {
     })
 }
 
-/// Settings of a temporary cluster, with the `PATH` of this process.
+/// Settings of a temporary cluster that finds the binaries on this process's `PATH` too.
+///
+/// With the feature `download`, PostgreSQL is downloaded if none is installed, unless
+/// `TIDEGATE_FETCH_POSTGRESQL` is `false`; the other variables of `tidegate demo` for the download
+/// count as well. The first call blocks until it is there.
+///
+/// # Panics
+/// When the download fails.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests have no caller who could hand PATH in"
 )]
 pub fn settings() -> Settings {
-    Settings {
+    let settings = Settings {
         search_path: std::env::var_os("PATH"),
         ..Settings::temporary()
-    }
+    };
+    #[cfg(feature = "download")]
+    let settings = Settings {
+        fallback_dir: fallback::programs(&settings),
+        ..settings
+    };
+    settings
 }

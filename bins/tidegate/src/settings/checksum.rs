@@ -1,0 +1,17 @@
+//! Checksums as settings.
+
+use super::kind::{Kind, Shape};
+
+/// A SHA-256 in lower-case hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checksum(pub(crate) String);
+
+impl Kind for Checksum {
+    const SHAPE: Shape = Shape::Text;
+    const EXPECTED: &'static str = "a SHA-256 of 64 hexadecimal digits";
+
+    fn parse(text: &str) -> Option<Self> {
+        let valid = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        valid.then(|| Self(text.to_ascii_lowercase()))
+    }
+}
