@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::download_server::Server;
 use crate::operator::{required, text};
-use crate::process::{Process, Said};
+use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, demo_folder};
 
 /// Where Debian's packages put the programs, which find their data files at fixed paths.
@@ -82,7 +82,7 @@ fn refusal(folder: &TempDir, arguments: &[&str]) -> String {
 fn run(folder: &TempDir, arguments: &[&str]) -> String {
     let mut command = demo(folder, arguments);
     let mut child = Process(command.stdout(Stdio::piped()).spawn().unwrap());
-    let printed = Said::of(child.0.stdout.take().unwrap()).wait_for("Ctrl-C");
+    let printed = ProcessOutput::of(child.0.stdout.take().unwrap()).wait_for("Ctrl-C");
     let pid = child.0.id().to_string();
     let stopped = Command::new("kill").args(["-TERM", &pid]).status();
     assert!(stopped.unwrap().success());

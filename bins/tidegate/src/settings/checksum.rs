@@ -1,13 +1,13 @@
 //! Checksums as settings.
 
-use super::kind::{Kind, Shape};
+use super::kind::{Kind, TomlType};
 
 /// A SHA-256 in lower-case hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Checksum(pub(crate) String);
 
 impl Kind for Checksum {
-    const SHAPE: Shape = Shape::Text;
+    const SHAPE: TomlType = TomlType::Text;
     const EXPECTED: &'static str = "a SHA-256 of 64 hexadecimal digits";
 
     fn parse(text: &str) -> Option<Self> {
