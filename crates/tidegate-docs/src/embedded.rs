@@ -76,6 +76,8 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0009-outbox.md",
     "adr/0010-shared-connections.md",
     "adr/0011-console.md",
+    "adr/0012-claims.md",
+    "adr/0012-claims-plan.md",
 };
 
 /// What chapters refer to.
