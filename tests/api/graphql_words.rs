@@ -159,7 +159,7 @@ impl Sink {
 fn is_refused(error: &Value, place: &str) -> bool {
     let message = error["message"].as_str().unwrap_or_default();
     error["extensions"]["code"] == "BAD_USER_INPUT"
-        && message.contains(&format!("`{place}` is no operator"))
+        && message.contains(&format!("`{place}` is not an operator"))
         && message.contains("`isNull`")
 }
 

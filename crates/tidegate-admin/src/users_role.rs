@@ -92,10 +92,10 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     script
 }
 
-/// Creates the role with its privileges if it is missing. Users with the same privileges by grants
-/// of their own, as an older release made them, become members, and these grants are revoked. Users
-/// with other privileges stay as they are, for example one from whom CONNECT was revoked. So does
-/// an existing role. `session` is in the tenant's database.
+/// Creates the role with its privileges if it is missing. Older releases granted these privileges to
+/// each user: such users become members of the role, and their own grants are revoked. Users with
+/// other privileges do not change, for example one from whom CONNECT was revoked. An existing role
+/// does not change either. `session` is in the tenant's database.
 ///
 /// # Errors
 ///

@@ -65,7 +65,7 @@ impl Source<'_> {
         let url = self.url();
         let failed = |source: reqwest::Error| Error::Request {
             url: self.url(),
-            // It would repeat the address.
+            // `url` has the address already.
             source: source.without_url(),
         };
         let client = reqwest::Client::builder()

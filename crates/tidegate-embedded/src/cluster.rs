@@ -39,7 +39,7 @@ struct Inner {
 }
 
 impl Cluster {
-    /// Starts a cluster, which is created if it is new. It accepts connections when this returns.
+    /// Starts a cluster, and creates it first if it does not exist. Returns when it accepts connections.
     ///
     /// A future that is dropped early leaves nothing behind.
     ///

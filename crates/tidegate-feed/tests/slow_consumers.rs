@@ -61,7 +61,7 @@ async fn a_stuck_connection_is_closed_with_its_cursor_and_delays_no_other() {
         101,
         "the acknowledgement and what the queue held"
     );
-    // It resumes where it was closed.
+    // A new subscription resumes after the cursor with which the queue was closed.
     request.after = Some(cursor);
     let mut again = listen(&fixture.feed, request).await.unwrap();
     for id in 101..=20_000 {

@@ -75,7 +75,7 @@ impl Operator {
     }
 
     /// The name that a request uses. [`Operator::IsNotNull`] has the name of its opposite, because
-    /// a request writes it as `{"isnull": false}`.
+    /// a request writes it as `{"isNull": false}`.
     pub fn name(self) -> &'static str {
         let wanted = match self {
             Self::IsNotNull => Self::IsNull,

@@ -319,7 +319,12 @@ fn symbol(operator: Operator, column: &Column) -> (&'static str, bool) {
             Operator::Contains => "@>",
             Operator::ContainedBy => "<@",
             Operator::Overlaps => "&&",
-            _ => "=",
+            // IS NULL is written without a symbol.
+            Operator::Eq
+            | Operator::In
+            | Operator::NotIn
+            | Operator::IsNull
+            | Operator::IsNotNull => "=",
         },
     };
     (symbol, false)

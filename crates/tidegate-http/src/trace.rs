@@ -31,7 +31,7 @@ pub struct Span {
     pub complete: bool,
     /// Its request id.
     pub request_id: String,
-    /// The login of its statements.
+    /// The database and the role of its statements.
     pub login: Option<Login>,
 }
 

@@ -115,12 +115,16 @@ impl KeyCache {
         {
             return last.error.clone();
         }
-        let result = self.fetch.keys().await;
-        let error = result.as_ref().err().cloned();
+        // Counts also if the caller leaves meanwhile.
         *attempt = Some(Attempt {
             at: Instant::now(),
-            error: error.clone(),
+            error: None,
         });
+        let result = self.fetch.keys().await;
+        let error = result.as_ref().err().cloned();
+        if let Some(attempt) = &mut *attempt {
+            attempt.error.clone_from(&error);
+        }
         match result {
             Ok(keys) => self.keep(keys),
             Err(error) => tracing::warn!(%error, "cannot load the keys of a token issuer"),

@@ -81,7 +81,7 @@ impl DeviceCode {
     pub const SLOWER: Duration = Duration::from_secs(5);
 
     /// The device code after a poll at `now`: the rule of
-    /// [`FlowStore::poll_device_code`](crate::FlowStore::poll_device_code) as a pure function.
+    /// [`IssuerStore::poll_device_code`](crate::IssuerStore::poll_device_code) as a pure function.
     pub fn polled(mut self, now: Timestamp) -> DevicePoll {
         let early = self
             .poll_at

@@ -21,7 +21,8 @@ use crate::result::{Discard, ResultWriter};
 enum BatchFailure {
     /// These calls failed, by ascending index.
     Calls(Vec<(usize, Error)>),
-    /// The transaction could not be opened. The error is the response to every call.
+    /// No call has an error of its own, for example because no connection could be opened. The error
+    /// is the response to every call.
     Whole(Error),
     /// The commit failed, and everything was rolled back.
     Commit(Error),
@@ -126,7 +127,8 @@ fn author(prepared: &[PreparedCall]) -> Author {
     }
 }
 
-/// A rejection by PostgreSQL means that nothing was committed; a lost connection leaves that open.
+/// Converts the error of a pipeline. If PostgreSQL rejected a statement, nothing was committed; if the
+/// connection was lost, it is unknown whether the batch was.
 fn failure(failed: PipelineError, statements: &[BoundStatement]) -> BatchFailure {
     let PipelineError {
         step,

@@ -30,8 +30,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits for a node whose users may have `connections`: together less than a fifth of
-    /// those, which is what the users' pool leaves free.
+    /// The limits for a node whose users' pool has at most `connections` connections. Both together
+    /// are about a fifth of that, which the pool leaves free, but each is at least 4.
     pub fn for_pool(connections: usize) -> Self {
         Self {
             lookups: (connections / 11).max(4),

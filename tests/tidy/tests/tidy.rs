@@ -457,3 +457,30 @@ fn every_workspace_dependency_is_used() {
         );
     }
 }
+
+/// The modules in the first column of the tables of docs/ARCHITECTURE.md, by crate.
+#[test]
+fn the_modules_of_the_architecture_exist() {
+    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let mut seen = 0;
+    for section in text.split("\n### `tidegate").skip(1) {
+        let name = format!("tidegate{}", section.split('`').next().unwrap());
+        let folders = [
+            format!("crates/{name}"),
+            format!("bins/{name}"),
+            "tests/testkit".to_owned(),
+        ];
+        let folders = folders.map(|folder| root().join(folder).join("src"));
+        let source = folders.iter().find(|folder| folder.is_dir()).unwrap();
+        for row in section.lines().filter(|line| line.starts_with("| `")) {
+            let first = row.split('|').nth(1).unwrap();
+            for module in first.split('`').skip(1).step_by(2) {
+                let path = source.join(module);
+                let exists = path.is_dir() || path.with_extension("rs").is_file();
+                assert!(exists, "{name} has no module {module}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} modules were found");
+}

@@ -15,7 +15,7 @@ pub(crate) fn settings() -> Result {
     print(settings::describe_all())
 }
 
-/// Prints the script for a shell.
+/// Prints the completion script for a shell.
 pub(crate) fn completions(shell: Shell) -> Result {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut script);

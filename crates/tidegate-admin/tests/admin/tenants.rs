@@ -259,7 +259,7 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
         .await
         .unwrap();
 
-    // What another role granted to a refused role stays too.
+    // If a role cannot be dropped, what other roles granted to it remains.
     owner
         .batch_execute(
             "CREATE TABLE lent (id int); GRANT SELECT ON lent TO \"heirs/ann\" WITH GRANT OPTION",

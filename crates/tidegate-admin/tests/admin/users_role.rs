@@ -158,7 +158,7 @@ async fn a_user_is_made_before_a_node_has_made_the_role() {
     admin.create_user(&tenant, &ann).await.unwrap();
     user("first_one", "first_one/ann").await.unwrap();
     assert_eq!(value(&inside, NAMED).await, "\"first_one/$users\"");
-    // A role of that name that Tidegate did not create is not changed.
+    // Without its comment the role does not count as made by Tidegate, and creating a user is refused.
     inside
         .batch_execute("COMMENT ON ROLE \"first_one/$users\" IS NULL")
         .await

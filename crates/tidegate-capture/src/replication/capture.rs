@@ -167,7 +167,7 @@ impl CaptureSession {
         self.mark(demand.relation, before).await
     }
 
-    /// The end of the log. Everything visible now was committed before it.
+    /// The current end of the WAL. Everything visible now was committed before it.
     pub(super) async fn now(&self) -> LogResult<LogPosition> {
         let rows = self
             .rows("SELECT pg_catalog.pg_current_wal_insert_lsn()::text", &[])
@@ -187,7 +187,7 @@ impl CaptureSession {
             let since = before.unwrap_or(barrier);
             let entry = table.metadata.0.entry(relation).or_default();
             entry.since = Some(since);
-            // A stored state is kept: other nodes may still have to report its changes.
+            // Keeps a list of partitions that is stored: other nodes may not have reported its changes yet.
             if entry.partitions.is_none() {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }

@@ -53,7 +53,7 @@ impl Loaded {
         Ok((loaded, new))
     }
 
-    /// The relations of one schema, which are also added to `relations`.
+    /// Reads the relations of one schema, and adds them to `relations` too.
     fn parts(
         &self,
         intern: &Intern,

@@ -13,7 +13,7 @@ use crate::load::{RoleKey, RolesChange};
 pub(super) struct RoleGroups {
     roles: HashMap<RoleName, RoleEntry>,
     groups: HashMap<Arc<str>, Weak<RoleGroup>>,
-    /// The number of changes after which any key may be different.
+    /// Counts the changes of roles that may have changed the key of any role.
     epoch: u64,
     /// Keys that were queried before this epoch are invalid.
     required: u64,

@@ -19,7 +19,7 @@ pub(crate) struct SchemaRows {
     pub(crate) relations: Vec<RelationRow>,
 }
 
-/// One relation.
+/// A row of the result of `relations.sql`.
 pub(crate) struct RelationRow {
     /// Changes when the document or the type of a column changes. Unique to the relation.
     pub(crate) version: i64,

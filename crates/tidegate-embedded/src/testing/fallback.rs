@@ -56,9 +56,10 @@ impl Wanted {
         }
         let package = Package::for_this_platform()?;
         let folder = |name: &str| variable(name).map(PathBuf::from);
+        // Never a folder that other users can write to: these programs are run.
         let of_user = folder("XDG_CACHE_HOME")
             .or_else(|| Some(folder("HOME")?.join(".cache")))
-            .unwrap_or_else(|| PathBuf::from("/tmp"));
+            .unwrap_or_else(|| PathBuf::from("/nonexistent"));
         Some(Self {
             url: text("TIDEGATE_POSTGRESQL_DOWNLOAD_URL").unwrap_or(DEFAULT_URL.to_owned()),
             sha256: text("TIDEGATE_POSTGRESQL_DOWNLOAD_SHA256")

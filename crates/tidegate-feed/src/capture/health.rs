@@ -246,9 +246,9 @@ async fn repair_replica_identity(
     }
 }
 
-/// A table can no longer be captured as demanded. Subscriptions to UPDATE or DELETE end. Subscriptions
-/// to INSERT continue if INSERTs can be captured, which the next poll tries; if it was these that
-/// failed, all subscriptions end.
+/// Handles a table that can no longer be captured as demanded. Its subscriptions to UPDATE or DELETE
+/// end. Those to INSERT continue, and the next poll tries to capture INSERTs alone. If capturing
+/// INSERTs has failed, all subscriptions end.
 pub(crate) fn stop_capture(database: &DatabaseFeed, table: u32, error: &LogError) {
     let problem = error.to_string();
     let ends_all = database.captures.with_all(|captures| {

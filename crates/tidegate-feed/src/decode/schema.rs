@@ -179,7 +179,7 @@ pub(crate) fn enum_labels(r#type: &Type) -> Option<Arc<[String]>> {
     }
 }
 
-/// A type without the domains over it. PostgreSQL describes a result column by its base type too.
+/// The base type of a domain, or the type itself: what PostgreSQL reports for result columns.
 pub(crate) fn base_type(r#type: &Type) -> &Type {
     match r#type.kind() {
         TypeKind::Domain(inner) => base_type(inner),

@@ -92,12 +92,17 @@ impl Compiler<'_> {
                 target.part(&scalar, &json)
             }
             Operator::Regex | Operator::IRegex => {
-                target.refuse("regular expressions are judged by PostgreSQL only")
+                target.refuse("only PostgreSQL evaluates regular expressions")
             }
             Operator::ContainedBy | Operator::Overlaps => {
                 target.refuse("only scalar values are compared here")
             }
-            _ => target.compare(scalar, &json),
+            Operator::Eq
+            | Operator::Neq
+            | Operator::Gt
+            | Operator::Gte
+            | Operator::Lt
+            | Operator::Lte => target.compare(scalar, &json),
         }
     }
 }
@@ -210,7 +215,7 @@ impl Target<'_> {
         let fold = match self.comparison.operator {
             Operator::Like => Fold::None,
             _ if pattern.is_ascii() => Fold::Language,
-            _ => return self.refuse("letter case beyond ASCII is judged by PostgreSQL only"),
+            _ => return self.refuse("only PostgreSQL compares letter case beyond ASCII"),
         };
         let Some(pattern) = Pattern::like(&pattern, fold) else {
             return self.refuse("the pattern is too long");

@@ -98,8 +98,8 @@ fn code(rejection: &DatabaseError, anonymous: bool) -> Code {
         "42501" if anonymous => Code::Unauthenticated,
         "42501" | "25006" => Code::Forbidden,
         "40001" | "40P01" | "55P03" => Code::Conflict,
-        // The generated SQL is invalid, so the schema is stale; the next request uses the new one.
-        // Errors inside functions of the database have no position in our text.
+        // An error with a position is one of our SQL: the schema is stale, and the next request uses
+        // the new one. An error inside a function of the database has no position.
         _ if sqlstate.starts_with("42") && rejection.position.is_some() => Code::Conflict,
         "57014" => Code::Timeout,
         // An operator set this limit, such as `temp_file_limit`.

@@ -43,7 +43,7 @@ pub(crate) struct Hole {
     pub(crate) slot: u32,
 }
 
-/// A value of a row that cannot be shown.
+/// An error of one value in a row, which the response shows as a field error.
 #[derive(Debug)]
 pub(crate) struct RowFieldError {
     pub(crate) row: u32,
@@ -65,11 +65,11 @@ struct OpenRow {
     /// The offset of its text.
     start: usize,
     holes: usize,
-    /// The position after it.
+    /// The position behind the joined row.
     end: Position,
 }
 
-/// What became of a value.
+/// Whether a value was written.
 enum ValueOutcome {
     /// It was written, or null instead of it.
     Yes,

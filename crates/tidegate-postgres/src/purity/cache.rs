@@ -14,8 +14,8 @@ use super::untrusted_names::{UntrustedSets, find};
 
 /// The age at which the names are read again, if statements run.
 const REFRESH: Duration = Duration::from_millis(400);
-/// How long the cached names are valid. A definition made outside of this node applies after this
-/// time.
+/// How long the cached names may be used. A definition from outside this node takes effect after this
+/// time at the latest.
 const VALID_FOR: Duration = Duration::from_secs(1);
 /// The pause after a query, as a multiple of its duration.
 const PAUSE_FACTOR: u32 = 4;

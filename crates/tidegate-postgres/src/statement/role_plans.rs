@@ -130,7 +130,8 @@ impl RolePlans {
         Some(plan.prepared.name.clone())
     }
 
-    /// Removes a statement by its identity; returns its name.
+    /// Removes this prepared statement and returns its name; `None` if it belongs to no role or is not
+    /// cached.
     pub(super) fn remove_prepared(&mut self, prepared: &Arc<PreparedStatement>) -> Option<String> {
         prepared.role.as_ref()?;
         let is_it = |plan: &RolePlan| plan.prepared.name == prepared.name;

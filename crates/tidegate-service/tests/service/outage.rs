@@ -1,4 +1,4 @@
-//! A PostgreSQL that goes down and comes back.
+//! Requests during and after an outage of PostgreSQL.
 
 use std::time::{Duration, Instant};
 

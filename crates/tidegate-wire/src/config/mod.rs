@@ -30,7 +30,7 @@ pub struct Config {
     pub control_database: DatabaseName,
     /// How many nodes share the cluster's connections.
     pub nodes: u32,
-    /// The time limit of opening a connection.
+    /// The time limit for opening a connection.
     pub connect_timeout: Duration,
     /// How many prepared statements a connection caches.
     pub statements_per_connection: usize,

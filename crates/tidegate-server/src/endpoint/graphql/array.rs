@@ -82,7 +82,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// No responses, with a budget of `most` bytes.
+    /// An empty list of responses with a budget of `most` bytes.
     fn new(most: u64) -> Self {
         Self {
             bytes: BytesMut::with_capacity(1024),

@@ -1,5 +1,5 @@
 //! Evaluates a condition text on rows:
-//! `cargo run -p tidegate-filter --example judge_events "price > 5"`.
+//! `cargo run -p tidegate-filter --example evaluate_events "price > 5"`.
 
 #![expect(clippy::print_stdout, reason = "an example shows what it has found")]
 
