@@ -44,7 +44,7 @@ pub enum RootField<'a> {
     Verbatim(Bytes),
     /// JSON text that the caller inserts into the output, at a position of [`PlanOutcome::gaps`].
     ///
-    /// [`PlanOutcome::gaps`]: crate::Outcome::gaps
+    /// [`PlanOutcome::gaps`]: crate::PlanOutcome::gaps
     Gap,
 }
 

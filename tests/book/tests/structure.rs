@@ -198,6 +198,7 @@ fn is_error_code(word: &str) -> bool {
         "CARGO_",
         "PG_",
         "LC_",
+        "XDG_",
         "FRAGMENT_",
         "INPUT_OBJECT",
         "INPUT_FIELD",

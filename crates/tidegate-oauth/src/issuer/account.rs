@@ -76,9 +76,10 @@ impl Issuer {
         let changed = self
             .identity
             .change_own_password(browser, passwords, context);
-        let cookie = changed.await?;
+        let changed = changed.await;
+        // Also after an error: sessions may have ended before it.
         self.refresh_denylist().await?;
-        Ok(cookie)
+        Ok(changed?)
     }
 
     /// Sets a password with [`IdentityService::reset_password`], and refuses tokens of the sessions

@@ -1,6 +1,6 @@
 //! The documentation: its pages at `/docs/`, and `/llms.txt`.
 
-use http::header::VARY;
+use http::header::{ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::console::{answer, no_such_path};
@@ -51,6 +51,8 @@ fn missing(docs: &Docs, headers: &HeaderMap) -> Result<Response<Body>, ApiError>
     let mut response = answer(&docs.not_found());
     *response.status_mut() = StatusCode::NOT_FOUND;
     let headers = response.headers_mut();
+    // With a validator, a conditional request would get 304 instead of 404.
+    headers.remove(ETAG);
     headers.append(VARY, HeaderValue::from_static("Accept"));
     Ok(response)
 }
