@@ -1,4 +1,4 @@
-//! The files of the browser console, with their ETags.
+//! The files of the browser console, with their entity tags.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ pub struct File {
     pub media_type: &'static str,
     /// Its content.
     pub bytes: Bytes,
-    /// The strong ETag of the content.
+    /// The strong entity tag of the content.
     pub etag: HeaderValue,
 }
 

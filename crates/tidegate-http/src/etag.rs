@@ -1,10 +1,10 @@
-//! ETags of documents.
+//! Entity tags (RFC 9110, section 8.8.3) of documents.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use http::HeaderValue;
 
-/// The ETag of a document. It is weak, because compression changes the bytes but not their meaning
+/// The entity tag of a document. It is weak, because compression changes the bytes but not their meaning
 /// (RFC 9110, section 8.8.1).
 #[expect(
     clippy::missing_panics_doc,

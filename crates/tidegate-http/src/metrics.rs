@@ -82,7 +82,7 @@ impl Metrics {
         self.connections.fetch_add(change, Relaxed);
     }
 
-    /// Adds to the number of open WebSockets (RFC 6455).
+    /// Adds to the number of open WebSocket connections (RFC 6455).
     pub fn socket(&self, change: i64) {
         self.sockets.fetch_add(change, Relaxed);
     }

@@ -32,7 +32,7 @@ pub(crate) fn keys(app: &App) -> Result<Response<Body>, ApiError> {
     ))
 }
 
-/// A document with its ETag.
+/// A document with its entity tag.
 pub(super) fn document(text: Bytes) -> Response<Body> {
     let tag = etag(&text);
     let mut response = json(text, MINUTES);
