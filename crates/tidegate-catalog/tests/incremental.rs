@@ -193,8 +193,7 @@ async fn every_kind_of_definition_is_loaded_as_from_nothing() {
     }
 }
 
-/// A small generator of numbers, the same with each run.
-/// Definitions in an order that nobody thought of; those that PostgreSQL refuses change nothing.
+/// Definitions in a random order. Those that PostgreSQL rejects change nothing.
 #[tokio::test]
 async fn random_definitions_are_loaded_as_from_nothing() {
     let compared = compared("incremental_random").await;

@@ -92,7 +92,7 @@ pub(super) fn properties(description: &Value, schema: &Value) -> Option<Markup> 
     })
 }
 
-struct Row<'v> {
+struct MemberRow<'v> {
     name: String,
     is_required: bool,
     schema: &'v Value,
@@ -104,7 +104,7 @@ fn collect<'v>(
     schema: &'v Value,
     prefix: &str,
     depth: usize,
-    rows: &mut Vec<Row<'v>>,
+    rows: &mut Vec<MemberRow<'v>>,
 ) {
     if depth == 0 {
         return;
@@ -116,7 +116,7 @@ fn collect<'v>(
     for (name, member) in object(&schema["properties"]) {
         let is_required = required.iter().any(|of| of == name);
         let name = format!("{prefix}{name}");
-        rows.push(Row {
+        rows.push(MemberRow {
             name: name.clone(),
             is_required,
             schema: member,

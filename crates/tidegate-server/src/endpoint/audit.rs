@@ -13,7 +13,7 @@ const USUAL: u32 = 100;
 const MOST: u32 = 1_000;
 
 #[derive(Serialize)]
-struct Page<'a> {
+struct AuditPageView<'a> {
     events: Vec<AuditEvent<'a>>,
     /// The value of `since` for the next page.
     next: u64,
@@ -46,7 +46,7 @@ pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Api
     }
     let page = call.app.store().audit(&user.claims.database, since, limit);
     let page = page.await.map_err(ApiError::from_accounts)?;
-    rest::shown(&Page {
+    rest::shown(&AuditPageView {
         events: page.entries.iter().map(event).collect(),
         next: page.next,
     })
