@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::download_server::Server;
+use crate::download_server::ReleaseServer;
 use crate::operator::{required, text};
 use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, demo_folder};
@@ -38,7 +38,7 @@ fn can_hide() -> bool {
 }
 
 /// A release with the installed programs, and its checksum.
-fn release(folder: &Path) -> (Server, String) {
+fn release(folder: &Path) -> (ReleaseServer, String) {
     let script = format!(
         "cd {} && mkdir --parents release/bin release/lib \
          && bin=$(ls -d {INSTALLED} | tail -n 1) \
@@ -51,7 +51,7 @@ fn release(folder: &Path) -> (Server, String) {
     assert!(made.status.success(), "{}", text(&made.stderr));
     let archive = std::fs::read(folder.join("release.tar.gz")).unwrap();
     let sum = text(&made.stdout).split(' ').next().unwrap().to_owned();
-    (Server::having(&archive), sum)
+    (ReleaseServer::having(&archive), sum)
 }
 
 /// The demo where no PostgreSQL is installed, with its data and its downloads in `folder`.

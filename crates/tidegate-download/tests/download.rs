@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::archive::Entry::{self, File, Link};
 use crate::archive::{archive, sha256};
-use crate::server::Server;
+use crate::server::ReleaseServer;
 
 const TOP: &str = "postgresql-17.1.0-test";
 
@@ -56,7 +56,11 @@ async fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().await
 }
 
-async fn download(server: &Server, sha256: &str, cache: &Path) -> Result<Vec<Progress>, Error> {
+async fn download(
+    server: &ReleaseServer,
+    sha256: &str,
+    cache: &Path,
+) -> Result<Vec<Progress>, Error> {
     let _alone = alone().await;
     // As the binary does.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -77,7 +81,10 @@ fn files(cache: &Path) -> usize {
 #[tokio::test]
 async fn the_programs_are_unpacked_for_every_user() {
     let (bytes, folder) = (server(), TempDir::new().unwrap());
-    let (server, cache) = (Server::having(&bytes), folder.path().join("new/cache"));
+    let (server, cache) = (
+        ReleaseServer::having(&bytes),
+        folder.path().join("new/cache"),
+    );
     let sum = sha256(&bytes);
     assert_eq!(package(&sum).installed(&cache), None);
     let progress = download(&server, &sum, &cache).await.unwrap();
@@ -113,7 +120,7 @@ async fn the_programs_are_unpacked_for_every_user() {
 #[tokio::test]
 async fn a_second_download_at_the_same_time_does_no_harm() {
     let (bytes, folder) = (server(), TempDir::new().unwrap());
-    let (server, sum) = (Server::having(&bytes), sha256(&bytes));
+    let (server, sum) = (ReleaseServer::having(&bytes), sha256(&bytes));
     download(&server, &sum, folder.path()).await.unwrap();
     download(&server, &sum, folder.path()).await.unwrap();
     assert_eq!((server.requests(), files(folder.path())), (2, 1));
@@ -122,7 +129,7 @@ async fn a_second_download_at_the_same_time_does_no_harm() {
 #[tokio::test]
 async fn another_archive_is_refused_and_nothing_is_written() {
     let folder = TempDir::new().unwrap();
-    let server = Server::having(&server());
+    let server = ReleaseServer::having(&server());
     let refused = download(&server, &sha256(b"another"), folder.path()).await;
     let said = refused.unwrap_err().to_string();
     assert!(
@@ -135,8 +142,8 @@ async fn another_archive_is_refused_and_nothing_is_written() {
 #[tokio::test]
 async fn a_redirect_is_followed() {
     let (bytes, folder) = (server(), TempDir::new().unwrap());
-    let storage = Server::having(&bytes);
-    let releases = Server::answering(
+    let storage = ReleaseServer::having(&bytes);
+    let releases = ReleaseServer::answering(
         format!(
             "HTTP/1.1 302 Found\r\nLocation: {}stored\r\nContent-Length: 0\r\n\r\n",
             storage.url
@@ -162,7 +169,7 @@ async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address
         (missing, "404 Not Found"),
     ] {
         let (server, folder) = (
-            Server::answering(answer.as_bytes().to_vec()),
+            ReleaseServer::answering(answer.as_bytes().to_vec()),
             TempDir::new().unwrap(),
         );
         let said = download(&server, &sum, folder.path()).await.unwrap_err();
@@ -176,7 +183,7 @@ async fn a_broken_connection_and_a_missing_archive_are_reported_with_the_address
 #[tokio::test]
 async fn an_archive_that_cannot_be_read_leaves_nothing() {
     let folder = TempDir::new().unwrap();
-    let server = Server::having(b"no archive");
+    let server = ReleaseServer::having(b"no archive");
     let refused = download(&server, &sha256(b"no archive"), folder.path()).await;
     assert!(matches!(refused, Err(Error::Unpack { .. })), "{refused:?}");
     assert_eq!(files(folder.path()), 0);
@@ -186,7 +193,7 @@ async fn an_archive_that_cannot_be_read_leaves_nothing() {
 async fn a_server_that_does_not_run_is_reported_and_removed() {
     let folder = TempDir::new().unwrap();
     let bytes = programs("#!/bin/sh\necho \"$0: no libxml2.so.2\" >&2; exit 127\n");
-    let server = Server::having(&bytes);
+    let server = ReleaseServer::having(&bytes);
     let refused = download(&server, &sha256(&bytes), folder.path()).await;
     let said = refused.unwrap_err().to_string();
     assert!(

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A server.
-pub(crate) struct Server {
+pub(crate) struct ReleaseServer {
     pub(crate) url: String,
     requests: Arc<AtomicUsize>,
 }
 
-impl Server {
+impl ReleaseServer {
     /// Answers with these bytes and closes the connection.
     pub(crate) fn answering(answer: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

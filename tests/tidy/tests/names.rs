@@ -6,15 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Packages that still use words which the glossary bans. Remove a package when it is clean.
-const WITH_BANNED_WORDS: &str = "";
-
 /// Types that mean the same in every crate: each has its own errors, settings and test fixtures.
 const IN_EVERY_CRATE: &str = "Error Fixture Kind Limits Result Settings State Value";
-
-/// Type names that are defined in more than three crates, with different meanings. Remove a name
-/// when few enough are left.
-const AMBIGUOUS: &str = "Rows";
 
 /// The most crates that may define a type of one name.
 const CRATES_OF_A_NAME: usize = 3;
@@ -154,15 +147,7 @@ fn names_and_comments_use_the_words_of_the_glossary() {
     let (names, in_prose) = (words("banned-names"), words("banned-prose"));
     for (package, code) in packages() {
         let banned = banned(&code, &names, &in_prose);
-        if WITH_BANNED_WORDS.split(' ').any(|listed| listed == package) {
-            assert_ne!(
-                banned.len(),
-                0,
-                "{package} is clean: remove it from the list"
-            );
-        } else {
-            assert_eq!(banned, Vec::<String>::new(), "in {package}");
-        }
+        assert_eq!(banned, Vec::<String>::new(), "in {package}");
     }
 }
 
@@ -193,16 +178,11 @@ fn a_type_name_means_one_thing() {
         }
     }
     for (name, packages) in crates {
-        let is_listed = |list: &str| list.split(' ').any(|listed| listed == name);
-        if is_listed(AMBIGUOUS) {
-            let count = packages.len();
-            assert!(count > CRATES_OF_A_NAME, "{name} is rare: remove it");
-        } else if !is_listed(IN_EVERY_CRATE) {
-            assert!(
-                packages.len() <= CRATES_OF_A_NAME,
-                "{name} is defined in {packages:?}"
-            );
-        }
+        let is_allowed = IN_EVERY_CRATE.split(' ').any(|allowed| allowed == name);
+        assert!(
+            is_allowed || packages.len() <= CRATES_OF_A_NAME,
+            "{name} is defined in {packages:?}"
+        );
     }
 }
 
