@@ -110,7 +110,7 @@ impl Issuer {
     ///
     /// Errors are those of the token endpoint (RFC 6749, section 5.2): `unauthorized_client`,
     /// `invalid_client`, `invalid_grant`; also [`IdentityError::TooManyAttempts`], [`IdentityError::Busy`] and
-    /// [`Error::Store`].
+    /// [`Error::Identity`].
     pub async fn token(
         &self,
         request: TokenRequest,
