@@ -52,7 +52,7 @@ await page.getByRole("link", { name: /→$/ }).click();
 await page.getByRole("link", { name: /^← One command/ }).click();
 await page.getByRole("heading", { name: "One command for your own database" }).waitFor();
 await page.goto(`${scene.url}/docs/interface`);
-await page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: "Errors" }).click();
+await page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: "Errors", exact: true }).click();
 await page.waitForURL(/#errors$/);
 await reader.leave();
 
@@ -60,7 +60,7 @@ await reader.leave();
 const plain = await person(scene, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
 await plain.page.goto(`${scene.url}/docs/start/up`);
 await plain.page.getByRole("heading", { name: "One command for your own database" }).waitFor();
-await plain.page.getByRole("navigation", { name: "Chapters" }).getByRole("link", { name: "The console" }).click();
+await plain.page.getByRole("navigation", { name: "Chapters" }).getByRole("link", { name: "The console", exact: true }).click();
 await plain.page.getByRole("heading", { name: "The console", level: 1 }).waitFor();
 assert.equal(await plain.page.locator("#search").isVisible(), false);
 await plain.leave();
