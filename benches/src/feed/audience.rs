@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::service::Service;
 
-/// What all sockets have received.
+/// Counts of what all sockets together have received.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     /// Subscriptions acknowledged.
@@ -92,7 +92,7 @@ impl Audience {
         }
     }
 
-    /// What has been received so far.
+    /// Locks the counts of what the sockets have received so far.
     pub(crate) fn look(&self) -> std::sync::MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! What the feed costs writers.
+//! Measures how much the feed slows down writers.
 
 use std::time::Duration;
 

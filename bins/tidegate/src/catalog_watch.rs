@@ -44,7 +44,7 @@ const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
 /// five polls a second take PostgreSQL about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
-/// What the listener of a database reports.
+/// An event that the listener of a database reports.
 enum ListenerEvent {
     /// Listening has begun, or a definition has changed.
     Notified,

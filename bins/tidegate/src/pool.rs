@@ -90,7 +90,7 @@ impl UserPool {
     }
 
     /// Waits until no connection is in use and all cancelled statements have ended, including those
-    /// whose connections will be closed.
+    /// whose connections are to be closed.
     pub(crate) async fn wait_idle(&self) {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
         while self.postgres.user_executor().pool().stats().busy() > 0 {

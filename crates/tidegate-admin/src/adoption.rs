@@ -14,13 +14,13 @@ use super::{Error, Result, RolePasswords, revocation, role, tenant};
 /// A change of privileges of roles that are not the tenant's, stored so that it can be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightsChange {
-    /// Whose privileges.
+    /// PUBLIC, or the role whose privilege was changed.
     pub grantee: Grantee,
     /// The privilege.
     pub right: Right,
 }
 
-/// Whose privileges were changed: those of PUBLIC were revoked, those of a role were granted.
+/// The grantee of a changed privilege.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grantee {
     /// PUBLIC; the privilege was revoked.
@@ -34,7 +34,7 @@ pub enum Grantee {
 pub struct Adoption {
     /// The SQL, which runs in the database in one transaction.
     pub script: Script,
-    /// What dropping the tenant must undo, besides the privileges of its own roles.
+    /// The changes that dropping the tenant must undo, besides the privileges of its own roles.
     pub changes: Vec<RightsChange>,
     /// The role of the tenant's owner.
     pub(super) owner: RoleName,

@@ -39,7 +39,7 @@ pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> 
     Ok(Cluster::start(cluster).await?)
 }
 
-/// What to download on this machine.
+/// The build of PostgreSQL for this machine, with the checksum of the settings if there is one.
 fn package(settings: &Settings) -> Option<Package<'_>> {
     let mut package: Package<'_> = Package::for_this_platform()?;
     if let Some(sha256) = &settings.postgresql_download_sha256 {

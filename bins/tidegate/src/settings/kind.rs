@@ -63,7 +63,7 @@ impl<T: Element> Kind for Vec<T> {
 
 /// A type whose values may be in a list.
 pub(crate) trait Element: Kind {
-    /// What an error says was expected of a list.
+    /// The expected form of a list, for error messages.
     const EXPECTED_LIST: &'static str;
 }
 

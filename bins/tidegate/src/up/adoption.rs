@@ -13,7 +13,7 @@ use crate::failure::Result;
 use crate::ports;
 use crate::service::Service;
 
-/// What remains to be done.
+/// The work that is left to adopt a database.
 pub(super) enum AdoptionStep {
     /// Nothing: the database is a tenant.
     Nothing,

@@ -134,7 +134,7 @@ pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Findin
     ])
 }
 
-/// What logical decoding needs of the server.
+/// Checks the server settings that logical decoding needs.
 pub(super) async fn logical_decoding(session: &Session, nodes: u32) -> Result<[Finding; 2]> {
     let row = session
         .client
