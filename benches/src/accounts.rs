@@ -1,5 +1,5 @@
-//! Sub-users of a tenant, each with a token. They are created over REST once and stored with the
-//! data.
+//! Sub-users of a tenant, each with a token. The users are created over REST once, and their tokens
+//! are stored with the data.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,23 +18,23 @@ use crate::connection::{Connection, HttpResponse};
 use crate::load::Caller;
 
 const PASSWORD: &str = "bench-password-1";
-/// The group of all of them, to which rights are granted.
+/// The group of all these users, to which rights are granted.
 const GROUP: &str = "bench";
 
-/// A tenant and its address.
+/// A tenant, and the address of the service.
 #[derive(Clone, Debug)]
 pub(crate) struct BenchTenant {
-    /// The server.
+    /// The address of the service.
     pub(crate) address: SocketAddr,
     /// The tenant's name.
     pub(crate) name: String,
-    /// A public client of it.
+    /// The id of a public client of the tenant.
     pub(crate) client: String,
     /// The owner's access token.
     pub(crate) owner_token: String,
 }
 
-/// The tokens of existing users, by tenant, in a file.
+/// The file with the tokens of existing users, by tenant.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 
@@ -43,9 +43,9 @@ pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 pub(crate) struct Made {
     /// The users, each with an access token.
     pub(crate) callers: Vec<Caller>,
-    /// How many were created in this run.
+    /// How many users were created in this run.
     pub(crate) new: usize,
-    /// How long it took.
+    /// How long the creation took.
     pub(crate) time: Duration,
 }
 
@@ -77,8 +77,8 @@ impl BenchTenant {
                 }
             }
         };
-        // The service hashes passwords on few threads; more concurrent requests would only wait
-        // there.
+        // The service hashes passwords on few threads, in whose queue more concurrent requests
+        // would only wait.
         tokio::try_join!(
             worker(),
             worker(),
@@ -98,7 +98,7 @@ impl BenchTenant {
             });
             refresh.push(again);
         }
-        // Users beyond this run keep their tokens.
+        // Users that this run does not need keep their tokens.
         refresh.extend(known.iter().skip(count as usize).cloned());
         all.insert(self.name.clone(), refresh);
         tokens.write(&all)?;
@@ -106,7 +106,7 @@ impl BenchTenant {
         Ok(Made { callers, new, time })
     }
 
-    /// An access token and a refresh token of one user.
+    /// Returns an access token and a refresh token of one user.
     async fn tokens(
         &self,
         connection: &mut Connection,
@@ -151,7 +151,8 @@ impl BenchTenant {
         }
     }
 
-    /// Sends a body from a client address of its own. Retries while the service is busy.
+    /// Sends a body from a client address that no other request uses. Retries while the service is
+    /// busy.
     async fn post(
         &self,
         connection: &mut Connection,

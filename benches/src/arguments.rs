@@ -35,6 +35,10 @@ pub(crate) struct Arguments {
     /// may hold all connections of PostgreSQL, so use it with `--only tenants`
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) tenants: u32,
+    /// How many of `--tenants` send requests; the others only exist, and have no users [default:
+    /// all]
+    #[arg(long, value_name = "N", requires = "tenants")]
+    pub(crate) active: Option<u32>,
     /// `max_connections` of PostgreSQL; the service takes four fifths, and pgbench needs
     /// `--connections` of the rest
     #[arg(long, default_value_t = 140, value_name = "N")]
@@ -75,6 +79,12 @@ impl Arguments {
     pub(crate) fn wants(&self, name: &str) -> bool {
         let only = self.only.as_ref();
         only.is_none_or(|text| name.contains(text.as_str()))
+    }
+
+    /// The number of tenants that send requests.
+    pub(crate) fn active_tenants(&self) -> u32 {
+        let active = self.active.unwrap_or(self.tenants);
+        active.min(self.tenants)
     }
 
     /// Connections, few with `--quick`.

@@ -8,12 +8,12 @@ use tokio::net::TcpStream;
 
 use crate::Result;
 
-/// A response that is inspected.
+/// A response whose content is used.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     /// The status.
     pub(crate) status: u16,
-    /// The seconds of `Retry-After`.
+    /// The seconds in the header `Retry-After`.
     pub(crate) retry_after: Option<u64>,
     /// The body.
     pub(crate) body: String,
@@ -28,7 +28,7 @@ pub(crate) struct Exchange {
     pub(crate) failed: bool,
 }
 
-/// One keep-alive connection.
+/// A keep-alive connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -36,7 +36,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Opens a connection.
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -47,7 +47,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its response, which is small and has a length.
+    /// Sends a request and reads its response, which must be small and have a length.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<HttpResponse> {
         let head = self.head(request).await?;
         let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
@@ -67,7 +67,8 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads the head of its response; returns where it ends.
+    /// Sends a request and reads the head of its response. Returns the offset at which the head
+    /// ends.
     async fn head(&mut self, request: &[u8]) -> Result<usize> {
         self.stream.write_all(request).await?;
         self.filled = 0;
@@ -92,8 +93,8 @@ impl Connection {
             });
         };
         let size = self.skip(head, length).await?;
-        // A large response was overwritten in the buffer; the check before the run has inspected
-        // one.
+        // A large response is only partly in the buffer, so its body is not checked. The check
+        // before the run has checked such a body.
         let end = head + length as usize;
         let whole = end <= self.buffer.len();
         let failed = !found || whole && is_error(&self.buffer[head..end]);
@@ -163,7 +164,7 @@ impl Connection {
 }
 
 fn content_length(head: &[u8]) -> Result<Option<u64>> {
-    // The service writes the names of headers in lower case, other servers in title case.
+    // The service writes header names in lower case, other servers in title case.
     for name in [b"\r\ncontent-length: ", b"\r\nContent-Length: "] {
         if let Some(at) = memmem::find(head, name) {
             let digits = head[at + name.len()..].split(|byte| *byte == b'\r').next();

@@ -1,4 +1,4 @@
-//! Ten million rows as csv and ndjson, beside COPY.
+//! Measures exports of ten million rows as csv and ndjson, and COPY for comparison.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Change events: throughput, latency, CPU and memory.
+//! Measures change events: throughput, latency, CPU and memory.
 
 mod audience;
 mod bulk;
@@ -24,7 +24,7 @@ pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> 
     }
     service.run(writer::TABLE).await?;
     service.run("grant select on bench_feed to demo").await?;
-    // First, before anything else makes the process grow.
+    // This case comes first, because every other case makes the process grow.
     if wanted(idle::NAME) {
         idle::measure(service).await?;
     }

@@ -6,21 +6,21 @@ use std::time::Duration;
 use crate::Result;
 use crate::service::Service;
 
-/// How pgbench is run.
+/// The parameters of a run of pgbench.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Floor<'a> {
-    /// Its script.
+    /// The script of pgbench.
     pub(crate) script: &'a str,
     /// The role that runs the statements, so that the same privileges and policies apply.
     pub(crate) role: &'a str,
-    /// Its connections.
+    /// The number of connections.
     pub(crate) clients: usize,
-    /// How long; a few transactions for less than a second.
+    /// How long to run. If this is less than a second, pgbench runs only a few transactions.
     pub(crate) time: Duration,
 }
 
 impl Floor<'_> {
-    /// Transactions a second.
+    /// Runs pgbench; returns its transactions per second.
     pub(crate) async fn run(&self, service: &Service) -> Result<f64> {
         let file = service.path.join("floor.sql");
         std::fs::write(&file, self.script)?;

@@ -1,4 +1,4 @@
-//! A load generator that uses little CPU: raw HTTP/1.1 requests of random callers.
+//! A load generator that uses little CPU: it sends raw HTTP/1.1 requests of random callers.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -20,22 +20,22 @@ use crate::shape::value::Random;
 pub(crate) struct Caller {
     /// The access token; `None` for a server without authentication.
     pub(crate) token: Option<String>,
-    /// Its number among the users of its tenant.
+    /// The number of the caller among the users of its tenant.
     pub(crate) number: u32,
 }
 
 /// The requests of a load run: server, path, bodies and callers.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The server.
+    /// The address of the server.
     pub(crate) address: SocketAddr,
-    /// The path of the requests.
+    /// The path of the request target.
     pub(crate) path: String,
     /// The media type in `Accept`.
     pub(crate) accept: String,
     /// The callers; each request is sent by a random one.
     pub(crate) callers: Arc<[Caller]>,
-    /// The bodies.
+    /// The bodies of the requests.
     pub(crate) body: Body,
 }
 
@@ -51,7 +51,7 @@ impl Plan {
         into.clear();
         let caller = &self.callers[caller];
         self.body.write(random, caller.number, body);
-        // Writing to a vector cannot fail.
+        // An error is impossible, because the target is a vector.
         let _ = write!(
             into,
             "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: {}\r\nContent-Type: application/json\r\n\
@@ -71,16 +71,17 @@ impl Plan {
     }
 }
 
-/// Load and duration.
+/// The amount of load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// Connections, each with one request at a time.
+    /// The number of connections, each with one request at a time.
     pub(crate) connections: usize,
-    /// Threads that share them.
+    /// The number of threads that share the connections.
     pub(crate) threads: usize,
     /// How long requests are sent.
     pub(crate) time: Duration,
-    /// Each caller sends one request, instead of random callers until the time is over.
+    /// Whether each caller sends one request; otherwise random callers send requests until the time
+    /// is over.
     pub(crate) once: bool,
 }
 
@@ -89,9 +90,9 @@ pub(crate) struct Load {
 pub(crate) struct LoadResult {
     /// The time of each request, unsorted.
     pub(crate) latencies: Vec<Duration>,
-    /// From the first request to the last response.
+    /// The time from the first request to the last response.
     pub(crate) elapsed: Duration,
-    /// Requests with an error response.
+    /// How many requests had an error response.
     pub(crate) failures: usize,
 }
 
@@ -122,7 +123,7 @@ pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<LoadResult> {
     Ok(whole)
 }
 
-/// The connections of one thread, on a runtime of its own.
+/// Runs the connections of one thread, on a runtime of its own.
 fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<LoadResult, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -153,14 +154,14 @@ fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<LoadRe
 /// State shared by the connections of one thread.
 struct ThreadState {
     plan: Plan,
-    /// The next caller, if each sends one request.
+    /// The index of the next caller, if each caller sends one request.
     turn: Option<Arc<AtomicUsize>>,
     end: Instant,
     outcome: RefCell<LoadResult>,
 }
 
 impl ThreadState {
-    /// The index of the caller of the next request; `None` if all have sent theirs.
+    /// The index of the caller of the next request; `None` if every caller has sent its request.
     fn caller(&self, random: &mut Random) -> Option<usize> {
         let callers = self.plan.callers.len();
         match &self.turn {

@@ -1,8 +1,7 @@
 //! Measures the service and the floor, which is what PostgreSQL itself reaches, in one run on one
-//! machine.
-//! `cargo run --release -p tidegate-bench` builds the server, starts `tidegate demo`, creates
-//! tables and users, and prints for each case the service's rate, latency and CPU beside what
-//! pgbench reaches with the same SQL on the same PostgreSQL. The cases are the files in `shapes`.
+//! machine. `cargo run --release -p tidegate-bench` builds the server, starts `tidegate demo`, and
+//! creates tables and users. For each case it prints the service's rate, latency and CPU beside
+//! the rate of pgbench with the same SQL on the same PostgreSQL. Each file in `shapes` is a case.
 #![expect(
     clippy::print_stdout,
     clippy::cast_precision_loss,
@@ -43,7 +42,7 @@ use crate::shape::Shape;
 use crate::table::Table;
 use crate::variant::Variant;
 
-/// The result of all functions here: a failed measurement ends the run with its reason.
+/// The result of all functions of the crate. A failed measurement ends the run with its reason.
 pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 #[tokio::main(flavor = "current_thread")]
@@ -90,7 +89,7 @@ async fn compare(
     }
     let users = cases.iter().flat_map(|(_, variants)| variants);
     let users = users.map(|variant| variant.users).max().unwrap_or(0);
-    let people = setup::people(service, users, arguments.tenants).await?;
+    let people = setup::people(service, users, arguments).await?;
     if !arguments.quick && users > 0 {
         memory(service, &format!("with {users} users signed in")).await?;
     }
@@ -135,7 +134,7 @@ async fn compare(
     Ok(failed)
 }
 
-/// The cases without a floor.
+/// Runs the cases without a floor.
 async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
     let only = arguments.only.as_deref();
     let time = arguments.slice() * arguments.slices();
@@ -150,7 +149,7 @@ async fn others(service: &Service, arguments: &Arguments) -> Result<()> {
 
 /// Prints the memory of the idle service.
 async fn memory(service: &Service, when: &str) -> Result<()> {
-    // The memory of a password hash is returned to the system two seconds after the sign-in.
+    // The allocator returns the memory of a password hash two seconds after the sign-in.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let resident = process::resident(service.server)? >> 20;
     println!("idle server {when}: {resident} MiB resident");

@@ -23,19 +23,19 @@ use crate::table::Table;
 use crate::variant::{self, Variant};
 use crate::{Result, process};
 
-/// Everything that a measurement needs.
+/// The parameters of all measurements.
 pub(crate) struct Bench<'a> {
-    /// The demo.
+    /// The running demo.
     pub(crate) service: &'a Service,
     /// The callers of the requests.
     pub(crate) people: &'a People,
     /// The command line.
     pub(crate) arguments: &'a Arguments,
-    /// The other server.
+    /// The other server, if there is one.
     pub(crate) peer: Option<&'a Peer>,
     /// How rows are printed.
     pub(crate) table: Table,
-    /// An open connection, so that counting logins causes none.
+    /// A connection that stays open, so that counting logins causes no login.
     pub(crate) admin: Client,
 }
 
@@ -59,8 +59,7 @@ impl Bench<'_> {
             self.warm_up(plan, load).await?;
         }
         let peer = self.checked_peer(shape, load).await;
-        // A checkpoint, so that the dirty pages of the previous case are not written during this
-        // one.
+        // The checkpoint writes the dirty pages of the previous case now, and not during this one.
         self.admin.batch_execute("checkpoint").await?;
         let script = shape.script();
         let role = variant::floor_role(variants);
@@ -92,8 +91,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The plan for the other server, if it has a document and responds to it. An error is printed
-    /// and does not fail the case.
+    /// The plan for the other server. `None` if there is no document for it, or its response is an
+    /// error, which is printed and does not fail the case.
     async fn checked_peer(&self, shape: &Shape, load: Load) -> Option<Arc<Plan>> {
         let peer = self.peer?;
         let plan = Arc::new(peer.plan(shape)?);
@@ -110,8 +109,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Fills caches on both sides: every caller sends one request, then random callers for a
-    /// moment.
+    /// Fills the caches of the service and of PostgreSQL: every caller sends one request, then
+    /// random callers send requests for a moment.
     async fn warm_up(&self, plan: &Arc<Plan>, load: Load) -> Result<()> {
         if self.arguments.quick {
             return Ok(());
@@ -155,7 +154,7 @@ impl Bench<'_> {
         sample: &mut Sample,
     ) -> Result<()> {
         if !self.arguments.quick {
-            // The variant before may have closed connections of these users.
+            // The previous variant may have made the pool close connections of these users.
             let time = LEAD_IN;
             load::run(plan, Load { time, ..load }).await?;
         }
@@ -181,7 +180,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Signs people up at a constant rate until the time is over; returns how many.
+    /// Signs people up at a constant rate until the time is over. Returns how many signed up.
     async fn sign_ups(&self, time: Duration) -> Result<u32> {
         let end = Instant::now() + time;
         let pace = Duration::from_secs(1) / self.arguments.sign_ups.max(1);
@@ -246,13 +245,14 @@ async fn check(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// How long it may take until every caller has sent one request, if each needs a login.
+/// The limit on the time until every caller has sent one request, if each request needs a login.
 const WARM_UP: Duration = Duration::from_mins(2);
 
-/// The unmeasured lead-in of each slice.
+/// The time at the start of each slice that is not measured.
 const LEAD_IN: Duration = Duration::from_millis(200);
 
-/// Larger responses may be streamed, without the length that the check needs.
+/// The largest response in bytes that is checked. Larger ones may be streamed without the length
+/// that the check needs.
 const LOOKED_AT: u64 = 64 << 10;
 
 fn mean(rates: &[f64]) -> Option<f64> {

@@ -1,5 +1,5 @@
-//! The OAuth server: the cost of checking a token, the rate of refreshes, and how a storm of
-//! sign-ins affects queries.
+//! Measures the OAuth server: the cost of checking a token, the rate of refreshes, and how many
+//! concurrent sign-ins affect queries.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -23,12 +23,13 @@ use crate::service::{self, Service};
 use crate::statistics::percentile;
 use crate::{Result, process};
 
-/// The number of tokens; fewer than a node caches.
+/// The number of tokens. It is below the number that a node caches.
 const TOKENS: u32 = 2_000;
 const ROUNDS: u32 = 200;
 /// The number of people who sign in at once.
 const PEOPLE: u32 = 200;
-/// The interval between two queries of a connection: the service is in use, but not saturated.
+/// The interval between two queries of a connection. With it the service is in use, but not
+/// saturated.
 const PACE: Duration = Duration::from_millis(20);
 
 /// Whether a case is selected.
@@ -54,7 +55,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Checks tokens for the first time and again, in this process.
+/// Measures in this process how long checking a token takes, at the first time and later.
 async fn verify() -> Result<()> {
     let issuer = issuer().await?;
     let mut tokens: Vec<Secret> = Vec::new();
@@ -115,7 +116,8 @@ async fn issuer() -> Result<Issuer> {
     Ok(Issuer::start(ports, MasterKey::generate(&*random)?, settings).await?)
 }
 
-/// Refreshes: each connection has its own session and sends the token of the last response.
+/// Measures refreshes. Each connection has its own session and sends the token of the last
+/// response.
 async fn refresh(service: &Service, connections: usize, time: Duration) -> Result<()> {
     let mut sessions = Vec::new();
     for _ in 0..connections {
@@ -160,7 +162,7 @@ async fn refresh_in_turn(
     Ok(times)
 }
 
-/// Queries at a constant rate, alone and while 200 people try to sign in at once.
+/// Measures queries at a constant rate, alone and while 200 people try to sign in at once.
 async fn storm(service: &Service, connections: usize, time: Duration) -> Result<()> {
     let queries = || {
         let by_key: Rc<[Vec<u8>]> = (1..=1000).map(|n| query(service, n)).collect();
@@ -205,8 +207,8 @@ fn query(service: &Service, number: u32) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Queries of one connection at fixed times. The latency counts from the scheduled time, so that a
-/// slow query delays the following ones.
+/// Sends queries on one connection at fixed times. The latency counts from the scheduled time, so
+/// that a slow query delays the following ones.
 async fn queries_at_pace(
     address: SocketAddr,
     requests: Rc<[Vec<u8>]>,
@@ -227,8 +229,8 @@ async fn queries_at_pace(
     Ok(times)
 }
 
-/// Tries passwords of one account after another, each from another address, so that rate limits do
-/// not protect the hashers. Waits as long as `Retry-After` says.
+/// Tries passwords of one account after another. Each attempt comes from another address, so that
+/// rate limits do not protect the hashers. Waits as long as `Retry-After` says.
 async fn sign_in(
     address: SocketAddr,
     person: u32,
@@ -265,7 +267,7 @@ async fn sign_in(
     Ok(times)
 }
 
-/// Runs the futures concurrently; returns their times, sorted.
+/// Runs the futures concurrently. Returns their durations, sorted.
 async fn all<F>(futures: impl Iterator<Item = F>) -> Result<Vec<Duration>>
 where
     F: Future<Output = Result<Vec<Duration>>> + 'static,

@@ -11,10 +11,10 @@ use crate::shape::Shape;
 /// How long the other server may take until it responds.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The peer's address and its documents.
+/// The address of the other server, and how to find its documents.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// The middle part of the names of its documents: `SHAPE.NAME.graphql`.
+    /// The middle part of the file names of its documents: `SHAPE.NAME.graphql`.
     pub(crate) name: String,
     address: SocketAddr,
     path: String,
@@ -43,7 +43,7 @@ impl Peer {
         })
     }
 
-    /// Waits until it responds to a query.
+    /// Waits until the other server responds to a query.
     pub(crate) async fn wait(&self) -> Result<()> {
         let body = r#"{"query":"{__typename}"}"#;
         let request = format!(
@@ -69,7 +69,7 @@ impl Peer {
         }
     }
 
-    /// The requests of a shape that has a document for it.
+    /// The requests of a shape; `None` if the shape has no document for the other server.
     pub(crate) fn plan(&self, shape: &Shape) -> Option<Plan> {
         let document = shape.peer.as_deref()?;
         Some(Plan {

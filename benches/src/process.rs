@@ -1,4 +1,4 @@
-//! CPU time and memory of processes, from the kernel's own accounting.
+//! CPU time and memory of processes, as the kernel counts them.
 
 use std::fs;
 
@@ -9,7 +9,8 @@ const TICKS: f64 = 100.0;
 
 fn stat(pid: u32) -> Result<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The command's name may contain spaces; the fields after its parenthesis do not.
+    // The name of the command may contain spaces, but the fields after its closing parenthesis do
+    // not.
     let (_, rest) = text.rsplit_once(')').ok_or("no process name")?;
     Ok(rest.split_whitespace().map(str::to_owned).collect())
 }
@@ -17,7 +18,7 @@ fn stat(pid: u32) -> Result<Vec<String>> {
 fn ticks(stat: &[String], fields: &[usize]) -> Result<f64> {
     let mut sum = 0.0;
     for field in fields {
-        // Field numbers of proc(5) start at 1, and two of the fields precede the parenthesis.
+        // proc(5) counts fields from 1, and two of the fields precede the parenthesis.
         sum += stat[field - 3].parse::<f64>()?;
     }
     Ok(sum / TICKS)
@@ -28,9 +29,10 @@ pub(crate) fn cpu(pid: u32) -> Result<f64> {
     ticks(&stat(pid)?, &[14, 15])
 }
 
-/// Seconds of CPU that the children of a process have used, including those that have ended.
+/// The seconds of CPU that the children of a process have used, including children that have ended.
 ///
-/// A child that ends between two reads would be missed, so this reads until two results agree.
+/// A child that ends between two reads would be missed, so the values are read until two results
+/// agree.
 pub(crate) fn family_cpu(parent: u32) -> Result<f64> {
     let mut last = look(parent)?;
     loop {
@@ -81,7 +83,7 @@ pub(crate) fn peak(pid: u32) -> Result<u64> {
     status(pid, "VmHWM")
 }
 
-/// Resets the peak.
+/// Resets the peak of the resident memory.
 pub(crate) fn forget_peak(pid: u32) -> Result<()> {
     Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
 }

@@ -18,11 +18,11 @@ use crate::arguments::Arguments;
 /// A running demo with a table to measure on.
 #[derive(Debug)]
 pub(crate) struct Service {
-    /// The server's address.
+    /// The address of the service.
     pub(crate) address: SocketAddr,
-    /// The server's process.
+    /// The id of the server's process.
     pub(crate) server: u32,
-    /// PostgreSQL's first process.
+    /// The id of PostgreSQL's first process.
     pub(crate) postmaster: u32,
     /// The owner's access token.
     pub(crate) owner_token: String,
@@ -34,11 +34,11 @@ pub(crate) struct Service {
     pub(crate) floor_url: String,
     /// PostgreSQL's URL for TCP.
     pub(crate) tcp_url: String,
-    /// The binary, for its other commands.
+    /// The binary of the service, for its other commands.
     pub(crate) binary: PathBuf,
     /// The folder with the demo's data, the pgbench scripts and the users' tokens.
     pub(crate) path: PathBuf,
-    /// Removes the folder at the end, unless it is kept.
+    /// The temporary folder, which is removed on drop; `None` if the folder is kept.
     _folder: Option<TempDir>,
     child: Child,
 }
@@ -117,9 +117,9 @@ fn launch(binary: &Path, data_dir: &Path) -> Result<Child> {
     let mut child = Command::new(binary)
         .args(["demo", "--listen", &listen(data_dir), "--data-dir"])
         .arg(data_dir)
-        // The export of ten million rows takes longer than the default.
+        // The export of ten million rows takes longer than the default limit.
         .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
-        // Users of the bench have client addresses of their own.
+        // With this setting the users of the bench can have different client addresses.
         .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")
         .stdout(Stdio::piped())
         .spawn()?;
@@ -153,14 +153,15 @@ async fn set_max_connections(data_dir: &Path, count: u32) -> Result<bool> {
     Ok(true)
 }
 
-/// A sign-in of the owner.
+/// The body of a request with which the owner signs in.
 pub(crate) const OWNER: &str =
     r#"{"grant_type":"password","username":"demo","password":"demo1234","client_id":"demo-app"}"#;
 const GUEST: &str = r#"{"database":"demo","client_id":"demo-app"}"#;
 
 /// The kept folder, or a temporary one.
 fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
-    // If this runs as root, PostgreSQL runs as another user and must be able to enter.
+    // If this process runs as root, PostgreSQL runs as another user, who must be able to enter the
+    // folder.
     let open = fs::Permissions::from_mode(0o755);
     if let Some(path) = keep {
         if !path.exists() {
@@ -176,7 +177,8 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
     Ok((new.path().to_owned(), Some(new)))
 }
 
-/// The former address of a kept demo: it is the issuer of the users' tokens.
+/// The earlier address of a kept demo. It must stay the same, because it is the issuer of the
+/// users' tokens.
 fn listen(data_dir: &Path) -> String {
     let env = fs::read_to_string(data_dir.join("demo.env")).unwrap_or_default();
     variable(&env, "TIDEGATE_URL").map_or_else(
@@ -193,7 +195,7 @@ fn wait_for_banner(child: &mut Child) -> Result<()> {
             return Err(format!("the demo ended: {banner}").into());
         }
     }
-    // Kept open, so that the demo can continue to write to it.
+    // The pipe is read to its end, so that the demo can continue to write to it.
     std::thread::spawn(move || lines.lines().for_each(drop));
     Ok(())
 }
@@ -249,7 +251,7 @@ fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The same connection over the Unix socket, which the service uses too.
+/// The URL of the same database over the Unix socket, which the service uses too.
 fn floor_url(url: &str, socket: &str) -> String {
     let (Some((credentials, rest)), false) = (url.rsplit_once('@'), socket.is_empty()) else {
         return url.to_owned();
@@ -265,7 +267,7 @@ fn floor_url(url: &str, socket: &str) -> String {
     format!("{credentials}@/{database}?host={socket}&port={port}")
 }
 
-/// The pgbench of the running server's installation.
+/// The path of pgbench in the running server's installation.
 fn pgbench(postmaster: u32) -> Result<PathBuf> {
     let binary = fs::read_link(format!("/proc/{postmaster}/exe"))?;
     let beside = binary.with_file_name("pgbench");

@@ -6,28 +6,29 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::accounts::{BenchTenant, Tokens};
+use crate::arguments::Arguments;
 use crate::load::Caller;
 use crate::service::{self, Service, post, send};
 use crate::shape::Shape;
 
 const TABLES: &str = include_str!("../sql/tables.sql");
 const NOTES: &str = include_str!("../sql/notes.sql");
-/// Rows of each user in `bench_notes`; shapes name it in `own(20)`.
+/// The number of rows of each user in `bench_notes`. Shapes refer to it by `own(20)`.
 const NOTES_EACH: u32 = 20;
-/// Users of each of many tenants.
+/// The number of users of each tenant of `--tenants`.
 const USERS_OF_TENANT: u32 = 3;
 const OWNER_PASSWORD: &str = "bench-owner-1";
 
-/// The callers.
+/// The callers of all cases.
 #[derive(Debug)]
 pub(crate) struct People {
     /// The demo's tenant.
     pub(crate) tenant: BenchTenant,
-    /// The default user.
+    /// The default user of the demo's tenant.
     pub(crate) guest: Caller,
-    /// Its sub-users.
+    /// The sub-users of the demo's tenant.
     pub(crate) users: Arc<[Caller]>,
-    /// Users of many tenants.
+    /// The users of the tenants of `--tenants`.
     pub(crate) of_tenants: Arc<[Caller]>,
 }
 
@@ -47,7 +48,7 @@ pub(crate) async fn tables(service: &Service, shapes: &[Shape]) -> Result<()> {
     Ok(())
 }
 
-/// Creates a method of the owner, or changes that of a kept folder.
+/// Creates a method of the owner, or updates it in a kept folder.
 async fn define(service: &Service, method: &Value) -> Result<()> {
     let authorization = format!("Authorization: Bearer {}\r\n", service.owner_token);
     let body = json!([method]).to_string();
@@ -67,7 +68,7 @@ async fn define(service: &Service, method: &Value) -> Result<()> {
 }
 
 /// Creates the users and tenants that the cases need.
-pub(crate) async fn people(service: &Service, users: u32, tenants: u32) -> Result<People> {
+pub(crate) async fn people(service: &Service, users: u32, arguments: &Arguments) -> Result<People> {
     let tenant = BenchTenant {
         address: service.address,
         name: "demo".to_owned(),
@@ -90,8 +91,11 @@ pub(crate) async fn people(service: &Service, users: u32, tenants: u32) -> Resul
         service.run(RIGHTS_OF_GROUP).await?;
     }
     let mut of_tenants = Vec::new();
-    for number in 0..tenants {
+    for number in 0..arguments.active_tenants() {
         of_tenants.extend(one_tenant(service, number, &tokens).await?);
+    }
+    for number in arguments.active_tenants()..arguments.tenants {
+        idle_tenant(service, number).await?;
     }
     service.run("vacuum analyze").await?;
     let guest = Caller {
@@ -110,7 +114,7 @@ const RIGHTS_OF_GROUP: &str = "grant select on bench, bench_labels, bench_artist
     bench_tracks to \"demo/group/bench\"; \
     grant select, insert, update on bench_notes to \"demo/group/bench\"";
 
-/// The notes of each user, unless they exist.
+/// The SQL that creates the notes of each user, unless they exist.
 fn notes_of(tenant: &str, users: u32) -> String {
     format!(
         "insert into bench_notes (id, author, title, body) \
@@ -121,9 +125,24 @@ fn notes_of(tenant: &str, users: u32) -> String {
     )
 }
 
-/// A tenant with a table of notes and its users.
+fn tenant_name(number: u32) -> String {
+    format!("bench_{number:04}")
+}
+
+/// Creates a tenant without users, unless it exists.
+async fn idle_tenant(service: &Service, number: u32) -> Result<()> {
+    let name = tenant_name(number);
+    let client = service.client().await?;
+    let known = "select from pg_database where datname = $1";
+    if client.query_opt(known, &[&name]).await?.is_none() {
+        create_tenant(service, &name)?;
+    }
+    Ok(())
+}
+
+/// Creates a tenant with a table of notes, and its users.
 async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Result<Vec<Caller>> {
-    let name = format!("bench_{number:04}");
+    let name = tenant_name(number);
     let client = format!("{name}-app");
     let sign_in = json!({ "grant_type": "password", "username": name, "password": OWNER_PASSWORD,
         "client_id": client })
@@ -133,7 +152,8 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
     let owner_token = if let Ok(token) = known {
         token
     } else {
-        create_tenant(service, &name, &client)?;
+        create_tenant(service, &name)?;
+        create_client(service, &name, &client)?;
         service::token(service.address, "/api/v4/oauth", &sign_in).await?
     };
     let tenant = BenchTenant {
@@ -156,21 +176,26 @@ async fn one_tenant(service: &Service, number: u32, tokens: &Tokens<'_>) -> Resu
     Ok(made.callers)
 }
 
-/// The statements of a text that has no `;` in its values, and comments only in separate lines.
+/// Splits a text into statements. Values must not contain `;`, and comments must be on separate
+/// lines.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let statements = text.split(';').map(str::trim);
     statements.filter(|statement| !statement.is_empty())
 }
 
-/// Creates a tenant and its client with the command line, as an operator does.
-fn create_tenant(service: &Service, name: &str, client: &str) -> Result<()> {
+/// Creates a tenant with the command line, as an operator does.
+fn create_tenant(service: &Service, name: &str) -> Result<()> {
     let password = service.path.join("owner-password");
     std::fs::write(&password, OWNER_PASSWORD)?;
     let password = password.to_string_lossy();
     run_command(
         service,
         &["tenant", "create", name, "--password-file", &password],
-    )?;
+    )
+}
+
+/// Creates the client of a tenant's users.
+fn create_client(service: &Service, name: &str, client: &str) -> Result<()> {
     let redirect = "http://127.0.0.1/callback";
     run_command(
         service,

@@ -1,4 +1,4 @@
-//! Rates, percentiles and ratios of what was measured in slices.
+//! Rates, percentiles and ratios of the values measured in slices.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use std::time::Duration;
 pub(crate) struct Sample {
     latencies: Vec<Duration>,
     elapsed: Duration,
-    /// Requests with an error response.
+    /// How many requests had an error response.
     pub(crate) failures: usize,
-    /// Seconds of CPU of the service.
+    /// The seconds of CPU of the service.
     pub(crate) server: f64,
-    /// Seconds of CPU of PostgreSQL.
+    /// The seconds of CPU of PostgreSQL.
     pub(crate) database: f64,
-    /// Seconds of CPU of the load generator.
+    /// The seconds of CPU of the load generator.
     pub(crate) generator: f64,
-    /// People who signed up during the slices.
+    /// How many people signed up during the slices.
     pub(crate) sign_ups: u32,
-    /// Sessions that PostgreSQL started.
+    /// How many sessions PostgreSQL started.
     pub(crate) logins: u64,
 }
 
@@ -29,7 +29,7 @@ impl Sample {
         self.failures += failures;
     }
 
-    /// Must be called after the last slice.
+    /// Sorts the latencies. Must be called after the last slice.
     pub(crate) fn sort(&mut self) {
         self.latencies.sort_unstable();
     }
@@ -44,7 +44,7 @@ impl Sample {
         percentile(&self.latencies, share)
     }
 
-    /// Microseconds per request, for a total of `seconds`.
+    /// Microseconds per request, if all requests together took `seconds`.
     pub(crate) fn each(&self, seconds: f64) -> f64 {
         ratio(seconds * 1e6, self.latencies.len() as f64)
     }

@@ -21,9 +21,9 @@ const COLUMNS: [&str; 11] = [
 /// The form of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
-    /// As Markdown instead of aligned columns.
+    /// Whether to print Markdown instead of aligned columns.
     pub(crate) markdown: bool,
-    /// With the columns of another server.
+    /// Whether to print columns for the other server.
     pub(crate) peer: bool,
 }
 

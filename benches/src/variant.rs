@@ -8,15 +8,15 @@ use crate::shape::header::{Callers, Door, VariantSpec};
 /// One row of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
-    /// Its name in the table.
+    /// The name of the variant in the table.
     pub(crate) name: String,
-    /// The endpoint.
+    /// The endpoint of the requests.
     pub(crate) door: Door,
-    /// The callers.
+    /// The callers of the requests.
     pub(crate) callers: Callers,
-    /// Sub-users that it needs.
+    /// How many sub-users the variant needs.
     pub(crate) users: u32,
-    /// The least ratio to reach.
+    /// The smallest ratio that is meant to be reached.
     pub(crate) aim: Option<f64>,
 }
 
@@ -28,12 +28,12 @@ impl Variant {
     }
 }
 
-/// The selected variants of a shape, with those that they are compared with.
+/// The selected variants of a shape, and the variants with which these are compared.
 pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let mut all = Vec::new();
     for &VariantSpec { door, callers, aim } in &shape.header.variants {
         for users in numbers(callers, arguments) {
-            let who = who(callers, users, arguments.tenants);
+            let who = who(callers, users, arguments);
             let name = format!("{}, {}, {who}", shape.header.name, door.name());
             all.push(Variant {
                 name,
@@ -49,14 +49,14 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let compared = |one: &Variant| compared.iter().any(|many| many.is_compared_to(one));
     all.retain(|variant| wanted(variant) || compared(variant));
     let alone = all.iter().all(|variant| variant.callers == Callers::One);
-    // A single user that is not compared and has no floor shows nothing.
+    // A single user without a comparison and without a floor is not worth a row.
     if alone && shape.script().is_none() {
         all.clear();
     }
     all
 }
 
-/// The number of sub-users of each row.
+/// The numbers of sub-users that are measured, one for each row.
 fn numbers(callers: Callers, arguments: &Arguments) -> Vec<u32> {
     match callers {
         Callers::Tenants if arguments.tenants == 0 => vec![],
@@ -67,18 +67,21 @@ fn numbers(callers: Callers, arguments: &Arguments) -> Vec<u32> {
     }
 }
 
-fn who(callers: Callers, users: u32, tenants: u32) -> String {
+fn who(callers: Callers, users: u32, arguments: &Arguments) -> String {
     match callers {
         Callers::Owner => "owner".to_owned(),
         Callers::Guest => "guest".to_owned(),
         Callers::One => "one user".to_owned(),
         Callers::UsersWithSignUps => format!("{users} users with sign-ups"),
         Callers::Users | Callers::Some(_) => format!("{users} users"),
-        Callers::Tenants => format!("{tenants} tenants x 3"),
+        Callers::Tenants => match (arguments.active_tenants(), arguments.tenants) {
+            (active, all) if active < all => format!("{active} of {all} tenants x 3"),
+            (_, all) => format!("{all} tenants x 3"),
+        },
     }
 }
 
-/// The role of the floor: that of the first callers.
+/// The role of the floor, which is the role of the first variant's callers.
 pub(crate) fn floor_role(variants: &[Variant]) -> String {
     match variants.first().map(|variant| variant.callers) {
         Some(Callers::Guest) => "demo/guest".to_owned(),
@@ -96,7 +99,7 @@ impl Door {
         }
     }
 
-    /// The path of its requests.
+    /// The path of the endpoint.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::GraphQl => "/api/graphql/schema/public",

@@ -1370,8 +1370,10 @@ function groupsOf(statements) {
   return [...groups.values()];
 }
 var PRIVILEGE = "42501";
+var CLIENT_LEFT = 499;
 function kindOf({ status, error, sqlstate }) {
   if (status === 401 || status === 403 || sqlstate === PRIVILEGE) return "refused";
+  if (status === CLIENT_LEFT) return "slow";
   return status >= 400 || error !== null ? "failed" : "slow";
 }
 function interfaceOf(route2) {
@@ -1405,9 +1407,9 @@ function FeedStatus({ feed }) {
     feed && /* @__PURE__ */ a4("dl", { class: "facts", children: [
       /* @__PURE__ */ a4(Fact, { name: "Subscriptions", children: Number(feed.subscriptions).toLocaleString("en") }),
       /* @__PURE__ */ a4(Fact, { name: "Lag behind the database", children: `${Number(feed.lag_seconds).toLocaleString("en", { maximumFractionDigits: 1 })} s, ${bytes(Number(feed.lag_bytes))}` }),
-      /* @__PURE__ */ a4(Fact, { name: "Events that wait to be sent", children: Number(feed.queued_events).toLocaleString("en") }),
-      /* @__PURE__ */ a4(Fact, { name: "Gaps that subscribers were told of", children: Number(feed.resyncs).toLocaleString("en") }),
-      /* @__PURE__ */ a4(Fact, { name: "Subscribers that read too slowly", children: Number(feed.slow_consumers).toLocaleString("en") })
+      /* @__PURE__ */ a4(Fact, { name: "Events waiting to be sent", children: Number(feed.queued_events).toLocaleString("en") }),
+      /* @__PURE__ */ a4(Fact, { name: "Gaps reported to subscribers", children: Number(feed.resyncs).toLocaleString("en") }),
+      /* @__PURE__ */ a4(Fact, { name: "Slow subscribers", children: Number(feed.slow_consumers).toLocaleString("en") })
     ] })
   ] });
 }
@@ -1483,7 +1485,7 @@ function Statements({ activity: { statements, now } }) {
   ] });
 }
 function Row({ group: { last, kind, count, longest }, now }) {
-  const code = [last.error, last.sqlstate].filter(Boolean).join(" ");
+  const code = last.status === CLIENT_LEFT ? "client disconnected" : [last.error, last.sqlstate].filter(Boolean).join(" ");
   return /* @__PURE__ */ a4("tr", { children: [
     /* @__PURE__ */ a4("td", { children: [
       /* @__PURE__ */ a4("span", { class: `pill ${kind}`, children: kind }),
@@ -2149,13 +2151,15 @@ function SecretDialog({ made, onClose }) {
 function ClientForm({ client, onDone, onSecret, onClose }) {
   const save = async (fields) => {
     const members = membersOf(fields);
-    if (client) await changeClient(client.id, members);
-    else {
+    if (client) {
+      await changeClient(client.id, members);
+      sayDone(`The client ${client.id} was changed.`);
+    } else {
       const id = orNull(textOf2(fields, "id"));
       const made = await createClient(id === null ? members : { id, ...members });
       if (made.secret) onSecret({ id: made.id, secret: made.secret });
+      sayDone(`The client ${made.id} was created.`);
     }
-    sayDone(client ? `The client ${client.id} was changed.` : "The client was created.");
     await onDone();
   };
   const check = (name, text, otherwise = false) => /* @__PURE__ */ a4("label", { class: "check", children: [
@@ -2305,7 +2309,7 @@ function Rights() {
                 ]
               }
             ),
-            /* @__PURE__ */ a4("button", { type: "button", class: "quiet", "aria-label": `Columns of ${table2} for ${holder.name}`, onClick: () => columns.value = { table: table2, holder }, children: "…" })
+            /* @__PURE__ */ a4("button", { type: "button", class: "quiet", "aria-label": `Columns of ${table2} for ${holder.name}`, onClick: () => columns.value = { table: table2, holder }, children: "columns" })
           ] }, holder.role);
         })
       ] }, table2)) })
@@ -2518,7 +2522,7 @@ function UserForm({ user, onDone, onClose }) {
     ] }),
     /* @__PURE__ */ a4("label", { class: "check", children: [
       /* @__PURE__ */ a4("input", { name: "default_user", type: "checkbox", defaultChecked: user?.default_user }),
-      " Default user: whoever comes without a token is this user"
+      " Default user: requests without a token run as this user"
     ] })
   ] });
 }
@@ -2714,7 +2718,7 @@ async function explain(asked, measure, abort) {
   const body = sqlBody({ ...asked, q: `explain (${options}) ${asked.q}` });
   const { data } = await requestJson("/api/v4/sql", { body, signal: abort.signal });
   const plan = Object.values(data[0] ?? {})[0];
-  return (typeof plan === "string" ? JSON.parse(plan) : plan)[0];
+  return JSON.parse(typeof plan === "string" ? plan : stringifyExact(plan))[0];
 }
 var explainPrefix = (measure) => (measure ? "explain (format json, analyze, buffers) " : "explain (format json) ").length;
 
@@ -2787,7 +2791,7 @@ async function during(work, prefix = 0) {
   }
 }
 function failureOf(error, prefix) {
-  if (isAbort(error)) return { text: "Cancelled. The statement was stopped in the database.", at: null };
+  if (isAbort(error)) return { text: "Cancelled. The statement was stopped in the database.", at: null, cancelled: true };
   const position = error instanceof ApiError ? error.details.position : void 0;
   return { text: sentence(error), at: position === void 0 ? null : Math.max(0, Number(position) - 1 - prefix) };
 }
@@ -2965,15 +2969,21 @@ async function fillNames(editor, { language, graphqlSchema: graphqlSchema2 }) {
 // src/query/map.tsx
 var WIDTH = 900;
 var HEIGHT = 420;
-var MARGIN = 16;
+var MARGIN = 24;
+var MOST_LABELS = 25;
 function Map2({ shapes }) {
   const points = shapes.flatMap(({ rings }) => rings.flat());
   const place = projection(points);
+  const labelled = shapes.length <= MOST_LABELS;
   const path = (rings, close2) => rings.map((ring) => `M${ring.map((point) => place(point).map((at) => at.toFixed(1)).join(" ")).join("L")}${close2 ? "Z" : ""}`).join("");
   return /* @__PURE__ */ a4("svg", { class: "map", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${shapes.length} shapes drawn to fit`, children: shapes.map(({ kind, rings, label }, index) => {
     if (kind === "point") {
       const [x3, y5] = place(rings[0][0]);
-      return /* @__PURE__ */ a4("circle", { cx: x3, cy: y5, r: 4, children: /* @__PURE__ */ a4("title", { children: label }) }, index);
+      const left = x3 > WIDTH / 2;
+      return /* @__PURE__ */ a4("g", { children: [
+        /* @__PURE__ */ a4("circle", { cx: x3, cy: y5, r: 6, children: /* @__PURE__ */ a4("title", { children: label }) }),
+        labelled && label !== "" && /* @__PURE__ */ a4("text", { x: left ? x3 - 18 : x3 + 18, y: y5, "text-anchor": left ? "end" : "start", children: label })
+      ] }, index);
     }
     return /* @__PURE__ */ a4("path", { class: kind, d: path(rings, kind === "area"), children: /* @__PURE__ */ a4("title", { children: label }) }, index);
   }) });
@@ -3451,7 +3461,7 @@ function OutcomeBox() {
   return /* @__PURE__ */ a4("section", { class: "outcome", "aria-label": "Result", children: [
     running.value && /* @__PURE__ */ a4(RunningBar, {}),
     !now && !running.value && /* @__PURE__ */ a4("p", { class: "hint padded", children: "Ctrl+Enter runs what is written. The result appears here." }),
-    now?.kind === "failure" && /* @__PURE__ */ a4("p", { class: "problem flat", role: "alert", children: now.failure.text }),
+    now?.kind === "failure" && !running.value && /* @__PURE__ */ a4("p", { class: now.failure.cancelled ? "note" : "problem flat", role: "alert", children: now.failure.text }),
     now?.kind === "plan" && /* @__PURE__ */ a4(PlanTree, { explained: now.explained }),
     now?.kind === "rows" && /* @__PURE__ */ a4(Rows, { result: now.result }, now.result.milliseconds),
     now?.kind === "graphql" && /* @__PURE__ */ a4(Graphql, { answer: now.answer, list: now.list, milliseconds: now.milliseconds }, now.milliseconds)
@@ -4341,6 +4351,16 @@ var SHORT = /* @__PURE__ */ new Set([
   "macaddr"
 ]);
 var NUMBERS = /* @__PURE__ */ new Set(["int2", "int4", "int8", "oid", "float4", "float8", "numeric", "money"]);
+var ALIASES = [
+  [/^timestamp with time zone/, "timestamptz"],
+  [/^timestamp without time zone/, "timestamp"],
+  [/^time with time zone/, "timetz"],
+  [/^time without time zone/, "time"],
+  [/^character varying/, "varchar"],
+  [/^character\b/, "char"],
+  [/^double precision/, "float8"]
+];
+var typeName = (column3) => ALIASES.reduce((name, [long, short2]) => name.replace(long, short2), column3.cast);
 var isNumber = (column3) => NUMBERS.has(column3.typname);
 var isShort = (column3) => SHORT.has(column3.typname) || column3.labels !== null;
 function shownExpression(column3) {
@@ -4442,7 +4462,7 @@ function gridColumns(view) {
         isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
         column3.name,
         " ",
-        /* @__PURE__ */ a4("small", { children: column3.typname })
+        /* @__PURE__ */ a4("small", { children: typeName(column3) })
       ] }),
       sort: order && (order.descending ? "descending" : "ascending")
     };
@@ -4454,7 +4474,7 @@ function widthOf(view, column3, index) {
     const text = view.rows.value.row(at)?.cells[index];
     longest = Math.max(longest, text?.length ?? 4);
   }
-  const header = (column3.name.length + 0.8 * column3.typname.length + 3) * CHARACTER + 20;
+  const header = (column3.name.length + 0.8 * typeName(column3).length + 3) * CHARACTER + 20;
   return Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * CHARACTER + 24, Math.min(220, header))));
 }
 
@@ -4998,23 +5018,27 @@ function Policies({ table: table2, security }) {
       {
         table: table2,
         query: POLICIES,
-        draw: (rows) => rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "hint", children: enabled ? "There is no policy, so only the owner sees rows." : "There is no policy." }) : /* @__PURE__ */ a4("ul", { class: "definitions", children: rows.map((row) => /* @__PURE__ */ a4("li", { children: [
-          /* @__PURE__ */ a4("strong", { children: String(row.name) }),
-          " ",
-          /* @__PURE__ */ a4("small", { children: [
-            String(row.command),
-            " · ",
-            String(row.kind),
-            " · ",
-            row.roles.join(", ")
+        draw: (rows) => rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "hint", children: enabled ? "There is no policy, so only the owner sees rows." : "There is no policy." }) : /* @__PURE__ */ a4("ul", { class: "policies", children: rows.map((row) => /* @__PURE__ */ a4("li", { class: "card", children: [
+          /* @__PURE__ */ a4("h3", { children: [
+            String(row.name),
+            " ",
+            /* @__PURE__ */ a4("small", { children: [
+              String(row.command),
+              " · ",
+              String(row.kind),
+              " · ",
+              row.roles.join(", ")
+            ] })
           ] }),
-          row.using != null && /* @__PURE__ */ a4("p", { children: [
-            "using ",
-            /* @__PURE__ */ a4("code", { children: String(row.using) })
-          ] }),
-          row.check != null && /* @__PURE__ */ a4("p", { children: [
-            "with check ",
-            /* @__PURE__ */ a4("code", { children: String(row.check) })
+          /* @__PURE__ */ a4("dl", { children: [
+            row.using != null && /* @__PURE__ */ a4("div", { children: [
+              /* @__PURE__ */ a4("dt", { children: "Rows that are seen" }),
+              /* @__PURE__ */ a4("dd", { children: /* @__PURE__ */ a4("code", { children: String(row.using) }) })
+            ] }),
+            row.check != null && /* @__PURE__ */ a4("div", { children: [
+              /* @__PURE__ */ a4("dt", { children: "Rows that may be written" }),
+              /* @__PURE__ */ a4("dd", { children: /* @__PURE__ */ a4("code", { children: String(row.check) }) })
+            ] })
           ] })
         ] }, String(row.name))) })
       }
@@ -5345,8 +5369,9 @@ function RowsPart({ view }) {
   ] });
 }
 function Count({ view }) {
-  const total = view.rows.value.total.value;
-  if (!total) return /* @__PURE__ */ a4("span", { class: "hint", children: "Counting…" });
+  const { total: counted, problem } = view.rows.value;
+  const total = counted.value;
+  if (!total) return problem.value === null ? /* @__PURE__ */ a4("span", { class: "hint", children: "Counting…" }) : null;
   const count = total.count.toLocaleString("en");
   return /* @__PURE__ */ a4("span", { class: "hint", role: "status", children: total.exact ? `${count} row${total.count === 1 ? "" : "s"}` : `about ${count} rows` });
 }

@@ -1,4 +1,4 @@
-//! The SQL that `tidegate tenant adopt` shows before it changes anything.
+//! Tests that `tidegate tenant adopt` shows its SQL before it changes anything.
 
 use crate::operator::Operator;
 

@@ -1,5 +1,5 @@
-//! Codes and devices that a person has allowed on a page and that are not redeemed yet (API.md,
-//! "Signing in with a browser"), against the real server.
+//! Tests codes and devices that a person has allowed on a page and that are not redeemed yet
+//! (API.md, "Signing in with a browser").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::service::demo;
 const CLIENT: &str = "allowed-app";
 const USER: &str = "allowing";
 
-/// The status of a request of the owner.
+/// Sends a request as the owner. Returns the status.
 async fn owner(method: Method, path: &str, body: &Value) -> u16 {
     let token = demo().token("demo").await;
     let request = demo().request(method, path).bearer_auth(token);
@@ -39,7 +39,7 @@ async fn oauth(path: &str, body: &Value) -> Value {
     request.send().await.unwrap().json().await.unwrap()
 }
 
-/// Gets a code with a browser and allows a device; returns the requests that redeem them.
+/// Gets a code with a browser and allows a device. Returns the requests that redeem them.
 async fn allow(browser: &mut Browser<'_>) -> [Value; 2] {
     let page = browser.get(&authorization(CLIENT)).await;
     let answer = match page.status {

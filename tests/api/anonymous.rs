@@ -1,4 +1,4 @@
-//! Limits on anonymous callers: SQL of their own, memory, time.
+//! Tests the limits on anonymous callers: on their own SQL, memory and time.
 
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,7 @@ async fn a_tenant_runs_anonymous_sql_only_when_and_as_far_as_it_is_set() {
         ask(&node, insert).await.0 == 200
     })
     .await;
-    // Never statements that change the shared role, or that hide another statement.
+    // Statements that change the shared role, or that contain another statement, are never allowed.
     for q in [
         "do 'begin end'",
         "alter role current_user set work_mem = '1GB'",
@@ -139,7 +139,7 @@ async fn a_tenant_runs_anonymous_sql_only_when_and_as_far_as_it_is_set() {
     );
 }
 
-/// A demo with little memory for large bodies and responses, and a short body timeout.
+/// Starts a demo with little memory for large bodies and responses, and a short body timeout.
 fn small_demo(folder: &tempfile::TempDir) -> Service {
     let settings = [
         ("TIDEGATE_MEMORY_LIMIT", "64MiB"),
@@ -148,7 +148,7 @@ fn small_demo(folder: &tempfile::TempDir) -> Service {
     Service::start_with(folder.path().to_str().unwrap(), &[], &settings)
 }
 
-/// A user's request of 3 MB, with a response of the same size.
+/// Checks that a user's request of 3 MB works, with a response of the same size.
 async fn works(demo: &Service) {
     let body = json!({"q": "select :v as v", "params": {"v": "x".repeat(3 << 20)}});
     let answer = demo.sql(Some("alice"), &body).await;
@@ -178,7 +178,7 @@ async fn uploads_that_stop_take_nothing_from_others_and_end_soon() {
                      content-length: 5000000\r\n\r\n"
                 );
                 stream.write_all(head.as_bytes()).await.unwrap();
-                // Most of them are refused while they are being sent.
+                // Most of the requests are refused while they are being sent.
                 let _ = stream.write_all(&vec![b' '; 4_900_000]).await;
                 let mut answer = Vec::new();
                 let read = stream.read_to_end(&mut answer);
@@ -219,7 +219,7 @@ async fn large_anonymous_answers_leave_memory_for_users() {
         let answer = answer.send().await.unwrap();
         assert_eq!(answer.status(), 429);
     }
-    // As much as fits into the budget; the response is not read.
+    // The response is as large as the memory budget allows, and is not read.
     let q = "select repeat('x', 1000000) as v from generate_series(1, 8)";
     let address = demo.url.trim_start_matches("http://");
     let body = json!({"q": q}).to_string();

@@ -1,6 +1,6 @@
-//! Attacks that were reproduced against shared logins, row by row against `/sql`, where each user
-//! has a login of its own (SECURITY.md). The rows about state that outlives a request are in
-//! `isolation`, those of triggers and functions without definer's rights in `identity`.
+//! Tests attacks that were reproduced against shared logins. Each runs as a statement at `/sql`,
+//! where each user has a login of its own (SECURITY.md). The module `isolation` tests state that
+//! outlives a request, and `identity` tests triggers and functions without definer's rights.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ async fn prepare(statements: &[String]) {
     }
 }
 
-/// Checks that a statement of alice's is refused, and that her next one runs as herself.
+/// Checks that a statement of alice's is refused, and that her next statement runs as her own role.
 async fn alice_stays_alice(q: &str) {
     let (status, error) = demo().refusal("alice", &json!({"q": q})).await;
     assert!(matches!(status, 400 | 403), "{q}: {error}");
@@ -153,7 +153,7 @@ async fn d1_what_would_shut_others_out_or_load_code_is_refused() {
     ] {
         for (user, refused) in [(Some("alice"), 403), (None, 401)] {
             let answer = demo().sql(user, &json!({"q": q})).await;
-            // The default user may not alter a role at all.
+            // The default user may not alter any role.
             let kind = user.is_none() && q.starts_with("alter role");
             let refused = if kind { 403 } else { refused };
             assert_eq!(answer.status(), refused, "{q}");
@@ -234,7 +234,7 @@ async fn d5_no_file_no_program_and_no_extension_is_in_reach() {
             let status = answer.status();
             let error: Value = answer.json().await.unwrap();
             let sqlstate = error["sqlstate"].as_str().unwrap_or_default();
-            // A missing extension prevents the attack as well as a missing privilege.
+            // The attack is also prevented if the extension is missing.
             let absent = ["0A000", "58P01", "42704"].contains(&sqlstate);
             let closed = status == refused && sqlstate == "42501";
             assert!(closed || absent, "{user:?} {q}: {status} {error}");

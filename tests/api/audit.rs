@@ -1,4 +1,4 @@
-//! `GET /api/v4/audit`: the audit log.
+//! Tests `GET /api/v4/audit`, the audit log.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ fn password(user: &str, password: &str) -> Value {
     })
 }
 
-/// The test counts all events of a tenant, so it has a demo of its own.
+/// This test has a demo of its own, because it counts all events of a tenant.
 #[tokio::test]
 async fn the_owner_reads_what_happened_page_by_page() {
     let folder = demo_folder();
@@ -65,7 +65,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
     let secretless = json!({"grant_type": "password", "client_id": "demo-server",
         "username": "vera", "password": "vera-12345", "database": "demo"});
     log.grant(secretless).await;
-    // A refresh token that is used again after its successor was used.
+    // A refresh token is used again after its successor was used.
     let refresh = |token: &Value| {
         let body = json!({"grant_type": "refresh_token", "client_id": "demo-app",
             "refresh_token": token});
@@ -161,7 +161,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
             "actor"
         ]
     );
-    // The events contain no secret.
+    // No event contains a secret.
     let text = all.to_string();
     for secret in [
         "vera-12345",
@@ -171,7 +171,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
         assert!(!text.contains(secret));
     }
 
-    // Reading page by page gives the same events.
+    // The pages together contain the same events.
     let (mut since, mut ids) = (start.clone(), Vec::new());
     loop {
         let page = log.page(&format!("?since={since}&limit=3")).await;
@@ -186,7 +186,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
     }
     let expected: Vec<_> = events.iter().map(|event| event["id"].clone()).collect();
     assert_eq!(ids, expected);
-    // Reading from a day or a time on.
+    // `since` takes a day or a time.
     let day = &made["at"].as_str().unwrap()[..10];
     let today = log.page(&format!("?since={day}&limit=1000")).await;
     let today = today["events"].as_array().unwrap();
@@ -203,7 +203,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
     assert!(late.len() < events.len());
 }
 
-/// Many requests write events while one client reads page by page: no event is skipped.
+/// While one client reads page by page, many requests write events, and the client misses none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_beside_many_writers_misses_nothing() {
     let folder = demo_folder();

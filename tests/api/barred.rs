@@ -1,4 +1,5 @@
-//! A user to whom the operator denies the login to PostgreSQL (wire.md 1: 28* and 42501 are 403).
+//! Tests a user that the operator does not let log in to PostgreSQL (API.md, "Errors": 28* and
+//! 42501 are 403).
 
 use serde_json::json;
 use tokio_postgres::error::SqlState;
@@ -17,8 +18,8 @@ async fn ends_sessions(of: &str) {
     .await;
 }
 
-/// Retries if privileges of the same database or role change at the same time, which PostgreSQL
-/// reports as an internal error: "tuple concurrently updated".
+/// Runs a statement as the administrator. Retries if privileges of the same database or role change
+/// at the same time, which PostgreSQL reports as an internal error: "tuple concurrently updated".
 async fn as_administrator(sql: &str) {
     let admin = demo().admin().await;
     eventually("nobody else changes it", || async {
@@ -69,7 +70,8 @@ async fn a_locked_out_user_gets_an_error_and_can_be_let_in_again() {
             "grant \"demo/$users\" to \"demo/barred\"",
         ),
     ];
-    // Twice, the second time within the minute in which a password is repaired only once.
+    // Each case runs twice. The second time is within the minute in which a password is repaired
+    // only once.
     for (bars, sqlstate, message, lets_in) in cases.into_iter().chain(cases) {
         as_administrator(bars).await;
         ends_sessions("demo/barred").await;
@@ -112,7 +114,7 @@ async fn every_interface_tells_it() {
     comes_in_again("shut").await;
 }
 
-/// An open connection is closed within a second, without a request.
+/// PostgreSQL sessions end within a second without a request.
 #[tokio::test]
 async fn an_open_connection_of_a_role_ends_with_its_right_to_log_in() {
     newcomer("ended").await;
@@ -132,7 +134,7 @@ async fn an_open_connection_of_a_role_ends_with_its_right_to_log_in() {
             admin.query_one(open, &[]).await.unwrap().get::<_, i64>(0) == 0
         })
         .await;
-        // It is the first statement on a connection, and refused.
+        // The statement is the first one on its connection, and is refused.
         let write = json!({"q": "create table ended (a int)"});
         let answer = demo().sql(Some("ended"), &write).await;
         assert_eq!(answer.status(), status, "{change}");

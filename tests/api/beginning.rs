@@ -1,5 +1,5 @@
-//! The initial settings of requests after a role's settings were changed (wire.md 4: every request
-//! starts from the role's initial session state).
+//! Tests the initial settings of requests after a role's settings were changed (API.md, "SQL":
+//! every request starts from the role's initial session state).
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
     let before = begins_with().await;
     assert_eq!(before.len(), 1, "{before:?}");
 
-    // Through this node they count for the next request.
+    // Settings that are changed through this node apply to the next request.
     let set = |mem: &str| format!("alter role current_user set work_mem = '{mem}'");
     demo.rows(USER, &set("9MB"), json!({})).await;
     assert_eq!(begins_with().await, only("9MB"));
@@ -50,7 +50,8 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
     assert_eq!(demo.sql(Some(USER), &array).await.status(), 200);
     assert_eq!(begins_with().await, only("11MB"));
 
-    // Past this node they take effect soon, even if all connections are in use all the time.
+    // Settings that are changed by another client take effect soon, even if all connections are
+    // always in use.
     let admin = demo.admin().await;
     let set = format!("alter role \"demo/{USER}\" in database demo set work_mem = '12MB'");
     admin.batch_execute(&set).await.unwrap();
@@ -84,7 +85,7 @@ async fn a_statement_timeout_of_a_role_or_database_counts() {
         let hint = error["hint"].as_str().unwrap_or_default();
         assert!(hint.contains("statement_timeout"), "{error}");
     }
-    // `Prefer` lowers the service's deadline; the role's own is longer.
+    // `Prefer` lowers the service's deadline, and the role's own limit is longer.
     let token = demo.cached_token("alice").await;
     let request = demo.request(Method::POST, "/api/v4/sql").json(&sleep);
     let request = request.bearer_auth(&token).header("prefer", "wait=1");
@@ -95,7 +96,7 @@ async fn a_statement_timeout_of_a_role_or_database_counts() {
         error["message"],
         "the statement did not end before its deadline"
     );
-    // A caller's own setting does not affect others.
+    // A setting that a caller makes does not affect others.
     let lift = json!({"q": "select set_config('statement_timeout', '0', false)"});
     for _ in 0..3 {
         assert_eq!(demo.sql(None, &lift).await.status(), 200);

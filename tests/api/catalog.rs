@@ -1,4 +1,4 @@
-//! The cached catalog follows changes of the database.
+//! Tests that the cached catalog follows changes of the database.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::{demo, eventually};
 
-/// A change takes effect within a second; the rest is for a busy machine.
+/// The longest wait for a change. A change takes effect within a second unless the machine is busy.
 const SOON: Duration = Duration::from_secs(8);
 
 async fn tables(user: Option<&str>) -> Vec<String> {
@@ -22,7 +22,7 @@ async fn tables(user: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// Queries until the table exists, or until it no longer does.
+/// Queries until the table is in the schema (`seen`), or until it is not.
 async fn until(user: Option<&str>, table: &str, seen: bool) {
     let began = Instant::now();
     while tables(user).await.iter().any(|name| name == table) != seen {
@@ -84,7 +84,7 @@ async fn a_definition_through_this_node_is_there_at_once() {
         demo.rows("demo", &format!("create table {name} (id int)"), json!({}))
             .await;
         assert!(tables(Some("demo")).await.contains(&name));
-        // In a block, and in a transaction of several.
+        // The definition is in a block, and in a transaction of several statements.
         let block = format!("do $$ begin drop table {name}; end $$");
         demo.rows("demo", &block, json!({})).await;
         assert!(!tables(Some("demo")).await.contains(&name));
@@ -97,7 +97,7 @@ async fn a_definition_through_this_node_is_there_at_once() {
     }
 }
 
-/// Definitions by functions and triggers, of which only the database can notify.
+/// Functions and triggers make these definitions, so only the database can notify of them.
 #[tokio::test]
 async fn a_definition_by_code_that_a_statement_runs_is_there_at_once() {
     let demo = demo();
@@ -126,7 +126,8 @@ async fn a_definition_by_code_that_a_statement_runs_is_there_at_once() {
                      where datname = 'demo' and query = 'LISTEN tidegate_catalog'";
     for number in 0..6 {
         if number == 3 {
-            // From here on the database notifies; before that, the node may still be polling.
+            // From this point on the database notifies the node. Before it, the node may still be
+            // polling.
             eventually("the node listens", || async {
                 let row = admin.query_one(listening, &[]).await.unwrap();
                 row.get::<_, i64>(0) > 0
@@ -159,7 +160,7 @@ async fn readiness_tells_of_the_catalog() {
     assert_eq!(checks["catalog"], "ok");
 }
 
-/// A node of two listens in four databases and polls the others in turn.
+/// The node has service connections to listen to four databases, and polls the others in turn.
 #[tokio::test]
 async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
     let operator = operator().await;
@@ -187,7 +188,7 @@ async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
         let answer = node.client.get(&url).bearer_auth(token).send().await;
         answer.unwrap().text().await.unwrap().contains(table)
     };
-    // The first response puts each schema in use.
+    // The first response makes each schema one that is in use.
     for (_, _, token) in &tenants {
         assert!(!knows(token, "orders").await);
     }
@@ -206,7 +207,7 @@ async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
     }
 }
 
-/// Without an event trigger the node finds changes by polling.
+/// The database has no event trigger, so the node finds changes by polling.
 #[tokio::test]
 async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     let mut operator = Operator::new().await;
@@ -240,8 +241,8 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     while !knows("orders").await {
         assert!(began.elapsed() < SOON, "it was never noticed");
     }
-    // A definition by a called function takes effect at once, because the node knows by now that
-    // the database does not notify.
+    // A definition by a function that a statement calls takes effect at once, because the node
+    // knows by now that the database does not notify.
     let own = async |q: String| {
         let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
         assert_eq!(status, 200, "{answer}");
@@ -264,7 +265,7 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     node.stop();
 }
 
-/// GraphQL follows as fast.
+/// The GraphQL schema changes as soon as the SQL endpoint.
 #[tokio::test]
 async fn a_definition_past_the_node_is_in_graphql_soon() {
     let admin = demo().admin().await;
@@ -355,7 +356,7 @@ async fn a_grant_through_this_node_counts_for_the_next_answer_of_those_who_have_
     run("drop table c_rights").await;
 }
 
-/// A schema that cannot be loaded again stays as it was, and `/readyz` reports it.
+/// A schema that cannot be loaded again stays as it was, and `/readyz` reports that.
 #[tokio::test]
 async fn a_catalog_that_cannot_be_loaded_is_kept_and_reported() {
     let operator = operator().await;
@@ -377,7 +378,8 @@ async fn a_catalog_that_cannot_be_loaded_is_kept_and_reported() {
         let answer: Value = answer.json().await.unwrap();
         (status, answer["checks"]["catalog"].clone())
     };
-    // Only the documents of the catalog read comments, so locking their table blocks nothing else.
+    // Only the queries for the catalog's documents read comments, so a lock on their table blocks
+    // nothing else.
     let holder = operator.root("shop").await;
     let lock = "BEGIN; LOCK TABLE pg_catalog.pg_description";
     holder.batch_execute(lock).await.unwrap();

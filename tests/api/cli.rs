@@ -1,4 +1,4 @@
-//! The command line.
+//! Tests the command line.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::operator::{Operator, text, tidegate};
 
-/// The exit code and the standard error of a command without an environment.
+/// Runs a command without an environment. Returns its exit code and its standard error.
 fn refusal(arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
     let mut command = tidegate(arguments);
     let output = command

@@ -1,4 +1,4 @@
-//! Commands that change clients and users; completions, manual page and help.
+//! Tests commands that change clients and users; completions, manual page and help.
 
 use crate::operator::{Operator, text, tidegate};
 

@@ -1,4 +1,5 @@
-//! `/api/v4/clients` (wire.md 1 and 3): registering, showing, changing and dropping OAuth clients.
+//! Tests `/api/v4/clients` (API.md, "Clients"): registering, showing, changing and dropping OAuth
+//! clients.
 
 use serde_json::{Value, json};
 
@@ -34,8 +35,8 @@ async fn a_client_is_registered_shown_and_dropped() {
         made.body.to_string(),
         json!({"_links": {"self": path}, "id": id, "secret": secret}).to_string()
     );
-    // The secret has 256 bits and works.
-    assert_eq!(secret.len(), 43);
+    // The secret has a prefix and 256 bits, and works.
+    assert!(secret.starts_with("tgc_") && secret.len() == 47, "{secret}");
     assert_eq!(guest_token(id, Some(secret)).await.0, 201);
     assert_eq!(
         guest_token(id, Some("wrong")).await,
@@ -44,13 +45,14 @@ async fn a_client_is_registered_shown_and_dropped() {
 
     let shown = owner("GET", &format!("{path}/"), Value::Null).await;
     assert_eq!(shown.status, 200);
-    // Every field with its default, in the order of the contract, and no secret.
+    // The response has every field with its default, in the order of the contract, and no secret.
     assert_eq!(
         shown.body.to_string(),
         json!({
             "id": id, "name": "Shop", "redirect_uri": [URI], "homepage": null,
             "description": null, "public": false, "confirm": true, "two_factor": false,
             "allow_signup": false, "social_signup": false, "grants": shown.body["grants"],
+            "service_user": null,
         })
         .to_string()
     );
@@ -107,7 +109,7 @@ async fn several_are_made_shown_changed_and_dropped_at_once() {
     let shown = owner("GET", both, Value::Null).await;
     assert_eq!(shown.body[1]["description"], "one of two");
 
-    // If one does not exist, the others are not dropped.
+    // If one of the clients does not exist, the others are not dropped.
     let partly = owner("DELETE", &format!("{both},nowhere"), Value::Null).await;
     assert_eq!(partly.status, 404);
     assert_eq!(owner("GET", both, Value::Null).await.status, 200);
@@ -217,7 +219,8 @@ async fn a_rotated_secret_and_the_one_before_it_work() {
     assert_eq!(guest_token("rotated", Some(&second)).await.0, 201);
     assert_eq!(guest_token("rotated", Some(&first)).await.0, 401);
 
-    // To public and back: the old secrets are invalid, a new one is created.
+    // The client becomes public and confidential again: its old secrets are invalid, and it gets a
+    // new one.
     assert_eq!(
         owner("PATCH", path, json!({"public": true})).await.status,
         303
@@ -381,7 +384,7 @@ async fn clients_are_the_owners() {
         let refused = demo().rest(Some("alice"), (method, path), &body).await;
         assert_eq!(refused.error().0, 403, "{method} {path}");
         assert_eq!(refused.error().1, "INSUFFICIENT_PRIVILEGES");
-        // The demo has a default user, but management needs a token.
+        // The demo has a default user, but management requires a token.
         let stranger = demo().rest(None, (method, path), &body).await;
         assert_eq!(stranger.error().0, 401, "{method} {path}");
         assert_eq!(stranger.error().1, "MISSING_TOKEN");

@@ -1,4 +1,4 @@
-//! `tidegate demo`, as a new user runs it.
+//! Tests `tidegate demo` in the way a new user runs it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, Service, demo, demo_folder, eventually};
 
-/// Runs a demo that must refuse to start.
+/// Runs a demo that must refuse to start. Returns the exit code and the error.
 fn refusal(arguments: &[&str]) -> (i32, String) {
     let output: Output = Command::new(BINARY)
         .arg("demo")
@@ -24,7 +24,7 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
     )
 }
 
-/// Starts a demo and returns its banner, with a deadline for a busy machine.
+/// Starts a demo and returns its banner. The deadline is long enough for a busy machine.
 fn start(arguments: &[&str]) -> (Process, String) {
     let child = Command::new(BINARY)
         .args(["demo", "--listen", "127.0.0.1:0"])
@@ -135,7 +135,7 @@ fn paste(banner: &str) {
     );
 }
 
-/// The playlists that the commands created.
+/// The playlists that the commands in the banner created.
 fn pasted_playlists(folder: &Path) -> String {
     let env = std::fs::read_to_string(folder.join("demo.env")).unwrap();
     let url = env
@@ -276,7 +276,7 @@ async fn its_issuer_is_the_address_on_which_it_listens() {
     assert_eq!(metadata["issuer"], demo.url.as_str());
 }
 
-/// The demo's tables; other tests create more.
+/// The tables that the demo creates. Other tests create more.
 const TABLES: &str = "('artists', 'albums', 'tracks', 'venues', 'concerts', 'playlists', \
                       'playlist_tracks', 'notes')";
 

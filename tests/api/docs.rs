@@ -1,4 +1,4 @@
-//! The documentation as a reader's browser meets it: every link from `/docs/` on is followed.
+//! Tests the documentation with the requests of a browser: follows every link from `/docs/` on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ async fn get(path: &str) -> TextResponse {
     TextResponse::of(asked.header("accept", "text/html,*/*;q=0.8")).await
 }
 
-/// The values of an attribute in the tags of a page. In text each `<` is escaped.
+/// The values of an attribute in the tags of a page. The search finds no text, because `<` is
+/// escaped in text.
 fn values(html: &str, attribute: &str) -> Vec<String> {
     let start = format!(" {attribute}=\"");
     let tags = html

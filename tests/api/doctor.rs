@@ -1,4 +1,4 @@
-//! The findings of `tidegate doctor` about the master key and the tenants.
+//! Tests the findings of `tidegate doctor` about the master key and the tenants.
 
 use crate::operator::{Operator, text};
 
@@ -26,7 +26,7 @@ async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
         said.contains("ok       no readable control database has another master key"),
         "{said}"
     );
-    // A valid key, but another one than the control database was created with.
+    // The key is valid, but is not the one with which the control database was created.
     operator.succeeds(&["tenant", "list"], "");
     let (code, said) = doctor(right.to_str().unwrap());
     assert_eq!(code, Some(0), "{said}");

@@ -1,4 +1,4 @@
-//! `tidegate demo` on a machine without PostgreSQL.
+//! Tests `tidegate demo` on a machine without PostgreSQL.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,11 +10,12 @@ use crate::operator::{required, text};
 use crate::process::{Process, ProcessOutput};
 use crate::service::{BINARY, demo_folder};
 
-/// Where Debian's packages put the programs, which find their data files at fixed paths.
+/// The folders in which Debian's packages install the programs, which find their data files at
+/// fixed paths.
 const INSTALLED: &str = "/usr/lib/postgresql/*/bin";
 
-/// Whether the installed programs can be hidden from a process: it takes root, and packages whose
-/// folders have nothing else.
+/// Whether the installed programs can be hidden from a process. That takes root, and packages whose
+/// folders contain nothing else.
 #[expect(
     clippy::print_stderr,
     reason = "a test that is left out must not look like one that passed"
@@ -37,7 +38,7 @@ fn can_hide() -> bool {
     possible
 }
 
-/// A release with the installed programs, and its checksum.
+/// A server with a release that contains the installed programs, and the checksum of the release.
 fn release(folder: &Path) -> (ReleaseServer, String) {
     let script = format!(
         "cd {} && mkdir --parents release/bin release/lib \
@@ -54,7 +55,8 @@ fn release(folder: &Path) -> (ReleaseServer, String) {
     (ReleaseServer::having(&archive), sum)
 }
 
-/// The demo where no PostgreSQL is installed, with its data and its downloads in `folder`.
+/// A command that runs the demo where no PostgreSQL is installed, with its data and downloads in
+/// `folder`.
 fn demo(folder: &TempDir, arguments: &[&str]) -> Command {
     let script = format!(
         "for folder in {INSTALLED}; do mount -t tmpfs none $folder || exit; done; exec \"$@\""
@@ -68,7 +70,7 @@ fn demo(folder: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
-/// Why it does not start.
+/// Runs a demo that must not start. Returns its error.
 fn refusal(folder: &TempDir, arguments: &[&str]) -> String {
     let output = demo(folder, arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -78,7 +80,7 @@ fn refusal(folder: &TempDir, arguments: &[&str]) -> String {
     said
 }
 
-/// Starts it, stops it, and returns what it printed.
+/// Starts the demo, stops it, and returns its output.
 fn run(folder: &TempDir, arguments: &[&str]) -> String {
     let mut command = demo(folder, arguments);
     let mut child = Process(command.stdout(Stdio::piped()).spawn().unwrap());
@@ -109,7 +111,7 @@ fn the_demo_downloads_postgresql_if_none_is_installed() {
         refused.contains("cannot download http://127.0.0.1:1/17.") && refused.contains("refused"),
         "{refused}"
     );
-    // The stand-in is not the release.
+    // The archive of this test is not the pinned release.
     let refused = refusal(&folder, &mirror);
     assert!(refused.contains(&sum), "{refused}");
 
@@ -122,7 +124,7 @@ fn the_demo_downloads_postgresql_if_none_is_installed() {
             && first.ends_with("/cache"),
         "{printed}"
     );
-    // The second start uses what was downloaded.
+    // The second start uses the downloaded programs.
     let printed = run(&folder, &all);
     assert!(!printed.contains("downloading"), "{printed}");
     assert_eq!(server.requests(), 2);

@@ -1,4 +1,5 @@
-//! Limits of a node, CORS, and the spans that it sends to a collector (wire.md 1 and 9).
+//! Tests the limits of a node, CORS, and the spans that it sends to a collector (API.md, "Common
+//! rules" and "Documents and operations").
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::node::{Node, operator};
 use crate::service::{PATIENCE, Service, TextResponse, demo, demo_folder, eventually};
 
-/// Long enough for a response that is not delayed.
+/// The longest time of a response that is not delayed.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Sends a request on a connection that stays open.
@@ -81,7 +82,7 @@ async fn what_all_requests_hold_has_a_limit_and_origins_are_those_of_the_setting
         assert_eq!(refused.error(), (429, "TOO_MANY_REQUESTS".to_owned()));
         assert_eq!(refused.header("retry-after"), "1");
     }
-    // The memory was freed, and a streamed response takes none.
+    // The memory has been freed. A streamed response takes no memory from the budget.
     assert_eq!(TextResponse::of(sql(rows(900))).await.status, 200);
     let mut streamed = rows(5_000);
     streamed["output_format"] = "ndjson".into();
@@ -136,7 +137,7 @@ async fn pages_of_any_origin_may_call_where_nothing_is_set() {
         );
         assert_eq!(answer.header("access-control-allow-credentials"), "");
     }
-    // Pages of other origins must not read these pages.
+    // Pages of other origins must not read the pages of the service.
     for page in ["/auth", "/device", "/signup", "/signout"] {
         for method in [Method::GET, Method::OPTIONS] {
             let answer = ask(method, page).await;

@@ -1,5 +1,5 @@
-//! Responses do not reveal which users exist, neither by their text nor by their time (wire.md 3:
-//! "same text, same time").
+//! Tests that responses of sign-in and of its pages do not reveal which users exist, neither by
+//! their text nor by their time.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::pages::{Browser, CALLBACK, authorization, encoded};
 use crate::service::{Service, TextResponse, demo_folder};
 
-/// Sign-ins that fail: an unknown user, a wrong password, a user without a password.
+/// Users whose sign-in fails: an unknown user, one with a wrong password, and one without a
+/// password.
 const USERS_WITHOUT_SIGN_IN: [&str; 3] = ["nobody", "alice", "guest"];
 
 /// The number of passwords that the node has hashed or checked.
@@ -73,7 +74,7 @@ async fn a_failed_sign_in_has_the_same_cost_and_text_for_all_users() {
             "{answers:?}"
         );
     }
-    // Also by the time: a response without a hash would be a hundred times faster.
+    // The times are compared too. A response without a hash would be a hundred times faster.
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..5 {
         for (user, times) in USERS_WITHOUT_SIGN_IN.iter().zip(&mut times) {
@@ -120,7 +121,7 @@ async fn a_taken_name_costs_as_much_as_a_free_one() {
         assert_eq!(answer.status, status, "{name}: {}", answer.text);
         assert_eq!(hashes(&service).await - before, 1, "{name}");
     }
-    // Without SMTP the page for forgotten passwords does not ask for a name.
+    // Without SMTP, the page for forgotten passwords has no field for a name.
     let page = browser.get("/reset").await;
     assert_eq!(page.status, 200);
     assert!(!page.text.contains("name=\"username\""), "{}", page.text);

@@ -1,4 +1,4 @@
-//! Faults around the service. Each test that breaks something has a demo of its own.
+//! Tests faults around the service. Each test that breaks something has a demo of its own.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     }
     let q = "select count(*)::int as n from f_load";
     let rows = demo.rows("demo", q, json!({})).await;
-    // Every acknowledged row exists; rows without a response may exist too.
+    // Every acknowledged row is stored. Rows without a response may be stored too.
     let stored = usize::try_from(rows["data"][0]["n"].as_u64().unwrap()).unwrap();
     let unanswered = unavailable.load(Ordering::Relaxed);
     assert!(
@@ -75,8 +75,8 @@ async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     );
 }
 
-/// Kills a backend, so that PostgreSQL ends all of them and restarts. Returns when they have ended,
-/// including one with a statement in progress.
+/// Kills a backend, so that PostgreSQL ends all backends and restarts. Returns when they have
+/// ended, including one with a statement in progress.
 async fn crash(demo: &Arc<Service>) {
     let (witness, ended) = session(demo).await;
     let (victim, _) = session(demo).await;
@@ -100,14 +100,14 @@ async fn crash(demo: &Arc<Service>) {
     assert_eq!(answer.expect("a request hung").unwrap(), 503);
 }
 
-/// A session of the administrator, as soon as PostgreSQL accepts one, and the task of its
-/// connection.
+/// Opens a session of the administrator as soon as PostgreSQL accepts one. Also returns the task of
+/// its connection.
 async fn session(demo: &Service) -> (tokio_postgres::Client, tokio::task::JoinHandle<()>) {
     loop {
         let connected = tokio_postgres::connect(&demo.database_url, tokio_postgres::NoTls).await;
         if let Ok((client, connection)) = connected {
             let ended = tokio::spawn(async move {
-                // How it ended does not matter.
+                // The result of the task does not matter.
                 let _ = connection.await;
             });
             return (client, ended);
@@ -116,7 +116,7 @@ async fn session(demo: &Service) -> (tokio_postgres::Client, tokio::task::JoinHa
     }
 }
 
-/// Writes rows until it is stopped; returns how many were acknowledged. A missing response is an
+/// Writes rows until it is stopped. Returns how many were acknowledged. A missing response is an
 /// error of the client, whose timeout is a minute.
 async fn load(
     demo: Arc<Service>,
@@ -135,7 +135,7 @@ async fn load(
             503 => {
                 assert!(answer.headers().contains_key("retry-after"));
                 let error: Value = answer.json().await.unwrap();
-                // While the server takes long to restart, requests wait for a connection.
+                // While PostgreSQL takes long to restart, requests wait for a connection.
                 let code = error["errorCode"].as_str().unwrap();
                 let known = ["DATABASE_UNAVAILABLE", "POOL_TIMEOUT"];
                 assert!(known.contains(&code), "{error}");
@@ -162,7 +162,7 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
     let body = json!({"q": "select pg_advisory_xact_lock(4712) is not null as held"});
     let mut answers: FuturesUnordered<_> =
         (0..40).map(|_| demo.sql(Some("alice"), &body)).collect();
-    // Four wait for the lock; all others fail at their deadline.
+    // Four requests wait for the lock. All others fail at their deadline.
     for _ in 0..36 {
         let refused = answers.next().await.unwrap();
         assert_eq!(refused.status(), 503);
@@ -281,8 +281,8 @@ async fn a_dropped_database_is_a_clear_answer() {
     .await;
 }
 
-/// A client may send more after the end of a request; it is not read before the end of the
-/// response.
+/// A client may send more after the end of a request. The service does not read it before the end
+/// of the response.
 #[tokio::test]
 async fn a_client_that_leaves_with_more_to_say_ends_its_statement() {
     let demo = demo();
@@ -290,7 +290,7 @@ async fn a_client_that_leaves_with_more_to_say_ends_its_statement() {
     let token = demo.cached_token("demo").await;
     let address = demo.url.strip_prefix("http://").unwrap();
     let silent = "select pg_sleep(120) as pipelined";
-    // Some rows at once, and then none for a long time.
+    // The statement returns some rows at once, and then none for a long time.
     let begun = "select repeat('x', 70000) as pipelined from generate_series(1, 3) \
                  union all select pg_sleep(120)::text";
     let active = "select count(*) from pg_stat_activity where state = 'active' and query = $1";

@@ -1,4 +1,4 @@
-//! `tidegate feed status|drop` while a node runs.
+//! Tests `tidegate feed status` and `tidegate feed drop` while a node runs.
 
 use serde_json::json;
 
@@ -89,7 +89,8 @@ async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
     let first = "INSERT INTO orders VALUES (7, 1)";
     inside.batch_execute(first).await.unwrap();
     assert_eq!(socket.hear().await["type"], "batch");
-    // The node may have opened a new stream before the command checks; the command then reports it.
+    // The node may have opened a new stream before the command checks. In that case the command
+    // reports the stream.
     let dropped = operator.run(&["feed", "drop", "shop", "--yes", "--end-streams"], "");
     let said = String::from_utf8([dropped.stdout, dropped.stderr].concat()).unwrap();
     let done = said.contains("DROP PUBLICATION tidegate;\n");
@@ -102,9 +103,9 @@ async fn a_node_whose_streams_were_dropped_reports_it_and_continues() {
         "{gap}"
     );
     assert_eq!(gap["reason"], "interrupted", "{gap}");
-    // The node has created again what it needs, so a new subscriber misses nothing after its
-    // acknowledgement. It may get a `resync`, because the node may notice the end of the streams
-    // only after the command.
+    // The node has created the objects that it needs again, so a new subscriber misses nothing
+    // after its acknowledgement. The subscriber may get a `resync`, because the node may notice the
+    // end of the streams only after the command.
     let mut late = open_at(&node.url, &path, &[]).await.unwrap();
     let raw = json!({"type": "subscription", "id": "b", "schema": "public", "rel": "orders"});
     assert_eq!(late.ask(raw).await["type"], "subscription_ack");

@@ -1,4 +1,5 @@
-//! Change events from an outbox, on a server whose `wal_level` is `replica` (wire.md 8).
+//! Tests change events from an outbox, on a server whose `wal_level` is `replica` (API.md, "Sockets
+//! and change events").
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -62,8 +63,8 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         assert_eq!(end["type"], "complete", "{end}");
     }
 
-    // Restarts of PostgreSQL and of the node. The fixture's cluster commits asynchronously, and a
-    // crash must not undo what was delivered.
+    // PostgreSQL is restarted, once by a crash, and so is the node. The crash must not undo
+    // delivered events, although the fixture's cluster commits asynchronously.
     let mut socket = owner(&node).await;
     let raw = json!({"type": "subscription", "id": "r", "schema": "public", "rel": "orders"});
     assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
@@ -118,8 +119,8 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         .unwrap();
 }
 
-/// The events of a table that a socket receives, by writer. Events of concurrent writers may arrive
-/// in any order.
+/// The events of a table that a socket receives, grouped by writer. Events of different writers may
+/// arrive in any order.
 async fn heard(socket: &mut Socket) -> Vec<Vec<Value>> {
     let mut heard = vec![Vec::new(); WRITERS];
     loop {

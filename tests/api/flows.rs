@@ -1,5 +1,4 @@
-//! The authorization code and device grants with their pages, and sign-up (wire.md 3), against the
-//! real server.
+//! Tests the authorization code and device grants with their pages, and sign-up (API.md, "Tokens").
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -14,7 +13,8 @@ async fn post(path: &str, body: &Value) -> Response {
     request.send().await.unwrap()
 }
 
-/// Status and `error` of a response of the token endpoint; the error is empty on success.
+/// Sends a request to the token endpoint. Returns the status, `error` (empty on success) and the
+/// body.
 async fn token(body: &Value) -> (u16, String, Value) {
     let answer = post("/api/v4/oauth", body).await;
     assert_eq!(answer.headers()["cache-control"], "no-store");
@@ -31,7 +31,7 @@ pub(crate) async fn failure(body: &Value) -> (u16, String) {
     (status, error)
 }
 
-/// Registers a client of the demo's owner.
+/// Registers a client as the demo's owner.
 pub(crate) async fn client(id: &str, more: Value) -> Value {
     let mut body = json!({"id": id, "name": format!("Client {id}"), "redirect_uri": [CALLBACK]});
     let members = body.as_object_mut().unwrap();
@@ -43,7 +43,7 @@ pub(crate) async fn client(id: &str, more: Value) -> Value {
     answer.json().await.unwrap()
 }
 
-/// Goes from the sign-in page to the code of a client, as alice.
+/// Signs in as alice, from the sign-in page to the code of a client.
 async fn code(client_id: &str) -> Page {
     let mut browser = Browser::new(demo());
     let page = browser.get(&authorization(client_id)).await;
@@ -142,7 +142,7 @@ async fn of_ten_parallel_redemptions_exactly_one_succeeds() {
         statuses[1..].iter().all(|status| *status == 400),
         "{statuses:?}"
     );
-    // Nine of them used the code again, so the session of the first one has ended.
+    // Nine requests used the code again, so the session of the first one has ended.
     let tokens = &answers[0].2;
     let refresh = json!({
         "grant_type": "refresh_token", "client_id": "demo-app",
@@ -263,7 +263,7 @@ fn poll(device: &Value, name: &str) -> Value {
     json!({"grant_type": name, "client_id": "demo-app", "device_code": device["device_code"]})
 }
 
-/// Submits a decision about a device, as alice.
+/// Decides about a device, as alice.
 async fn decide(device: &Value, decision: &str) -> Page {
     let mut browser = Browser::new(demo());
     let complete = device["verification_uri_complete"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! Signing in with GitHub, against a fake that implements its protocol ("Authorizing OAuth apps",
-//! "REST API endpoints for emails") as strictly as GitHub does.
+//! Tests signing in with GitHub, against a fake that implements its protocol ("Authorizing OAuth
+//! apps", "REST API endpoints for emails") as strictly as GitHub does.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use crate::service::{Service, demo_folder};
 
 const SECRET: &str = "a secret of GitHub's";
 
-/// A fake GitHub whose authorization codes are the names of the people who sign in.
+/// A fake GitHub. Its authorization codes are the names of the people who sign in.
 #[derive(Clone)]
 struct GitHub {
     url: String,
@@ -76,7 +76,8 @@ impl GitHub {
         }
     }
 
-    /// GitHub responds to errors with 200, and not in JSON unless the client accepts it.
+    /// The response of the token endpoint. GitHub reports errors with status 200, and uses JSON
+    /// only if the client accepts it.
     fn token(&self, asked: &ProviderRequest) -> Value {
         self.redeemed.lock().unwrap().push(asked.body.clone());
         let credentials = format!("tidegate:{}", encoded(SECRET).replace("%20", "+"));
@@ -162,7 +163,7 @@ fn field(form: &str, name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// A demo that uses the fake, with a client that allows sign-up through it.
+/// Starts a demo that uses the fake, with a client that allows sign-up through it.
 async fn start(github: &GitHub, folder: &str) -> Service {
     let api = format!("{}/api/v3", github.url);
     let settings = [
@@ -182,7 +183,7 @@ async fn start(github: &GitHub, folder: &str) -> Service {
     service
 }
 
-/// Goes to GitHub and returns as a person.
+/// Goes to GitHub and returns with the code of a person.
 async fn come_back(browser: &mut Browser<'_>, person: &str) -> (Page, Page) {
     let sign_in = authorization("social").replace("/auth?", "/signin/github?");
     let sent = browser.get(&sign_in).await;
@@ -237,8 +238,8 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
         "the primary one"
     );
 
-    // GitHub's number identifies the person: with another name and email there it is still the same
-    // user …
+    // GitHub's number identifies the person: with another name and email at GitHub it is still the
+    // same user …
     let mut renamed = Browser::new(&service);
     assert_eq!(come_back(&mut renamed, "renamed").await.1.status, 303);
     let page = account_page(&mut renamed).await;
@@ -246,7 +247,7 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
         page.contains("nora") && !page.contains("eleonora"),
         "{page}"
     );
-    // … and the same name and email with another number are not.
+    // … and another number with the same name and email is another user.
     let mut namesake = Browser::new(&service);
     assert_eq!(come_back(&mut namesake, "namesake").await.1.status, 303);
     assert!(account_page(&mut namesake).await.contains("nora-2"));
@@ -275,7 +276,7 @@ async fn an_account_needs_a_verified_primary_address_at_github() {
         let user = service.rest(Some("demo"), ("GET", &path), &Value::Null);
         assert_eq!(user.await.status, 404, "{name}");
     }
-    // A callback in another browser, or without a flow, fails.
+    // A callback fails in another browser, and without a login state.
     let mut other = Browser::new(&service);
     let mut browser = Browser::new(&service);
     let sign_in = authorization("social").replace("/auth?", "/signin/github?");
@@ -308,7 +309,7 @@ async fn a_user_links_github_and_signs_in_without_a_password() {
     let (_, state) = away.text.split_once("state=").unwrap();
     let state = state.split(['&', '"']).next().unwrap();
     let back = format!("/signin/github/callback?code=unverified&state={state}");
-    // A person who is signed in on both sides needs no verified email.
+    // A person who is signed in to both services needs no verified email.
     let linked = browser.get(&back).await;
     assert_eq!(linked.location, "/account?done=linked", "{}", linked.text);
     let page = browser.get(&linked.location).await;
@@ -318,7 +319,7 @@ async fn a_user_links_github_and_signs_in_without_a_password() {
     assert_eq!(come_back(&mut other, "unverified").await.1.status, 303);
     let own = account_page(&mut other).await;
     assert!(own.contains("<strong>alice</strong>"), "{own}");
-    // GitHub's number is linked, with the address of this GitHub as the issuer.
+    // The linked account has GitHub's number, and the address of this GitHub as its issuer.
     let kept = format!("name=\"issuer\" value=\"{}\"", github.url);
     assert!(page.text.contains(&kept), "{}", page.text);
     assert!(page.text.contains("name=\"subject\" value=\"3\""));
@@ -330,7 +331,7 @@ async fn a_user_links_github_and_signs_in_without_a_password() {
     );
     let mut closed = Browser::new(&service);
     assert_eq!(come_back(&mut closed, "unverified").await.1.status, 400);
-    // The audit log has the provider.
+    // The audit log names the provider.
     let log = service.rest(
         Some("demo"),
         ("GET", "/api/v4/audit?limit=1000"),
@@ -383,7 +384,7 @@ async fn each_provider_of_the_settings_is_offered_on_the_sign_in_page() {
         assert!(page.text.contains(&way), "{way}: {}", page.text);
         assert!(page.text.contains(label), "{label}: {}", page.text);
     }
-    // A demo without providers offers none.
+    // The sign-in page of a demo without providers offers none.
     let plain = Browser::new(crate::service::demo())
         .get(&authorization("demo-app"))
         .await;

@@ -1,5 +1,5 @@
-//! What all grants have in common (wire.md 3): the form of success, one session each, clients of
-//! one tenant.
+//! Tests what all grants have in common (API.md, "Tokens"): the form of success, one session for
+//! each, clients of one tenant.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ async fn every_grant_answers_in_one_form() {
         ] {
             assert_eq!(answer.header(name), value, "{grant}");
         }
-        // Its refresh token is valid, too.
+        // The refresh token of the response is valid too.
         let body = json!({
             "grant_type": "refresh_token", "client_id": "every-grant",
             "refresh_token": told["refresh_token"],
@@ -99,7 +99,7 @@ async fn every_grant_answers_in_one_form() {
 #[tokio::test]
 async fn refreshing_leaves_nothing_but_the_row_of_the_session() {
     let control = demo().control().await;
-    // With a user of its own, because others sign in at the same time.
+    // The test has a user of its own, because others sign in at the same time.
     let user = json!({"name": "one-row", "password": "one-row-1234"});
     let path = ("POST", "/api/v4/users");
     assert_eq!(demo().rest(Some("demo"), path, &user).await.status, 201);
@@ -160,7 +160,7 @@ async fn a_client_is_of_one_tenant_and_of_no_other() {
         assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
         assert_eq!(told["error"], "unauthorized_client");
     }
-    // An owner without clients has none, and not those of others.
+    // An owner without clients gets an empty list, and not the clients of others.
     let uri = ["--redirect-uri", "https://quiet.example/"];
     let made = [
         "client",
@@ -187,7 +187,7 @@ async fn a_client_is_of_one_tenant_and_of_no_other() {
     let foreign = json!({"id": "app", "name": "Mine", "redirect_uri": ["https://quiet.example/"]});
     let (status, _) = node.post("/api/v4/clients", Some(quiet), foreign).await;
     assert_eq!(status, StatusCode::CONFLICT);
-    // Unless the operator allows it, sign-up is closed, whatever the client allows.
+    // Without the operator's setting, sign-up is closed, whatever the client allows.
     let open = json!({
         "id": "open", "name": "Open", "public": true, "allow_signup": true,
         "redirect_uri": ["https://quiet.example/"],
@@ -207,7 +207,7 @@ async fn the_list_of_no_clients_is_an_empty_array() {
     let owner = node.sign_in("shop", "shop", "owner-password").await;
     let owner = owner["access_token"].as_str().unwrap();
     let control = operator.root("tidegate").await;
-    // As if the client had been dropped without its sessions.
+    // This state arises if a client is dropped without its sessions.
     let gone = "delete from tidegate.clients where id = 'app'";
     assert_eq!(control.execute(gone, &[]).await.unwrap(), 1);
     let url = format!("{}/api/v4/clients", node.url);

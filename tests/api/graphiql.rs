@@ -1,4 +1,4 @@
-//! GraphiQL from the operator's folder.
+//! Tests GraphiQL from the operator's folder.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::service::{Service, TextResponse, demo, demo_folder};
 
 const PAGE: &str = r#"<script nonce="{{nonce}}" src="{{base}}/assets/graphiql/main.js"></script>"#;
 
-/// A folder as the documented step creates it, with one file of each kind.
+/// A folder in the form that the documented build creates, with one file of each kind.
 fn built() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [
@@ -96,7 +96,7 @@ async fn without_a_folder_there_is_no_such_file() {
     assert_eq!(answer.error(), (404, "NOT_FOUND".to_owned()));
 }
 
-/// The output of a node that must not start with this folder.
+/// Starts a node that must refuse this folder. Returns the exit code and the output.
 fn refusal(operator: &Operator, folder: &Path) -> (Option<i32>, String) {
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--public-url"];
     let mut command = operator.command(&arguments);
@@ -129,7 +129,7 @@ async fn a_folder_without_graphiql_is_refused() {
     let (code, message) = refusal(&operator, folder.path());
     assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("far more than GraphiQL"), "{message}");
-    // Also while PostgreSQL is down: the node does not listen and does not wait.
+    // The node refuses it even while PostgreSQL is down: it neither listens nor waits.
     let mut away = tidegate(&["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
     away.env(
         "TIDEGATE_ADMIN_URL",

@@ -1,4 +1,4 @@
-//! GraphQL over HTTP: the transport (wire.md 6, first part). The audits of the specification's
+//! Tests the transport of GraphQL over HTTP (API.md, "Protocol"). The audits of the specification's
 //! authors are in tests/clients.
 
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::service::{PATIENCE, TextResponse, demo, eventually};
 
 pub(crate) const PUBLIC: &str = "/api/graphql/schema/public";
 
-/// Sends a document as a user, anonymously if `None`, and returns the response's body.
+/// Sends a document as a user (anonymously if `None`), and returns the response's body.
 pub(crate) async fn ask(user: Option<&str>, query: &str, variables: Value) -> Value {
     let body = json!({"query": query, "variables": variables}).to_string();
     let answer = demo().ask(Method::POST, PUBLIC, user, Some(body)).await;
@@ -45,8 +45,8 @@ pub(crate) async fn code(user: &str, query: &str, variables: Value) -> String {
     error["extensions"]["code"].as_str().unwrap().to_owned()
 }
 
-/// The response to a document after the schema has everything that it names, which was defined past
-/// the node.
+/// The response to a document. Waits until the schema has everything that the document names,
+/// because another client defined it.
 pub(crate) async fn settled(user: Option<&str>, query: &str) -> Value {
     let began = Instant::now();
     loop {
@@ -77,7 +77,7 @@ pub(crate) async fn hurried(user: &str, query: &str) -> Value {
     answer.json()
 }
 
-/// Waits until the owner's schema has a type whose table was created past the node.
+/// Waits until the owner's schema has a type whose table another client created.
 pub(crate) async fn known(name: &str) {
     let query = "query($t: String!) { __type(name: $t) { name } }";
     eventually(name, || async {
@@ -119,7 +119,7 @@ async fn the_media_type_decides_over_the_status() {
             200,
             400,
         ),
-        // It was executed: a value is wrong, not the request.
+        // The request is valid and was executed; only a value is wrong.
         (
             r#"{"query":"{ getArtists(where: {nothing: 1}) { id } }"}"#,
             200,
@@ -281,7 +281,7 @@ async fn anonymous_callers_read_as_the_default_user_and_see_no_mutations() {
         answer["errors"][0]["extensions"]["code"],
         "GRAPHQL_VALIDATION_FAILED"
     );
-    // alice may write playlists and nothing else.
+    // The user alice may write playlists and nothing else.
     let answer = ask(
         Some("alice"),
         "{ __type(name: \"Mutation\") { fields { name } } }",
@@ -371,7 +371,7 @@ async fn errors_say_where() {
     assert!(message.contains("where.and[0].formed.gt"), "{message}");
 }
 
-/// An error that is found before PostgreSQL runs has a location too.
+/// An error that is found before PostgreSQL runs has a location, too.
 #[tokio::test]
 async fn errors_of_objects_say_where() {
     for (arguments, place) in [
@@ -393,7 +393,7 @@ async fn errors_of_objects_say_where() {
     assert_eq!(error["path"], json!(["updatePlaylists"]), "{error}");
 }
 
-/// A condition in a selection without a value, in any place.
+/// A condition in a selection has no value. The error has its location, wherever it is.
 #[tokio::test]
 async fn a_condition_without_a_value_says_where() {
     for (query, column) in [
@@ -470,7 +470,7 @@ async fn null_parameters_of_an_address_are_absent() {
         (answer.status, &*answer.text),
         (200, r#"{"data":{"__typename":"Query"}}"#)
     );
-    // A null query is a missing one, whatever the media type.
+    // A query that is null counts as missing, whatever the media type.
     let answer = post(None, r#"{"query":null}"#).await;
     assert_eq!(answer.status, 400, "{answer:?}");
     let body = answer.json();

@@ -1,12 +1,12 @@
-//! Fields of a query that fail below its root fields (GraphQL, section 6.4.4): the root field is
-//! null with one error, and the rest is returned.
+//! Tests fields that fail below root fields (GraphQL, section 6.4.4): the root field is null with
+//! one error, and the rest is returned.
 
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::graphql::{ask, data, hurried, run, settled};
 
-/// Tables whose rows the guest cannot read: their policies fail, or are slow.
+/// Creates tables whose rows the guest cannot read, because their policies fail or are slow.
 async fn failing() {
     static MADE: OnceCell<()> = OnceCell::const_new();
     MADE.get_or_init(async || {
@@ -34,7 +34,7 @@ async fn failing() {
     .await;
 }
 
-/// Path, code and column of each error.
+/// The path, the code and the column of each error.
 fn errors(answer: &Value) -> Vec<(Value, &str, u64)> {
     let errors = answer["errors"].as_array().unwrap().iter();
     errors
@@ -56,14 +56,14 @@ async fn a_list_that_fails_takes_its_root_field() {
             json!({"a": null, "b": "Query"}),
             vec![(json!(["a"]), WRONG, 3)],
         ),
-        // Other root fields are returned, in any order.
+        // Other root fields are returned, whatever the order is.
         (
             "{ a: getArtists(id: 1) { x: albums(where: {title: {regex: \"(\"}}) { tracks { id } } } \
              b: getArtists(id: 1) { id albums(limit: 1, orderBy: {id: asc}) { id } } c: getArtists(where: {name: {regex: \"(\"}}) { id } }",
             json!({"a": null, "b": [{"id": "1", "albums": [{"id": "1"}]}], "c": null}),
             vec![(json!(["a"]), WRONG, 3), (json!(["c"]), WRONG, 158)],
         ),
-        // Errors before anything runs have the location of the argument.
+        // An error that is found before anything runs has the location of the argument.
         (
             "{ a: getArtists(id: 1) { id albums(where: {nix: 1}) { id } } c: getArtists(id: 1) { id } }",
             json!({"a": null, "c": [{"id": "1"}]}),
@@ -90,7 +90,7 @@ async fn a_row_that_cannot_be_read_takes_its_root_field() {
     let extensions = &answer["errors"][0]["extensions"];
     assert_eq!(extensions["sqlstate"], "42501", "{answer}");
     assert_eq!(answer["errors"][0]["message"], "not you", "{answer}");
-    // In the other order too, with fields that can be read.
+    // The same fields in the other order, together with fields that can be read.
     let query = "{ getGqlBelowOwner { n w: gqlBelowWrong { id gqlBelowUser { id } } } getGqlBelowUser(id: 2) { id } }";
     let answer = ask(Some("alice"), query, json!({})).await;
     let rows = json!({"getGqlBelowOwner": null, "getGqlBelowUser": [{"id": "2"}]});

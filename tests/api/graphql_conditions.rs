@@ -1,5 +1,5 @@
-//! Combining conditions, refused conditions, and the forms of exact numbers (wire.md 6, `where`;
-//! "Bad input").
+//! Tests combined conditions, refused conditions, and the forms of exact numbers (API.md,
+//! "Conditions").
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::graphql::{ask, data, known, nothing};
 use crate::graphql_operators::{ids, prepare};
 use crate::service::demo;
 
-/// Sends a query that must fail with an input error at `place`, and without data.
+/// Sends a query that must fail with an input error at `place` and return no data.
 async fn refused(query: &str, variables: Value, place: &str) {
     let answer = ask(Some("demo"), query, variables).await;
     let error = &answer["errors"][0];
@@ -63,7 +63,7 @@ async fn an_operator_that_a_type_lacks_is_named() {
         let place = format!("`where.or[0].{column}.{operator}`");
         refused(query, json!({"w": condition}), &place).await;
     }
-    // These are distinct, or null, or neither.
+    // The rows are distinct, or null, or neither.
     for (condition, expected) in [
         (json!({"pt": {"eq": {"x": 1, "y": 2}}}), json!([1])),
         (json!({"pt": {"neq": "(1,2)"}}), json!([2])),
@@ -129,7 +129,7 @@ async fn a_value_of_the_wrong_kind_is_named() {
     }
 }
 
-/// Keys are columns and `and`, `or`, `not` in any letter case; several mean AND.
+/// Keys are columns, or `and`, `or` and `not` in any letter case. Several keys mean AND.
 #[tokio::test]
 async fn combinators_are_accepted_in_any_case() {
     prepare().await;
@@ -198,7 +198,7 @@ async fn exact_numbers_and_keys_come_as_numbers_or_strings() {
     );
 }
 
-/// PostgreSQL would refuse it without a location.
+/// Without this check PostgreSQL would refuse the query, and the error would have no location.
 #[tokio::test]
 async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
     let setup = "create table if not exists gql_unordered (id int primary key, j json, x xml, jp jsonpath, \
@@ -240,8 +240,8 @@ async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
     .await;
 }
 
-/// Strings are not accepted as numbers, except for exact numbers and IDs (wire.md 6), and a boolean
-/// is not a string.
+/// Only exact numbers and IDs accept strings as numbers (API.md, "Conditions"), and no column
+/// accepts a boolean as a string.
 #[tokio::test]
 async fn a_text_is_a_string() {
     let setup = "create table if not exists gql_texts (id text primary key, t text, v varchar(9), c char(3), \
@@ -285,7 +285,7 @@ async fn a_text_is_a_string() {
     .await;
     let listed = json!([{"id": "3"}, {"id": 4, "t": 5}]);
     refused(insert, json!({"d": listed}), "`objects[1].t`").await;
-    // An ID, an exact number: as a number or as a string.
+    // An ID and an exact number accept a number or a string.
     for condition in [
         json!({"id": 1}),
         json!({"id": {"in": [1, "2"]}}),
@@ -314,8 +314,8 @@ async fn citext_has_a_least_and_a_greatest() {
     assert_eq!(found["getGqlCitextsAggregate"], expected);
 }
 
-/// A key of exactly a column's name is the column; the combinator is available in another letter
-/// case.
+/// A key that is exactly a column's name is the column. The combinator can be written in another
+/// letter case.
 #[tokio::test]
 async fn columns_may_be_called_like_combinators() {
     let setup = "create table if not exists gql_words (id int primary key, \"and\" int, \"or\" int, \"not\" int, eq int)";

@@ -1,4 +1,4 @@
-//! Errors below GraphQL, and their codes (wire.md 6, "Errors").
+//! Tests errors below GraphQL, and their codes (API.md, "Errors of GraphQL").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ async fn count(sql: &str) -> i64 {
     row.get(0)
 }
 
-/// A table whose rows fail in different ways.
+/// Creates a table whose rows fail in different ways.
 async fn failing() {
     run(
         "create table if not exists gql_failing (id int primary key, how text);
@@ -66,8 +66,8 @@ async fn every_sqlstate_has_its_code_and_shows_what_postgresql_says() {
     }
 }
 
-/// A failed statement whose session survives affects only itself, whatever its SQLSTATE. If its
-/// message may name hosts or files, only the code is reported.
+/// A failed statement whose session survives affects no other field, whatever its SQLSTATE is. If
+/// its message may name hosts or files, only the code is reported.
 #[tokio::test]
 async fn a_statement_that_the_database_cannot_run_fails_alone() {
     failing().await;
@@ -170,7 +170,7 @@ async fn a_deadline_that_passed_is_a_timeout_and_ends_the_statement() {
     .await;
 }
 
-/// Two mutations wait for each other; only one of them succeeds.
+/// Two mutations wait for each other's locks. Only one of them succeeds.
 #[tokio::test]
 async fn a_deadlock_is_a_conflict() {
     run(
@@ -222,7 +222,7 @@ async fn a_deadlock_is_a_conflict() {
     assert_eq!(error["path"], json!(["b"]), "{error}");
 }
 
-/// A policy denies what the schema shows: an anonymous caller is asked for a token.
+/// A policy denies what the schema shows. An anonymous caller is asked for a token.
 #[tokio::test]
 async fn without_a_privilege_anonymous_callers_are_unauthenticated_and_users_forbidden() {
     run(
@@ -322,7 +322,7 @@ async fn constraints_name_their_column_and_what_was_there() {
             "{error}"
         );
         assert_eq!(error["path"], json!(["x"]), "{error}");
-        // Nothing was changed.
+        // The failed document has changed nothing.
         assert_eq!(count("select count(*) from gql_named").await, 1);
     }
 }
@@ -385,7 +385,7 @@ async fn the_members_of_an_error_have_their_order() {
     );
 }
 
-/// A constraint that fails at the end of the transaction fails the whole document.
+/// If a constraint fails at the end of the transaction, the whole document fails.
 #[tokio::test]
 async fn a_deferred_constraint_speaks_for_the_whole_document() {
     run(
@@ -396,7 +396,7 @@ async fn a_deferred_constraint_speaks_for_the_whole_document() {
     )
     .await;
     known("GqlDeferred").await;
-    // The referenced row may be inserted later.
+    // The referenced row may be inserted after the row that refers to it.
     let query = "mutation { a: insertGqlDeferred(data: {id: 1, up: 1}) { id } b: insertGqlDeferredUp(data: {id: 1}) { id } }";
     assert_eq!(
         data("demo", query, json!({})).await,

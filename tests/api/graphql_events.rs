@@ -1,4 +1,5 @@
-//! Values of events over GraphQL have the same forms as in queries (wire.md 8).
+//! Tests that values of events over GraphQL have the same forms as in queries (API.md, "Values in
+//! events").
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Values with JSON forms of their own over GraphQL, as input and output: composites, intervals,
-//! multiranges and hstore (wire.md 4 and 6).
+//! Tests values with JSON forms of their own over GraphQL, as input and output: composites,
+//! intervals, multiranges and hstore (API.md, "Values").
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const TYPES: &str = r#"
     create domain gqf_long as interval check (value > '-100 years');
 "#;
 
-/// The columns of the tables, with the GraphQL type of each.
+/// The columns of the tables: the name, the SQL type and the GraphQL type.
 const COLUMNS: [(&str, &str, &str); 11] = [
     ("span", "interval", "JSON"),
     ("spans", "interval[]", "[JSON]"),
@@ -78,7 +78,8 @@ fn names() -> String {
     COLUMNS.map(|(name, ..)| name).join(" ")
 }
 
-/// The rows as the SQL endpoint returns them. Its hstore is text, so PostgreSQL's JSON is used.
+/// The rows as the SQL endpoint returns them. There hstore is text, so PostgreSQL's JSON is used
+/// for it.
 async fn sql_rows(table: &str) -> Value {
     let columns = COLUMNS.map(|(name, r#type, _)| match r#type {
         "hstore" => format!("hstore_to_json({name}) as {name}"),
@@ -176,15 +177,14 @@ async fn values_have_the_forms_of_the_sql_endpoint() {
     );
 }
 
-/// Random and extreme rows, in the form that a query returns, are written in every way and are then
-/// the same rows in PostgreSQL.
+/// Random and extreme rows are read, written again in every way, and compared in PostgreSQL.
 #[tokio::test]
 async fn what_is_read_can_be_written_and_found() {
     prepare("read").await;
     prepare("written").await;
     let columns = COLUMNS.map(|(name, ..)| name).join(", ");
     for row in ROWS {
-        // A JSON null, in a composite too, is null as output, and null is SQL NULL as input.
+        // A JSON null is null as output, even in a composite. Null as input is SQL NULL.
         let row = row.replace("'null'", "'[]'");
         let insert = format!("insert into gqf_read ({columns}) values ({row})");
         demo().rows("demo", &insert, json!({})).await;
@@ -334,7 +334,7 @@ async fn aggregates_show_intervals_as_objects() {
     );
 }
 
-/// PostgreSQL separates boxes in an array by semicolons.
+/// PostgreSQL separates the boxes in an array by semicolons.
 #[tokio::test]
 async fn several_rows_with_boxes_are_inserted_at_once() {
     let setup = "create table gqf_boxes (id int primary key, area box);
@@ -349,8 +349,8 @@ async fn several_rows_with_boxes_are_inserted_at_once() {
     assert_eq!(answer["insertGqfBoxes"], rows);
 }
 
-/// A type that is changed past the node: the cached type is stale until a notification arrives, and
-/// no request may fail because of it.
+/// Another client changes the type. The cached type is stale until a notification arrives, and no
+/// request may fail because of that.
 #[tokio::test]
 async fn a_composite_that_changes_fails_no_request() {
     let setup = "create type gqf_changing as (a int, b text);
@@ -374,7 +374,7 @@ async fn a_composite_that_changes_fails_no_request() {
     }
 }
 
-/// Keys remain texts: an ID is one string.
+/// A key of such a type is a text, because an ID is one string.
 #[tokio::test]
 async fn keys_of_such_types_are_texts_and_their_references_are_not() {
     let setup = "create type gqf_pair as (a int, b text);
@@ -406,8 +406,8 @@ async fn keys_of_such_types_are_texts_and_their_references_are_not() {
     assert_eq!(found, json!({"a": key, "b": key, "c": [{"id": "1"}]}));
 }
 
-/// A JSON null is null, so a field of type json is always nullable. It can be found with a list,
-/// and written with SQL.
+/// A JSON null is returned as null, so a field of type json is always nullable. A list condition
+/// can find it, and SQL can write it.
 #[tokio::test]
 async fn a_json_null_is_returned_as_null_and_differs_from_an_sql_null() {
     let setup = "create domain gqf_note as jsonb not null;
@@ -445,7 +445,7 @@ async fn a_json_null_is_returned_as_null_and_differs_from_an_sql_null() {
         let expected: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
         assert_eq!(found["rows"], json!(expected), "{condition}");
     }
-    // Null as input is the one of SQL.
+    // A null as input means SQL NULL.
     let query =
         "mutation { updateGqfNulls(where: {free: {in: [null]}}, data: {free: null}) { id } }";
     assert_eq!(
@@ -456,7 +456,7 @@ async fn a_json_null_is_returned_as_null_and_differs_from_an_sql_null() {
         count("select count(*) from gqf_nulls where free is null").await,
         2
     );
-    // The way that API.md documents.
+    // API.md documents this way to write a JSON null.
     let q = "update gqf_nulls set free = 'null' where id = 1";
     demo().rows("demo", q, json!({})).await;
     let found = data(

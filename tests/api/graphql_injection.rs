@@ -1,4 +1,4 @@
-//! SQL injection: text is always a value or a name (wire.md 6; "Bad input").
+//! Tests SQL injection: text is always a value or a name (API.md, "Invalid requests").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn prepare() {
     demo().rows("demo", insert, json!({})).await;
 }
 
-/// The table is unchanged, except for rows with this name.
+/// Checks that the table is unchanged, except for rows with this name.
 async fn unharmed(name: &str) {
     let text = "select count(*) filter (where name is distinct from :name) as others, \
                 max(secret) filter (where id = 1) as secret from gql_target";
@@ -42,7 +42,7 @@ async fn unharmed(name: &str) {
     );
 }
 
-/// No response contains what only a modified statement could return.
+/// Checks that the response contains nothing that only a modified statement could return.
 fn says_nothing(answer: &Value, evil: &str) {
     assert!(!answer.to_string().contains("hidden"), "{evil}: {answer}");
     // A syntax error of PostgreSQL would mean that it parsed the text.
@@ -69,7 +69,7 @@ async fn in_values_they_are_values() {
             }),
             "{answer}"
         );
-        // The same as a literal in the document.
+        // The same text as a literal in the document.
         let literal = serde_json::to_string(evil).unwrap();
         let query = format!(
             "{{ getGqlTarget(where: {{or: [{{name: {{in: [{literal}]}}}}, {{tags: {{contains: [{literal}]}}}}, {{j: {{contains: {literal}}}}}]}}) {{ id }} }}"
@@ -158,7 +158,7 @@ async fn as_names_they_match_nothing() {
     }
 }
 
-/// In place of a name the text is a syntax error, and in a URL it names nothing.
+/// In the position of a name the text is a syntax error. In a URL it names nothing.
 #[tokio::test]
 async fn in_documents_and_addresses_they_find_nothing() {
     prepare().await;
@@ -175,7 +175,7 @@ async fn in_documents_and_addresses_they_find_nothing() {
         ] {
             let answer = ask(Some("demo"), &query, json!({})).await;
             says_nothing(&answer, evil);
-            // Some are valid documents: `#` starts a comment in GraphQL.
+            // Some of the texts are valid documents: `#` starts a comment in GraphQL.
             let code = answer["errors"][0]["extensions"]["code"]
                 .as_str()
                 .unwrap_or_default();
@@ -204,7 +204,7 @@ async fn in_documents_and_addresses_they_find_nothing() {
             .ask(Method::POST, &path, Some("demo"), Some(body.clone()))
             .await;
         assert_eq!(answer.status, 404, "{evil}: {answer:?}");
-        // A header names the database for anonymous callers.
+        // For anonymous callers a header names the database.
         let request = demo()
             .request(Method::POST, PUBLIC)
             .header("content-type", "application/json");
@@ -219,7 +219,7 @@ async fn in_documents_and_addresses_they_find_nothing() {
     }
 }
 
-/// Names in the database may be as hostile; they are quoted everywhere.
+/// Names in the database may contain the same texts. They are quoted everywhere.
 #[tokio::test]
 async fn evil_names_of_the_database_are_quoted() {
     let admin = demo().admin().await;
@@ -307,7 +307,7 @@ async fn evil_names_of_the_database_are_quoted() {
         );
         let target = json!({"columns": [evil], "update": [evil]});
         let answer = run(&query, json!({"d": {evil: evil, "id": 1}, "c": target})).await;
-        // The row also conflicts on another key, which is not the target.
+        // The row also conflicts on another key than the one in `onConflict`.
         let rows = json!({"a": [{"id": "1", &*field: evil}], "b": [{&*field: evil}]});
         let conflict = answer["errors"][0]["extensions"]["sqlstate"] == "23505";
         assert!(answer["data"] == rows || conflict, "{evil}: {answer}");

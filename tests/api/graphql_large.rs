@@ -1,5 +1,4 @@
-//! A schema whose introspection is too large to be held in memory (wire.md 6, "Introspection
-//! fully").
+//! Tests a schema whose introspection is too large to be held in memory (API.md, "Protocol").
 
 use futures_util::StreamExt;
 use reqwest::{Method, Response};
@@ -55,7 +54,7 @@ async fn post_to(demo: &Service, body: &Value, encoding: Option<&str>) -> Respon
     answer
 }
 
-/// Checks that it has all tables, and no type twice.
+/// Checks that the response has all tables, and no type twice.
 fn check(types: &Value) {
     let types = types.as_array().unwrap();
     let mut names: Vec<_> = types.iter().map(|one| one["name"].to_string()).collect();
@@ -112,12 +111,13 @@ async fn it_may_stand_between_other_answers() {
 
 #[tokio::test]
 async fn an_introspection_of_hundreds_of_megabytes_uses_memory_only_as_it_is_read() {
-    // A demo of its own, because the memory of all tests together proves nothing.
+    // The test has a demo of its own, because it measures memory, and other tests use memory too.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     make(&demo).await;
     let described = "name description args { name description type { name description } }";
-    // Fields of types of fields of types of fields, and many of the innermost.
+    // The query nests fields of types of fields several times, and selects many of the innermost
+    // fields.
     let inner: Vec<_> = (0..12)
         .map(|at| format!("f{at}: fields {{ {described} type {{ name ofType {{ name }} }} }} "))
         .collect();
@@ -141,7 +141,8 @@ async fn an_introspection_of_hundreds_of_megabytes_uses_memory_only_as_it_is_rea
         };
         size += chunk.unwrap().len();
     }
-    // If the rest were being rendered, it would go on while these run.
+    // If the rest of the response were still being rendered, that would go on while these
+    // statements run.
     for _ in 0..20 {
         demo.rows("demo", "select 1 as n", json!({})).await;
     }

@@ -1,4 +1,4 @@
-//! Limits of a GraphQL request, by default and by settings (wire.md 6, "Limits").
+//! Tests the limits of a GraphQL request, by default and by settings (API.md, "Limits of GraphQL").
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ async fn code(service: &Service, query: &str) -> Option<String> {
     code.map(str::to_owned)
 }
 
-/// Nested selections: `getArtists`, then back and forth.
+/// A query with nested selections: `getArtists`, then alternately albums and artists.
 fn deep(levels: usize) -> String {
     let steps = levels - 1;
     let open: String = (1..steps)
@@ -95,7 +95,7 @@ async fn a_request_has_these_limits_by_default() {
     assert_eq!((status(50).await, status(51).await), (200, 400));
 }
 
-/// The time of validation grows with the square of the number of siblings.
+/// The time of validation grows with the square of the number of sibling fields.
 #[tokio::test]
 async fn a_large_document_is_refused_before_it_is_validated() {
     let spread = |at: usize| format!("...f{at} ");
@@ -122,7 +122,7 @@ async fn a_large_document_is_refused_before_it_is_validated() {
         let message = error["message"].as_str().unwrap();
         assert!(message.starts_with(problem), "{message}");
     }
-    // As many as allowed, all with one response key.
+    // The query has as many fields as allowed, all with one response key.
     let titles = |count| format!("{{ getAlbums(limit: 1) {{ {}}} }}", "title ".repeat(count));
     assert_eq!(code(demo(), &titles(999)).await, None);
     let beyond = code(demo(), &titles(1_000)).await;
@@ -147,7 +147,7 @@ async fn a_subscription_has_its_own_way() {
     );
 }
 
-/// Fragments count where they are used, and nothing of a document that is too large runs.
+/// Fragments count where they are used. No part of a document that is too large runs.
 #[tokio::test]
 async fn nothing_runs_of_what_is_too_large() {
     let fragment = |at: usize| {
@@ -188,7 +188,7 @@ async fn nothing_runs_of_what_is_too_large() {
             Some("GRAPHQL_VALIDATION_FAILED")
         );
     }
-    // Unclosed brackets do not overflow the stack.
+    // Brackets that are not closed do not overflow the stack.
     for open in ["{a", "[", "{a:{", "query($x:[", "{a(b:[", "{a(b:{c:"] {
         let text = open.repeat((1 << 20) / open.len());
         let code = code(demo(), &text).await.unwrap();
@@ -281,7 +281,7 @@ async fn every_limit_is_a_setting() {
     assert_eq!(status(format!("[{one},{one}]")).await, 200);
     assert_eq!(status(format!("[{one},{one},{one}]")).await, 400);
     assert_eq!(status(format!("{one}{}", " ".repeat(4 << 10))).await, 413);
-    // A response that is larger than the limit is refused, not cut.
+    // A response above the limit is refused, and not cut.
     let notes = "{ getVenues(limit: 8) { a: name b: name c: name } getTracks(limit: 8) { title albums { title artists { name } } } }";
     assert!(ask(&service, notes).await["data"].is_object());
     let long = "x".repeat(1_500);
@@ -329,7 +329,7 @@ async fn a_role_has_limits_of_its_own() {
     }
 }
 
-/// Nested selections, each in a fragment of its own.
+/// A query with nested selections, each in a fragment of its own.
 fn chained(levels: usize) -> String {
     let last = levels - 2;
     let on = |at: usize| {
@@ -356,8 +356,8 @@ async fn levels_count_in_fragments_too() {
     assert_eq!(found.as_deref(), Some("TOO_COMPLEX"));
 }
 
-/// A mutation whose response is too large is rolled back: in one field, in one field of several,
-/// and if only all of them together are too large.
+/// The mutation is rolled back in each of three cases: one field is too large, one field of several
+/// is, or only all fields together are.
 #[tokio::test]
 async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
     let folder = demo_folder();
@@ -394,8 +394,8 @@ async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
     }
 }
 
-/// A large row may be in the response several times. It is read once, so only the finished response
-/// is too large.
+/// A large row may be in the response several times. The row is read once, so only the finished
+/// response is too large.
 #[tokio::test]
 async fn a_mutation_whose_response_is_too_large_when_finished_is_rolled_back() {
     let folder = demo_folder();
@@ -417,8 +417,8 @@ async fn a_mutation_whose_response_is_too_large_when_finished_is_rolled_back() {
     }
 }
 
-/// Requests in an array after the response is full do not run; those before and after keep their
-/// responses.
+/// When the response is full, the following requests of the array do not run. The requests before
+/// keep their responses.
 #[tokio::test]
 async fn in_an_array_only_what_can_be_answered_is_done() {
     let folder = demo_folder();

@@ -1,4 +1,4 @@
-//! Orders, pages and aggregates (wire.md 6).
+//! Tests orders, pages and aggregates (API.md, "GraphQL").
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn prepare() {
          do $$ begin create domain gql_lists_size as gql_size; create domain gql_lists_pair as int[]; create domain gql_lists_few as int; exception when duplicate_object then null; end $$;
          {sql}; alter table gql_lists owner to demo; commit"
     );
-    // Another test may create the type at the same time.
+    // The lock is needed because another test may create the type at the same time.
     let locked = all.replacen("begin;", "begin; select pg_advisory_xact_lock(8310);", 1);
     admin.batch_execute(&locked).await.unwrap();
     known("GqlLists").await;
@@ -63,7 +63,7 @@ async fn every_form_of_an_order_is_that_of_sql() {
         let expected = demo().rows("demo", &text, json!({})).await;
         assert_eq!(found["getGqlLists"], expected["data"], "{form}");
     }
-    // Enum values in a literal are texts; variables may be anywhere in it.
+    // An enum value in a literal is read as text. A literal may contain variables anywhere.
     let query = "query($d: String) { getGqlLists(orderBy: [{t: asc}, {id: $d}]) { id } }";
     let found = data("demo", query, json!({"d": "desc"})).await;
     assert_eq!(
@@ -112,7 +112,7 @@ async fn a_page_has_its_limits_at_every_level() {
     let text = "select coalesce(json_agg(json_build_object('id', a.id::text, 'albums', (select coalesce(json_agg(json_build_object('id', b.id::text, 'tracks', (select coalesce(json_agg(json_build_object('id', t.id::text) order by t.id), '[]') from (select * from tracks t where t.album_id = b.id order by id limit 2 offset 1) t)) order by b.id), '[]') from (select * from albums b where b.artist_id = a.id order by id limit 2 offset 1) b)) order by a.id), '[]') as rows from (select * from artists order by id limit 2 offset 1) a";
     let expected = demo().rows("demo", text, json!({})).await["data"][0]["rows"].clone();
     assert_eq!(found["getArtists"], expected);
-    // An absent or null variable means no limit; 0 is a limit.
+    // A variable that is absent or null means no limit. The number 0 is a limit.
     let found = data("demo", query, json!({"l": null})).await;
     assert!(found["getArtists"].as_array().unwrap().len() > 2);
     assert_eq!(
@@ -215,8 +215,8 @@ async fn every_function_over_every_column_says_what_sql_says() {
     }
 }
 
-/// `min` and `max` exist for exactly the columns for which this version of PostgreSQL has them,
-/// except for those that are lists of objects.
+/// `min` and `max` exist for exactly the columns for which this version of PostgreSQL has them.
+/// Columns that are lists of objects are excepted.
 #[tokio::test]
 async fn every_column_that_has_a_least_value_shows_it() {
     prepare().await;
@@ -270,7 +270,7 @@ async fn groups_are_those_of_sql() {
         let expected = demo().rows("demo", &text, json!({})).await;
         assert_eq!(json!(groups), expected["data"][0]["rows"], "{by}");
     }
-    // Columns with the name of a function.
+    // The columns have the names of functions.
     let query = "{ getGqlListsAggregate(groupBy: [\"max\", \"count\"], where: {id: 1}) { max_ count_ count max { max count } __typename sum { __typename i2 } } }";
     let found = data("demo", query, json!({})).await;
     assert_eq!(
@@ -290,7 +290,7 @@ async fn groups_are_those_of_sql() {
     assert_eq!(code("demo", ungrouped, json!({})).await, "BAD_USER_INPUT");
 }
 
-/// If there are more groups than the limit, the result is cut and the response reports it.
+/// If there are more groups than the limit, the result is cut, and the response says so.
 #[tokio::test]
 async fn groups_that_are_cut_are_named() {
     let setup = "create table if not exists gql_groups (id int primary key)";
@@ -308,7 +308,7 @@ async fn groups_that_are_cut_are_named() {
     assert_eq!(answer["extensions"], json!({"truncated": [["x"]]}));
 }
 
-/// Lists below rows are cut separately, and each is reported.
+/// Lists below rows are cut separately, and the response names each.
 #[tokio::test]
 async fn lists_below_rows_are_cut_and_named_each() {
     let setup = "create table if not exists gql_above (id int primary key)";
@@ -340,7 +340,7 @@ async fn lists_below_rows_are_cut_and_named_each() {
     );
 }
 
-/// Groups by a range contain the range.
+/// A group by a range contains the range.
 #[tokio::test]
 async fn groups_by_ranges_contain_the_range() {
     let setup = "create table gql_spans (id int primary key, r int4range, rs int4range[], count daterange, pt point)";

@@ -1,4 +1,5 @@
-//! Unusual names: one odd table never breaks a schema (wire.md 6, "Names").
+//! Tests unusual names: one table with an odd name never breaks a schema (API.md, "Names and
+//! types").
 
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ pub(crate) async fn prepare(schema: &str, statements: &str) {
     prepare_in(demo(), schema, statements).await;
 }
 
-/// The same in a demo.
+/// Creates a schema as [`prepare`] does, in another demo.
 pub(crate) async fn prepare_in(demo: &Service, schema: &str, statements: &str) {
     let admin = demo.admin().await;
     let all = format!(
@@ -99,8 +100,8 @@ async fn reserved_words_are_names_like_others() {
         data(schema, query, Value::Null).await,
         json!({"getSelect": [{"where": "x"}], "a": [{"where": "x", "group": 1, "count": 1, "max": {"limit": "l"}}]})
     );
-    // Types of GraphQL and ours keep their names; the tables get numbers in the order of their
-    // names.
+    // The types of GraphQL and of Tidegate keep their names. The tables get numbers, in the order
+    // of their names.
     for (r#type, own) in [
         ("Query2", "n"),
         ("Query3", "mutation"),
@@ -115,7 +116,7 @@ async fn reserved_words_are_names_like_others() {
         let found = fields(schema, r#type).await;
         assert!(found.contains(&own.to_owned()), "{type}: {found:?}");
     }
-    // A column `__typename` does not hide the type's name; both can be selected.
+    // A column `__typename` does not hide the name of the type. Both can be selected.
     assert_eq!(
         fields(schema, "Query3").await,
         ["id", "_typename", "_x", "mutation", "query"]
@@ -177,7 +178,7 @@ async fn characters_that_no_name_has_are_replaced_and_what_is_equal_then_is_numb
             "e": [{"two_words2": 2, "sum": {"a_b": "5", "two_words": "3"}}],
         })
     );
-    // Both names of a column work in values.
+    // Both names of a column are accepted in values.
     let query = "mutation($d: JSON, $e: JSON) { a: insertT1stPlace(data: $d) { _st two_words2 a_b } b: updateT1stPlace(where: {_st: 2}, data: $e) { gr__e } c: insertItSQuoted(data: {id: 2, _1: 5}) { _1 } d: deleteTable3(id: 1) { _2 } }";
     let variables = json!({"d": {"1st": 2, "two words": 7, "a\"b": 8}, "e": {"größe": "y"}});
     assert_eq!(
@@ -271,7 +272,7 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
     assert_eq!(found["__typename"], "Query");
     assert_eq!(found["__schema"]["queryType"]["name"], "Query");
     assert_eq!(found["__schema"]["mutationType"], Value::Null);
-    // The same for a schema with tables, if the role may see none of them.
+    // The same holds for a schema with tables if the role may see none of them.
     let hidden = "create schema gql_hidden; create table gql_hidden.t (id int); grant usage on schema gql_hidden to \"demo/alice\"";
     admin.batch_execute(hidden).await.unwrap();
     let path = "/api/graphql/schema/gql_hidden";
@@ -292,7 +293,7 @@ async fn a_schema_of_any_name_and_one_without_tables_answers() {
     }
 }
 
-/// Introspection shows what the role may use, for each column and operation.
+/// For each column and operation, introspection shows what the role may use.
 #[tokio::test]
 async fn a_role_sees_what_it_may_use() {
     prepare("gql_rights", "create table t (id int primary key, open int, shut int); create table u (id int primary key, t int references t); create table v (id int)").await;
@@ -360,7 +361,8 @@ async fn a_role_sees_what_it_may_use() {
     ] {
         let answer = ask(query).await.json();
         let found = answer["errors"][0]["extensions"]["code"].as_str().unwrap();
-        // PostgreSQL refuses what a column may not be used for, or the service does before.
+        // Either PostgreSQL refuses a use that the column does not allow, or the service refuses it
+        // before.
         let refusals = ["FORBIDDEN", "BAD_USER_INPUT"];
         let refused = refusals.contains(&code) && refusals.contains(&found);
         assert!(found == code || refused, "{query}: {answer}");
@@ -409,7 +411,7 @@ async fn a_name_that_was_taken_is_in_the_log() {
     );
 }
 
-/// All types of GraphQL and ours keep their names; a table with such a name gets a number.
+/// The types of GraphQL and of Tidegate keep their names. A table with such a name gets a number.
 #[tokio::test]
 async fn no_table_takes_the_name_of_a_type_that_is_there() {
     const NAMES: [&str; 26] = [
@@ -464,7 +466,7 @@ async fn no_table_takes_the_name_of_a_type_that_is_there() {
             "{name}: {ours:?}"
         );
     }
-    // And they can be read.
+    // The renamed tables can be read.
     let fields: String = NAMES[..20]
         .iter()
         .map(|name| format!("get{name}2 {{ own }} "))

@@ -1,4 +1,5 @@
-//! Every operator of `where` on every class of types means the same as in SQL (wire.md 6, `where`).
+//! Tests that every operator of `where` on every class of types means the same as in SQL (API.md,
+//! "Conditions").
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ const TABLE: &str = "create table if not exists gql_operators (id int primary ke
      r4 int4range, r8 int8range, rn numrange, rs tsrange, rt tstzrange, rd daterange, \
      mr int4multirange, pt point, bx box, inet inet, bit bit(3), xm xml, oi oid, co gql_pair)";
 
-/// Three rows, the last of NULLs.
+/// Inserts three rows. The last one has only NULLs.
 const ROWS: [&str; 3] = [
     "insert into gql_operators values (1, 1, 10, 9007199254740993, 1.50, 0.5, 1.5, 'One_%', 'one', \
      'a', 'Abc', 'sad', '00000000-0000-0000-0000-000000000001', true, '\\x01', '1 day', '2024-02-29', \
@@ -32,7 +33,7 @@ pub(crate) async fn prepare() {
     let types = "create extension if not exists citext schema public;
          do $$ begin create type gql_mood as enum ('sad', 'ok'); create type gql_pair as (a int, b text);
          exception when duplicate_object then null; end $$";
-    // Two tests may run this at the same time.
+    // The lock is needed because two tests may run this at the same time.
     let lock = "begin; select pg_advisory_xact_lock(8300);";
     let rows: String = ROWS
         .map(|row| format!("{row} on conflict do nothing;"))
@@ -63,7 +64,7 @@ async fn by_sql(condition: &str) -> Value {
     demo().rows("demo", &text, json!({})).await["data"][0]["ids"].clone()
 }
 
-/// Columns of comparable types, with two values each: ours and SQL's.
+/// Columns of comparable types, each with two values in the form of GraphQL and of SQL.
 fn comparable() -> Vec<(&'static str, [(Value, &'static str); 2])> {
     vec![
         ("i2", [(json!(1), "1"), (json!("2"), "2")]),
@@ -296,7 +297,7 @@ async fn what_can_be_compared_has_equality_order_lists_and_null() {
         ] {
             assert_eq!(ids(&condition).await, expected, "{condition}");
         }
-        // The short form means equality, unless the value is an object of operators.
+        // The short form of a condition means equality, unless the value is an object of operators.
         if !one.is_object() {
             assert_eq!(ids(&json!({column: one})).await, json!([1]), "{column}");
         }

@@ -1,4 +1,4 @@
-//! Reading with GraphQL (wire.md 6).
+//! Tests reading with GraphQL (API.md, "GraphQL").
 
 use serde_json::{Value, json};
 
@@ -343,8 +343,8 @@ async fn a_page_is_in_the_order_of_the_primary_key_and_a_long_one_says_that_it_w
     assert_eq!(answer["extensions"], json!({"truncated": [["c"]]}));
 }
 
-/// An `offset` without `limit` makes a page of at most a thousand rows, in the order of the key,
-/// and a cut is reported.
+/// With `offset` and without `limit`, a page has at most a thousand rows, in the order of the key.
+/// The response says if the list was cut.
 #[tokio::test]
 async fn an_offset_alone_makes_a_page_of_a_thousand() {
     let setup = "create table gql_offsets (id int primary key)";
@@ -365,7 +365,7 @@ async fn an_offset_alone_makes_a_page_of_a_thousand() {
     assert_eq!(answer["extensions"], json!({"truncated": [["cut"]]}));
 }
 
-/// Variables may be values, parts of lists, lists and conditions, and have defaults.
+/// Variables may be values, parts of lists, lists or conditions, and may have defaults.
 #[tokio::test]
 async fn variables_stand_anywhere_in_a_condition_and_have_defaults() {
     let list =

@@ -1,4 +1,5 @@
-//! Views, foreign and partitioned tables, and relationships of every kind (wire.md 6).
+//! Tests views, foreign and partitioned tables, and relationships of every kind (API.md,
+//! "GraphQL").
 
 use serde_json::json;
 
@@ -19,7 +20,7 @@ async fn fields(user: &str, r#type: &str) -> Vec<String> {
         .collect()
 }
 
-/// The mutations of a type, by its name.
+/// The names of the mutations of a type.
 async fn mutations(r#type: &str) -> Vec<String> {
     let fields = fields("demo", "Mutation").await;
     let own = |name: &&String| {
@@ -81,8 +82,8 @@ async fn views_are_written_where_postgresql_can() {
         answer["errors"][0]["extensions"]["sqlstate"], "44000",
         "{answer}"
     );
-    // Views have no key, so neither `id` nor a default order; a materialised view has the rows of its
-    // last refresh.
+    // Views have no key, so they have neither the argument `id` nor a default order. A materialised
+    // view has the rows of its last refresh.
     let query = "{ getGqlSimple(orderBy: {id: desc}, where: {n: {gt: 0}}) { id } getGqlCounted { n } getGqlKept { id } getGqlSimpleAggregate { count } }";
     let found = data("demo", query, json!({})).await;
     assert_eq!(
@@ -101,7 +102,8 @@ async fn views_are_written_where_postgresql_can() {
     );
 }
 
-/// A foreign table over `postgres_fdw`, which comes with PostgreSQL; it refers to the same cluster.
+/// The foreign table uses `postgres_fdw`, which comes with PostgreSQL, and refers to the same
+/// cluster.
 #[tokio::test]
 async fn foreign_tables_are_read_and_written() {
     let demo = demo();
@@ -140,7 +142,7 @@ async fn foreign_tables_are_read_and_written() {
         data("demo", query, json!({})).await,
         json!({"a": [{"id": 3, "n": 30}], "b": [{"t": "c"}], "c": [{"id": 1}]})
     );
-    // A foreign write is rolled back too.
+    // A write to a foreign table is rolled back too.
     let query =
         "mutation { a: insertGqlFar(data: {id: 4}) { id } b: insertGqlFar(data: {id: 3}) { id } }";
     let answer = ask(Some("demo"), query, json!({})).await;
@@ -210,7 +212,7 @@ async fn several_keys_between_tables_have_a_name_each() {
     )
     .await;
     settled(Some("demo"), "{ getGqlClash { id } }").await;
-    // The table's field is that of the first constraint by name: gql_got.
+    // The field with the table's name belongs to the first constraint by name, `gql_got`.
     let query = "{ getGqlLetter(id: 2) { gqlPerson { name } gqlGot { name } gqlSent { name } gqlLetter { id } gqlLetterAnswersFkey { id } gqlLetterByAnswers { id } } getGqlPerson(id: 1) { gqlLetterBySenderId { id gqlLetterByAnswers { id } } gqlLetterByReceiverId(where: {id: {gt: 1}}) { id } none: gqlLetterByReceiverId(limit: 0) { id } } }";
     assert_eq!(
         data("demo", query, json!({})).await,
@@ -224,7 +226,7 @@ async fn several_keys_between_tables_have_a_name_each() {
             .await
             .contains(&"gqlLetter".to_owned())
     );
-    // Mutual keys: the forward relationship keeps the plain name.
+    // The two tables refer to each other. The forward relationship keeps the plain name.
     let query = "{ getGqlHen { gqlEgg { id } gqlHatched { id } gqlEggByHenId { id } } getGqlEgg { gqlHen { id gqlEgg { gqlHen { id } } } gqlHenByEggId { id } } }";
     assert_eq!(
         data("demo", query, json!({})).await,
@@ -233,7 +235,7 @@ async fn several_keys_between_tables_have_a_name_each() {
             "getGqlEgg": [{"gqlHen": {"id": "1", "gqlEgg": {"gqlHen": {"id": "1"}}}, "gqlHenByEggId": [{"id": "1"}]}],
         })
     );
-    // Keys of several columns; a key that is partly null refers to nothing.
+    // Keys may have several columns. A key that is partly null refers to nothing.
     let query = "{ getGqlStop(orderBy: {id: asc}) { gqlLeg { a b } gqlNear { a } } getGqlLeg(orderBy: {a: asc}) { gqlStopByLegBLegA { id } gqlStopByNearBNearA { id } } n: getGqlLegAggregate(where: {gqlStopByLegBLegA: {}}) { count } }";
     assert_eq!(
         data("demo", query, json!({})).await,
@@ -248,7 +250,7 @@ async fn several_keys_between_tables_have_a_name_each() {
         code("demo", by_id, json!({})).await,
         "GRAPHQL_VALIDATION_FAILED"
     );
-    // A column takes precedence over relationships.
+    // If a column has the name of a relationship, the field is the column.
     let query =
         "{ getGqlClash { gqlPerson gqlClashGqlPersonFkey gqlClashGqlPersonFkey2 { name } } }";
     assert_eq!(
@@ -257,7 +259,8 @@ async fn several_keys_between_tables_have_a_name_each() {
     );
 }
 
-/// A relationship with a condition means that such a row exists, in both directions and nested.
+/// A condition on a relationship means that such a row exists. That holds in both directions and
+/// for nested conditions.
 #[tokio::test]
 async fn relationships_in_conditions_mean_exists() {
     for (condition, sql) in [

@@ -1,4 +1,5 @@
-//! Names of tables in conflicts, and where a table's own name is documented (wire.md 6, "Names").
+//! Tests the names of tables whose names conflict, and where their own names are documented
+//! (API.md, "Names and types").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +7,8 @@ use serde_json::{Value, json};
 use crate::graphql_names::{data, prepare, send};
 use crate::service::{demo, eventually};
 
-/// A table that is created later does not take the name of an existing one, in any order.
+/// A table that is created later does not take the name of an existing one, whatever the order of
+/// names is.
 #[tokio::test]
 async fn an_aggregate_yields_to_a_table_of_its_name() {
     prepare(

@@ -1,5 +1,5 @@
-//! Root fields of a query that fail while others do not (GraphQL, section 6.4.4), and queries that
-//! would write.
+//! Tests root fields of a query that fail while others do not (GraphQL, section 6.4.4), and queries
+//! that would write.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::graphql::{PUBLIC, ask, data, hurried, known, nothing, run, settled};
 use crate::graphql_snapshots::Gate;
 use crate::service::demo;
 
-/// Views whose rows cannot be read.
+/// Creates views whose rows cannot be read.
 async fn broken() {
     static MADE: OnceCell<()> = OnceCell::const_new();
     MADE.get_or_init(make_broken).await;
@@ -57,8 +57,8 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
             json!({"a": artist, "b": null, "c": artist}),
             vec![("b", wrong)],
         ),
-        // The last one, the first one, several, and with fields that need no statement between
-        // them.
+        // The field that fails is the last one, the first one, or one of several, with fields
+        // between them that need no statement.
         (
             "{ a: getArtists(id: 1) { id } t: __typename b: getGqlBrokenLate { q } }",
             json!({"a": artist, "t": "Query", "b": null}),
@@ -70,7 +70,7 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
             json!({"a": null, "b": artist, "c": null, "d": {"name": "Date"}, "e": artist, "f": null}),
             vec![("a", wrong), ("c", wrong), ("f", wrong)],
         ),
-        // Fields that are refused before anything runs, and fields that PostgreSQL refuses.
+        // Some fields are refused before anything runs, others are refused by PostgreSQL.
         (
             "{ a: getArtists(where: {nix: 1}) { id } b: getArtists(id: 1) { id } \
              c: getGqlBroken { q } d: getArtists(where: {name: 5}) { id } \
@@ -97,7 +97,7 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
     }
 }
 
-/// The members have the order of the document, whatever is read first.
+/// The members of the response have the order of the document, whatever the order of reading is.
 #[tokio::test]
 async fn the_order_of_the_fields_stays() {
     broken().await;
@@ -124,7 +124,8 @@ async fn what_is_left_of_a_query_is_one_snapshot() {
          alter table gql_left owner to demo";
     gate.admin.batch_execute(setup).await.unwrap();
     settled(Some("demo"), "{ getGqlLeft { id } }").await;
-    // The failure makes the service retry the document: `b`, the gate, `c`, and then `a`.
+    // The failure makes the service retry the document, which reads `b`, the gate, `c`, and then
+    // `a`.
     let query = "{ a: getGqlLeft { n } x: getGqlBroken { q } b: getGqlLeft { n } GATE c: getGqlLeft { n } }";
     let asked = gate.held(query).await;
     let change = "update gql_left set n = 1";
@@ -139,7 +140,7 @@ async fn what_is_left_of_a_query_is_one_snapshot() {
     );
 }
 
-/// What was read before the deadline is returned; the deadline is that of the whole document.
+/// Data that was read before the deadline is returned. The deadline applies to the whole document.
 #[tokio::test]
 async fn a_deadline_takes_what_was_not_read_in_time() {
     run(
@@ -151,7 +152,7 @@ async fn a_deadline_takes_what_was_not_read_in_time() {
     let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(limit: 1) { id } \
                  c: getArtists(id: 1) { id } __typename }";
     let answer = hurried("demo", query).await;
-    // Fields that share a statement with the first one were read with it.
+    // The fields that share a statement with the first one were read with it.
     let artist = json!([{"id": "1"}]);
     let expected = json!({"a": artist, "x": null, "b": null, "c": artist, "__typename": "Query"});
     assert_eq!(answer["data"], expected, "{answer}");
@@ -171,8 +172,8 @@ async fn a_mutation_that_fails_has_no_data() {
     assert_eq!(found["getPlaylists"], json!([]));
 }
 
-/// Policies that call no function of the database need no transaction; policies that call one,
-/// directly or indirectly, do.
+/// Policies on tables. A query under a policy needs a transaction only if the policy calls a
+/// function of the database, directly or indirectly.
 async fn policies() {
     let read_only = "pg_catalog.current_setting('transaction_read_only') = 'on'";
     for (name, policy, expected) in [
@@ -219,7 +220,7 @@ async fn policies() {
     }
 }
 
-/// Queries are read only, whatever they read: views, policies and conditions.
+/// Queries are read only, whether they read views, policies or conditions.
 #[tokio::test]
 async fn a_query_does_not_write() {
     run(

@@ -1,4 +1,4 @@
-//! The arguments and types of a table's fields (wire.md 6).
+//! Tests the arguments and types of a table's fields (API.md, "GraphQL").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ async fn the_fields_of_a_table_have_these_signatures() {
     }
 }
 
-/// Introspection supports the whole language, and describes itself and the directives.
+/// Introspection accepts the whole query language, and describes its own types and the directives.
 #[tokio::test]
 async fn introspection_tells_of_itself_and_takes_the_whole_language() {
     let setup = "create table gql_introspected (id int primary key)";
@@ -166,7 +166,8 @@ async fn introspection_tells_of_itself_and_takes_the_whole_language() {
     assert!(directive("specifiedBy").is_some(), "{directives}");
 }
 
-/// SDL and subscriptions depend on the role, and so does whether there is a schema.
+/// The SDL and the subscriptions depend on the role. The role also decides whether there is a
+/// schema.
 #[tokio::test]
 async fn a_role_reads_the_text_of_what_it_may_use() {
     let admin = demo().admin().await;

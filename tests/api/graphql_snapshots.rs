@@ -1,4 +1,4 @@
-//! What documents see of concurrent changes (wire.md 6: snapshots, transactions, DDL).
+//! Tests what documents see of concurrent changes (API.md, "Transactions").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 use crate::graphql::{PUBLIC, ask, code, data, settled};
 use crate::service::{demo, eventually};
 
-/// A gate: a document that reads the view `gql_gate_<number>` waits until it is opened.
+/// A gate. A document that reads the view `gql_gate_<number>` waits until the gate is opened.
 pub(crate) struct Gate {
     number: u32,
     pub(crate) admin: Client,
@@ -89,7 +89,7 @@ async fn queries_of_an_array_run_at_once_and_mutations_between_them_in_order() {
             row.get::<_, i64>(0) == count
         }
     };
-    // Those after the mutation have not started.
+    // The documents after the mutation have not started.
     eventually("both queries wait", || waiting(2)).await;
     gate.open().await;
     let answer = asked.await.unwrap();
@@ -129,7 +129,7 @@ async fn a_query_sees_one_snapshot_however_many_statements_it_needs() {
         }),
         "{answer}"
     );
-    // The next request sees the change.
+    // The next request sees the changed row.
     let after = data(
         "demo",
         "{ getGqlSeenAggregate { count sum { n } } }",
@@ -142,8 +142,7 @@ async fn a_query_sees_one_snapshot_however_many_statements_it_needs() {
     );
 }
 
-/// The same for a mutation: no part of it is visible to others, and all of it is visible after its
-/// response.
+/// Others see no part of the mutation before its response, and all of it afterwards.
 #[tokio::test]
 async fn no_part_of_a_mutation_is_visible() {
     let gate = Gate::new(8201).await;
@@ -183,7 +182,7 @@ async fn each_request_of_an_array_is_a_transaction_of_its_own() {
             .collect();
         json!({"query": format!("mutation {{ {} }}", fields.join(" "))})
     };
-    // The second fails in its second field; the others are committed.
+    // The second document fails in its second field. The others are committed.
     let body = json!([insert(&[1, 2]), insert(&[3, 1]), insert(&[4]), {"query": "{ getGqlApart { id } }"}]);
     let answer = demo()
         .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_string()))
@@ -220,7 +219,7 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
         .await;
     let change = "alter table gql_flight add column more int";
     gate.admin.batch_execute(change).await.unwrap();
-    // Others see the new column while it waits.
+    // While the document waits, other requests see the new column.
     settled(Some("demo"), "{ getGqlFlight { more } }").await;
     gate.open().await;
     let answer = asked.await.unwrap();
@@ -235,7 +234,7 @@ async fn a_request_in_flight_ends_on_the_schema_that_it_began_with() {
         "{answer}"
     );
 
-    // The table was dropped, and the next request knows it.
+    // The table was dropped meanwhile, and the next request takes that into account.
     gate.close().await;
     let asked = gate.held("{ GATE getGqlFlightGone { old } }").await;
     let change = "alter table gql_flight_gone drop column old";
@@ -270,7 +269,7 @@ async fn a_column_that_changes_its_type_breaks_no_request() {
         "{ getGqlTurned(where: {n: {gt: 0}}) { n gqlTurned { n } gqlTurnedByParent { n } } }";
     for r#type in ["bigint", "numeric", "int", "float8", "smallint"] {
         for _ in 0..10 {
-            // Cached by the role's connections.
+            // The role's connections have cached the statement now.
             data("demo", query, json!({})).await;
         }
         let change = format!("alter table gql_turned alter n type {type} using n::text::{type}");
@@ -321,7 +320,7 @@ async fn a_revoked_privilege_is_refused_in_the_next_request() {
             "{query}: {code}"
         );
     }
-    // In an array, the second request has lost the privilege that the first had.
+    // In an array, the privilege is revoked between the first and the second request.
     admin
         .batch_execute("grant select on gql_lost to \"demo/alice\"")
         .await

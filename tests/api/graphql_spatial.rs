@@ -1,4 +1,4 @@
-//! PostGIS over GraphQL (wire.md 6), if the extension is installed.
+//! Tests PostGIS over GraphQL (API.md, "GraphQL"), if the extension is installed.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::operator::required;
 use crate::service::demo;
 use crate::socket::socket;
 
-/// Installs PostGIS in a schema that other tests do not describe; returns false if it is not
+/// Installs PostGIS in a schema that other tests do not describe. Returns false if PostGIS is not
 /// available.
 async fn postgis() -> bool {
     let admin = demo().admin().await;
@@ -81,7 +81,8 @@ async fn shapes_are_geojson_out_and_in() {
     let rows = data("demo", &query, json!({})).await["rows"].take();
     let rows = rows.as_array().unwrap();
     assert_eq!(rows, &events);
-    // The same as at the SQL endpoint, and as PostGIS returns it if there is no reference system.
+    // The values equal those of the SQL endpoint. Without a reference system they also equal those
+    // of PostGIS.
     let q = "select g, gs, w, site, earth, sites, gis.st_asgeojson(g, 15, 0)::jsonb as theirs from gqf_shapes order by id";
     let expected = demo().rows("demo", q, json!({})).await["data"].take();
     for (at, (row, expected)) in rows.iter().zip(expected.as_array().unwrap()).enumerate() {
@@ -100,7 +101,8 @@ async fn shapes_are_geojson_out_and_in() {
         );
     }
 
-    // The output is valid input: with the coordinate system that it names, or else WGS 84.
+    // The output is valid input. It is read with the coordinate system that it names, or otherwise
+    // with WGS 84.
     let many = "mutation($o: [JSON]) { insertGqfShapes2(objects: $o) { id } }";
     data("demo", many, json!({"o": rows})).await;
     let same = "select count(*) from gqf_shapes r join gqf_shapes_2 w using (id)
@@ -173,7 +175,7 @@ async fn shapes_are_geojson_out_and_in() {
     );
 }
 
-/// The value with all numbers as floats: PostGIS writes 1e6 as 1000000.
+/// The value with all numbers as floats, because PostGIS writes 1e6 as 1000000.
 fn number_free(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),

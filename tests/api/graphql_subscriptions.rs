@@ -1,4 +1,5 @@
-//! Requests of subscriptions (wire.md 6, last line; the delivery itself: `socket_events`).
+//! Tests requests of subscriptions (API.md, "Sockets and change events"). The module
+//! `socket_events` tests the delivery.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ async fn prepare() {
     let admin = demo().admin().await;
     let version = "select current_setting('server_version_num')::int";
     let version: i32 = admin.query_one(version, &[]).await.unwrap().get(0);
-    // Events have stored generated columns from PostgreSQL 18 on, and never virtual ones.
+    // From PostgreSQL 18 on, events have stored generated columns. They never have virtual ones.
     let generated = if version < 180_000 {
         "stored"
     } else {
@@ -157,7 +158,7 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
             "{document}: {answer}"
         );
     }
-    // Aliases, fragments and variables work; a partition counts as its root.
+    // Aliases, fragments and variables are supported. A partition counts as its root.
     let document = "subscription S($n: JSON = 2) { new: GqlFollowedMessageAdded(where: {or: [{id: $n}, {name: \"x\"}]}) { key: id ...rest } } fragment rest on GqlFollowed { __typename name }";
     socket.subscribe("a", document).await;
     socket

@@ -1,11 +1,12 @@
-//! The GraphQL types of columns, and the form of their values (wire.md 6, "Types").
+//! Tests the GraphQL types of columns, and the forms of their values (API.md, "Names and types").
 
 use serde_json::{Value, json};
 
 use crate::graphql::{ask, data, known};
 use crate::service::{demo, eventually};
 
-/// A column's PostgreSQL type, its GraphQL type, a value in SQL, a selection and the value in JSON.
+/// The cases: a PostgreSQL type, its GraphQL type, a value in SQL, a selection and the value in
+/// JSON.
 fn cases() -> Vec<(
     &'static str,
     &'static str,
@@ -267,7 +268,7 @@ fn cases() -> Vec<(
     ]
 }
 
-/// A type of introspection in the notation of SDL.
+/// Writes a type of introspection in the notation of SDL.
 pub(crate) fn written(r#type: &Value) -> String {
     match r#type["kind"].as_str().unwrap() {
         "NON_NULL" => format!("{}!", written(&r#type["ofType"])),
@@ -330,7 +331,7 @@ async fn every_type_has_its_name_and_its_form() {
     );
     admin.batch_execute(&all).await.unwrap();
     known("GqlTypes").await;
-    // The constraints were created last.
+    // The constraints were created last, so they are the last change to appear in the schema.
     eventually("the columns are required", || async {
         fields("GqlTypes").await.last().unwrap().1.ends_with('!')
     })
@@ -341,7 +342,7 @@ async fn every_type_has_its_name_and_its_form() {
     for (at, (r#type, name, ..)) in cases.iter().enumerate() {
         let expected = (*name).to_owned();
         assert_eq!(found[1 + 2 * at].1, expected, "{type}");
-        // A JSON null in a column that is NOT NULL is null.
+        // A JSON null is null in the response even if its column is NOT NULL.
         let required = match *r#type {
             "json" | "jsonb" => expected,
             _ => format!("{expected}!"),
@@ -363,7 +364,7 @@ async fn every_type_has_its_name_and_its_form() {
             json!([{c: expected, r: expected}]),
             "{type}"
         );
-        // Output is valid input, also in a condition.
+        // The output is valid input, also in a condition.
         let json = &found["getGqlTypes"][0][format!("c{at}")];
         let partly = selection.contains("x }") || ["{ y }", "{ lower }"].contains(selection);
         if partly || r#type.ends_with("[]") && !selection.is_empty() {
@@ -389,7 +390,7 @@ async fn every_type_has_its_name_and_its_form() {
     }
 }
 
-/// A value that cannot be represented is an error with a path, and the rest is returned.
+/// A value that cannot be represented gives an error with a path. The rest is returned.
 #[tokio::test]
 async fn what_cannot_be_shown_is_an_error_at_its_path() {
     let setup = "create table gql_flaws (id int primary key, n float8, p float8, m float4, g int[][], f float8[], pt point, bx box[], must float8 not null, ok int)";
@@ -444,8 +445,8 @@ async fn what_cannot_be_shown_is_an_error_at_its_path() {
     );
 }
 
-/// A domain with NOT NULL does not make a view's column non-null, because the row with its value
-/// may be missing in an outer join.
+/// NOT NULL of a domain does not make a column of a view non-null, because an outer join may lack
+/// the row with the value.
 #[tokio::test]
 async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
     let setup = "create domain gql_sure as int not null;
@@ -463,7 +464,7 @@ async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
     assert_eq!(answer, json!({"data": {"x": [{"id": 1, "s": null}]}}));
 }
 
-/// A list in a list, which is possible with a domain, is a text.
+/// A list in a list, which a domain makes possible, is a text.
 #[tokio::test]
 async fn lists_of_lists_by_a_domain_are_texts() {
     let setup = "create domain gql_ints as int[];

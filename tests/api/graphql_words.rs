@@ -1,4 +1,4 @@
-//! Keys and operators of `where` on a column of every type of this PostgreSQL.
+//! Tests keys and operators of `where` on a column of every type of this PostgreSQL.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::graphql::PUBLIC;
 use crate::service::{Service, demo_folder, eventually};
 use crate::socket::{Socket, open_at};
 
-/// A column of each type that a column can have, with all extensions that bring types.
+/// Creates a column of each type that a column can have, with all extensions that contain types.
 const SINK: &str = "
     do $$ declare wanted text; begin
         foreach wanted in array '{citext,hstore,ltree,cube,seg,isn,intarray,postgis}'::text[] loop
@@ -55,7 +55,7 @@ const OPERATORS: [&str; 18] = [
     "overlaps",
 ];
 
-/// Operators of other APIs, and typing mistakes.
+/// Names of operators in other APIs, and typing mistakes.
 const WORDS: [&str; 12] = [
     "_contains",
     "contain",
@@ -78,7 +78,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// With a demo of its own: extensions fill the schema that other tests describe.
+    /// Starts a demo of its own, because extensions fill the schema that other tests describe.
     async fn new() -> Self {
         let folder = demo_folder();
         let demo = Service::start(folder.path().to_str().unwrap(), &[]);
@@ -118,7 +118,7 @@ impl Sink {
         answer.json()
     }
 
-    /// The errors of one query for each condition.
+    /// Sends one query with a root field for each condition. Returns the error of each.
     async fn read(&self, conditions: &[Value]) -> Vec<Value> {
         let (mut definitions, mut fields) = (String::new(), String::new());
         let mut variables = json!({});
@@ -139,7 +139,7 @@ impl Sink {
             .collect()
     }
 
-    /// How PostgreSQL compares a column with itself, if it can.
+    /// The condition with which PostgreSQL compares a column with itself; `None` if it cannot.
     async fn plan(&self, column: &str, symbol: &str) -> Option<String> {
         let column = column.replace('"', "\"\"");
         let text = format!("explain select from sink where \"{column}\" {symbol} \"{column}\"");
@@ -155,7 +155,7 @@ impl Sink {
     }
 }
 
-/// Whether an error is that of an unknown key at a place, and lists the valid operators.
+/// Whether an error reports an unknown key at a place, and lists the valid operators.
 fn is_refused(error: &Value, place: &str) -> bool {
     let message = error["message"].as_str().unwrap_or_default();
     error["extensions"]["code"] == "BAD_USER_INPUT"
@@ -235,8 +235,8 @@ fn value(r#type: &str) -> Value {
     }
 }
 
-/// Operators in PostgreSQL's catalog with an unexpected meaning (areas, lengths and numbers of
-/// points), and those of types that we compare as text or bytes.
+/// Whether a type is left out: its operators in PostgreSQL's catalog have another meaning (areas,
+/// lengths and numbers of points), or the service compares it as text or bytes.
 fn is_left_out(r#type: &str) -> bool {
     let r#type = r#type.trim_end_matches("[]");
     ["box", "circle", "lseg", "path", "line", "point", "polygon"].contains(&r#type)
@@ -260,7 +260,8 @@ async fn a_type_has_the_operators_that_postgresql_has_for_it() {
         for (operator, error) in OPERATORS.iter().zip(&errors) {
             let place = format!("where.{column}.{operator}");
             let offered = !is_refused(error, &place);
-            // An operator that is offered runs, or PostgreSQL accepts it and refuses the value.
+            // An offered operator works if it runs, or if PostgreSQL accepts it and refuses the
+            // value.
             let state = error["extensions"]["sqlstate"].as_str();
             let runs = error.is_null() || state.is_some_and(|state| !state.starts_with("42"));
             assert!(!offered || runs, "{type}: {operator}: {error}");
@@ -274,9 +275,9 @@ async fn a_type_has_the_operators_that_postgresql_has_for_it() {
             };
             let plan = sink.plan(&column, symbol).await;
             let exists = plan.is_some();
-            // An operator of another type, to which this one has a cast.
+            // This is an operator of another type, to which the column's type has a cast.
             let is_other = plan.is_some_and(|plan| plan.contains(")::"));
-            // Elements of arrays and attributes are compared only if there are values.
+            // PostgreSQL compares elements of arrays and attributes only if there are values.
             let composed = r#type.ends_with("[]") || matches!(&*r#type, "stamps" | "pair");
             let left_out = is_other || composed || is_left_out(&r#type);
             assert!(

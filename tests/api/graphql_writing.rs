@@ -1,4 +1,4 @@
-//! Writing with GraphQL (wire.md 6).
+//! Tests writing with GraphQL (API.md, "GraphQL").
 
 use serde_json::json;
 
@@ -177,7 +177,7 @@ async fn a_mutation_happens_as_a_whole_or_not_at_all() {
         );
         assert_eq!(found["extensions"]["sqlstate"], sqlstate, "{found}");
     }
-    // Fields see the effects of the fields before them.
+    // A field sees the effects of the fields before it.
     let query = "mutation { a: insertGqlWhole(data: {name: \"up\"}) { id } b: updateGqlWhole(where: {name: \"up\"}, data: {n: 9}) { n } c: deleteGqlWhole(where: {n: 9}) { name } }";
     let found = data("demo", query, json!({})).await;
     assert_eq!(
@@ -283,7 +283,7 @@ async fn definitions_take_effect_within_a_second_and_a_revoked_privilege_is_refu
         .batch_execute("revoke select on gql_late from \"demo/alice\"")
         .await
         .unwrap();
-    // At once, even if the cached schema is stale: PostgreSQL refuses.
+    // PostgreSQL refuses at once, even if the cached schema is stale.
     assert!(sees(false).await);
 }
 
@@ -338,7 +338,7 @@ async fn a_value_beyond_its_column_is_named() {
     assert_eq!(count("gql_beyond").await, 1);
 }
 
-/// All rows that were written are returned: limits apply only to reading.
+/// All rows that were written are returned, because limits apply only to reading.
 #[tokio::test]
 async fn every_row_that_was_written_comes_back() {
     let setup = "create table gql_many (id int primary key, n int)";
@@ -360,7 +360,7 @@ async fn every_row_that_was_written_comes_back() {
     assert_eq!(count("gql_many").await, 0);
 }
 
-/// A variable without a value leaves its column out; null does not.
+/// A variable without a value leaves its column out. A null does not.
 #[tokio::test]
 async fn a_variable_without_a_value_leaves_its_column_out() {
     table("gql_omitted").await;
@@ -398,8 +398,7 @@ async fn removed_rows_show_what_they_are_related_to() {
     );
 }
 
-/// If a written row cannot be represented, it is null with an error at its path; the row is
-/// written.
+/// A written row that cannot be represented is null with an error at its path. The row is written.
 #[tokio::test]
 async fn a_row_that_cannot_be_shown_is_written_all_the_same() {
     let setup = "create table gql_unshown (id int primary key, f float8 default 'NaN')";
@@ -458,7 +457,7 @@ async fn what_cannot_be_done_about_a_conflict_is_named() {
     }
 }
 
-/// The ID of a row finds it again, for keys of any type.
+/// The ID of a row finds the row again, whatever the type of its key is.
 #[tokio::test]
 async fn an_id_of_json_finds_its_row_again() {
     let setup = "create table gql_documents (k jsonb primary key, n int)";

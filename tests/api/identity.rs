@@ -1,4 +1,5 @@
-//! The role of each request, and that nothing of one role reaches another (wire.md 2, SECURITY.md).
+//! Tests the role of each request, and that nothing of one role reaches another (API.md, "Who runs
+//! a statement"; SECURITY.md).
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ async fn row_level_security_holds() {
 
 #[tokio::test]
 async fn roles_cannot_be_switched() {
-    // Reproduced attacks A2, A4, B: through functions that a parser cannot analyse.
+    // These attacks were reproduced. They use functions that a parser cannot analyse.
     for q in [
         "do $$ begin perform set_config('ro'||'le', 'demo', false); end $$",
         "do $$ begin execute 'set role demo'; end $$",
@@ -79,7 +80,8 @@ async fn roles_cannot_be_switched() {
 
 #[tokio::test]
 async fn a_security_definer_trigger_cannot_escape() {
-    // Reproduced attacks A3 and C2: a trigger of the owner's, and one that fires at COMMIT.
+    // These attacks were reproduced. They use a trigger of the owner's, and a trigger that fires at
+    // COMMIT.
     let demo = demo();
     for q in [
         "drop table if exists i_trap",
@@ -98,7 +100,7 @@ async fn a_security_definer_trigger_cannot_escape() {
 
 #[tokio::test]
 async fn a_trigger_runs_as_the_writer_and_cannot_become_its_owner() {
-    // Reproduced attack F2: by PostgreSQL's design, with only the writer's privileges.
+    // This reproduced attack works by PostgreSQL's design, but only with the writer's privileges.
     let demo = demo();
     for q in [
         "drop table if exists i_seen",
@@ -116,7 +118,7 @@ async fn a_trigger_runs_as_the_writer_and_cannot_become_its_owner() {
         seen["data"],
         json!([{"who": "demo/alice", "session": "demo/alice"}])
     );
-    // A user that owns nothing cannot do this: it may create neither tables nor triggers.
+    // A user that owns nothing may create neither tables nor triggers, so it cannot do this.
     for q in [
         "create table i_trap_of_alice (id int)",
         "create trigger t before insert on i_seen for each row execute function i_look()",
@@ -257,7 +259,7 @@ async fn the_database_in_the_path_counts_before_the_one_in_the_header() {
         (404, Some("NO_DEFAULT_USER_FOUND")),
         "{error}"
     );
-    // The header takes precedence over the setting, also for GET.
+    // The header takes precedence over the setting, for GET requests too.
     for path in ["/api/v4/sql/schema", "/api/v4/sql/schema/public"] {
         for (named, status) in [("demo", 200), ("nowhere", 401)] {
             let request = demo().request(Method::GET, path);

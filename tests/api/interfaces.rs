@@ -1,5 +1,5 @@
-//! Dry runs and what is generated from them: `/call/dry`, `/interfaces`, `/openrpc.json` (wire.md
-//! 5).
+//! Tests dry runs and the files that are generated from them: `/call/dry`, `/interfaces`,
+//! `/openrpc.json` (API.md, "Methods").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ async fn interfaces() -> String {
     answer.text
 }
 
-/// The line of a method.
+/// The line of the interfaces that describes a method.
 async fn line(method: &str) -> String {
     let text = interfaces().await;
     let starts = [format!("    {method}("), format!("    \"{method}\"(")];
@@ -126,7 +126,7 @@ async fn the_interface_has_a_line_per_method() {
     .await;
     let text = interfaces().await;
     assert!(text.starts_with("export interface Api {\n"), "{text}");
-    // Other tests define methods at the same time; between two changes the bytes are the same.
+    // Other tests define methods at the same time. Between two changes the bytes are the same.
     let (mut last, mut again) = (text.clone(), interfaces().await);
     for _ in 0..20 {
         if last == again {

@@ -1,11 +1,11 @@
-//! No state of one request reaches another (SECURITY.md).
+//! Tests that no state of one request reaches another (SECURITY.md).
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::service::{Service, demo, demo_folder, eventually};
 
-/// A procedure that runs a text which our parser does not see.
+/// Creates a procedure that runs a text which the service's parser does not see.
 async fn procedure(name: &str) {
     let make =
         format!("create procedure {name}(q text) language plpgsql as $$ begin execute q; end $$");
@@ -15,7 +15,7 @@ async fn procedure(name: &str) {
 #[tokio::test]
 async fn nothing_survives_a_request() {
     procedure("i_leave").await;
-    // Only the owner takes such locks, also through functions that others call.
+    // Only the owner may take such locks. Others take them through functions of the owner.
     let lock = "create function iso_lock() returns void language sql security definer \
                 as 'select pg_advisory_lock(4711)'";
     demo().rows("demo", lock, json!({})).await;
@@ -76,7 +76,7 @@ async fn nothing_survives_a_request() {
     }
 }
 
-/// Definitions of an owner that make a simple read leave state behind.
+/// Definitions of an owner that make a simple read leave side effects.
 const POISON: [&str; 7] = [
     "create schema evil",
     "grant usage on schema evil to \"demo/alice\"",
@@ -97,7 +97,7 @@ async fn a_read_of_a_view_does_not_change_what_the_next_request_reads() {
     }
     let name = "select name from public.artists where id = 1";
     let honest = service.rows("alice", name, json!({})).await;
-    // Also after the definitions were checked, which takes a moment.
+    // The reads go on for two seconds, because the definitions are checked only after a moment.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
     while std::time::Instant::now() < end {
         service
@@ -147,8 +147,8 @@ impl crate::service::Service {
 
 #[tokio::test]
 async fn an_anonymous_caller_leaves_no_setting_to_the_next() {
-    // Reproduced attack D1: a role may change its own settings permanently. It ends the sessions of
-    // all guests, hence a demo of its own.
+    // In this reproduced attack a role changes its own settings permanently. The attack ends the
+    // sessions of all guests, so the test has a demo of its own.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     demo.set_anonymous_sql("on");
@@ -205,7 +205,7 @@ async fn an_anonymous_caller_leaves_no_setting_to_the_next() {
 
 #[tokio::test]
 async fn a_setting_by_the_superuser_applies_to_anonymous_callers() {
-    // A demo of its own, because the sessions of its guests must start again.
+    // The test has a demo of its own, because the sessions of its guests must start again.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let sql = "alter role \"demo/guest\" set temp_file_limit = '2MB'";
@@ -215,7 +215,7 @@ async fn a_setting_by_the_superuser_applies_to_anonymous_callers() {
     assert_eq!(answer["data"], json!([{"v": "2MB"}]), "{answer}");
 }
 
-/// A custom setting of another caller is NULL for an anonymous caller, not empty.
+/// A setting that another caller made is NULL for an anonymous caller, and not empty.
 #[tokio::test]
 async fn an_anonymous_caller_creates_no_setting_for_the_next() {
     let demo = demo();
@@ -271,7 +271,7 @@ async fn a_read_only_role_can_read() {
     }
 }
 
-/// A role's own setting does not change what a null in an array of its request means.
+/// A setting of the role does not change what a null in an array of a request means.
 #[tokio::test]
 async fn a_null_in_an_array_is_null_whatever_the_role_has_set() {
     let folder = demo_folder();
@@ -298,7 +298,7 @@ async fn the_shared_role_cannot_end_sessions() {
             assert_eq!(error["sqlstate"], "42501", "{error}");
         }
     }
-    // The owner still may, and may grant it to others.
+    // The owner may still call the function, and may grant that to others.
     let q = "select pg_cancel_backend(0) as cancelled";
     let answer = demo().rows("demo", q, json!({})).await;
     assert_eq!(answer["data"], json!([{"cancelled": false}]));
@@ -306,7 +306,7 @@ async fn the_shared_role_cannot_end_sessions() {
 
 #[tokio::test]
 async fn listen_and_notify_are_refused() {
-    // Reproduced attack D5: NOTIFY on any channel.
+    // This reproduced attack sends NOTIFY on any channel.
     let demo = demo();
     let make = "create procedure i_tell() language plpgsql as $$ begin \
                 execute 'listen d5'; execute 'notify d5'; raise notice 'd5'; end $$";
@@ -339,7 +339,7 @@ async fn listen_and_notify_are_refused() {
 
 #[tokio::test]
 async fn a_role_without_write_privileges_cannot_fill_the_disk() {
-    // Reproduced attack D5: what PostgreSQL lets every role write without a privilege on a table.
+    // This reproduced attack uses what every role may write without a privilege on a table.
     for q in [
         "select lo_creat(-1) is not null as made",
         "select lo_create(0) is not null as made",
@@ -360,7 +360,8 @@ async fn a_role_without_write_privileges_cannot_fill_the_disk() {
 
 #[tokio::test]
 async fn a_transaction_cannot_be_ended_from_within() {
-    // Reproduced attack E2, by name and hidden from our list of statements.
+    // This reproduced attack runs a statement that the service refuses, both directly and hidden
+    // from the service's list of statements.
     let demo = demo();
     demo.rows("demo", "drop table if exists i_whole", json!({}))
         .await;
@@ -394,7 +395,7 @@ async fn a_transaction_cannot_be_ended_from_within() {
 
 #[tokio::test]
 async fn a_transactions_mode_cannot_be_changed_for_others() {
-    // Reproduced attack E3: switching between READ ONLY and READ WRITE.
+    // This reproduced attack switches between READ ONLY and READ WRITE.
     let demo = demo();
     for q in [
         "set transaction read only",
@@ -425,7 +426,7 @@ async fn a_transactions_mode_cannot_be_changed_for_others() {
             assert_eq!(mode["data"], json!([{"v": "off"}]), "{q}");
         }
     }
-    // Only privileges decide what may be written.
+    // Only privileges decide what a caller may write.
     let writable = json!([
         {"q": "select set_config('transaction_read_only', 'off', false)"},
         {"q": "insert into artists (name) values ('mine')"},
@@ -436,7 +437,7 @@ async fn a_transactions_mode_cannot_be_changed_for_others() {
 
 #[tokio::test]
 async fn statements_that_a_caller_deallocates_are_prepared_again() {
-    // Reproduced attack G.
+    // This reproduced attack deallocates prepared statements.
     procedure("i_deallocate").await;
     for user in [Some("demo"), Some("alice"), None] {
         for _ in 0..5 {

@@ -1,4 +1,5 @@
-//! Signing keys: rotation without interruption, published ahead, known to every node.
+//! Tests signing keys: rotation without interruption, publishing ahead of use, and that every node
+//! knows them.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 use crate::node::{Node, operator};
 use crate::service::eventually;
 
-/// The key that signed a token.
+/// The id of the key that signed a token.
 fn key_of(token: &str) -> String {
     use base64::Engine as _;
     let header = token.split('.').next().unwrap();
@@ -38,7 +39,7 @@ async fn a_key_is_published_before_it_signs_and_no_token_fails_over_a_rotation()
     let tokens = one.sign_in("shop", "shop", "owner-password").await;
     let old = tokens["access_token"].as_str().unwrap();
 
-    // A next key that is younger than an hour is not used for signing.
+    // A next key does not sign before it is an hour old.
     let (code, said) = operator.fails(&["key", "rotate"], "");
     assert!(
         code == 1 && said.contains("less than an hour ago"),
@@ -90,10 +91,10 @@ async fn a_key_is_published_before_it_signs_and_no_token_fails_over_a_rotation()
             assert_eq!(other.status(old).await, StatusCode::OK);
         }
         refresh = fresh["refresh_token"].clone();
-        // The one after it is published already.
+        // The key after the next one is already published.
         assert_eq!(published(node).await.len(), 3);
     }
-    // Stored private keys are sealed: PKCS #8 starts with another byte.
+    // The private keys in the database are sealed: a PKCS #8 text would start with another byte.
     let sealed = "select bool_and(get_byte(sealed_private_key, 0) <> 48 \
                   and position(public_key in sealed_private_key) = 0) from tidegate.signing_keys";
     assert!(
@@ -119,7 +120,7 @@ async fn one_session_is_refreshed_on_two_nodes_at_once() {
         });
         node.post("/api/v4/oauth", None, body).await
     };
-    // No successor has been used yet, so the slower request gets tokens too.
+    // No successor of the token has been used yet, so the slower request gets tokens too.
     let (here, there) = tokio::join!(refresh(&one, &first), refresh(&two, &first));
     for (status, tokens) in [&here, &there] {
         assert_eq!(*status, StatusCode::OK, "{tokens}");
@@ -134,7 +135,7 @@ async fn one_session_is_refreshed_on_two_nodes_at_once() {
         StatusCode::OK,
         "what one node gave, the other takes"
     );
-    // The first one counts as stolen now, and its use ends the session on both nodes.
+    // The first token now counts as stolen. Using it ends the session on both nodes.
     let (status, reused) = refresh(&one, &first).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert_eq!(reused["error"], "invalid_grant");

@@ -1,5 +1,5 @@
-//! Rate limits on secrets (wire.md 3, "Brute force"), refused requests of clients, and transport
-//! security (wire.md 3, "HTTPS").
+//! Tests rate limits on secrets (API.md, "Errors of the OAuth endpoints"), refused requests of
+//! clients, and transport security.
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::node::{Node, operator};
 use crate::service::{PATIENCE, demo};
 
-/// A node that trusts the test as a proxy, so that requests can come from any address.
+/// Starts a node that trusts the test as a proxy, so that requests can come from any address.
 async fn behind_a_proxy(operator: &crate::operator::Operator) -> Node {
     let client = Client::builder().timeout(PATIENCE).build().unwrap();
     let flags = ["--trusted-proxies", "127.0.0.1"];
@@ -25,7 +25,7 @@ async fn ask(node: &Node, address: &str, body: &Value) -> (StatusCode, String, O
     let after = answer.headers().get("retry-after");
     let after = after.map(|value| value.to_str().unwrap().parse().unwrap());
     let text = answer.text().await.unwrap();
-    // A client in use splits the text at a colon, whatever the status.
+    // An existing client splits the text at a colon, whatever the status is.
     assert!(!text.contains(": "), "{text}");
     let body: Value = serde_json::from_str(&text).unwrap();
     let error = body["error"].as_str().unwrap_or_default();
@@ -51,7 +51,7 @@ async fn an_address_has_thirty_wrong_passwords_a_minute_whatever_the_account() {
             (StatusCode::BAD_REQUEST, "invalid_grant")
         );
     }
-    // Even the right password of another account must wait.
+    // A request from this address must wait even if it has the right password of another account.
     let right = password("shop", "owner-password");
     let (status, error, after) = ask(&node, "203.0.113.7", &right).await;
     assert_eq!(
@@ -60,8 +60,8 @@ async fn an_address_has_thirty_wrong_passwords_a_minute_whatever_the_account() {
     );
     let after = after.unwrap();
     assert!((1..=60).contains(&after), "{after}");
-    // Other addresses need not wait; the last hop counts, so an invented one before it does not
-    // help.
+    // Other addresses need not wait. Only the last address of the header counts, so an invented one
+    // before it does not help.
     let address = "203.0.113.7, 203.0.113.8";
     assert_eq!(ask(&node, address, &right).await.0, StatusCode::OK);
     let address = "203.0.113.8, 203.0.113.7";
@@ -169,7 +169,7 @@ async fn a_grant_that_is_not_enabled_is_refused_to_the_client() {
 
 #[tokio::test]
 async fn an_unknown_grant_is_unsupported() {
-    for grant in ["implicit", "client_credentials", "PASSWORD", "", "urn:x"] {
+    for grant in ["implicit", "token", "PASSWORD", "", "urn:x"] {
         let body = json!({"grant_type": grant, "client_id": "demo-app"});
         let refused = demo()
             .rest_with(None, ("POST", "/api/v4/oauth"), &body)
@@ -207,7 +207,7 @@ async fn credentials_travel_in_the_clear_only_where_the_settings_say_so() {
         let told: Value = answer.json().await.unwrap();
         let refused = (expected == StatusCode::BAD_REQUEST).then_some("invalid_request");
         assert_eq!(told["error"].as_str(), refused, "{told}");
-        // The documents need no credentials.
+        // The public documents need no credentials.
         let keys = node
             .client
             .get(format!("{}/.well-known/jwks.json", node.url));

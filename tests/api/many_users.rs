@@ -1,4 +1,5 @@
-//! Two hundred users of one tenant, each with a token, read one page under row level security.
+//! Tests two hundred users of one tenant, each with a token, who read one page under row level
+//! security.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +10,11 @@ use crate::service::{Service, demo_folder};
 use crate::users::token;
 
 const USERS: usize = 200;
-/// Concurrent requests.
+/// The number of concurrent requests.
 const PARALLEL: usize = 16;
 const PASSWORD: &str = "password-1";
-/// Each of 16 concurrent requests may open one connection, for the tenant's one authenticator.
+/// The limit on connections: each of 16 concurrent requests may open one for the tenant's
+/// authenticator.
 const CONNECTIONS: usize = PARALLEL;
 
 #[tokio::test]
@@ -40,7 +42,8 @@ async fn two_hundred_users_read_their_rows_over_a_handful_of_connections() {
     assert!(after.iter().all(shared), "a user logged in: {after:?}");
     let kept = after.intersection(&warm).count();
     assert!(kept > 0, "none of {warm:?} is left in {after:?}");
-    // Of 600 requests; the service's own sessions in the database count too.
+    // The 600 requests may cause this many logins. The service's own sessions in the database are
+    // included.
     let logins = sessions(&admin).await - before;
     assert!(logins <= 16, "{logins} logins");
 }
@@ -49,12 +52,12 @@ fn name(number: usize) -> String {
     format!("reader-{number}")
 }
 
-/// Runs as many futures at a time as there are concurrent requests.
+/// Runs the futures, at most [`PARALLEL`] at a time.
 async fn at_once<T, F: Future<Output = T>>(all: impl Iterator<Item = F>) -> Vec<T> {
     stream::iter(all).buffered(PARALLEL).collect().await
 }
 
-/// A table in which each user sees three rows of its own and one of all users.
+/// Creates a table in which each user sees three rows of its own and one that all users see.
 async fn page(demo: &Service) {
     for statement in [
         "create table reports (id int primary key, reader text, title text not null)",
@@ -73,7 +76,7 @@ async fn sign_up(demo: &Service, number: usize) {
     let made = demo.rest(Some("demo"), ("POST", "/api/v4/users"), &body);
     assert_eq!(made.await.status, 201);
     if number == 0 {
-        // The group is created with its first member.
+        // Creating the first member of the group has created the group.
         let grant = "grant select on reports to \"demo/group/readers\"";
         demo.rows("demo", grant, json!({})).await;
     }

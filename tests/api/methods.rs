@@ -1,4 +1,4 @@
-//! `/api/v4/methods`: defining, showing, changing and dropping (wire.md 5, REST conventions of 1).
+//! Tests `/api/v4/methods`: defining, showing, changing and dropping (API.md, "Methods").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub(crate) async fn define(user: &str, definitions: Value) -> TextResponse {
     demo().ask(Method::POST, METHODS, Some(user), body).await
 }
 
-/// Defines methods as the owner; they must not exist yet.
+/// Defines methods as the owner. The methods must not exist yet.
 pub(crate) async fn defined(definitions: Value) {
     let answer = define("demo", definitions).await;
     assert_eq!(answer.status, 201, "{answer:?}");

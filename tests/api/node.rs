@@ -23,7 +23,7 @@ impl Node {
         Self::start_with(operator, &[], ("http", client)).await
     }
 
-    /// A node with more flags, the URL scheme, and a client for it.
+    /// Starts a node with further flags and the given URL scheme. `client` sends its requests.
     pub(crate) async fn start_with(
         operator: &Operator,
         flags: &[&str],
@@ -102,19 +102,19 @@ impl Node {
         self.ended()
     }
 
-    /// Waits for the end of a stopped node and returns its log.
+    /// Waits until a node that was stopped has ended, and returns its log.
     pub(crate) fn ended(mut self) -> String {
         assert_eq!(self.process.end().code(), Some(0));
         self.log.all()
     }
 
-    /// Its process id.
+    /// The process id of the node.
     pub(crate) fn pid(&self) -> String {
         self.process.0.id().to_string()
     }
 }
 
-/// Waits until PostgreSQL has noticed that changes are no longer read, soon after a node has ended.
+/// Waits until PostgreSQL has noticed that the streams of a node that has ended are no longer read.
 pub(crate) async fn no_streams_remain(operator: &Operator) {
     let readers = "SELECT ((SELECT count(*) FROM pg_replication_slots WHERE active) \
                    + (SELECT count(*) FROM pg_stat_activity \
@@ -137,7 +137,7 @@ pub(crate) async fn operator() -> Operator {
     operator
 }
 
-/// Makes the database a tenant with a public client.
+/// Makes the database `shop` a tenant with a public client.
 pub(crate) fn adopt(operator: &Operator) {
     operator.succeeds(
         &["tenant", "adopt", "shop", "--password-file", "-"],

@@ -1,4 +1,4 @@
-//! The password, refresh and guest grants (wire.md 3).
+//! Tests the password, refresh and guest grants (API.md, "Tokens").
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -206,9 +206,9 @@ async fn no_endpoint_takes_any_parameter_twice() {
             request.header("content-type", kind).body(body).send()
         };
         let form = "application/x-www-form-urlencoded";
-        let once = ask(form, format!("{good}&resource=a")).await.unwrap();
+        let once = ask(form, format!("{good}&audience=a")).await.unwrap();
         assert!(once.status().is_success(), "{path} {}", once.status());
-        let twice = ask(form, format!("{good}&resource=a&resource=a")).await;
+        let twice = ask(form, format!("{good}&audience=a&audience=a")).await;
         let named = twice.unwrap();
         assert_eq!(named.status(), 400, "{path}");
         let body: Value = named.json().await.unwrap();
@@ -216,7 +216,7 @@ async fn no_endpoint_takes_any_parameter_twice() {
             (&body["error"], &body["error_description"]),
             (
                 &json!("invalid_request"),
-                &json!("the parameter resource is given more than once")
+                &json!("the parameter audience is given more than once")
             ),
             "{path}"
         );
@@ -294,7 +294,7 @@ async fn a_refresh_token_lives_until_a_successor_was_used() {
         refused(refresh(third["refresh_token"].as_str().unwrap()).await).await,
         (400, "invalid_grant".into())
     );
-    // Its access tokens are refused within 5 s.
+    // The session's access tokens are refused within 5 s.
     let access = third["access_token"].as_str().unwrap().to_owned();
     let started = std::time::Instant::now();
     crate::service::eventually("the access token is refused", || async {

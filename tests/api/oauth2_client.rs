@@ -1,4 +1,4 @@
-//! The crate `oauth2`, unmodified, completes every flow that Tidegate also supports.
+//! Tests that the crate `oauth2`, unmodified, completes every flow that Tidegate also supports.
 
 use std::time::Duration;
 
@@ -42,6 +42,10 @@ async fn allow(address: &str) -> crate::pages::Page {
     let mut browser = Browser::new(demo());
     let page = browser.get(address).await;
     let consent = browser.sign_in(&page, "alice").await;
+    // Consent to a confidential client is remembered.
+    if consent.status == 303 {
+        return consent;
+    }
     browser
         .submit(&consent, "decide", &[("decision", "allow")])
         .await
@@ -58,7 +62,7 @@ async fn the_crate_oauth2_gets_refreshes_and_introspects_tokens_by_code() {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (address, state) = client
             .authorize_url(CsrfToken::new_random)
-            .add_scope(Scope::new("api".to_owned()))
+            .add_scope(Scope::new("sql".to_owned()))
             .set_pkce_challenge(challenge)
             .url();
         let landed = allow(path_of(address.as_str())).await;
@@ -120,6 +124,6 @@ async fn the_crate_oauth2_waits_for_a_device_and_signs_in_by_password() {
     };
     assert_eq!(*told.error(), BasicErrorResponseType::InvalidGrant);
     let refresh = StandardRevocableToken::RefreshToken(tokens.refresh_token().unwrap().clone());
-    // The crate refuses to send it over plain HTTP, which is right.
+    // The crate refuses to send the token over plain HTTP, which is right.
     assert!(client.revoke_token(refresh).is_err());
 }

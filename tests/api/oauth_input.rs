@@ -1,5 +1,5 @@
-//! Requests of anonymous clients to the OAuth endpoints (wire.md 3), valid and malformed, against a
-//! server whose store is PostgreSQL.
+//! Tests requests of anonymous clients to the OAuth endpoints (API.md, "Tokens"), valid and
+//! malformed, against a server whose store is PostgreSQL.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -11,7 +11,7 @@ use crate::service::{Service, TextResponse, demo, demo_folder};
 const ENDPOINTS: [&str; 5] = ["", "/device", "/guest", "/revoke", "/introspect"];
 const SERVER: (&str, &str) = ("demo-server", "demo-server-secret");
 
-/// Members that suffice for every endpoint, without the client.
+/// The request members that every endpoint needs, except those that name the client.
 fn members() -> Value {
     json!({
         "grant_type": "password", "username": "alice", "password": "alice1234",
@@ -69,7 +69,7 @@ async fn each_endpoint_takes_json_and_forms_and_credentials_in_body_and_header()
                 assert_eq!(answer.header("pragma"), "no-cache", "{endpoint}");
                 let told = answer.json();
                 if told["access_token"].is_string() {
-                    assert_eq!(told["scope"], "", "scope is accepted and ignored");
+                    assert_eq!(told["scope"], "openid profile");
                 }
             }
         }
@@ -78,7 +78,7 @@ async fn each_endpoint_takes_json_and_forms_and_credentials_in_body_and_header()
 
 #[tokio::test]
 async fn a_wrong_secret_in_the_header_asks_for_the_header_and_no_other() {
-    // A demo of its own, because wrong secrets count against client and address.
+    // The test has a demo of its own, because wrong secrets count against client and address.
     let folder = demo_folder();
     let own = Service::start(folder.path().to_str().unwrap(), &[]);
     for endpoint in ENDPOINTS {
@@ -99,7 +99,7 @@ async fn a_wrong_secret_in_the_header_asks_for_the_header_and_no_other() {
 
 #[tokio::test]
 async fn no_value_breaks_a_query_and_none_comes_back_with_a_colon_and_a_blank() {
-    // A demo of its own, because wrong attempts count against the address.
+    // The test has a demo of its own, because wrong attempts count against the address.
     let folder = demo_folder();
     let own = Service::start(folder.path().to_str().unwrap(), &[]);
     let long = "x".repeat(9000);
@@ -198,7 +198,7 @@ async fn pages_survive_every_value_too() {
             assert_eq!(answer.header("x-injected"), "", "{path}");
         }
     }
-    // A state is returned unchanged, in its own parameter.
+    // The value of `state` is returned unchanged, in its own parameter.
     let odd = good
         .replace("state=xyz", "state=%0D%0AX-Injected%3A%20y%26code%3Dmine")
         .replace("S256", "plain");
@@ -261,7 +261,7 @@ async fn forged_and_oversized_tokens_are_refused_wherever_a_token_is_taken() {
         let told = send(demo(), "/revoke", None, &["application/json", &body]).await;
         assert_eq!(told.status, 200, "{told:?}");
     }
-    // None of these revocations ended the session whose token they imitate.
+    // None of these revocations ended the session of the real token.
     let request = demo().request(reqwest::Method::POST, "/api/v4/sql");
     let request = request.bearer_auth(&token).json(&json!({"q": "select 1"}));
     assert_eq!(TextResponse::of(request).await.status, 200);
@@ -340,7 +340,7 @@ async fn nothing_that_opens_a_door_is_stored_as_it_was_given() {
 
 #[tokio::test]
 async fn the_rate_limit_of_the_guest_endpoint_is_reported_in_both_forms() {
-    // A demo of its own, because wrong secrets count against client and address.
+    // The test has a demo of its own, because wrong secrets count against client and address.
     let folder = demo_folder();
     let own = Service::start(folder.path().to_str().unwrap(), &[]);
     let mut body = members();

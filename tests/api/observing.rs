@@ -1,11 +1,11 @@
-//! Failed requests in the log and the metrics (wire.md 9).
+//! Tests failed requests in the log and the metrics (API.md, "Documents and operations").
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
-use crate::service::PATIENCE;
+use crate::service::{PATIENCE, eventually};
 use crate::socket::open_at;
 
 async fn start(operator: &Operator, flags: &[&str]) -> Node {
@@ -171,4 +171,41 @@ async fn metrics_have_an_address_of_their_own_or_a_token() {
     let closed = status(format!("http://{address}/api/v4/sql/schema")).await;
     assert_eq!(closed, StatusCode::NOT_FOUND);
     node.stop();
+}
+
+#[tokio::test]
+async fn the_owner_sees_a_slow_statement_whose_client_left() {
+    let operator = operator().await;
+    let node = start(&operator, &[]).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap().to_owned();
+    let request = node.client.post(format!("{}/api/v4/sql", node.url));
+    let request = request.bearer_auth(&token);
+    let request = request.json(&json!({"q": "select pg_sleep(90) as given_up"}));
+    let in_flight = tokio::spawn(request.send());
+    let inside = operator.root("shop").await;
+    let slow = "select count(*) from pg_stat_activity where state = 'active' \
+                and query like '%given_up' and query not like '%pg_stat_activity%' \
+                and clock_timestamp() - query_start > '1.1 s'";
+    let runs = async || inside.query_one(slow, &[]).await.unwrap().get::<_, i64>(0) == 1;
+    eventually("the statement is slow", runs).await;
+    in_flight.abort();
+    let activity = async || -> Value {
+        let request = node.client.get(format!("{}/api/v4/activity", node.url));
+        let answer = request.bearer_auth(&token).send().await.unwrap();
+        answer.json().await.unwrap()
+    };
+    let listed = async || activity().await["statements"] != json!([]);
+    eventually("the statement is listed", listed).await;
+    let recent = activity().await;
+    let statement = &recent["statements"][0];
+    assert_eq!(statement["status"], 499, "{statement}");
+    assert_eq!(statement["statement"], "select pg_sleep(?) as given_up");
+    assert_eq!(statement["role"], "shop");
+    assert!(
+        statement["milliseconds"].as_u64() >= Some(1_000),
+        "{statement}"
+    );
+    let failed = recent["errors"].as_array().unwrap();
+    assert!(failed.iter().all(|count| *count == 0), "{failed:?}");
 }

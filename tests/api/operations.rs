@@ -1,4 +1,5 @@
-//! The common rules of wire.md 1 and the operations of wire.md 9.
+//! Tests the common rules of requests and the operations (API.md, "Common rules" and "Documents and
+//! operations").
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A fixture: what an operator has, which is a cluster, a master key and the command line.
+//! A fixture with what an operator has: a cluster, a master key and the command line.
 
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Output, Stdio};
@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 
 use crate::service::{BINARY, eventually};
 
-/// A cluster of its own, and a folder with a master key.
+/// A cluster of the test's own, and a folder with a master key.
 pub(crate) struct Operator {
     pub(crate) cluster: Cluster,
     pub(crate) folder: TempDir,
@@ -50,14 +50,14 @@ impl Operator {
             .spawn()
             .unwrap();
         let written = child.stdin.take().unwrap().write_all(input.as_bytes());
-        // A command that fails early has closed its standard input.
+        // If a command fails early, it has closed its standard input.
         if let Err(error) = written {
             assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{arguments:?}");
         }
         child.wait_with_output().unwrap()
     }
 
-    /// Runs a command that must succeed; returns what it prints.
+    /// Runs a command that must succeed. Returns its output.
     pub(crate) fn succeeds(&self, arguments: &[&str], input: &str) -> String {
         let output = self.run(arguments, input);
         assert!(
@@ -68,7 +68,7 @@ impl Operator {
         text(&output.stdout)
     }
 
-    /// Runs a command that must fail; returns its exit code and message.
+    /// Runs a command that must fail. Returns its exit code and message.
     pub(crate) fn fails(&self, arguments: &[&str], input: &str) -> (i32, String) {
         let output = self.run(arguments, input);
         assert!(
@@ -79,7 +79,7 @@ impl Operator {
         (output.status.code().unwrap(), text(&output.stderr))
     }
 
-    /// Runs the SQL that the doctor prints, as a superuser; settings are not changed.
+    /// Runs the SQL that the doctor prints, as a superuser. Does not change settings.
     pub(crate) async fn obey(&self, report: &str) {
         let mut root = self.root("postgres").await;
         for line in report.lines().map(str::trim) {
@@ -90,7 +90,7 @@ impl Operator {
             }
         }
         drop(root);
-        // A template database must have no other sessions when it is copied.
+        // While a template database is copied, it must have no other sessions.
         let inside = "SELECT count(*)::text FROM pg_stat_activity WHERE datname = 'template1'";
         eventually("the template is left", || async {
             self.value(inside).await == "0"
@@ -123,7 +123,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Whether tests must not be skipped because `part` is missing (docs/TESTING.md).
+/// Whether a test must fail instead of being skipped if `part` is missing (docs/TESTING.md).
 #[expect(
     clippy::disallowed_methods,
     reason = "tests have no caller who could say what must be there"

@@ -1,4 +1,4 @@
-//! The README's commands for serving an existing database, run as printed in a terminal.
+//! Tests the README's commands for serving an existing database, run as printed in a terminal.
 #![cfg(target_os = "linux")]
 
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::service::{BINARY, PATIENCE, eventually};
 
 const ADDRESS: &str = "postgresql://admin:secret@db.example/postgres";
 
-/// The block as printed, with the address of a cluster.
+/// The block of commands as printed, with the address of a cluster.
 fn printed(address: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let text = std::fs::read_to_string(path).unwrap();

@@ -6,13 +6,13 @@ use reqwest::{Client, Method, Response, redirect};
 
 use crate::service::{PATIENCE, Service};
 
-/// The demo's redirect address.
+/// The redirect URI of the demo's client.
 pub(crate) const CALLBACK: &str = "http://127.0.0.1:5173/callback";
-/// RFC 7636, appendix B.
+/// The code verifier of RFC 7636, appendix B.
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// An authorization request of a client.
+/// The path of an authorization request of a client.
 pub(crate) fn authorization(client_id: &str) -> String {
     format!(
         "/auth?response_type=code&client_id={client_id}&redirect_uri={}&state=xyz\
@@ -61,7 +61,8 @@ impl<'a> Browser<'a> {
         self.send(Method::GET, address, String::new()).await
     }
 
-    /// Submits the form of a step in `page` with these fields, and follows our own redirects.
+    /// Submits the form of a step in `page` with these fields. Follows redirects within the
+    /// service.
     pub(crate) async fn submit(
         &mut self,
         page: &Page,
@@ -117,7 +118,7 @@ impl<'a> Browser<'a> {
 }
 
 impl Page {
-    /// The action of a step's form, and its hidden fields.
+    /// The action of the form of a step, and its hidden fields.
     fn form(&self, step: &str) -> (String, String) {
         let mark = format!("name=\"step\" value=\"{step}\"");
         let form = self.text.split("<form ").find(|form| form.contains(&mark));
@@ -144,7 +145,8 @@ impl Page {
         (action, hidden.join("&"))
     }
 
-    /// A parameter of the address in `Location`, decoded as far as our codes need it.
+    /// A parameter of the address in `Location`. It is decoded only as far as codes of the service
+    /// need it.
     pub(crate) fn parameter(&self, name: &str) -> String {
         let (_, query) = self.location.split_once('?').unwrap_or_default();
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));

@@ -1,4 +1,4 @@
-//! Forgotten passwords without SMTP. With SMTP: `tests/clients/mail`.
+//! Tests forgotten passwords without SMTP. The tests with SMTP are in `tests/clients/mail`.
 
 use crate::service::{Service, demo, demo_folder};
 

@@ -1,10 +1,10 @@
-//! `/api/v4/schemas/{s}/tables/{t}/privileges`: the privileges of sub-users on a table.
+//! Tests `/api/v4/schemas/{s}/tables/{t}/privileges`: the privileges of sub-users on a table.
 
 use serde_json::{Value, json};
 
 use crate::service::{RestResponse, Service, demo};
 
-/// A schema of the test's own, with a table and a sub-user without privileges.
+/// Creates a schema for one test, with a table and a sub-user without privileges.
 async fn fixture(name: &str) -> (&'static Service, String) {
     let demo = demo();
     let body = json!({"name": name, "password": "password-1"});
@@ -86,13 +86,13 @@ async fn each_word_is_granted_and_revoked_in_postgresql() {
         (&json!(["SELECT"]), &json!(true))
     );
     assert_eq!((select().await, insert().await), (200, 403));
-    // USAGE was granted too, and nothing on another table of the schema.
+    // The user has also got USAGE on the schema, but nothing on another table in it.
     assert_eq!(
         attempt("pia", "select * from p_pia.other".to_owned()).await,
         403
     );
 
-    // `write` includes the sequence of the column.
+    // `write` includes the sequence of the column's default.
     assert_eq!(set(&path, "pia", "write").await.status, 303);
     assert_eq!(insert().await, 200);
     assert_eq!(
@@ -157,7 +157,7 @@ async fn privileges_are_shown_as_postgresql_reports_them_for_any_grantor() {
         of(&path, "quin").await["privileges"],
         json!(["SELECT", "TRIGGER"])
     );
-    // Privileges by a group are reported too.
+    // Privileges that the user has by a group are reported too.
     let group = json!({"user_group": "p_club"});
     owner("PATCH", "/api/v4/users/quin", group).await;
     shown("revoke select on p_quin.t from public").await;
@@ -197,7 +197,7 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
     assert_eq!(own.error().0, 409, "{own:?}");
     assert_eq!(set(&path, "rosa", "none").await.status, 303);
 
-    // A table of the cluster's administrator: the tenant's owner may not grant.
+    // The table belongs to the cluster's administrator, so the tenant's owner may not grant.
     admin
         .batch_execute("alter table p_rosa.t owner to current_user")
         .await
@@ -214,7 +214,7 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
         message.contains(&format!("{administrator} owns it")),
         "{message}"
     );
-    // A holder of the grant option may grant, and only what it holds.
+    // A role with the grant option may grant, but only what it holds itself.
     admin
         .batch_execute("grant select on p_rosa.t to \"demo/sven\" with grant option")
         .await
@@ -224,7 +224,7 @@ async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
     assert_eq!(set(&path, "rosa", "write").await.error().0, 409);
     assert_eq!(set(&path, "rosa", "none").await.status, 303);
     assert_eq!(of(&path, "rosa").await["privilege"], "none");
-    // Only the administrator revokes what it granted itself.
+    // Only the administrator can revoke a privilege that it has granted itself.
     admin
         .batch_execute("grant select on p_rosa.t to \"demo/rosa\"")
         .await

@@ -1,4 +1,4 @@
-//! Processes of tests: their output and their end.
+//! Starts processes for tests, reads their output and waits for their end.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, ExitStatus};
@@ -10,12 +10,12 @@ use crate::service::PATIENCE;
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A process that is killed when its test fails; otherwise a pipe from the test's output would stay
-/// open.
+/// A process that is killed on drop, even if its test fails. Otherwise it would keep a pipe from
+/// the test's output open.
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// Waits until it exits.
+    /// Waits until the process exits.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let began = Instant::now();
         loop {
@@ -30,7 +30,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have exited already.
+        // The process may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -73,7 +73,7 @@ impl ProcessOutput {
         None
     }
 
-    /// Waits for such a line.
+    /// Waits for a line that contains `part`. Returns the output up to it.
     pub(crate) fn wait_for(&self, part: &str) -> String {
         let began = Instant::now();
         loop {
@@ -87,7 +87,7 @@ impl ProcessOutput {
         }
     }
 
-    /// Waits until a node logs that it listens; returns its port.
+    /// Waits until a node logs that it listens. Returns its port.
     pub(crate) async fn port(&self) -> u16 {
         let serves = || self.up_to(&["listening", "addresses"]);
         crate::service::eventually("the node serves", || async { serves().is_some() }).await;

@@ -1,5 +1,5 @@
-//! Questions of the command line before it drops something; and that secrets are neither accepted
-//! as arguments nor shown.
+//! Tests the questions of the command line before it drops something, and that secrets are neither
+//! accepted as arguments nor shown.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -61,8 +61,8 @@ async fn an_address_without_a_password_gets_a_hint_where_it_belongs() {
     assert!(said.contains("(TIDEGATE_ADMIN_URL)"), "{said}");
 }
 
-/// Starts commands of the standard shell at a terminal, whatever shell the user of the tests has.
-/// They are killed after some time.
+/// Starts commands of the standard shell at a terminal, whatever shell the user has. The commands
+/// are killed after some time.
 #[cfg(target_os = "linux")]
 fn terminal(operator: &Operator, commands: &str) -> std::process::Child {
     Command::new("timeout")
@@ -79,7 +79,7 @@ fn terminal(operator: &Operator, commands: &str) -> std::process::Child {
         .unwrap()
 }
 
-/// Runs a command at a terminal with one line of input; returns its exit code and the output.
+/// Runs a command at a terminal with one line of input. Returns its exit code and output.
 #[cfg(target_os = "linux")]
 fn at_a_terminal(operator: &Operator, arguments: &str, typed: &str) -> (Option<i32>, String) {
     let mut child = terminal(operator, &format!("{BINARY} {arguments}"));

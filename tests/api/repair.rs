@@ -1,4 +1,4 @@
-//! Roles whose login PostgreSQL refuses, and `tidegate user repair`.
+//! Tests roles whose login PostgreSQL refuses, and `tidegate user repair`.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -52,7 +52,7 @@ async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command()
         let (status, answer) = node.post("/api/v4/sql", Some(token), q.clone()).await;
         match status {
             StatusCode::OK => assert_eq!(answer["data"], json!([{"path": "nowhere"}])),
-            // A refusal is cached for a second.
+            // The service caches a refused login for a second.
             status => assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}"),
         }
         status == StatusCode::OK
@@ -79,7 +79,8 @@ async fn a_repair_names_the_users_that_it_cannot_repair_and_repairs_the_others()
     root.batch_execute(spoil).await.unwrap();
     let names = "have another password than the one of this master key, as after a restore \
                  without passwords: shop, shop/$authenticator1, shop/bob";
-    // A role without LOGIN stays locked, because that may be intended; the command reports it.
+    // A role without LOGIN stays locked, because the operator may intend that. The command reports
+    // it.
     let login = "alter role \"shop/ann\" login";
     root.batch_execute(login).await.unwrap();
     let report = text(&operator.run(&["doctor"], "").stdout);

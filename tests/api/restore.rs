@@ -1,5 +1,5 @@
-//! `tidegate doctor` after databases or roles were lost, and the procedure in docs/OPERATIONS.md
-//! for a backup without roles.
+//! Tests `tidegate doctor` after databases or roles were lost, and the procedure in
+//! docs/OPERATIONS.md for a backup without roles.
 
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +28,7 @@ async fn shop() -> Operator {
     operator
 }
 
-/// The exit code and the output of the doctor.
+/// Runs the doctor. Returns its exit code and output.
 fn doctor(operator: &Operator) -> (Option<i32>, String) {
     let output = operator.run(&["doctor"], "");
     (output.status.code(), text(&output.stdout))
@@ -204,7 +204,7 @@ async fn locked_roles_foreign_roles_and_open_databases_are_reported() {
         assert!(report.contains(line), "{line} is not in\n{report}");
     }
     operator.obey(&report).await;
-    // A role without LOGIN stays locked, because that may be intended.
+    // A role without LOGIN stays locked, because the operator may intend that.
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(0), "{report}");
     assert!(

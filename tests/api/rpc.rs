@@ -1,4 +1,5 @@
-//! `/api/v4/call` and `/api/v4/rpc`: single calls, parameter sets and formats (wire.md 5).
+//! Tests `/api/v4/call` and `/api/v4/rpc`: single calls, parameter sets and formats (API.md,
+//! "Methods").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,14 +7,14 @@ use serde_json::{Value, json};
 use crate::methods::defined;
 use crate::service::{TextResponse, demo};
 
-/// Posts JSON to `/api/v4/call` as a user, anonymously if `None`.
+/// Posts JSON to `/api/v4/call` as a user (anonymously if `None`).
 pub(crate) async fn post(user: Option<&str>, body: String) -> TextResponse {
     demo()
         .ask(Method::POST, "/api/v4/call", user, Some(body))
         .await
 }
 
-/// The response to a message of the owner; its status is always 200.
+/// The response to a message of the owner, whose status is always 200.
 pub(crate) async fn answer(message: Value) -> Value {
     let answer = post(Some("demo"), message.to_string()).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -240,7 +241,7 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
     assert_eq!(many.header("content-length"), "", "it streams");
     assert_eq!(many.text.lines().count(), 100_000);
 
-    // Errors before the first row are JSON-RPC responses.
+    // Errors before the first row are reported as JSON-RPC responses.
     for (message, code) in [
         (call("r_rows", json!({}), 1), -32602),
         (call("r_rows", json!({"to": "x"}), 1), -32602),
@@ -256,7 +257,7 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
             (200, &json!(code))
         );
     }
-    // After the first byte the connection is closed abnormally.
+    // After the first byte, an error closes the connection abnormally.
     let token = demo().cached_token("demo").await;
     let request = demo()
         .request(Method::POST, "/api/v4/call")
@@ -268,7 +269,7 @@ async fn a_call_alone_streams_what_accept_prefers_to_json() {
     assert_eq!(answer.status(), 200);
     assert!(answer.bytes().await.is_err(), "a part is no whole");
 
-    // A notification has no response, a batch always has envelopes, and so does a call that prefers
+    // A notification has no response. A batch always has envelopes, and so does a call that prefers
     // JSON.
     let silent = json!({"jsonrpc": "2.0", "method": "r_rows", "params": {"to": 1}});
     assert_eq!(accepting("text/csv", silent).await.status, 204);

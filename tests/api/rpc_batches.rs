@@ -1,4 +1,5 @@
-//! Batches: one transaction, responses in order, limits (wire.md 5; JSON-RPC 2.0, section 6).
+//! Tests batches: one transaction, responses in order, limits (API.md, "Calls"; JSON-RPC 2.0,
+//! section 6).
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,7 @@ use crate::methods::defined;
 use crate::rpc::{answer, call, post};
 use crate::service::demo;
 
-/// A table with a method that writes to it.
+/// Creates a table, and a method that writes to it.
 async fn writer(name: &str) {
     let create = format!("create table {name} (n int primary key check (n >= 0))");
     demo().rows("demo", &create, json!({})).await;
@@ -189,7 +190,7 @@ async fn elements_that_are_no_requests_keep_everything_from_running() {
     }
     assert_eq!(answers[1], rolled_back(7));
     assert_eq!(stored("b_invalid").await, json!([]));
-    // The examples of the JSON-RPC document, section 7.
+    // These are the examples of the JSON-RPC specification, section 7.
     let ones = answer(json!([1, 2, 3])).await;
     ones.as_array().unwrap().iter().for_each(invalid);
     assert_eq!(ones.as_array().unwrap().len(), 3);

@@ -1,4 +1,4 @@
-//! Methods and tables that change while methods are called (wire.md 5).
+//! Tests methods and tables that change while methods are called (API.md, "Methods").
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +21,7 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
             json!([{"a": 1}])
         );
     }
-    // By a request to this node, and past it.
+    // The table is changed by a request to this node, and then by another client.
     ddl("alter table c_shape add b text default 'x'").await;
     let wider = json!([{"a": 1, "b": "x"}]);
     assert_eq!(
@@ -97,7 +97,7 @@ async fn a_batch_runs_when_several_of_its_methods_have_been_redefined() {
         call("c_all_change", json!({"a": 3}), 3),
     ]);
     for column in ["b", "c", "d"] {
-        // On more than one connection.
+        // The two batches run on more than one connection.
         let (one, other) = tokio::join!(answer(batch.clone()), answer(batch.clone()));
         assert!(one[2]["result"].is_object() && other[2]["result"].is_object());
         let alter = format!("alter table c_all add {column} int");
@@ -182,7 +182,7 @@ async fn two_clients_that_patch_at_once_lose_nothing_of_each_other() {
         assert_eq!(shown["type_hints"]["d"], hint);
         assert_eq!(shown["type_formats"]["d"], format);
     }
-    // Of two concurrent renames to one name, one succeeds.
+    // Two concurrent requests rename methods to the same name, and one succeeds.
     defined(json!([{"method": "c_left", "q": "select 1"}, {"method": "c_right", "q": "select 2"}]))
         .await;
     let (left, right) = tokio::join!(

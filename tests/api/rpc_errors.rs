@@ -1,4 +1,4 @@
-//! Errors of messages and calls (wire.md 5, spec 7).
+//! Tests errors of messages and calls (API.md, "Calls").
 
 use serde_json::{Value, json};
 

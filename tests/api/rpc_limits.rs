@@ -1,4 +1,4 @@
-//! Configured limits on calls, and methods of several tenants (wire.md 5).
+//! Tests configured limits on calls, and methods of several tenants (API.md, "Methods").
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ async fn the_limits_of_a_batch_are_what_the_operator_says() {
     let refused = [
         (json!([sets(1), sets(1), sets(1)]), 2),
         (sets(4), 3),
-        // The parameter sets of all calls in a batch count.
+        // The limit applies to the parameter sets of all calls in a batch together.
         (json!([sets(2), sets(2)]), 3),
     ];
     for path in ["/api/v4/call", "/api/v4/call/dry"] {

@@ -1,11 +1,11 @@
-//! The common rules of wire.md 1, checked for every path in the OpenAPI document.
+//! Tests the common rules (API.md, "Common rules") for every path in the OpenAPI document.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::service::{TextResponse, demo};
 
-/// The pages; their responses are meant for browsers.
+/// The paths of pages, whose responses are meant for browsers.
 const PAGES: [&str; 8] = [
     "/auth",
     "/device",
@@ -17,7 +17,7 @@ const PAGES: [&str; 8] = [
     "/console/sign-in",
 ];
 
-/// Paths that need no token.
+/// The paths that need no token.
 const OPEN: [&str; 7] = [
     "/api/v4/sql",
     "/api/v4/call",
@@ -32,12 +32,12 @@ fn is_page(path: &str) -> bool {
     PAGES.iter().any(|page| path.starts_with(page))
 }
 
-/// Whether a response ends only when the client disconnects.
+/// Whether the response of a path ends only when the client disconnects.
 fn is_endless(path: &str) -> bool {
     path.starts_with("/api/v4/events")
 }
 
-/// Every operation, with names inserted into its path.
+/// The method and path of every operation, with names inserted into the path.
 async fn operations() -> Vec<(Method, String)> {
     let path = "/api/v4/openapi.json";
     let document = demo().ask(Method::GET, path, None, None).await.json();
@@ -87,7 +87,7 @@ async fn every_answer_has_an_id_and_every_json_answer_is_compact() {
     let owner = demo().cached_token("demo").await;
     let mut documents = 0;
     for operation in operations().await {
-        // Operations that would end the owner's sessions are called only without a token.
+        // Operations that would end the owner's sessions are called without a token.
         let tokens = match operation.0 {
             Method::GET => vec![None, Some(&owner)],
             _ => vec![None],
@@ -122,7 +122,7 @@ async fn every_answer_has_an_id_and_every_json_answer_is_compact() {
 async fn a_trailing_slash_means_nothing_on_any_path() {
     let owner = demo().cached_token("demo").await;
     for operation in operations().await {
-        // `/` keeps its slash; `//` is another path.
+        // `/` is left as it is, because `//` is another path.
         let is_root = operation.1 == "/";
         if operation.0 == Method::DELETE || is_endless(&operation.1) || is_root {
             continue;
@@ -191,7 +191,8 @@ async fn operations_that_are_not_public_need_a_token() {
         let answer = TextResponse::of(request(&operation)).await;
         let error = answer.error();
         assert_eq!(error, (401, "MISSING_TOKEN".to_owned()), "{method} {path}");
-        // No `error`: nothing in the request was wrong (RFC 6750, section 3.1).
+        // The header has no `error`, because nothing in the request was wrong (RFC 6750, section
+        // 3.1).
         assert_eq!(
             answer.header("www-authenticate"),
             "Bearer",
@@ -208,7 +209,8 @@ async fn operations_that_are_not_public_need_a_token() {
 
 #[tokio::test]
 async fn a_bad_token_is_refused_where_none_is_needed() {
-    // These ignore a token: a grant, a document, and a path that always runs as the default user.
+    // These paths ignore a token: a grant, a document, and a path that always runs as the default
+    // user.
     let blind = [
         "/api/v4/oauth",
         "/api/v4/openapi.json",
@@ -218,7 +220,7 @@ async fn a_bad_token_is_refused_where_none_is_needed() {
     for operation in operations().await {
         let (method, path) = &operation;
         let open = OPEN.iter().any(|open| path.starts_with(open));
-        // A WebSocket needs a handshake; `sockets` tests it.
+        // A WebSocket needs a handshake, which the module `sockets` tests.
         let socket = path == "/api/v4/events";
         if !open || socket || blind.iter().any(|blind| path.starts_with(blind)) {
             continue;
@@ -342,7 +344,8 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
             503,
         ),
         (&["XX000", "XX001", "58030", "F0000", "HV000"], 500),
-        // The table of errors has 500 for all others; these are errors of callers.
+        // The table of errors has 500 for all SQLSTATEs that it does not list. These are errors of
+        // callers.
         (
             &[
                 "25P01", "25P02", "26000", "34000", "55000", "38000", "39000",
@@ -372,7 +375,7 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
             );
         }
     }
-    // If an anonymous caller lacks a privilege, it is asked for a token.
+    // An anonymous caller without a privilege is asked for a token.
     let refused = demo().sql(None, &json!({"q": "delete from artists"})).await;
     assert_eq!(refused.status(), 401);
     assert_eq!(refused.headers()["www-authenticate"], "Bearer");

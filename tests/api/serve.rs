@@ -1,4 +1,4 @@
-//! `tidegate serve` in front of an operator's cluster.
+//! Tests `tidegate serve` in front of an operator's cluster.
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -139,7 +139,7 @@ async fn a_method_that_one_node_changes_is_another_one_on_the_other() {
     let url = format!("{}/api/v4/methods/answer", one.url);
     let patch = one.client.patch(&url).bearer_auth(access);
     let patch = patch.json(&json!({"q": "select 43 as n"})).send().await;
-    // The client has followed the 303 to the method.
+    // The client has followed the redirect (303) to the method.
     assert_eq!(patch.unwrap().status(), StatusCode::OK);
     let started = Instant::now();
     eventually("the other node knows the change", || async {
@@ -152,7 +152,7 @@ async fn a_method_that_one_node_changes_is_another_one_on_the_other() {
         call().await["error"]["code"] == -32601
     })
     .await;
-    // Without notifications it would take a minute.
+    // Without a notification the other node would notice the change after a minute.
     assert!(started.elapsed() < Duration::from_secs(20));
 
     let define = json!({"method": "left", "q": "select 1 as n"});
@@ -198,7 +198,7 @@ async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
     let node = Node::start(&operator).await;
     let tokens = node.sign_in("shop", "shop", "owner-password").await;
     let access = tokens["access_token"].as_str().unwrap();
-    // The fixture's cluster writes asynchronously, so a crash would lose the session.
+    // The fixture's cluster writes asynchronously, so after a crash the session would be gone.
     operator.cluster.halt(Shutdown::Fast).await.unwrap();
     let readiness = format!("{}/readyz", node.url);
     eventually("the node is not ready", || async {
@@ -318,8 +318,8 @@ fn an_address_that_is_taken_is_one_clear_line() {
 #[tokio::test]
 async fn a_node_that_starts_before_postgresql_waits_for_it() {
     let operator = Operator::new().await;
-    // A reserved port that refuses connections until the node has tried it, and then forwards them
-    // to PostgreSQL.
+    // A reserved port, which refuses connections until the node has tried it. After that it
+    // forwards connections to PostgreSQL.
     let door = TcpSocket::new_v4().unwrap();
     door.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = door.local_addr().unwrap();

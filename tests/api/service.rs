@@ -1,4 +1,5 @@
-//! A fixture: the demo as a separate process, one for the whole test binary, and a client for it.
+//! A fixture: the demo as a separate process, which all tests of the binary share, and a client for
+//! it.
 
 use std::collections::HashMap;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -17,7 +18,7 @@ use crate::process::ProcessOutput;
 /// The built binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
 
-/// How long anything may take before a test fails.
+/// The longest time that a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running demo.
@@ -26,9 +27,10 @@ pub(crate) struct Service {
     pub(crate) database_url: String,
     pub(crate) data_dir: String,
     pub(crate) client: reqwest::Client,
-    /// By user. They end with the demo: a later demo may get its port and would refuse them.
+    /// The tokens by user. They belong to this demo: a later demo may get the same port, and would
+    /// refuse them.
     tokens: tokio::sync::Mutex<HashMap<String, String>>,
-    /// When this process ends, the guard reads the end of its input.
+    /// The input of the guard process, which ends when the input is closed.
     _guard: ChildStdin,
 }
 
@@ -42,7 +44,7 @@ pub(crate) struct RestResponse {
 }
 
 impl RestResponse {
-    /// The status, `errorCode` and message of an error.
+    /// The status, the `errorCode` and the message of an error.
     pub(crate) fn error(&self) -> (u16, &str, &str) {
         let member = |name: &str| self.body[name].as_str().unwrap_or_default();
         assert_eq!(self.body["success"], false, "{self:?}");
@@ -64,7 +66,7 @@ pub(crate) fn demo() -> &'static Service {
     })
 }
 
-/// A folder that PostgreSQL's user can enter.
+/// Creates a temporary folder that PostgreSQL's user can enter.
 pub(crate) fn demo_folder() -> TempDir {
     let folder = tempfile::Builder::new()
         .prefix("tidegate-api-")
@@ -81,7 +83,7 @@ impl Service {
         Self::start_with(folder, extra, &[])
     }
 
-    /// The same with environment variables.
+    /// Starts a demo with further settings as environment variables.
     #[expect(clippy::zombie_processes, reason = "its guard ends it")]
     pub(crate) fn start_with(folder: &str, extra: &[&str], settings: &[(&str, &str)]) -> Self {
         let data_dir = format!("{folder}/demo");
@@ -95,7 +97,7 @@ impl Service {
             .spawn()
             .unwrap();
         let guard = guard(&child, folder);
-        // The output is read to its end, so that the demo never blocks on it.
+        // The output is read to its end, so that the demo never blocks while it writes.
         ProcessOutput::of(child.stdout.take().unwrap()).wait_for("Ctrl-C");
         let env = std::fs::read_to_string(format!("{data_dir}/demo.env")).unwrap();
         let value = |name: &str| {
@@ -108,7 +110,8 @@ impl Service {
             url: value("TIDEGATE_URL"),
             database_url: value("DATABASE_URL"),
             data_dir,
-            // Each test has its own runtime, and a connection ends with its runtime.
+            // Idle connections are not kept: each test has its own runtime, and a connection ends
+            // with its runtime.
             client: reqwest::Client::builder()
                 .pool_max_idle_per_host(0)
                 .redirect(reqwest::redirect::Policy::none())
@@ -141,7 +144,7 @@ impl Service {
         self.client.request(method, format!("{}{path}", self.url))
     }
 
-    /// A token by the password grant through the public client.
+    /// Requests a token by the password grant, through the public client.
     pub(crate) async fn token(&self, username: &str) -> String {
         let body = json!({
             "grant_type": "password", "username": username, "password": format!("{username}1234"),
@@ -158,7 +161,7 @@ impl Service {
         answer["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// Posts a body to `/api/v4/sql` as a user, anonymously if `None`.
+    /// Posts a body to `/api/v4/sql` as a user (anonymously if `None`).
     pub(crate) async fn sql(&self, user: Option<&str>, body: &Value) -> Response {
         let mut request = self.request(Method::POST, "/api/v4/sql").json(body);
         if let Some(user) = user {
@@ -167,7 +170,7 @@ impl Service {
         request.send().await.unwrap()
     }
 
-    /// Posts a statement that must succeed; returns the body.
+    /// Posts a statement that must succeed. Returns the body.
     pub(crate) async fn rows(&self, user: &str, q: &str, params: Value) -> Value {
         let answer = self
             .sql(Some(user), &json!({"q": q, "params": params}))
@@ -178,7 +181,7 @@ impl Service {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Posts a statement that must fail; returns the status and the body.
+    /// Posts a statement that must fail. Returns the status and the body.
     pub(crate) async fn refusal(&self, user: &str, body: &Value) -> (u16, Value) {
         let answer = self.sql(Some(user), body).await;
         let status = answer.status().as_u16();
@@ -187,7 +190,7 @@ impl Service {
         (status, body)
     }
 
-    /// Calls a REST endpoint as a user, anonymously if `None`.
+    /// Calls a REST endpoint as a user (anonymously if `None`).
     pub(crate) async fn rest(
         &self,
         user: Option<&str>,
@@ -201,7 +204,7 @@ impl Service {
         self.rest_with(token.as_deref(), (method, path), body).await
     }
 
-    /// The same with a token.
+    /// Calls a REST endpoint with a token.
     pub(crate) async fn rest_with(
         &self,
         token: Option<&str>,
@@ -225,7 +228,7 @@ impl Service {
         }
     }
 
-    /// Sends a request with a JSON text as a user, anonymously if `None`.
+    /// Sends a request with a JSON text as a user (anonymously if `None`).
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -267,8 +270,8 @@ impl Service {
     }
 }
 
-/// Stops the demo and removes its folder when this process ends in any way: the guard is a shell
-/// that waits for the end of its input.
+/// Starts the guard, which stops the demo and removes its folder when this process ends in any way.
+/// The guard is a shell that waits for the end of its input.
 #[expect(
     clippy::zombie_processes,
     reason = "it outlives this process on purpose"
@@ -307,7 +310,7 @@ impl TextResponse {
         }
     }
 
-    /// A header's value; empty without the header.
+    /// The value of a header; empty if there is no such header.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().unwrap())
@@ -318,7 +321,7 @@ impl TextResponse {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{self:?}"))
     }
 
-    /// Status and `errorCode`.
+    /// The status and the `errorCode` of an error.
     pub(crate) fn error(&self) -> (u16, String) {
         let body = self.json();
         assert_eq!(body["success"], false, "{body}");

@@ -1,4 +1,4 @@
-//! Attacks on connections that the users of a tenant share, over two nodes and with psql.
+//! Tests attacks on connections that the users of a tenant share, over two nodes and with psql.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::operator::Operator;
 use crate::service::eventually;
 
 const INSERT: &str = "mutation { insertNotes(data: {what: \"x\"}) { who } }";
-/// Switches to bob before every row, without a function of its own.
+/// A trigger that switches to bob before every row, without a function of its own.
 const EVIL: &str = "create trigger evil before insert on notes for each row \
     when (set_config('role', 'shop/bob', true) is null) \
     execute function suppress_redundant_updates_trigger()";
 
-/// The table that all users write, and the tokens of alice and mallory.
+/// Creates the table that all users write. Returns the tokens of alice and mallory.
 async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
     let inside = operator.root("shop").await;
     for user in ["alice", "bob", "mallory"] {
@@ -35,7 +35,7 @@ async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
     (tokens.remove(0), mallory)
 }
 
-/// Inserts a row as alice; returns the response with the row's role, or the error.
+/// Inserts a row as alice. Returns the response, which contains the row's role or the error.
 async fn insert(node: &Node, token: &str) -> Value {
     let path = "/api/graphql/schema/public";
     let body = json!({"query": INSERT});
@@ -72,7 +72,7 @@ async fn a_trigger_created_right_after_its_grant_switches_no_user() {
         let attack = async {
             let grant = "GRANT TRIGGER ON notes TO \"shop/mallory\"";
             psql.batch_execute(grant).await.unwrap();
-            // Refused while another user's statement runs on a shared connection.
+            // The trigger is refused while another user's statement runs on a shared connection.
             let made = || node.post("/api/v4/sql", Some(&mallory), json!({"q": EVIL}));
             eventually("the trigger is made", || async {
                 made().await.0 == StatusCode::OK

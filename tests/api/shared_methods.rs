@@ -1,4 +1,4 @@
-//! Methods of the owner on shared connections.
+//! Tests methods of the owner on shared connections.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ async fn a_method_that_calls_a_function_needs_no_login_of_each_user() {
         let answer = call(&node, user, "who").await;
         let who = format!("{user} shop/{user} shop/$authenticator1");
         assert_eq!(answer["result"]["data"][0]["who"], who, "{answer}");
-        // The role may switch to itself and to no other role, because it is the login there.
+        // On a login connection the role may only switch to itself.
         let answer = call(&node, user, "jump").await;
         let who = format!("shop/{user} shop/{user}");
         assert_eq!(answer["result"]["data"][0]["who"], who, "{answer}");

@@ -66,7 +66,7 @@ impl Socket {
         self.0.send(Message::binary(bytes)).await.unwrap();
     }
 
-    /// The next message; pings are answered.
+    /// The next message that is not a ping. Pings are answered.
     pub(crate) async fn hear(&mut self) -> Value {
         loop {
             let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
@@ -89,7 +89,7 @@ impl Socket {
         self.hear().await
     }
 
-    /// The code and the reason of the next message, which must be a close.
+    /// Waits for the next message, which must be a close. Returns its code and its reason.
     pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
             let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
@@ -103,7 +103,7 @@ impl Socket {
         }
     }
 
-    /// The code of the close, after any messages.
+    /// Skips messages up to the close. Returns its code.
     pub(crate) async fn close_code(&mut self) -> u16 {
         loop {
             let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
@@ -115,7 +115,7 @@ impl Socket {
         }
     }
 
-    /// Whether no other message arrives before the response to a request.
+    /// Whether no other message arrives before the response to a request that is sent now.
     pub(crate) async fn is_silent(&mut self) -> bool {
         let answer = self
             .ask(json!({"jsonrpc": "2.0", "id": "silence", "method": "no such"}))

@@ -1,4 +1,5 @@
-//! How much a socket buffers for a client, and how long (wire.md 7).
+//! Tests how much a socket buffers for a client, and for how long (API.md, "Sockets and change
+//! events").
 
 use std::cell::Cell;
 
@@ -11,7 +12,7 @@ use crate::service::eventually;
 use crate::socket::open_at;
 use crate::socket_slow::{cut, hear, id, metric, narrow, say, subscribe};
 
-/// A node with a table, and the token of its owner.
+/// Starts a node with a table. Returns it with the token of its owner.
 async fn node(operator: &Operator, flags: &[&str]) -> (Node, String) {
     let make = "CREATE TABLE docs (id int8 PRIMARY KEY, text text NOT NULL);
                 ALTER TABLE docs OWNER TO shop";
@@ -50,7 +51,7 @@ async fn a_queue_has_at_most_1024_events() {
 async fn a_client_that_does_not_read_gets_a_cursor_to_resume() {
     const ROWS: i64 = 40;
     let operator = operator().await;
-    // Earlier than the queue of a client that reads nothing would end its subscriptions.
+    // With this timeout the socket closes before its full queue would end the subscriptions.
     let (node, token) = node(&operator, &["--write-timeout", "3s"]).await;
     let mut stuck = narrow(&node, &token).await;
     say(&mut stuck, &subscribe(None)).await;

@@ -1,4 +1,4 @@
-//! Many concurrent subscriptions (wire.md 7 and 8).
+//! Tests many concurrent subscriptions (API.md, "Sockets and change events").
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ async fn write(q: &str) {
     demo().rows("demo", q, json!({})).await;
 }
 
-/// Sends all messages before it reads any; half of the tables have row level security.
+/// Sends all subscriptions before it reads a response. Half of the tables have row level security.
 async fn burst(user: &str) -> Socket {
     let token = demo().cached_token(user).await;
     let mut socket = open(&format!("/?token={token}"), &[]).await.unwrap();

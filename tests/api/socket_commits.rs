@@ -1,4 +1,5 @@
-//! Events around commits, nodes and the retention window (wire.md 8).
+//! Tests events around commits, nodes and the retention window (API.md, "Sockets and change
+//! events").
 
 use serde_json::{Value, json};
 use tokio_postgres::Client;
@@ -20,7 +21,7 @@ async fn table(operator: &Operator) {
     run(operator, make).await;
 }
 
-/// The id of the row of the next message, which must be an event, and its cursor.
+/// Reads the next message, which must be an event. Returns the id of its row, and its cursor.
 async fn event(socket: &mut Socket) -> (String, Value) {
     let event = socket.hear().await;
     let id = event["data"]["DocsMessageAdded"][0]["id"].as_str();
@@ -43,7 +44,8 @@ async fn an_event_may_come_before_the_commit_returns() {
     let mut socket = owner(&node).await;
     socket.subscribe("a", ADDED).await;
     let root = operator.root("shop").await;
-    // The log describes a table before its first row, and the description must be visible first.
+    // The change log describes a table before its first row. That description must be visible
+    // before the next step.
     run(&operator, "INSERT INTO docs VALUES (0)").await;
     assert_eq!(event(&mut socket).await.0, "0");
     set_standby(&root, "'nobody'").await;
@@ -51,11 +53,12 @@ async fn an_event_may_come_before_the_commit_returns() {
     let writer = loop {
         row += 1;
         let writer = operator.root("shop").await;
-        // The fixture's cluster commits asynchronously, so it would not wait for a standby either.
+        // The session commits synchronously: by the fixture's default it would not wait for a
+        // standby.
         let insert = format!("SET synchronous_commit = on; INSERT INTO docs VALUES ({row})");
         let writing = tokio::spawn(async move { writer.batch_execute(&insert).await });
         assert_eq!(event(&mut socket).await.0, row.to_string());
-        // The setting reaches the processes one after the other.
+        // The processes of PostgreSQL apply the new setting one after the other.
         let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' \
                      AND query LIKE '%INSERT%'";
         let (root, writing_now) = (&root, &writing);
@@ -69,7 +72,7 @@ async fn an_event_may_come_before_the_commit_returns() {
         }
         writing.await.unwrap().unwrap();
     };
-    // The row cannot be read yet, so the event must contain it.
+    // Queries do not see the row yet, so the event itself must contain it.
     let read = "SELECT FROM docs WHERE id = $1";
     assert!(root.query(read, &[&row]).await.unwrap().is_empty());
     assert!(!writer.is_finished());
@@ -112,7 +115,7 @@ async fn a_cursor_is_good_on_every_node_and_beyond_the_window_there_is_a_gap() {
     }
     one.stop();
     two.stop();
-    // The retention window ends.
+    // This moves the start of the retention window past the cursor.
     let moved = "SELECT pg_replication_slot_advance(slot_name, pg_current_wal_lsn()) \
                  FROM pg_replication_slots WHERE NOT temporary AND database = 'shop'";
     run(&operator, moved).await;
@@ -175,7 +178,7 @@ async fn events_of_partitions_carry_the_name_of_the_root() {
         }
     }
     heard.sort();
-    // A row that moves to another partition is deleted here and inserted there.
+    // A row that moves to another partition is a deleted and an inserted row.
     let expected = [
         "+1",
         "+11",
@@ -223,7 +226,7 @@ async fn raw_events_have_the_primary_key_as_it_is_now() {
     let gone = socket.hear().await;
     let deleted = &gone["batch"]["shop"]["public.keyed"]["DELETE"];
     assert_eq!(deleted, &expected, "{gone}");
-    // A client that does not select these columns first gets an event of another table.
+    // The client does not select the changed columns, so it first gets an event of another table.
     let ended = other.hear().await;
     assert_eq!(ended["error"], "table_changed", "{ended}");
     node.stop();

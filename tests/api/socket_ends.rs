@@ -1,4 +1,4 @@
-//! Sockets that the service closes (wire.md 7).
+//! Tests sockets that the service closes (API.md, "Sockets and change events").
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ use crate::socket::{open, open_at};
 
 #[tokio::test]
 async fn an_unknown_subprotocol_is_closed() {
-    // Without a client library, which would give up if none of its protocols is chosen.
+    // The test uses no client library, because that would give up if none of its protocols is
+    // chosen.
     let host = demo().url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(host).await.unwrap();
     let request = format!(

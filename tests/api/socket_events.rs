@@ -1,4 +1,5 @@
-//! Subscriptions over sockets and as server-sent events (wire.md 7 and 8).
+//! Tests subscriptions over sockets and as server-sent events (API.md, "Sockets and change
+//! events").
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ async fn table(name: &str) {
     let q =
         format!("create table {name} (id int8 primary key, name text, price numeric, tags text[])");
     demo().rows("demo", &q, json!({})).await;
-    // The cached schema has it within a second.
+    // The cached schema contains the table within a second.
     let query = format!("{{ __type(name: \"{}\") {{ name }} }}", pascal(name));
     crate::service::eventually("the table is in the schema", || async {
         let answer = crate::graphql::ask(Some("demo"), &query, json!({})).await;
@@ -123,7 +124,7 @@ async fn a_cursor_goes_on_without_a_gap() {
     let bad =
         json!({"type": "subscribe", "id": "b", "schema": "public", "query": added, "after": "x"});
     assert_eq!(second.ask(bad).await["error"], "invalid_cursor");
-    // A position of another log.
+    // The cursor is a position of another change log.
     let other = format!("1{:08x}{:016x}{:08x}", 1, 1, 1);
     let gone =
         json!({"type": "subscribe", "id": "c", "schema": "public", "query": added, "after": other});
@@ -137,11 +138,12 @@ async fn a_cursor_goes_on_without_a_gap() {
     assert_eq!(resync["reason"], "other_log");
 }
 
-/// Tables, each with its own rounds, one after the other.
+/// The number of tables. Each has its own rounds, one after the other.
 const TABLES: usize = 20;
 const ROUNDS: usize = 50;
 
-/// 1,000 rounds: subscribe, and write as soon as the subscription is acknowledged.
+/// In each of 1,000 rounds the test subscribes, and writes as soon as the subscription is
+/// acknowledged.
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_means_live() {
     let make = (0..TABLES).map(|at| format!("create table ev_live{at} (id int8 primary key)"));
@@ -351,7 +353,7 @@ async fn graphql_transport_ws_ends_a_subscription_that_is_completed() {
         write(&format!("insert into ev_completed (id) values ({row})")).await;
         assert_eq!(socket.hear().await["id"], "b");
     }
-    // Its id is free again.
+    // The id of the subscription can be used again.
     assert_eq!(
         socket.ask(subscribe("a")).await["payload"]["acknowledged"],
         "a"

@@ -1,5 +1,5 @@
-//! What subscribers see of faults of PostgreSQL and the service, and of changes of tables (wire.md
-//! 7 and 8).
+//! Tests what subscribers see of faults of PostgreSQL and the service, and of changes of tables
+//! (API.md, "Sockets and change events").
 
 use serde_json::{Value, json};
 use tidegate_embedded::Shutdown;
@@ -19,7 +19,7 @@ async fn run(operator: &Operator, sql: &str) {
     root.batch_execute(sql).await.unwrap();
 }
 
-/// The id of the row of the next message, which must be an event, and its cursor.
+/// Reads the next message, which must be an event. Returns the id of its row, and its cursor.
 async fn event(socket: &mut Socket) -> (String, Value) {
     let event = socket.hear().await;
     assert_eq!(event["type"], "subscription", "{event}");
@@ -87,7 +87,8 @@ async fn a_change_of_the_table_ends_what_it_makes_impossible_and_nothing_else() 
     assert_eq!(event(&mut keeps).await.0, "2");
     let ended = loop {
         let message = loses.hear().await;
-        // An empty rewrite: the column reads as null until the log reports its removal.
+        // The column was rewritten and is empty. It reads as null until the change log reports that
+        // it was dropped.
         if message["type"] != "subscription" {
             break message;
         }
@@ -179,7 +180,7 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
             assert_eq!(event["type"], "subscription", "{event}");
             heard.push(event["id"].as_str().unwrap().to_owned());
         }
-        // Each subscription has its rows evaluated separately.
+        // The order is not fixed, because the rows of each subscription are evaluated separately.
         heard.sort();
         assert_eq!(heard, kinds);
         assert!(socket.is_silent().await);
@@ -187,8 +188,8 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
     node.stop();
 }
 
-/// The feed raises the replica identity, so that policies can be evaluated for deleted rows. If an
-/// owner lowers it, deletes are withheld until it is REPLICA IDENTITY FULL.
+/// The feed raises the replica identity, so that policies can be evaluated for deleted rows. If the
+/// owner lowers it, events of deleted rows are withheld until it is REPLICA IDENTITY FULL again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_row_that_policies_cannot_evaluate_is_withheld_unless_the_owner_opts_in() {
     let operator = operator().await;
@@ -221,7 +222,7 @@ async fn a_deleted_row_that_policies_cannot_evaluate_is_withheld_unless_the_owne
         .await;
         assert_eq!(event(&mut ann).await.0, row.to_string());
         if told {
-            // The row before it too, which still exists.
+            // The row that was inserted before is deleted too.
             let mut deleted = [event(&mut ann).await.0, event(&mut ann).await.0];
             deleted.sort();
             assert_eq!(deleted, ["10", "2"]);
@@ -258,7 +259,7 @@ async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works()
         (&json!("feed_unavailable"), &json!("a")),
         "{refused}"
     );
-    // The same over GraphQL; its schema has no subscriptions now.
+    // The same holds over GraphQL, whose schema has no subscriptions now.
     let document = "subscription { OrdersMessageAdded { id } }";
     let message = json!({"type": "subscribe", "id": "g", "schema": "public", "query": document});
     let refused = socket.ask(message).await;

@@ -1,4 +1,5 @@
-//! Conditions that cannot be evaluated outside of PostgreSQL are refused (wire.md 8).
+//! Tests that conditions which cannot be evaluated outside of PostgreSQL are refused (API.md,
+//! "Sockets and change events").
 
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ async fn write(q: &str) {
     demo().rows("demo", q, json!({})).await;
 }
 
-/// Subscribes with a condition; returns the response.
+/// Subscribes with a condition. Returns the response.
 async fn filtered(socket: &mut Socket, id: &str, condition: &Value) -> Value {
     let message = json!({"type": "subscription", "id": id, "schema": "public",
         "rel": "ev_unsupported", "where": condition});
@@ -28,34 +29,34 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
     .await;
     let mut socket = socket("demo").await;
     let refused = [
-        // The order of text under a collation other than by bytes.
+        // These compare the order of text under a collation other than by bytes.
         json!({"natural_order": {"lt": "m"}}),
         json!({"natural_order": {"lte": "m"}}),
         json!({"natural_order": {"gt": "m"}}),
         json!({"natural_order": {"gte": "m"}}),
         json!("natural_order > 'm'"),
         json!("natural_order BETWEEN 'a' AND 'm'"),
-        // Case-insensitive matching beyond ASCII.
+        // These match characters beyond ASCII without regard to case.
         json!({"bytes": {"ilike": "\u{e9}%"}}),
         json!("bytes ILIKE '\u{e9}%'"),
-        // Regular expressions.
+        // These are regular expressions.
         json!({"bytes": {"regex": "^a"}}),
         json!({"bytes": {"iregex": "^a"}}),
-        // Collations under which different texts are equal.
+        // These columns have collations under which different texts are equal.
         json!({"any_case": {"eq": "a"}}),
         json!({"any_case": {"neq": "a"}}),
         json!({"any_case": {"in": ["a", "b"]}}),
         json!({"any_case": {"nin": ["a"]}}),
         json!({"any_case": {"like": "a%"}}),
         json!("any_case = 'a'"),
-        // Types other than scalars.
+        // These columns have types that are not scalars.
         json!({"tags": {"eq": ["a"]}}),
         json!({"tags": {"isNull": true}}),
         json!({"doc": {"eq": {"a": 1}}}),
         json!({"span": {"eq": "[1,2)"}}),
-        // A time in words, which PostgreSQL reads with its own clock.
+        // This is a time in words, which PostgreSQL reads with its own clock.
         json!({"at": {"gt": "yesterday"}}),
-        // Nested conditions.
+        // This condition is nested.
         json!({"OR": [{"id": {"eq": 1}}, {"not": {"bytes": {"regex": "a"}}}]}),
     ];
     for condition in refused {
@@ -67,7 +68,7 @@ async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
         );
         assert_eq!(answer["id"], "x", "{condition}: {answer}");
     }
-    // Similar conditions that can be evaluated.
+    // These similar conditions can be evaluated.
     let taken = [
         json!({"bytes": {"lt": "m"}}),
         json!("bytes BETWEEN 'a' AND 'm'"),

@@ -1,4 +1,4 @@
-//! The forms of subscriptions and of their messages (wire.md 7 and 8).
+//! Tests the forms of subscriptions and of their messages (API.md, "Sockets and change events").
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ async fn raw_values_have_the_forms_of_statements() {
     }
 }
 
-/// Conditions in both forms, and the same condition in SQL.
+/// Conditions, each in the two forms of a subscription and in SQL.
 fn conditions() -> Vec<(Value, &'static str)> {
     let texts = [
         "name = 'a'",

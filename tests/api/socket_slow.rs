@@ -1,4 +1,5 @@
-//! A subscriber that does not read, and the metrics of subscribers (wire.md 7 and 9).
+//! Tests a subscriber that does not read, and the metrics of subscribers (API.md, "Sockets and
+//! change events").
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ async fn memory(node: &Node) -> f64 {
     line.unwrap().parse().unwrap()
 }
 
-/// A socket with a small kernel buffer, so that unread data stays at the server.
+/// Opens a socket with a small kernel buffer, so that data that is not read stays at the server.
 pub(crate) async fn narrow(node: &Node, token: &str) -> WebSocketStream<TcpStream> {
     let address = node.url.trim_start_matches("http://").parse().unwrap();
     let socket = TcpSocket::new_v4().unwrap();
@@ -51,7 +52,7 @@ pub(crate) async fn say(socket: &mut WebSocketStream<TcpStream>, message: &Value
     socket.send(text).await.unwrap();
 }
 
-/// The next message; the code of a close as a number.
+/// The next message. A close is returned as the number of its code.
 pub(crate) async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
     loop {
         let heard = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap();
@@ -63,7 +64,8 @@ pub(crate) async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
     }
 }
 
-/// Reads the rest after a subscription was ended; returns its last row and its cursor.
+/// Reads the remaining messages after a subscription was ended. Returns its last row and its
+/// cursor.
 pub(crate) async fn cut(stuck: &mut WebSocketStream<TcpStream>) -> (i64, Value) {
     let (mut last, mut cursor) = (0, Value::Null);
     let error = loop {
@@ -118,7 +120,8 @@ async fn a_slow_subscriber_is_ended_with_its_cursor_and_does_not_affect_others()
         let size = i32::try_from(ROW).unwrap();
         root.execute(insert, &[&row, &size]).await.unwrap();
         assert_eq!(id(&reader.hear().await), row);
-        // Checked each time: on a busy machine the slow subscriber is ended within ten more.
+        // The metrics are read in every round, because on a busy machine the slow subscriber is
+        // ended within ten more rounds.
         most = most.max(metric(&node, "queue_bytes").await.unwrap());
         queued = queued.max(metric(&node, "queue_events").await.unwrap());
     }
@@ -130,7 +133,7 @@ async fn a_slow_subscriber_is_ended_with_its_cursor_and_does_not_affect_others()
         metric(&node, "slow_consumers_total").await == Some(1.0)
     })
     .await;
-    // The rest is in the memory that all subscriptions share.
+    // The remaining events are in the ring, which all subscriptions share.
     let grown = memory(&node).await - before;
     assert!(grown < f64::from(96 << 20), "{grown} bytes more");
     assert_eq!(metric(&node, "subscriptions").await, Some(1.0));

@@ -1,4 +1,4 @@
-//! Sockets and time: expired tokens, dead connections (wire.md 7).
+//! Tests expired tokens and dead connections of sockets (API.md, "Sockets and change events").
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use crate::socket::{open, socket};
 use crate::tokens::access_token;
 
 const NOW: Duration = Duration::ZERO;
-/// Long enough to connect on a busy machine, short enough to wait for.
+/// A lifetime that is long enough to connect on a busy machine, and short enough to wait for.
 const SHORT: Duration = Duration::from_secs(8);
-/// Tokens have whole seconds.
+/// The least lifetime that results, because tokens count whole seconds.
 const SHORT_AT_LEAST: Duration = Duration::from_secs(7);
 
 #[tokio::test]
@@ -39,7 +39,8 @@ async fn a_socket_ends_with_its_token_and_tells_so() {
     assert_eq!(error["error"], "token_expired", "{error}");
     assert_eq!(own.closed().await, (4440, "token_expired".to_owned()));
     assert!(Instant::now() > earliest);
-    // Not half a minute later, which is the tolerance for the clocks of two nodes.
+    // The socket does not stay open for half a minute longer, which is the tolerance for clocks of
+    // nodes.
     let late = Instant::now().saturating_duration_since(expires);
     assert!(late < Duration::from_secs(20), "{late:?} late");
     assert_eq!(transport.close_code().await, 4440);
@@ -103,7 +104,7 @@ async fn a_silent_socket_and_an_event_stream_end_soon_after_their_session() {
     // The stream ends too, so its whole text can be read.
     let text = stream.text().await.unwrap();
     assert!(text.contains(r#"{"error":"invalid_token","#), "{text}");
-    // Earlier than with the next ping, which is sent after 25 s.
+    // The socket ends before the next ping, which would be sent after 25 s.
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 

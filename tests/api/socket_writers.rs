@@ -1,4 +1,5 @@
-//! What subscriptions see of writers, and how subscriptions affect writers (wire.md 8).
+//! Tests what subscriptions see of writers, and how subscriptions affect writers (API.md, "Sockets
+//! and change events").
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,7 @@ async fn events_come_in_the_order_of_the_commits_and_of_nothing_that_was_taken_b
     node.stop();
 }
 
-/// The locks of a writer, and the triggers of its table.
+/// The locks that a writer waits for or holds, and the triggers of its table.
 async fn noticed(root: &Client) -> Vec<(String, String)> {
     root.batch_execute(
         "BEGIN; INSERT INTO docs VALUES (-1); UPDATE docs SET text = 'x' WHERE id = -1; \

@@ -1,5 +1,5 @@
-//! Sockets: handshake, authentication, queries, calls, statements, and invalid messages (wire.md
-//! 7).
+//! Tests sockets: handshake, authentication, queries, calls, statements, and invalid messages
+//! (API.md, "Sockets and change events").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn a_token_may_come_in_the_address_the_header_or_the_first_message() {
         (1..=3600).contains(&ack["expires_in"].as_i64().unwrap()),
         "{ack}"
     );
-    // And once more, to renew the token.
+    // The client authenticates once more, to renew its token.
     let ack = late.ask(json!({"type": "auth", "token": token})).await;
     assert_eq!(ack["type"], "auth_ack");
     sockets.push(late);
@@ -105,7 +105,7 @@ async fn a_query_is_answered_by_next_and_complete() {
         "{answer}"
     );
     assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
-    // The id is free again.
+    // The id can be used again.
     let answer = socket
         .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": "{ __typename }"}))
         .await;
@@ -156,7 +156,7 @@ async fn calls_are_answered_as_over_http() {
     let answer = socket.ask(json!([unknown(2), unknown(3)])).await;
     assert_eq!(answer.as_array().unwrap().len(), 2, "{answer}");
     assert_eq!(socket.ask(json!([])).await["error"]["code"], -32600);
-    // A notification has no response: the next one is that of the following call.
+    // A notification has no response, so the next message is the response to the following call.
     socket
         .say(&json!({"jsonrpc": "2.0", "method": "no.such"}))
         .await;
@@ -264,7 +264,7 @@ async fn what_is_wrong_is_an_error_and_the_socket_stays_open() {
             assert_eq!(answer["id"], "x", "{message}: {answer}");
         }
     }
-    // The position of the error in the text of the condition.
+    // The error has the position in the text of the condition.
     let text = added("(where: \"id = 1 and name = \") { id }").replace("artistsM", "ArtistsM");
     socket.say_text(&text).await;
     let answer = socket.hear().await;

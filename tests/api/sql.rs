@@ -1,4 +1,5 @@
-//! `POST /api/v4/sql`: statements, placeholders, parameter sets and transactions (wire.md 4).
+//! Tests `POST /api/v4/sql`: statements, placeholders, parameter sets and transactions (API.md,
+//! "SQL").
 
 use reqwest::Method;
 use serde_json::{Value, json};

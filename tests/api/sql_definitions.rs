@@ -1,5 +1,6 @@
-//! `POST /api/v4/sql`: statements that were cached before their tables and types changed (wire.md
-//! 4: DDL is visible to the node's next request; a parameter has the type that PostgreSQL infers).
+//! Tests `POST /api/v4/sql` with statements that were cached before their tables and types changed
+//! (API.md, "SQL": DDL is visible to the node's next request; a parameter has the type that
+//! PostgreSQL infers).
 
 use serde_json::{Value, json};
 
@@ -12,13 +13,13 @@ async fn run(q: &str) {
     demo().rows("demo", q, json!({})).await;
 }
 
-/// Writes a timestamp and a number, and returns what was stored.
+/// Writes a timestamp and a number. Returns the stored values.
 async fn written(k: i32) -> Value {
     let demo = demo();
     let moment = "2024-01-01T10:30:00Z";
     demo.rows("demo", WRITE, json!({"k": k, "d": moment, "f": 0.1}))
         .await;
-    // Enough concurrent requests for multiplexed connections.
+    // These are enough concurrent requests to use multiplexed connections.
     let reads = (0..32).map(|_| demo.rows("demo", READ, json!({"d": moment})));
     let found = futures_util::future::join_all(reads).await;
     assert!(
@@ -45,7 +46,7 @@ async fn a_parameter_follows_the_type_of_its_column() {
         written(2).await,
         json!([{"d": "2024-01-01T10:30:00Z", "f": "0.1"}, [{"k": 2}]])
     );
-    // Arrays of requests and parameter sets behave the same.
+    // Arrays of requests, and parameter sets, behave in the same way.
     let sets = json!([{"k": 3, "d": "2024-01-01T10:30:00Z", "f": 0.1}]);
     demo().rows("demo", WRITE, sets).await;
     let q = "select count(*)::int as n from t_retyped where d = '2024-01-01T10:30:00Z'";

@@ -1,4 +1,4 @@
-//! `POST /api/v4/sql`: PostgreSQL's errors in responses (wire.md 4).
+//! Tests PostgreSQL's errors in responses of `POST /api/v4/sql` (API.md, "SQL").
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ async fn what_a_caller_does_wrong_is_not_the_services_fault() {
         let told = (got, error["sqlstate"].as_str());
         assert_eq!(told, (status, Some(sqlstate)), "{q}: {error}");
     }
-    // PostgreSQL reports it as an internal error.
+    // PostgreSQL reports this conflict as an internal error.
     let q = "do $$ begin raise exception 'tuple concurrently updated' using errcode = 'XX000'; \
              end $$";
     let (status, error) = demo().refusal("demo", &json!({"q": q})).await;
@@ -95,7 +95,7 @@ async fn errors_carry_what_postgresql_says() {
         (400, Some("SQL_ERROR"))
     );
     assert_eq!(error["sqlstate"], "42703");
-    // The position refers to the caller's text, where the placeholder is longer than `$1`.
+    // The position refers to the caller's text, in which the placeholder is longer than `$1`.
     assert_eq!(error["position"], 17, "{error}");
     for (q, status, sqlstate) in [
         ("select * from no_such_table", 404, "42P01"),

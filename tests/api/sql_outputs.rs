@@ -1,4 +1,4 @@
-//! Output formats, date formats and streaming (wire.md 4).
+//! Tests output formats, date formats and streaming (API.md, "SQL").
 
 use std::time::Duration;
 
@@ -74,7 +74,8 @@ async fn accept_chooses_where_the_request_does_not() {
     let (status, _, text) = output(q, Some("image/png")).await;
     assert_eq!(status, 406, "{text}");
     assert!(text.contains("NOT_ACCEPTABLE"), "{text}");
-    // The member takes precedence, and `application/json` in Accept never excludes it.
+    // The member takes precedence over the header, and `application/json` in Accept never excludes
+    // a format.
     let body = json!({"q": "select 1 as n", "output_format": "csv"});
     assert_eq!(output(body, Some("application/json")).await.2, "n\r\n1\r\n");
     let (status, _, _) = output(json!({"q": "select 1", "output_format": "pdf"}), None).await;
@@ -124,7 +125,7 @@ async fn an_error_before_the_first_byte_is_an_error() {
 
 #[tokio::test]
 async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
-    // A demo of its own, because the memory of all tests together proves nothing.
+    // The test has a demo of its own, because it measures memory, and other tests use memory too.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let token = demo.cached_token("demo").await;
@@ -145,8 +146,8 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
         let waiting = admin.query_one(q, &[]).await.unwrap();
         waiting.get::<_, i64>(0) == 1
     };
-    // When every buffer is full, PostgreSQL waits, and keeps waiting. It also waits briefly before
-    // that, but if the response were read, it would soon continue.
+    // When every buffer is full, PostgreSQL waits and does not continue. It may also wait briefly
+    // before, but would soon continue if the response were read.
     eventually("PostgreSQL waits for the reader", || async {
         for _ in 0..20 {
             demo.rows("demo", "select 1 as n", json!({})).await;
@@ -267,7 +268,7 @@ async fn formatted_values_follow_the_preferred_timezone() {
     assert_eq!(answer["data"][0]["t"], "2024-07-01 14:00 CEST");
 }
 
-/// Without chunks, only a reset distinguishes an aborted response from a complete one.
+/// HTTP/1.0 has no chunks, so only a reset distinguishes an aborted response from a complete one.
 #[tokio::test]
 async fn an_error_in_a_stream_of_http_1_0_resets_the_connection() {
     let token = demo().token("demo").await;

@@ -1,4 +1,4 @@
-//! `GET /api/v4/sql/schema` (spec 2.7, wire.md 4).
+//! Tests `GET /api/v4/sql/schema` (API.md, "Schemas").
 
 use reqwest::Method;
 use serde_json::{Value, json};

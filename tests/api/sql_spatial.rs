@@ -1,4 +1,4 @@
-//! PostGIS at `POST /api/v4/sql` (wire.md 4), if the extension is installed.
+//! Tests PostGIS at `POST /api/v4/sql` (API.md, "SQL"), if the extension is installed.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::service::{Service, demo_folder};
 
 #[tokio::test]
 async fn geometries_are_geojson_both_ways() {
-    // A demo of its own: the extension fills the schema that other tests describe.
+    // The test has a demo of its own, because the extension fills the schema that other tests
+    // describe.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let admin = demo.admin().await;
@@ -68,7 +69,7 @@ async fn geometries_are_geojson_both_ways() {
     assert_eq!(status, 400, "{error}");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("params.v.type"), "{message}");
-    // PostGIS has no SQLSTATE of its own for invalid geometry.
+    // PostGIS reports invalid geometry without a SQLSTATE of its own.
     let wrong = json!({"q": "select :v::geometry as v", "params": {"v": "x"}});
     let (status, error) = demo.refusal("demo", &wrong).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `POST /api/v4/sql`: allowed statements, and how their text is parsed (wire.md 4).
+//! Tests `POST /api/v4/sql`: allowed statements, and how their text is parsed (API.md, "SQL").
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn a_statement_may_be_of_any_kind_that_the_role_may_run() {
         ("drop table st_kinds;", json!([])),
     ] {
         if q.starts_with("lock") {
-            // PostgreSQL requires a transaction, which an array is.
+            // PostgreSQL requires a transaction for this statement, and an array is one.
             let answer = demo.sql(Some("demo"), &json!([{"q": q}])).await;
             assert_eq!(answer.status(), 200, "{q}");
             continue;

@@ -1,4 +1,4 @@
-//! `POST /api/v4/sql`: parameter sets and transactions (wire.md 4).
+//! Tests `POST /api/v4/sql`: parameter sets and transactions (API.md, "SQL").
 
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ async fn sets_of_a_procedure_that_commits_are_one_transaction_all_the_same() {
         demo.rows("demo", left, json!({})).await["data"],
         json!([{"n": 3}])
     );
-    // A single statement may commit.
+    // A statement that is the only one of its request may commit.
     let alone = json!({"q": "call commits(4, 'commit')"});
     assert_eq!(demo.sql(Some("demo"), &alone).await.status(), 200);
 }

@@ -1,10 +1,10 @@
-//! Every row of the value table of wire.md 4, as output and as input.
+//! Tests every row of the table in API.md, "Values", as output and as input.
 
 use serde_json::{Value, json};
 
 use crate::service::demo;
 
-/// SQL literal, the type's name in `schema`, the JSON form.
+/// The rows of the table: an SQL literal, the name of the type in `schema`, and the JSON form.
 fn table() -> Vec<(&'static str, &'static str, Value)> {
     vec![
         ("1::int2", "int2", json!(1)),
@@ -130,7 +130,7 @@ fn table() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// JSON equality with `1` equal to `1.0`.
+/// Whether two JSON values are equal, where `1` equals `1.0`.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
@@ -164,7 +164,8 @@ async fn every_type_has_its_form_and_its_form_is_accepted_back() {
         let value = &answer["data"][0]["v"];
         assert!(same(value, &form), "{literal}: {value} instead of {form}");
 
-        // `char(n)` loses its trailing spaces as text, and xml has no equality: compare texts.
+        // These types are compared as text: `char(n)` loses its trailing spaces as text, and xml
+        // has no equality.
         let hint = if name == "bit" { "varbit" } else { name };
         let body = json!({
             "q": format!("select (:v)::text = ({literal})::{hint}::text as same"),
@@ -198,7 +199,8 @@ async fn arrays_of_every_type_nest_and_hold_nulls() {
         );
 
         if matches!(name, "json" | "jsonb") {
-            // An array in an array of documents is itself a document, so these nest only in output.
+            // Nested arrays of documents are possible only as output, because an array as an
+            // element is itself a document.
             continue;
         }
         let hint = if name == "bit" { "varbit" } else { name };

@@ -1,4 +1,4 @@
-//! HTTPS and `wss` with the settings of `serve` (wire.md 3 and 7).
+//! Tests HTTPS and `wss` with the settings of `serve` (`docs/OPERATIONS.md`).
 
 use std::path::Path;
 use std::process::Output;
@@ -14,8 +14,8 @@ use crate::node::{Node, operator};
 use crate::operator::{text, tidegate};
 use crate::service::{PATIENCE, eventually};
 
-/// Writes a new certificate for the loopback address and its key; returns the certificate for the
-/// client to trust.
+/// Writes a new certificate for the loopback address, and its key. Returns the certificate, which
+/// the client must trust.
 fn write(folder: &Path) -> Certificate {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
@@ -84,7 +84,7 @@ async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_change
         new.get(&health).send().await.is_ok()
     })
     .await;
-    // A new client, without a TLS session that could be resumed without a certificate.
+    // The client is new, because the old one could resume its TLS session without the certificate.
     assert!(trusting(old).get(&health).send().await.is_err());
     node.stop();
 }

@@ -1,4 +1,4 @@
-//! Tokens with a shorter lifetime, or issued earlier, than those of the demo.
+//! Makes tokens with a shorter lifetime, or with an earlier issue time, than those of the demo.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -21,8 +21,8 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// An access token of the demo's owner, from a second issuer with the same keys: issued `ago`
-/// before now, valid for `lifetime`.
+/// An access token of the demo's owner, from a second issuer with the same keys. It was issued
+/// `ago` before now, and is valid for `lifetime`.
 pub(crate) async fn access_token(ago: Duration, lifetime: Duration) -> String {
     let key = std::fs::read_to_string(format!("{}/master.key", demo().data_dir)).unwrap();
     let mut config = Config::from_url(&demo().database_url).unwrap();

@@ -1,13 +1,15 @@
-//! `tidegate doctor` on a `pg_hba.conf` that requires no password.
+//! Tests `tidegate doctor` with a `pg_hba.conf` that requires no password.
 
 use crate::operator::Operator;
 use crate::service::eventually;
 
-/// Puts a line before all others of `pg_hba.conf`, and waits until PostgreSQL has loaded it.
+/// Inserts a line before all others of `pg_hba.conf`, and waits until PostgreSQL has loaded the
+/// file.
 async fn with_line(operator: &Operator, before: &str, line: &str) {
     let file = operator.value("SHOW hba_file").await;
     std::fs::write(&file, format!("{line}\n{before}")).unwrap();
-    // An earlier file may also allow the login, so a login would prove nothing.
+    // The earlier file may also allow the login, so a successful login does not show that the new
+    // one is loaded.
     let loaded = "SELECT pg_conf_load_time()::text";
     let earlier = operator.value(loaded).await;
     operator.value("SELECT pg_reload_conf()::text").await;

@@ -1,4 +1,4 @@
-//! The second factor with its pages (wire.md 3), against the real server.
+//! Tests the second factor with its pages (API.md, "Pages").
 
 use reqwest::Method;
 use serde_json::json;
@@ -44,7 +44,8 @@ async fn a_client_with_two_factor_asks_for_a_second_one() {
     let done = browser.get(&authorization("two-factor")).await;
     assert!(!done.parameter("code").is_empty());
 
-    // A browser that was left open cannot turn it off; a wrong code is reported next to the field.
+    // A browser that was left open cannot turn the second factor off. A wrong code is reported next
+    // to its field.
     let page = browser.get("/account").await;
     for wrong in ["", "careful4321", "000000"] {
         let refused = browser

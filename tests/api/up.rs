@@ -1,4 +1,4 @@
-//! `tidegate up` on an existing database: first run, refusals, interruption, second run.
+//! Tests `tidegate up` on an existing database: first run, refusals, interruption, second run.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -66,7 +66,7 @@ impl Own {
         command
     }
 
-    /// The exit code, the output and the error of a command that must end by itself.
+    /// Runs a command that must end by itself. Returns its exit code, output and error.
     fn refused(&self, arguments: &[&str]) -> (i32, String, String) {
         let mut command = self.command(arguments);
         let output = command.stdin(Stdio::null()).output().unwrap();
@@ -74,7 +74,7 @@ impl Own {
         (code, text(&output.stdout), text(&output.stderr))
     }
 
-    /// Starts the command and waits for its links.
+    /// Starts the command. Waits until it prints its links.
     fn serve(&self, arguments: &[&str]) -> (Process, String) {
         let mut command = self.command(arguments);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
@@ -96,7 +96,7 @@ fn stop(mut child: Process) {
     assert_eq!(child.end().code(), Some(0));
 }
 
-/// The word after another one.
+/// The word that follows another one.
 fn behind<'t>(text: &'t str, word: &str) -> &'t str {
     let (_, rest) = text
         .split_once(word)
@@ -133,7 +133,7 @@ async fn one_command_serves_a_database_and_the_next_run_serves_it_again() {
     assert_eq!(ask(&first, &password, "select name from items").await, rows);
     stop(child);
 
-    // Without --yes and without a terminal: nothing needs confirmation any more.
+    // The second run has neither --yes nor a terminal, because nothing needs confirmation any more.
     let (child, second) = own.serve(&[&url]);
     assert!(!second.contains("CREATE ROLE"), "{second}");
     assert_eq!(
@@ -200,7 +200,7 @@ async fn without_an_answer_the_sql_is_shown_and_nothing_is_changed() {
     assert_eq!(own.made().await, (0, 0, 0));
 }
 
-/// The output up to a text that need not end a line.
+/// The output up to a text, which need not end a line.
 #[cfg(target_os = "linux")]
 fn shown_until(terminal: &mut impl std::io::Read, end: &str) -> String {
     let (mut shown, mut byte) = (Vec::new(), [0]);
@@ -247,7 +247,7 @@ async fn the_password_and_the_question_are_answered_at_the_terminal() {
         writeln!(keyboard, "{answer}").unwrap();
         shown_until(&mut screen, end);
         if code == 0 {
-            // The prompt's signal handler is gone: this is a normal stop.
+            // The prompt's signal handler is gone, so this signal is a normal stop.
             keyboard.write_all(b"\x03").unwrap();
         } else {
             assert_eq!(own.made().await, (0, 0, 0));
@@ -331,7 +331,7 @@ async fn a_cluster_of_another_master_key_is_left_alone() {
 async fn a_run_that_was_killed_while_it_adopted_is_completed_by_the_next() {
     let own = Own::new().await;
     let url = own.cluster.url("shop");
-    // The adoption's SQL waits for these privileges after the records are written.
+    // The SQL of the adoption waits for these privileges. It runs after the records are written.
     let mut root = own.root("shop").await;
     let blocking = root.transaction().await.unwrap();
     let sql = "GRANT SELECT ON items TO PUBLIC; GRANT TEMPORARY ON DATABASE shop TO PUBLIC; \

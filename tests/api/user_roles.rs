@@ -1,4 +1,4 @@
-//! Users in PostgreSQL: groups, ownership, the default user.
+//! Tests users in PostgreSQL: groups, ownership, the default user.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ async fn a_group_is_a_role_whose_rights_its_members_have() {
     );
     assert_eq!(demo().rest_with(Some(&fay), SQL, &read).await.status, 200);
     assert_eq!(demo().rest_with(Some(&gus), SQL, &read).await.status, 403);
-    // Membership changes at once, also for existing tokens.
+    // The membership changes at once, even for tokens that exist.
     for (name, group) in [("gus", json!("editors")), ("fay", json!("others"))] {
         let path = format!("/api/v4/users/{name}");
         assert_eq!(
@@ -67,7 +67,7 @@ async fn record_and_role_agree_after_changes_of_the_group_at_once() {
     let control = demo().control().await;
     for round in 0..4 {
         let changes = (0..6).map(|n| {
-            // Two users with the same new group: its role is created once.
+            // Two users get the same new group at once. Its role is created once.
             let group = json!({"user_group": format!("r{round}-{}", n / 2)});
             tokio::spawn(owner("PATCH", "/api/v4/users/ivo", group))
         });
@@ -100,7 +100,8 @@ async fn an_interrupted_change_of_the_group_is_completed_by_the_next_change() {
         let rows = control.query(groups, &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect::<Vec<String>>()
     };
-    // As if the node had stopped between the record and the role.
+    // This state arises if the node stops after it has written the record and before it changes the
+    // role.
     let record = "update tidegate.users set user_group = 'next' where name = 'jon'";
     assert_eq!(control.execute(record, &[]).await.unwrap(), 1);
     assert_eq!(groups().await, ["demo/group/crew"]);
@@ -293,7 +294,7 @@ async fn objects_of_a_dropped_user_do_not_run_with_the_owners_rights() {
     assert_eq!(whose["data"], json!([{"o": "demo"}]));
 }
 
-/// The test changes the default user, hence a demo of its own.
+/// The test has a demo of its own, because it changes the default user.
 #[tokio::test]
 async fn a_new_default_user_runs_anonymous_requests_at_once() {
     let folder = demo_folder();
@@ -330,7 +331,8 @@ async fn a_new_default_user_runs_anonymous_requests_at_once() {
     let plain = json!({"name": "visitor", "password": "visitor-1"});
     assert_eq!(call("POST", "/api/v4/users", plain).await.status, 201);
 
-    // It has a setting as an ordinary user, which anonymous callers must not inherit.
+    // The user has made a setting while it was an ordinary user. Anonymous callers must not inherit
+    // the setting.
     let admin = demo.admin().await;
     admin
         .batch_execute("alter role \"demo/visitor\" set work_mem = '77MB'")

@@ -1,4 +1,4 @@
-//! `/api/v4/users` (wire.md 1 to 3): the users of a tenant, their groups and their roles.
+//! Tests `/api/v4/users` (API.md, "Users"): the users of a tenant, their groups and their roles.
 
 use serde_json::{Value, json};
 
@@ -197,7 +197,8 @@ async fn a_sub_user_sees_and_changes_itself_only() {
     )
     .await;
     assert_eq!(changed.status, 303, "{changed:?}");
-    // Other users, existing or not, and everything that determines its own privileges.
+    // A sub-user may not see or change other users, existing or not, nor anything that determines
+    // its own privileges.
     for (method, path, body) in [
         ("GET", "/api/v4/users/alice", Value::Null),
         ("GET", "/api/v4/users/nobody", Value::Null),
@@ -411,7 +412,7 @@ async fn changes_at_the_same_time_do_not_undo_one_another() {
     }
 }
 
-/// All privileges on a database are one value in PostgreSQL, and each user has some of them.
+/// PostgreSQL stores all privileges on a database as one value, of which each user's are a part.
 #[tokio::test]
 async fn parallel_creation_and_deletion_of_users_does_not_conflict() {
     let user = |n: u32| json!({"name": format!("crowd-{n}"), "password": "password-1"});

@@ -1,4 +1,5 @@
-//! What an operator sees of a node, shutdown (wire.md 9), and limits that are settings (wire.md 1).
+//! Tests what an operator sees of a node, shutdown (API.md, "Documents and operations"), and limits
+//! that are settings (API.md, "Limits").
 
 use std::process::Command;
 use std::time::Duration;
@@ -179,7 +180,8 @@ async fn limits_are_those_of_the_settings() {
         stream.write_all(sent.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
         let end = stream.read_to_end(&mut rest);
-        // Neither an incomplete head nor an idle connection is kept for its default time.
+        // A request with an incomplete head, and an idle connection, end before their default
+        // times.
         tokio::time::timeout(Duration::from_secs(9), end)
             .await
             .unwrap_or_else(|_| panic!("it stays open after {sent}"))
@@ -243,7 +245,7 @@ async fn a_user_and_a_client_are_of_one_tenant() {
     operator.succeeds(&adopt, "owner-password\n");
     let ann = ["user", "create", "shop", "ann", "--password-file", "-"];
     operator.succeeds(&ann, "ann-password\n");
-    // Names that are longer together than a role's name may be.
+    // The two names together are longer than the name of a role may be.
     let name = "u".repeat(32);
     let create = ["user", "create", &long, &name, "--no-password"];
     let (code, message) = operator.fails(&create, "");
@@ -262,7 +264,7 @@ async fn a_user_and_a_client_are_of_one_tenant() {
         let (_, message) = operator.fails(&create, "owner-password\n");
         assert!(message.contains("30 bytes"), "{name}: {message}");
     }
-    // A role that exists already is not taken over.
+    // A role that exists already does not become a user's role.
     root.batch_execute("CREATE ROLE \"shop/taken\" LOGIN")
         .await
         .unwrap();

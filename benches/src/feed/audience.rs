@@ -1,5 +1,5 @@
-//! Subscribers that use little CPU: raw WebSocket frames (RFC 6455, section 5), read into one
-//! buffer, counted and discarded.
+//! Subscribers that use little CPU. They read raw WebSocket frames (RFC 6455, section 5) into one
+//! buffer, count them and discard them.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,22 +17,22 @@ use crate::service::Service;
 /// Counts of what all sockets together have received.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// Subscriptions acknowledged.
+    /// How many subscriptions were acknowledged.
     pub(crate) acknowledged: usize,
-    /// Events.
+    /// How many events arrived.
     pub(crate) events: usize,
-    /// Reads that returned events: as many as the server's writes, or fewer.
+    /// How many reads returned events. The server has made at least as many writes.
     pub(crate) reads: usize,
-    /// Microseconds from the clock in an event to its arrival.
+    /// The times in microseconds from the clock value in an event to the event's arrival.
     pub(crate) latencies: Vec<i64>,
-    /// When the last event came.
+    /// When the last event arrived.
     pub(crate) last: Option<Instant>,
-    /// A message that is neither an acknowledgement nor an event.
+    /// The first message that is neither an acknowledgement nor an event.
     other: Option<String>,
     buffer: Vec<u8>,
 }
 
-/// Open sockets with subscriptions. They close when this is dropped.
+/// Open sockets with subscriptions. The sockets close when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Audience {
     heard: Arc<Mutex<Heard>>,
@@ -66,7 +66,7 @@ impl Audience {
         Ok(audience)
     }
 
-    /// Waits until enough has been received.
+    /// Waits until the counts meet a condition.
     pub(crate) async fn until(
         &self,
         limit: Duration,
@@ -123,12 +123,12 @@ impl Socket {
         heard.other.get_or_insert(ended);
     }
 
-    /// Reads until the socket ends; returns why.
+    /// Reads until the socket ends. Returns the reason.
     async fn read(&mut self) -> String {
         loop {
             let pings = poll_fn(|context| self.poll_read(context)).await;
             match pings {
-                // A pong without content, masked with zeros.
+                // The bytes are a pong without content, masked with zeros.
                 Ok(true) => {
                     let ponged = self.stream.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await;
                     if let Err(error) = ponged {
@@ -199,7 +199,7 @@ fn take(bytes: &[u8], heard: &mut Heard) -> (usize, bool) {
     (at, ping)
 }
 
-/// The opcode of the first frame, and the bounds of its payload, if it is complete.
+/// The opcode of the first frame, and the bounds of its payload; `None` if the frame is incomplete.
 fn frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     let (start, length) = match *bytes.get(1)? {
         126 => (
@@ -213,7 +213,8 @@ fn frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     (bytes.len() >= end).then_some((bytes[0] & 0x0f, start, end))
 }
 
-/// The value of the column `at` if it comes first in an event's row: a bigint, so digits in quotes.
+/// The value of the column `at` if it is the first one in an event's row. It is a bigint, so its
+/// digits are in quotes.
 fn clock(payload: &[u8]) -> Option<i64> {
     const COLUMN: &[u8] = br#"{"at":""#;
     let start = payload
@@ -247,7 +248,8 @@ async fn open(service: &Service) -> Result<TcpStream> {
     );
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    // The server sends nothing before the first message of the client, so nothing follows the head.
+    // The loop reads only the head of the response: the server sends nothing more before the
+    // client's first message.
     while !answer.ends_with(b"\r\n\r\n") {
         if stream.read_buf(&mut answer).await? == 0 {
             break;

@@ -1,4 +1,4 @@
-//! One large transaction.
+//! Measures one large transaction.
 
 use std::time::{Duration, Instant};
 

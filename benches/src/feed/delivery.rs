@@ -1,4 +1,4 @@
-//! Events from a commit to sockets: latency, and CPU for each change and each delivery.
+//! Measures events from a commit to sockets: latency, and CPU for each change and each delivery.
 
 use std::time::{Duration, Instant};
 
@@ -7,21 +7,21 @@ use super::writer::Writer;
 use crate::service::Service;
 use crate::{Result, process};
 
-/// A number of sockets, their subscriptions, and the writes.
+/// A case: the number of sockets, their subscriptions, and the writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     sockets: usize,
     wants: Wants,
     rows: u32,
-    /// Transactions a second.
+    /// The rate of the writers in transactions per second.
     rate: u32,
 }
 
-/// What sockets subscribe to.
+/// The rows to which sockets subscribe.
 #[derive(Clone, Copy, Debug)]
 enum Wants {
-    /// This many keys each, all different.
+    /// The rows of this many keys for each socket, all different.
     Keys(usize),
     /// All rows, with the same selection.
     All,
@@ -71,7 +71,7 @@ pub(crate) fn header() -> String {
 }
 
 impl Case {
-    /// Runs the case for some seconds; returns its line of the table.
+    /// Runs the case for some seconds. Returns its line of the table.
     pub(crate) async fn measure(&self, service: &Service, seconds: u64) -> Result<String> {
         let audience = Audience::open(service, &self.queries()).await?;
         let writer = Writer {
@@ -118,8 +118,8 @@ impl Case {
         ))
     }
 
-    /// Writes, and waits until everything was received. Returns the number of changes, and the time
-    /// from the end of the writers to the last event.
+    /// Writes, and waits until all events have been received. Returns the number of changes, and
+    /// the time from the end of the writers to the last event.
     async fn write(
         &self,
         service: &Service,

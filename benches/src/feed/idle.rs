@@ -1,4 +1,4 @@
-//! The memory of an idle socket.
+//! Measures the memory of an idle socket.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ const SOCKETS: usize = 2000;
 
 /// Opens idle sockets, without and with a subscription.
 pub(crate) async fn measure(service: &Service) -> Result<()> {
-    // The first subscriber starts the feed, which allocates buffers that remain.
+    // The first subscriber starts the feed, which allocates buffers that it keeps.
     let query = "subscription { BenchFeedMessageAdded { id } }".to_owned();
     drop(Audience::open(service, &vec![vec![query.clone()]; 50]).await?);
     settle().await;
-    // One baseline for both, because the second may use memory that the first has freed.
+    // Both measurements have one baseline, because the second may use memory that the first has
+    // freed.
     let before = process::resident(service.server)?;
     for (what, queries) in [("", vec![]), (" with a subscription", vec![query])] {
         let audience = Audience::open(service, &vec![queries; SOCKETS]).await?;
@@ -33,7 +34,7 @@ pub(crate) async fn measure(service: &Service) -> Result<()> {
     Ok(())
 }
 
-/// Memory is returned to the system some time after it was freed.
+/// Waits until freed memory has been returned to the system.
 async fn settle() {
     tokio::time::sleep(Duration::from_secs(3)).await;
 }

@@ -1,4 +1,4 @@
-//! Writers: pgbench, at full speed or at a fixed rate.
+//! Writers of changes: pgbench at full speed or at a fixed rate.
 
 use std::process::Output;
 
@@ -8,29 +8,29 @@ use crate::Result;
 use crate::floor::number;
 use crate::service::Service;
 
-/// A table for the writers only, and the insert.
+/// Creates a table that only the writers use.
 pub(crate) const TABLE: &str = "create table bench_feed (id bigint generated always as identity \
     primary key, key int not null, at bigint not null, note text not null)";
 
 /// The parameters of the writers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer {
-    /// Keys are between 1 and this.
+    /// The highest key. Keys start at 1.
     pub(crate) keys: usize,
-    /// Rows of each transaction.
+    /// The number of rows of each transaction.
     pub(crate) rows: u32,
-    /// Connections.
+    /// The number of connections.
     pub(crate) clients: u32,
-    /// Transactions per second; `None` for full speed.
+    /// The number of transactions per second; `None` for full speed.
     pub(crate) rate: Option<u32>,
 }
 
 /// The result of the writers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteResult {
-    /// Transactions.
+    /// The number of transactions.
     pub(crate) transactions: usize,
-    /// Transactions a second.
+    /// The number of transactions per second.
     pub(crate) rate: f64,
     /// The average latency of a transaction in milliseconds.
     pub(crate) latency: f64,

@@ -12,14 +12,14 @@ pub(crate) const NAME: &str = "feed and writers";
 const ROUNDS: usize = 5;
 const SECONDS: u64 = 3;
 
-/// The subscriptions during the writes.
+/// Which subscriptions exist while the writers run.
 #[derive(Clone, Copy, Debug)]
 enum Listener {
-    /// None ever: the writers have a PostgreSQL of their own.
+    /// None. The writers use a PostgreSQL that never had a subscription.
     Nobody,
     /// One subscription that matches none of the rows.
     ToNothing,
-    /// One subscription that matches all of them.
+    /// One subscription that matches all rows.
     ToAll,
 }
 
@@ -28,7 +28,8 @@ struct Round {
     rate: f64,
     /// The average latency of a transaction in milliseconds.
     latency: f64,
-    /// Microseconds of the server's and of PostgreSQL's CPU for each transaction.
+    /// The microseconds of CPU of the service for each transaction. `database` has those of
+    /// PostgreSQL.
     server: f64,
     database: f64,
 }
@@ -42,7 +43,7 @@ const WRITER: Writer = Writer {
 /// A rate in transactions per second at which the machine is not saturated.
 const CALM: u32 = 8000;
 
-/// Writes at full speed and at that rate, in turn with each kind of subscription.
+/// Writes at full speed and at the rate [`CALM`], alternating between the kinds of subscriptions.
 pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<()> {
     let apart = Service::start(arguments, None).await?;
     apart.run(TABLE).await?;

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use super::template::TemplatePart;
 use super::value::{Random, Value};
 
-/// The number of parameters of a shape; a constant, so that values need no allocation.
+/// The limit on the parameters of a shape. It is constant, so that their values need no allocation.
 pub(crate) const MOST_PARAMETERS: usize = 8;
 
-/// A body whose middle part is repeated, with new values each time.
+/// The bodies of requests. The middle part of a body is repeated, with new values each time.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     before: String,
@@ -34,7 +34,7 @@ impl Body {
         }
     }
 
-    /// The same with `copies` middle parts, separated by commas.
+    /// The same bodies with `copies` middle parts, separated by commas.
     pub(crate) fn times(mut self, copies: u32) -> Self {
         self.copies = copies;
         self
@@ -56,7 +56,7 @@ impl Body {
                     TemplatePart::Text(text) => into.extend_from_slice(text.as_bytes()),
                     TemplatePart::Parameter(index) => {
                         let drawn = drawn.get(*index).copied().unwrap_or_default();
-                        // Writing to a vector cannot fail.
+                        // An error is impossible, because the target is a vector.
                         let _ = write!(into, "{drawn}");
                     }
                 }

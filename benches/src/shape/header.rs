@@ -7,11 +7,11 @@ use crate::Result;
 /// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
-    /// The document, to `/api/graphql/schema/public`.
+    /// The document is sent to `/api/graphql/schema/public`.
     GraphQl,
-    /// The statement as the owner's method, to `/api/v4/call`.
+    /// The statement is a method of the owner, called at `/api/v4/call`.
     Call,
-    /// The statement as text, to `/api/v4/sql`.
+    /// The statement is sent as text to `/api/v4/sql`.
     Sql,
 }
 
@@ -24,48 +24,48 @@ pub(crate) enum Callers {
     Guest,
     /// One sub-user.
     One,
-    /// As many sub-users as `--users` says, chosen at random.
+    /// The number of sub-users in `--users`, chosen at random.
     Users,
-    /// The same while others sign up.
+    /// As `Users`, while other people sign up.
     UsersWithSignUps,
     /// This many sub-users, chosen at random.
     Some(u32),
-    /// Three users of each of the tenants that `--tenants` asks for, chosen at random.
+    /// The three users of each tenant of `--tenants`, chosen at random.
     Tenants,
 }
 
-/// A variant: endpoint, callers and aim.
+/// The specification of a variant: endpoint, callers and aim.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VariantSpec {
     /// The endpoint.
     pub(crate) door: Door,
     /// The callers.
     pub(crate) callers: Callers,
-    /// The least ratio: to the rate of one user if many users are compared with one, otherwise to
-    /// the floor.
+    /// The smallest ratio that is meant to be reached: to the rate of one user if many users are
+    /// compared with one, otherwise to the floor.
     pub(crate) aim: Option<f64>,
 }
 
 /// The header of a shape.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Header {
-    /// Its name in the table.
+    /// The name of the shape in the table.
     pub(crate) name: String,
-    /// Its parameters: `:name` in the statement and in the variables.
+    /// The parameters, which are written `:name` in the statement and in the variables.
     pub(crate) parameters: Vec<(String, Value)>,
     /// The variants.
     pub(crate) variants: Vec<VariantSpec>,
     /// The variables of the document, or the parameters of the statement, as JSON with `:name`.
     pub(crate) variables: Option<String>,
-    /// Calls in one request.
+    /// The number of calls in one request.
     pub(crate) batch: u32,
-    /// Parameter sets of one statement.
+    /// The number of parameter sets of one statement.
     pub(crate) sets: u32,
     /// The number of connections, if it is fixed.
     pub(crate) connections: Option<usize>,
     /// The media type in `Accept`.
     pub(crate) accept: String,
-    /// A JSON array for `:rows`.
+    /// A JSON array that replaces `:rows`.
     pub(crate) rows: Option<String>,
 }
 
@@ -73,7 +73,7 @@ const KEYS: &str = "name, set, graphql, call, sql, variables, batch, sets, conne
     rows or note";
 
 impl Header {
-    /// Splits a file into its header and its statement. Errors name the line.
+    /// Splits a file into its header and its statement. An error names the line.
     pub(crate) fn parse(text: &str) -> Result<(Self, String)> {
         let mut header = Self {
             name: String::new(),
@@ -177,7 +177,7 @@ fn aim(text: &str) -> Result<f64> {
     Ok(aim.ok_or_else(|| format!("`{text}`: expected a ratio such as 0.6"))?)
 }
 
-/// `id = random(1, 100)`.
+/// Parses a parameter such as `id = random(1, 100)`.
 fn parameter(text: &str) -> Result<(String, Value)> {
     let (name, value) = text
         .split_once('=')
@@ -185,7 +185,7 @@ fn parameter(text: &str) -> Result<(String, Value)> {
     Ok((name.trim().to_owned(), Value::parse(value)?))
 }
 
-/// `1000 {"name": "x"}`: this many copies of an object.
+/// Parses rows such as `1000 {"name": "x"}`: this many copies of an object.
 fn rows(text: &str) -> Result<String> {
     let wrong = || format!("`{text}`: expected a number and a JSON object");
     let (count, object) = text.split_once(' ').ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! The cases: files with a document and with the SQL of the floor.
+//! The cases. Each has files with a document and with the SQL of the floor.
 
 pub(crate) mod body;
 pub(crate) mod header;
@@ -16,16 +16,16 @@ use header::{Door, Header};
 use template::{join, split};
 use value::Value;
 
-/// One shape: `STEM.sql`, with `STEM.graphql` and `STEM.PEER.graphql`.
+/// A shape. Its files are `STEM.sql`, `STEM.graphql` and `STEM.PEER.graphql`.
 #[derive(Debug)]
 pub(crate) struct Shape {
     /// The header of the file.
     pub(crate) header: Header,
     stem: String,
-    /// The floor; empty for a shape without one.
+    /// The statement of the floor; empty for a shape without one.
     statement: String,
     document: Option<String>,
-    /// The document for the other server.
+    /// The document for the other server, if there is one.
     pub(crate) peer: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Shape {
         Ok(())
     }
 
-    /// The owner's method with the statement, if a variant calls it.
+    /// The owner's method with the statement; `None` if no variant calls it.
     pub(crate) fn method(&self) -> Option<Json> {
         let mut asked = self.header.variants.iter();
         let called = asked.any(|asked| asked.door == Door::Call);
@@ -132,7 +132,7 @@ impl Shape {
         split(&self.variables_text(), &self.names())
     }
 
-    /// The variables in the header, or each parameter under its name.
+    /// The variables in the header. Without them, each parameter is a variable of its own name.
     fn variables_text(&self) -> String {
         let all = || {
             let names = self.names();
@@ -144,7 +144,7 @@ impl Shape {
         text.replace(":rows", self.header.rows.as_deref().unwrap_or(":rows"))
     }
 
-    /// The script for pgbench, unless the shape has no floor.
+    /// The script for pgbench; `None` if the shape has no floor.
     pub(crate) fn script(&self) -> Option<String> {
         if self.statement.is_empty() {
             return None;
@@ -159,7 +159,8 @@ impl Shape {
         let copies = (*batch).max(*sets);
         let (mut settings, mut statements) = (Vec::new(), Vec::new());
         for copy in 0..copies {
-            // The values of parameter sets are drawn once: a thousand would slow pgbench down.
+            // The values of parameter sets are drawn once, because a thousand draws would slow
+            // pgbench down.
             let suffix = if *batch > 1 {
                 format!("_{copy}")
             } else {
@@ -172,7 +173,7 @@ impl Shape {
                 settings.extend(parameters.iter().map(set));
             }
             let statement = join(&parts, |index| format!(":{}{suffix}", parameters[index].0));
-            // A script with pgbench's own commands ends its statements itself.
+            // A script with pgbench's own commands already ends its statements.
             let end = if statement.contains('\\') { "" } else { ";" };
             statements.push(format!("{statement}{end}\n"));
         }
@@ -196,7 +197,7 @@ mod tests {
     use super::value::Random;
     use crate::Result;
 
-    /// A shape of a file with this text, with a document beside it.
+    /// The shape that a file with this text and a document define.
     fn shape(text: &str) -> Result<Shape> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("by-key.sql"), text)?;

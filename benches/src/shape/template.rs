@@ -3,7 +3,7 @@
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TemplatePart {
-    /// As it is.
+    /// Text that is copied as it is.
     Text(String),
     /// The value of the parameter with this index.
     Parameter(usize),
@@ -37,7 +37,7 @@ pub(crate) fn split(text: &str, names: &[&str]) -> Vec<TemplatePart> {
     parts
 }
 
-/// Joins the parts.
+/// Joins the parts. `value` returns the text for the parameter with an index.
 pub(crate) fn join(parts: &[TemplatePart], value: impl Fn(usize) -> String) -> String {
     let part = |part: &TemplatePart| match part {
         TemplatePart::Text(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! The random parameters of a shape, for our requests and for pgbench.
+//! The random parameters of a shape, for requests to the service and for pgbench.
 
 use crate::Result;
 
@@ -7,8 +7,8 @@ use crate::Result;
 pub(crate) enum Value {
     /// `random(LOW, HIGH)`: an integer between the two, inclusive.
     Random(u32, u32),
-    /// `own(COUNT)`: the key of a row of the caller, if each user has this many rows and the keys
-    /// of user 0 start at 1.
+    /// `own(COUNT)`: the key of a row of the caller. Each user has this many rows, and the keys of
+    /// user 0 start at 1.
     Own(u32),
 }
 
@@ -29,7 +29,7 @@ impl Value {
         }
     }
 
-    /// A value for a request of a user.
+    /// A random value for a request of a user.
     pub(crate) fn draw(self, random: &mut Random, user: u32) -> u32 {
         match self {
             Self::Random(low, high) => low + random.below(high - low + 1),
@@ -37,7 +37,7 @@ impl Value {
         }
     }
 
-    /// The same for pgbench, which runs as user 0.
+    /// The expression with which pgbench, which runs as user 0, draws the value.
     pub(crate) fn pgbench(self) -> String {
         match self {
             Self::Random(low, high) => format!("random({low}, {high})"),

@@ -1,28 +1,32 @@
-//! Creates the roles that a tenant needs besides those of its users: the role that lets users
-//! connect, and the authenticators.
+//! Creates what a tenant needs besides the roles of its users: the role that lets users connect, the
+//! authenticators, and the functions of claims.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use tidegate_admin::Admin;
-use tidegate_identity::UserDirectory;
+use tidegate_admin::{Admin, ClaimsState};
+use tidegate_identity::{Accounts, User, UserKey};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::{Tenant, Tenants};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::pool::UserPool;
+use crate::roles;
 use crate::service::Service;
 
-/// How often tenants are checked for missing roles. Roles that an older release lacked are created
-/// at the start. Nodes of an older release may revoke what they do not know, so the check is
-/// repeated.
+/// How often tenants are checked for missing roles. The first check creates roles that an older
+/// release did not have. Later checks are needed while nodes of an older release run, because they
+/// may revoke grants that they do not know.
 const INTERVAL: Duration = Duration::from_hours(1);
 
 /// Creates missing roles of all tenants while [`run`](Self::run) is polled.
 pub(crate) struct RoleMaintenance {
     admin: Admin,
     tenants: Tenants,
-    directory: UserDirectory,
+    accounts: Accounts,
     pool: UserPool,
+    /// Databases whose lack of the functions of claims is logged.
+    without_claims: HashSet<String>,
 }
 
 impl RoleMaintenance {
@@ -30,13 +34,14 @@ impl RoleMaintenance {
         Self {
             admin: service.admin.clone(),
             tenants: service.tenants.clone(),
-            directory: service.users(),
+            accounts: service.accounts(),
             pool,
+            without_claims: HashSet::new(),
         }
     }
 
-    /// Never ends.
-    pub(crate) async fn run(self) {
+    /// Runs until the future is dropped.
+    pub(crate) async fn run(mut self) {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -54,16 +59,16 @@ impl RoleMaintenance {
         }
     }
 
-    async fn provide(&self, tenant: &Tenant) {
-        let users = match self.directory.users(&tenant.name).await {
+    async fn provide(&mut self, tenant: &Tenant) {
+        let users = match self.accounts.directory().users(&tenant.name).await {
             Ok(users) => users,
             Err(error) => {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
                 return;
             }
         };
-        let shared = users.into_iter().filter(|user| user.default_user);
-        let shared: Vec<_> = shared.map(|user| user.role).collect();
+        let shared = users.iter().filter(|user| user.default_user);
+        let shared: Vec<_> = shared.map(|user| user.role.clone()).collect();
         let database = DatabaseName::new(&tenant.name);
         let owner = RoleName::new(&tenant.owner_role);
         let provided = self.admin.provide_roles(&database, &owner, &shared);
@@ -73,5 +78,61 @@ impl RoleMaintenance {
                 tracing::warn!(database = tenant.name, %error, "could not create missing roles; retrying in an hour");
             }
         }
+        if let Err(error) = self.provide_claims(tenant, &users).await {
+            tracing::warn!(database = tenant.name, %error, "could not update the functions of claims; retrying in an hour");
+        }
+    }
+
+    /// Creates the functions of claims, and corrects what they return for users. Logs once for each
+    /// database where the service may not create them.
+    async fn provide_claims(
+        &mut self,
+        tenant: &Tenant,
+        users: &[User],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let database = DatabaseName::new(&tenant.name);
+        let provided = self
+            .admin
+            .provide_claims(&database, tenant.claims_generation);
+        let state = provided.await?;
+        if state != ClaimsState::Current {
+            if self.without_claims.insert(tenant.name.clone()) {
+                tracing::warn!(%database, ?state, "could not create tidegate.user_id(), tidegate.claims() and tidegate.claim(); `tidegate doctor` prints what is missing");
+            }
+            return Ok(());
+        }
+        self.without_claims.remove(&tenant.name);
+        let identities: Vec<_> = users.iter().map(roles::identity).collect();
+        let differing = self.admin.differing_identities(&database, &identities);
+        for role in differing.await? {
+            self.correct(&database, &role, users).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the claims of one role from the record as it is now: it may have changed since the
+    /// users were listed.
+    async fn correct(
+        &self,
+        database: &DatabaseName,
+        role: &str,
+        users: &[User],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let known = users.iter().find(|user| user.role == role);
+        let named = role
+            .strip_prefix(database.as_str())
+            .and_then(|rest| rest.strip_prefix('/'));
+        let key = known.map(|user| user.key.clone());
+        let key = key.or_else(|| Some(UserKey::new(database.as_str(), named?)));
+        // The identity is deleted before the user is read again: if another request has created a
+        // user of this name since, its identity is then written.
+        if known.is_none() {
+            let role = RoleName::new(role);
+            self.admin.delete_identity(database, &role).await?;
+        }
+        if let Some(key) = key {
+            self.accounts.write_claims(&key).await?;
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 /// The id of the client that the console uses.
 const CONSOLE: &str = "tidegate";
 
-/// The ids of the built-in clients.
+/// The ids of all built-in clients.
 pub(crate) fn ids(settings: &Settings) -> Vec<String> {
     let more = settings.builtin_client_ids.iter();
     let mut ids: Vec<_> = more.map(|id| id.0.clone()).collect();
@@ -15,13 +15,13 @@ pub(crate) fn ids(settings: &Settings) -> Vec<String> {
     ids
 }
 
-/// The built-in clients of the service with this URL.
+/// The built-in clients of the service whose URL is `issuer`.
 pub(crate) fn of_service(settings: &Settings, issuer: &str) -> BuiltinClients {
     let page = |origin: &str| format!("{origin}/console/");
     let mut pages = Vec::new();
     if settings.console {
         pages.push(page(issuer));
-        // The URL of the same service with the name `localhost`.
+        // The service can also be reached by the name `localhost`.
         if let Some(rest) = issuer.strip_prefix("http://127.0.0.1") {
             pages.push(page(&format!("http://localhost{rest}")));
         }

@@ -1,8 +1,8 @@
 //! Keeps cached schemas and statement metadata fresh.
 //!
 //! A database with an event trigger notifies of definitions. It is checked after a notification,
-//! after a change of roles, and rarely without a reason. Any other database is polled at every tick
-//! while its schemas are in use.
+//! after a change of roles, and after [`MAX_TICKS_WITHOUT_CHECK`]. Any other database is polled at
+//! every tick while its schemas are in use.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::pool::UserPool;
 
-/// The polling interval. A change takes effect within a second.
+/// The polling interval. With it, a change takes effect within a second.
 const TICK: Duration = Duration::from_millis(400);
-/// Roles are checked every this many ticks, so that a change takes effect within a second.
+/// The number of ticks between two checks of roles. With it, a change takes effect within a second.
 const TICKS_PER_ROLE_CHECK: u32 = 2;
 /// A database is checked after this many ticks even without a notification.
 const MAX_TICKS_WITHOUT_CHECK: u32 = 100;
@@ -33,22 +33,22 @@ const CONCURRENT_CHECKS: usize = 4;
 const PAUSE_FACTOR: u32 = 2;
 /// The deadline of one check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
-/// A database is no longer listened to after this many ticks without a statement.
+/// Listening to a database ends after this many ticks without a statement.
 const UNUSED_AFTER_TICKS: u32 = 60;
 /// How long a database without an event trigger is polled before listening is tried again.
 const LISTEN_RETRY: Duration = Duration::from_mins(1);
 /// How long a database is polled before listening is tried again, if no service connection is free.
 const NO_CONNECTION_RETRY: Duration = Duration::from_secs(10);
-/// The number of databases without a listening connection that are polled in a tick; those that
-/// have waited longest come first. There may be hundreds of them, and each poll may need a login:
-/// five polls a second take PostgreSQL about a twentieth of a core.
+/// The number of databases that are polled in a tick because no service connection is free to
+/// listen. Those that have waited longest come first. There may be hundreds of them, and each poll
+/// may need a login: five polls a second take PostgreSQL about a twentieth of a core.
 const POLLS_WITHOUT_CONNECTION: usize = 2;
 
 /// An event that the listener of a database reports.
 enum ListenerEvent {
     /// Listening has begun, or a definition has changed.
     Notified,
-    /// The database does not notify, or no longer does.
+    /// The database does not send notifications, or no longer does.
     Silent,
     /// No service connection is free for listening.
     NoConnection,
@@ -57,26 +57,26 @@ enum ListenerEvent {
 /// Why a database is checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
-    /// It notified of a definition. Such definitions are counted, so a request may have checked it
-    /// already.
+    /// The database notified of a definition. Reported definitions are counted, so a request may
+    /// have checked the database already.
     Reported,
-    /// Something may have changed that is not counted.
+    /// The database may have changed in a way that is not counted.
     Due,
 }
 
 /// The state of a database in use.
 #[derive(Default)]
 struct DatabaseState {
-    /// The listener; it ends when this is dropped.
+    /// The task that listens. Dropping the set ends it.
     listener: JoinSet<()>,
     /// Whether the database notifies of definitions.
     telling: DdlVisibility,
-    /// Whether it is not listened to only because no service connection is free.
+    /// Whether listening failed only because no service connection is free.
     no_connection: bool,
     /// Whether a check is running.
     busy: bool,
     again: Option<Reason>,
-    /// Ticks since the last check.
+    /// How many ticks have passed since the last check.
     ticks_since_check: u32,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct CatalogWatch {
     catalogs: Arc<CatalogCache>,
     control: Arc<ServiceConnections>,
     users: UserPool,
-    /// Its captures may have to be renewed after a definition.
+    /// The feed, whose captures may have to be renewed after a definition.
     feed: Option<Feed>,
     /// For each database the number of statements that have run, and the ticks since that number
     /// changed.
@@ -93,7 +93,7 @@ pub(crate) struct CatalogWatch {
     states: HashMap<DatabaseName, DatabaseState>,
     checks: JoinSet<DatabaseName>,
     permits: Arc<Semaphore>,
-    /// The last snapshot of the cluster, with the roles and memberships that it had.
+    /// The last snapshot of the cluster, and the roles and memberships at that time.
     roles: Option<(String, Roles)>,
     ticks: u32,
     event_sender: mpsc::UnboundedSender<(DatabaseName, ListenerEvent)>,
@@ -124,7 +124,7 @@ impl CatalogWatch {
         }
     }
 
-    /// Never ends.
+    /// Runs until the future is dropped.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -161,7 +161,7 @@ impl CatalogWatch {
                 state
             });
             state.ticks_since_check += 1;
-            // Its schemas may be in use only since this tick.
+            // The schemas of the database may be in use only since this tick.
             self.catalogs.rely(&database, state.telling);
             let is_polled = state.telling != DdlVisibility::Always
                 && (!state.no_connection || no_connection.contains(&database));
@@ -205,12 +205,12 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Returns whether roles or memberships have changed, other than by new roles. Also closes
-    /// connections of roles that can no longer log in.
+    /// Whether roles or memberships have changed, other than by new roles. Also closes connections
+    /// of roles that can no longer log in.
     ///
-    /// Roles belong to the cluster, so the event trigger of a database does not report them. They are
-    /// polled, and only if a transaction has ended since the last poll, because reading thousands of
-    /// roles takes milliseconds.
+    /// Roles belong to the cluster, so the event trigger of a database does not report them. They
+    /// are polled. The poll reads them only if a transaction has ended since the last poll, because
+    /// reading thousands of roles takes milliseconds.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         let mut states = self.states.values();
@@ -220,7 +220,7 @@ impl CatalogWatch {
         {
             return false;
         }
-        // After an error all databases are checked, and those checks report it.
+        // After an error all databases are checked. These checks report the error.
         let Ok(snapshot) = self.users.check_logins().await else {
             return true;
         };
@@ -302,8 +302,8 @@ fn check_terms() -> QueryOptions {
     }
 }
 
-/// Checks one database and loads again what has changed. Returns after a pause that grows with the
-/// time that the check took.
+/// Checks one database and reloads the schemas that have changed. Returns after a pause that grows
+/// with the duration of the check.
 async fn check(
     catalogs: Arc<CatalogCache>,
     users: UserPool,
@@ -317,11 +317,11 @@ async fn check(
             Reason::Reported => catalogs.catch_up(&database, &check_terms()).await,
             Reason::Due => catalogs.watch(&database, &check_terms()).await,
         };
-        // A failure is logged by the catalog and shown by `/readyz`.
+        // The catalog logs a failure, and `/readyz` shows it.
         if let Ok(WatchOutcome::Changed) = watched {
             tracing::debug!(%database, took = ?began.elapsed(), "catalog reloaded after a change");
-            // A reported definition has invalidated the caches already. If they were invalidated a
-            // second time, the next request would compare the database once more.
+            // A reported definition has already invalidated the caches. Invalidating them again
+            // would make the next request compare the database once more.
             if reason == Reason::Due {
                 users.redefined(&database);
             }
@@ -332,7 +332,7 @@ async fn check(
     database
 }
 
-/// Reports the notifications of a database, and when there are none.
+/// Listens to a database. Reports its notifications, and why listening ended.
 async fn listen(
     control: Arc<ServiceConnections>,
     database: DatabaseName,
@@ -357,8 +357,8 @@ async fn listen(
     }
 }
 
-/// Reports on `/readyz` whether every cached schema is current. It is not essential, because the
-/// node continues with the schemas that it has.
+/// Reports on `/readyz` whether every cached schema is current. The probe is not essential, because
+/// the node continues with the schemas that it has.
 pub(crate) struct CatalogProbe(pub(crate) Arc<CatalogCache>);
 
 impl Probe for CatalogProbe {

@@ -1,6 +1,7 @@
 //! The command line as types.
 
 mod client;
+mod token;
 mod user;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap_complete::Shell;
 
 use crate::settings::{DatabaseUrl, SettingFlags};
 pub(crate) use client::{ChangedClient, ClientCommand, NewClient};
+pub(crate) use token::{NewToken, TokenCommand};
 pub(crate) use user::{ChangedUser, UserCommand};
 
 /// Put it in front of PostgreSQL and every table, query and change is an API.
@@ -60,6 +62,9 @@ pub(crate) enum Command {
     /// Applications that may ask for tokens
     #[command(subcommand)]
     Client(ClientCommand),
+    /// Personal access tokens, for programs that cannot sign in
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// The master key and the keys that sign tokens
     #[command(subcommand)]
     Key(KeyCommand),
@@ -183,6 +188,13 @@ pub(crate) enum KeyCommand {
         /// refused
         #[arg(long)]
         compromised: bool,
+        /// Instead of the signing key, replace the keys that seal the claims of members in the
+        /// databases of tenants
+        #[arg(long, conflicts_with = "compromised")]
+        claims: bool,
+        /// The only tenant whose key of claims is replaced
+        #[arg(long, value_name = "NAME", requires = "claims")]
+        database: Option<String>,
     },
     /// List the signing keys
     List,

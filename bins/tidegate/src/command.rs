@@ -6,6 +6,7 @@ mod feed;
 mod help;
 mod key;
 mod tenant;
+mod token;
 mod user;
 
 use std::io::Write as _;
@@ -23,6 +24,7 @@ pub(crate) use tenant::{
     create as create_tenant, drop as drop_tenant, owner_role, refuse_known, run as tenant,
     run_adoption,
 };
+pub(crate) use token::run as token;
 pub(crate) use user::{create as create_user, run as user};
 
 /// Prints to the standard output, with unprintable characters of names escaped.
@@ -34,7 +36,7 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
 }
 
 /// Escapes unprintable characters in text of several lines, so that a terminal does not interpret
-/// them.
+/// them. Keeps line breaks.
 pub(crate) fn printable(text: &str) -> String {
     escaped(text, |char| is_unprintable(char) && char != '\n')
 }
@@ -55,7 +57,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     })
 }
 
-/// The text, or `None` if it is empty.
+/// Returns the text, or `None` if it is empty.
 fn unless_empty(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
@@ -87,7 +89,7 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
     print(text)
 }
 
-/// A point in time in a readable form.
+/// Formats a point in time for people.
 fn time(at: tidegate_identity::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(at.seconds());
     whole.map_or_else(|_| at.to_string(), |at| at.to_string())

@@ -25,7 +25,7 @@ use folder::Folder;
 const TENANT: &str = "demo";
 /// How often the demo checks whether PostgreSQL still runs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Why the demo refuses to listen on other addresses.
+/// The error if the demo is to listen on an address that is not loopback.
 const OPEN_HOUSE: &str = "the demo's passwords are public, so it listens on loopback \
     addresses only; use --listen 127.0.0.1:8080, or add --insecure-http if everybody who reaches \
     this address may read and write its data";
@@ -91,7 +91,8 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     .with("max_slot_wal_keep_size", "1GB")
 }
 
-/// If the master key is lost, the error suggests a new demo: the data can be created again.
+/// Turns the error about a lost master key into one that suggests a new demo, because the demo's
+/// data can be created again.
 fn explain_other_key(failure: Failure) -> Failure {
     match failure {
         Failure::Store(tidegate_store::Error::OtherMasterKey) => Failure::Refused(
@@ -113,8 +114,8 @@ async fn serve(
     let (url, master_key) = (sockets.url(), folder.master_key()?);
     let text = |text: &str| Some(text.to_owned());
     layers.decide(&[
-        // A Unix socket saves the TCP overhead of loopback, which is a third of the cost of a small
-        // statement.
+        // A Unix socket avoids the TCP overhead of loopback, which is a third of the cost of a
+        // small statement.
         ("admin_url", Some(cluster.socket_url("postgres"))),
         ("replication_url", None),
         ("sslmode", None),

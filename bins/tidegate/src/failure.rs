@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     /// The command is valid, but was refused.
     #[error("{0}")]
     Refused(String),
-    /// The address of PostgreSQL is wrong.
+    /// The URL of PostgreSQL is invalid.
     #[error("the setting admin_url or replication_url cannot be used: {0}")]
     Url(#[from] tidegate_wire::ConfigError),
     /// The service's own connections cannot be set up.
@@ -33,22 +33,22 @@ pub(crate) enum Failure {
     /// Administration failed.
     #[error("{error}{}", reason(.error))]
     Admin {
-        /// What failed.
+        /// The error of administration.
         error: tidegate_admin::Error,
     },
-    /// A user, or a record of one, was refused.
+    /// An operation on a user or on a record of a user was refused.
     #[error(transparent)]
     Identity(tidegate_identity::Error),
-    /// A record of a client, or a key, was refused.
+    /// An operation on a client's record or on a key was refused.
     #[error(transparent)]
     Issuer(tidegate_oauth::Error),
-    /// The control schema failed.
+    /// The schema of the control database cannot be created or migrated.
     #[error("{0}")]
     Store(#[from] tidegate_store::Error),
     /// Users, clients or keys cannot be read or written.
     #[error("the control database failed: {0}")]
     Records(#[from] tidegate_identity::StoreError),
-    /// The record of the methods failed.
+    /// The records of methods cannot be read or written.
     #[error("the control database failed: {0}")]
     Methods(#[from] tidegate_methods::StoreError),
     /// A statement failed.
@@ -65,7 +65,7 @@ pub(crate) enum Failure {
     Download {
         /// Why it cannot be downloaded.
         download: Box<tidegate_download::Error>,
-        /// The search for installed programs; its text names the packages to install.
+        /// Why no installed programs were found. The text names the packages to install.
         missing: Box<tidegate_embedded::Error>,
     },
     /// The certificate cannot be used.
@@ -74,7 +74,7 @@ pub(crate) enum Failure {
     /// A file operation failed.
     #[error("cannot {action} {path}: {source}", path = .path.display())]
     File {
-        /// The operation.
+        /// The operation, in words that fit after "cannot".
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -127,7 +127,7 @@ impl From<tidegate_identity::Error> for Failure {
     }
 }
 
-/// The cause of an administration error, unless its text contains it.
+/// The cause of an administration error, unless the error's text already contains it.
 fn reason(error: &tidegate_admin::Error) -> String {
     if error.source().is_none() {
         String::new()
@@ -137,12 +137,12 @@ fn reason(error: &tidegate_admin::Error) -> String {
 }
 
 impl Failure {
-    /// A setting that needs another one.
+    /// The error for a setting that is given without another one that it needs.
     pub(crate) fn incomplete(given: &str, missing: &str) -> Self {
         Self::Usage(format!("the setting {given} is given without {missing}"))
     }
 
-    /// 2 if the command line or the settings must be changed, otherwise 1.
+    /// The exit code: 2 if the command line or the settings must be changed, otherwise 1.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Setting(_) | Self::Usage(_) => ExitCode::from(2),
@@ -155,7 +155,10 @@ impl Failure {
         match self {
             Self::Admin {
                 error: AdminError::Connect { source, .. },
-            } => matches!(source.fault(), ConnectFault::Away | ConnectFault::Full),
+            } => matches!(
+                source.fault(),
+                ConnectFault::Unavailable | ConnectFault::Full
+            ),
             Self::Admin {
                 error: AdminError::Busy(_),
             } => true,
@@ -188,7 +191,7 @@ impl Failure {
 
 /// Adds the operation and the file to an I/O error.
 pub(crate) trait OnFile<T> {
-    /// `action` fits after "cannot".
+    /// Wraps an error of `action`, words that fit after "cannot", on the file `path`.
     fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! Change events: opens the feed if its source can be used, and reports its state.
+//! Opens the feed of change events if its source can be used, and reports its state.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::failure::Result;
 use crate::service::{self, Service};
 use crate::settings::{FeedSource, Settings};
 
-/// The feed, or `None` if its source cannot be used; the reason is logged.
+/// Opens the feed. If its source cannot be used, logs the reason and returns `None`.
 pub(crate) async fn open(
     service: &Service,
     settings: &Settings,
@@ -35,7 +35,7 @@ pub(crate) async fn open(
     Ok(Some(Feed::new(log, executor, FeedSettings::default())))
 }
 
-/// The source in the form that the doctor takes.
+/// The setting `feed_source` in the form that the doctor takes.
 pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
     match settings.feed_source {
         FeedSource::Logical => FeedLogin::Logical(reader),
@@ -43,7 +43,7 @@ pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'
     }
 }
 
-/// The outboxes of the cluster's databases.
+/// The change log of outboxes.
 pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
     let owners = Arc::new(owners(service).await?);
     let admin = (*service.config).clone();
@@ -60,7 +60,7 @@ async fn owners(service: &Service) -> Result<RoleCredentials> {
     )?)
 }
 
-/// The WAL of the cluster's databases.
+/// The change log of the WAL.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
     let owners = owners(service).await?;
     Ok(Replication::new(
@@ -89,7 +89,7 @@ impl Probe for FeedStatus {
         })
     }
 
-    /// Requests succeed without the feed.
+    /// The feed is not essential, because requests succeed without it.
     fn is_essential(&self) -> bool {
         false
     }
@@ -120,7 +120,7 @@ impl MetricsSource for FeedStatus {
     }
 }
 
-/// The value of a label, quoted for the text format (Prometheus, "Exposition formats").
+/// A label's value, escaped for the text format (Prometheus, "Exposition formats").
 fn label(value: &str) -> String {
     let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
     quoted.replace('\n', "\\n")

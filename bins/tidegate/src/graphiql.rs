@@ -1,4 +1,4 @@
-//! The GraphiQL build that the settings name.
+//! Reads the GraphiQL build that the settings name.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crate::failure::{Failure, Result};
 use crate::ports;
 use crate::settings::Settings;
 
-/// A build has far less. A larger folder is the wrong one.
+/// The limit on the size of a build. A folder with more bytes is not a build of GraphiQL.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads GraphiQL from the folder in the settings. It is read only at the start.
+/// Reads the GraphiQL build from the folder in the settings. Called once, at the start.
 pub(crate) fn read(settings: &Settings) -> Result<Option<Graphiql>> {
     let Some(folder) = &settings.graphiql_dir else {
         return Ok(None);

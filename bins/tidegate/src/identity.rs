@@ -8,7 +8,7 @@ use tidegate_oidc::{ProviderSettings, Providers};
 use crate::failure::{Failure, Result};
 use crate::settings::{Secret, Settings};
 
-/// The configured providers; `None` if there are none.
+/// The identity providers in the settings; `None` if there are none.
 pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityProviders>>> {
     let mut found = Vec::new();
     let (id, secret) = (&settings.github_client_id, &settings.github_client_secret);
@@ -42,7 +42,7 @@ pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityPr
     Ok(Some(Arc::new(providers)))
 }
 
-/// Both settings, or `None` if neither is given.
+/// The values of two settings that belong together; `None` if neither is given.
 fn both<'s>(
     (id, id_name): (&'s Option<String>, &str),
     (secret, secret_name): (&'s Option<Secret>, &str),

@@ -9,7 +9,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::settings::{LogFormat, LogLevel, Settings};
 
-/// Starts logging. Other crates than ours log only warnings and errors.
+/// Starts logging. Dependencies log only warnings and errors.
 pub(crate) fn start(settings: &Settings) {
     begin(settings, Targets::new());
 }

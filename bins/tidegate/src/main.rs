@@ -1,5 +1,6 @@
 //! The Tidegate server and its command line.
 
+mod address;
 mod authenticators;
 mod builtin_clients;
 mod catalog_watch;
@@ -38,12 +39,12 @@ use failure::Result;
 use service::Service;
 use settings::{Layers, Settings};
 
-// A server makes many small allocations on many threads.
+// mimalloc is fast for many small allocations on many threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // First of all, so that no library chooses a provider by itself.
+    // This comes first, so that no library chooses a provider by itself.
     let provider = rustls::crypto::ring::default_provider();
     provider
         .install_default()
@@ -87,7 +88,8 @@ async fn run(cli: Cli) -> Result {
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
-        // Shows the source of a wrong value too.
+        // The settings are printed before they are parsed, so that the source of a wrong value is
+        // shown.
         command::print(layers.shown())?;
         if settings.master_key.is_some() {
             master_key::read(&settings)?;
@@ -109,6 +111,7 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
         Command::Tenant(tenant) => command::tenant(tenant, settings).await,
         Command::User(user) => command::user(user, &Service::open(settings).await?).await,
         Command::Client(client) => command::client(client, &Service::open(settings).await?).await,
+        Command::Token(token) => command::token(token, &Service::open(settings).await?).await,
         Command::Key(key) => command::key(key, settings).await,
         Command::Feed(feed) => command::feed(feed, settings).await,
         Command::Demo(_)
@@ -119,7 +122,8 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
     }
 }
 
-/// The settings with their sources. The flag wins over the variable for the file's path too.
+/// Reads the settings with their sources. For the file's path too, the flag takes precedence over
+/// the variable.
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is where the environment is read"

@@ -15,7 +15,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::pool::UserPool;
 
-/// Every node refuses an ended session within 5 s, even if notifications are lost.
+/// How often ended sessions are read again. With it, every node refuses an ended session within 5
+/// s, even if notifications are lost.
 const DENYLIST: Duration = Duration::from_secs(4);
 const KEYS: Duration = Duration::from_mins(1);
 /// How long a changed method may stay cached if notifications are lost.
@@ -33,7 +34,7 @@ pub(crate) struct Maintenance {
 }
 
 impl Maintenance {
-    /// Runs until the service connections close.
+    /// Maintains the caches until the service connections close.
     pub(crate) async fn run(self) {
         let mut notifications = self.control.notifications();
         let [mut denylist, mut keys, mut methods, mut maintenance] =

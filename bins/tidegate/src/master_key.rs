@@ -10,7 +10,7 @@ use crate::failure::{Failure, OnFile, Result};
 use crate::ports;
 use crate::settings::Settings;
 
-/// Loads the master key of the settings.
+/// Reads the master key that the settings contain or name.
 pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
     match (&settings.master_key, &settings.master_key_file) {
         (Some(_), Some(_)) => Err(Failure::Usage(
@@ -28,7 +28,7 @@ pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
     }
 }
 
-/// Loads the master key of a file.
+/// Reads the master key in a file.
 pub(crate) fn from_file(path: &Path) -> Result<MasterKey> {
     let text = std::fs::read_to_string(path).on("read the master key from", path)?;
     let mode = std::fs::metadata(path)
@@ -51,7 +51,7 @@ pub(crate) fn create(path: &Path) -> Result {
     write(&generate()?, path)
 }
 
-/// A new key.
+/// Generates a new key.
 pub(crate) fn generate() -> Result<MasterKey> {
     Ok(MasterKey::generate(&*ports::random())?)
 }

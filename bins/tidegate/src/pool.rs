@@ -24,7 +24,7 @@ pub(crate) struct UserPool {
     authenticators: Arc<Authenticators>,
 }
 
-/// Opens connections that log in as users' roles; `version` is `server_version_num`.
+/// A connector that logs in as users' roles. `version` is `server_version_num`.
 pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
     let control: Arc<dyn Executor> = service.control.clone();
     let credentials = RoleCredentials::new(control, service.passwords.clone(), version)?;
@@ -58,8 +58,8 @@ impl UserPool {
         Arc::new(self.postgres.clone())
     }
 
-    /// Reopens connections at once, instead of at the circuit breaker's next attempt: PostgreSQL is
-    /// reachable again.
+    /// Opens connections again at once, because PostgreSQL is reachable again. Otherwise the pool
+    /// would wait for the circuit breaker's next attempt.
     pub(crate) fn resume(&self) {
         self.postgres.user_executor().pool().resume();
     }
@@ -69,28 +69,28 @@ impl UserPool {
         self.postgres.user_executor().databases()
     }
 
-    /// Whether there are open connections of users.
+    /// Whether connections of users are open.
     pub(crate) fn is_used(&self) -> bool {
         self.postgres.user_executor().pool().stats().held > 0
     }
 
-    /// See [`UserExecutor::check_logins`].
+    /// Calls [`UserExecutor::check_logins`].
     pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<String> {
         self.postgres.user_executor().check_logins().await
     }
 
-    /// Invalidates cached metadata: a definition of the database may have changed.
+    /// Invalidates cached metadata, because a definition of the database may have changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
         self.postgres.user_executor().redefined(database);
     }
 
-    /// See [`Authenticators::invalidate`].
+    /// Calls [`Authenticators::invalidate`].
     pub(crate) fn distrust(&self, database: &DatabaseName) {
         self.authenticators.invalidate(database);
     }
 
     /// Waits until no connection is in use and all cancelled statements have ended, including those
-    /// whose connections are to be closed.
+    /// on connections that will be closed instead of reused.
     pub(crate) async fn wait_idle(&self) {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
         while self.postgres.user_executor().pool().stats().busy() > 0 {
@@ -171,7 +171,8 @@ impl MetricsSource for UserPool {
     }
 }
 
-/// Writes the databases in which users use shared connections, as far as this node knows.
+/// Writes a metric with the databases in which users use shared connections, as far as this node
+/// knows.
 fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     let name = "tidegate_shared_connections";
     writeln!(
@@ -187,13 +188,13 @@ fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
     Ok(())
 }
 
-/// The value of a label, quoted for the text format (Prometheus, "Exposition formats").
+/// A label's value, escaped for the text format (Prometheus, "Exposition formats").
 fn label(value: &str) -> String {
     let escaped = value.replace('\\', r"\\").replace('"', "\\\"");
     escaped.replace('\n', r"\n")
 }
 
-/// The counters since the start: event, unit and count.
+/// The counters since the start, each as event, unit and count.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tidegate_identity::{Clock, SecureRandom, SystemRandom};
 use tidegate_wire::backoff::Jitter;
 
-/// The system clock.
+/// Returns the system clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is where the clock is read"
@@ -15,12 +15,12 @@ pub(crate) fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemTime::now)
 }
 
-/// The random source of the system.
+/// Returns the random source of the system.
 pub(crate) fn random() -> Arc<dyn SecureRandom> {
     Arc::new(SystemRandom::new())
 }
 
-/// Random bytes.
+/// Returns random bytes.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
@@ -28,7 +28,7 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Spreads the retries of several nodes.
+/// Returns random jitter, by which the retries of several nodes differ.
 pub(crate) fn jitter() -> Jitter {
     Jitter::new(|| f64::from(u32::from_be_bytes(bytes())) / f64::from(u32::MAX))
 }

@@ -10,7 +10,7 @@ use crate::failure::{Failure, OnFile, Result};
 use crate::terminal::Hidden;
 
 impl PasswordSource {
-    /// Reads the password from the file, or asks for it twice without echo.
+    /// Reads the password from the file, or asks for the password twice without echo.
     pub(crate) fn read(&self, whose: &str) -> Result<Secret> {
         match self.password_file.as_deref() {
             Some(path) if path == Path::new("-") => first_line(std::io::stdin().lock(), path),
@@ -65,7 +65,7 @@ fn ask(whose: &str) -> Result<Secret> {
 ///
 /// # Errors
 ///
-/// If the answer is not yes, or there is no terminal.
+/// If the answer is no, or there is no terminal.
 pub(crate) fn agree(question: &str, yes: bool) -> Result {
     if yes {
         return Ok(());

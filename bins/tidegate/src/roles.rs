@@ -1,6 +1,7 @@
 //! PostgreSQL roles of users, managed by the cluster administrator.
 
-use tidegate_admin::{Admin, Error};
+use serde_json::{Map, Value};
+use tidegate_admin::{Admin, Error, RoleIdentity};
 use tidegate_identity::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group_role};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_wire::ConnectFault;
@@ -19,7 +20,7 @@ impl PgRoles {
         }
         let limited = self.limit(user).await;
         if limited.is_err() {
-            // It owns nothing yet, so the role that takes over its objects does not matter.
+            // The role owns nothing yet, so the last two arguments do not matter.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
             if let Err(error) = dropped {
                 tracing::warn!(%role, %error, "cannot drop the role of a user that could not be created");
@@ -62,6 +63,14 @@ impl RoleAdmin for PgRoles {
         Box::pin(self.limit(user))
     }
 
+    fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(async move {
+            let (database, _) = names(user);
+            let set = self.0.set_identity(&database, &identity(user)).await;
+            set.map_err(role_error)
+        })
+    }
+
     fn check_drop_role<'a>(
         &'a self,
         user: &'a User,
@@ -91,6 +100,30 @@ impl RoleAdmin for PgRoles {
     }
 }
 
+/// What `tidegate.user_id()` and `tidegate.claims()` return for a user. The default user has no id,
+/// because anonymous callers share it.
+pub(crate) fn identity(user: &User) -> RoleIdentity {
+    let mut claims = user.properties.clone().unwrap_or_default();
+    if user.default_user {
+        claims.insert("anonymous".to_owned(), Value::Bool(true));
+    }
+    RoleIdentity {
+        role: RoleName::new(&user.role),
+        user_id: (!user.default_user).then(|| user.key.name.clone()),
+        claims: to_jsonb(&claims),
+    }
+}
+
+/// The text of an object for PostgreSQL's `jsonb`, which cannot store U+0000. Properties with this
+/// character were accepted by older releases and become no claims.
+fn to_jsonb(object: &Map<String, Value>) -> String {
+    let text = serde_json::to_string(object).unwrap_or_default();
+    if text.is_empty() || text.contains("\\u0000") {
+        return "{}".to_owned();
+    }
+    text
+}
+
 fn names(user: &User) -> (DatabaseName, RoleName) {
     (
         DatabaseName::new(&user.key.database),
@@ -98,7 +131,7 @@ fn names(user: &User) -> (DatabaseName, RoleName) {
     )
 }
 
-/// The roles of the user's groups.
+/// The names of the roles of the user's groups.
 fn groups(user: &User) -> Result<Vec<RoleName>, RoleError> {
     let group = |name: &String| group_role(&user.key.database, name).map(RoleName::new);
     let groups: Result<_, _> = user.user_groups.iter().map(group).collect();
@@ -118,7 +151,10 @@ fn role_error(error: Error) -> RoleError {
         )),
         Error::Busy(_) => RoleError::Unavailable(Box::new(error)),
         Error::Connect { ref source, .. }
-            if matches!(source.fault(), ConnectFault::Away | ConnectFault::Full) =>
+            if matches!(
+                source.fault(),
+                ConnectFault::Unavailable | ConnectFault::Full
+            ) =>
         {
             RoleError::Unavailable(Box::new(error))
         }

@@ -29,9 +29,9 @@ use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{CorsOrigin, RoleLimit, Settings};
 use crate::traces::Traces;
-use crate::{builtin_clients, graphiql, identity, ports, signal};
+use crate::{address, builtin_clients, graphiql, identity, ports, signal};
 
-/// The time that cancelled statements get to end at shutdown.
+/// How long a shutdown waits for cancelled statements to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the certificate's files are checked for changes.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(10);
@@ -80,14 +80,14 @@ impl Sockets {
         })
     }
 
-    /// The address of the first socket as a URL.
+    /// The address of the first socket as a URL that a browser on this machine can open.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.certificate.is_some() {
             "https"
         } else {
             "http"
         };
-        format!("{scheme}://{}", self.addresses[0])
+        format!("{scheme}://{}", address::local(self.addresses[0]))
     }
 }
 
@@ -118,8 +118,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let sockets = Sockets::bind(settings).await?;
     let (service, sockets) = match Service::open(settings).await {
         Err(outage) if outage.is_outage() => {
-            // While the service waits, clients must get a refused connection, not one that never
-            // responds.
+            // While the service waits for PostgreSQL, connections must be refused. With an open
+            // socket clients would wait for a response that never comes.
             drop(sockets);
             let service = tokio::select! {
                 service = wait_for_postgresql(settings, outage) => service?,
@@ -142,7 +142,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     node.serve(sockets, stop).await
 }
 
-/// Refuses settings with which credentials would cross a network unencrypted.
+/// Fails for settings with which credentials would cross a network unencrypted.
 pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     let loopback = settings
         .listen
@@ -169,7 +169,8 @@ pub(crate) fn require_safe_address(settings: &Settings) -> Result {
     Ok(())
 }
 
-/// Retries until PostgreSQL is reachable: after a boot it may start later than the service.
+/// Retries until PostgreSQL is reachable, because after a boot PostgreSQL may start later than the
+/// service.
 async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result<Service> {
     let mut backoff = Backoff::new(ports::jitter());
     loop {
@@ -183,7 +184,8 @@ async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result
     }
 }
 
-/// Logs what `tidegate doctor` reports as missing. The node serves what works without it.
+/// Logs what `tidegate doctor` reports as missing. The node still serves everything that works
+/// without it.
 async fn log_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
     for finding in service
@@ -277,7 +279,7 @@ impl Node {
         })
     }
 
-    /// Serves until `stop` ends, and then until the requests in progress have ended.
+    /// Serves until `stop` ends. Then finishes the requests in progress.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
         let (catalogs, control) = (
@@ -301,7 +303,7 @@ impl Node {
         let listeners = sockets.bound.into_iter().map(listener);
         let listeners = listeners.chain(operations).collect();
         let feed = self.feed;
-        // Event streams do not end by themselves.
+        // Event streams have to be ended, because they do not end by themselves.
         let stop = async move {
             stop.await;
             if let Some(feed) = feed {
@@ -309,7 +311,7 @@ impl Node {
             }
         };
         tidegate_server::serve(listeners, self.app, stop).await?;
-        // Cancel requests must be sent before the process exits.
+        // The process must not exit before cancel requests are sent.
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, pool.wait_idle()).await;
         Ok(())
     }

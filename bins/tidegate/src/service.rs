@@ -1,4 +1,4 @@
-//! Access to the control database and to PostgreSQL's administration, for all commands.
+//! The control database and the administration of PostgreSQL, for all commands.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::roles::PgRoles;
 use crate::settings::{DatabaseUrl, Settings};
 use crate::{builtin_clients, master_key, ports};
 
-/// The parts that commands use.
+/// The connections to the control database and to PostgreSQL that commands use.
 pub(crate) struct Service {
     pub(crate) config: Arc<Config>,
     pub(crate) master: MasterKey,
@@ -73,24 +73,24 @@ impl Service {
         })
     }
 
-    /// The records of users.
+    /// The directory of users in the control database.
     pub(crate) fn users(&self) -> UserDirectory {
         UserDirectory::new(self.ports.identity())
     }
 
-    /// The records of clients.
+    /// The directory of clients in the control database.
     pub(crate) fn clients(&self) -> ClientDirectory {
         ClientDirectory::new(self.ports.clone()).reserving(&self.reserved_client_ids)
     }
 
-    /// Users together with their roles.
+    /// The accounts: users together with their PostgreSQL roles.
     pub(crate) fn accounts(&self) -> Accounts {
         let roles = PgRoles(self.admin.clone());
         Accounts::new(self.users(), Arc::new(roles))
     }
 }
 
-/// This node's share of the server's connections.
+/// The settings of this node's pool, whose size is the node's share of the server's connections.
 pub(crate) fn pool_settings(server: Server, settings: &Settings) -> PoolSettings {
     let nodes = usize::try_from(settings.nodes).unwrap_or(usize::MAX);
     PoolSettings {
@@ -101,7 +101,7 @@ pub(crate) fn pool_settings(server: Server, settings: &Settings) -> PoolSettings
     }
 }
 
-/// The cluster in the settings.
+/// The configuration of the cluster in `admin_url`.
 pub(crate) fn config(settings: &Settings) -> Result<Config> {
     let url = settings.admin_url.as_ref().ok_or_else(|| {
         Failure::Usage(
@@ -113,7 +113,7 @@ pub(crate) fn config(settings: &Settings) -> Result<Config> {
     cluster_at(settings, url)
 }
 
-/// The cluster, with the login that reads changes.
+/// The configuration of the cluster with the login that reads changes.
 pub(crate) fn replication_config(settings: &Settings) -> Result<Config> {
     match &settings.replication_url {
         Some(url) => cluster_at(settings, url),

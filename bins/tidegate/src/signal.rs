@@ -7,7 +7,7 @@ use crate::failure::Result;
 /// A future that ends when the process receives SIGINT or SIGTERM. A second signal then ends the
 /// process at once.
 ///
-/// The signals are caught from the call on, not only from the first poll.
+/// The handlers are installed by this call, not by the first poll of the future.
 pub(crate) fn stop() -> Result<impl Future<Output = ()> + Send + 'static> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -8,15 +8,16 @@ use tidegate_identity::Secret;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::AbortHandle;
 
-/// The terminal of the process. Echo is off until this is dropped or a signal ends the process.
+/// The terminal of the process with echo off. Dropping the value, or a signal that ends the
+/// process, turns echo on again.
 pub(crate) struct Hidden {
     terminal: BufReader<File>,
     before: Termios,
     interruptible: Interruptible,
 }
 
-/// While this exists, a signal ends the process. Afterwards signals have no effect until other code
-/// handles them.
+/// While this value exists, a signal ends the process. After it is dropped, signals have no effect
+/// until other code handles them.
 #[derive(Default)]
 pub(crate) struct Interruptible(Vec<AbortHandle>);
 
@@ -29,8 +30,8 @@ impl Drop for Interruptible {
 }
 
 impl Hidden {
-    /// Opens the terminal and turns echo off. A signal turns it on again before it ends the
-    /// process, because the terminal remains in use.
+    /// Opens the terminal and turns echo off. A signal turns echo on again before it ends the
+    /// process, because the terminal outlives the process.
     pub(crate) fn open() -> io::Result<Self> {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&terminal)?;
@@ -67,14 +68,14 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // Unless `close` handed it out, dropping it here removes the signal handler.
+        // If `close` has not taken the signal handlers out, they are removed here.
         self.interruptible.0.clear();
         let _ = tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before);
     }
 }
 
-/// From now on these signals restore the terminal and end the process, with the exit code that
-/// shells use.
+/// Installs handlers for signals that restore the terminal and end the process with the exit code
+/// that shells use.
 fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<Interruptible> {
     let mut interruptible = Interruptible::default();
     for kind in [

@@ -22,7 +22,7 @@ pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder
     Ok((app.spans(std::sync::Arc::new(exporter)), Box::pin(work)))
 }
 
-/// Refuses the setting, because this build cannot send spans.
+/// Fails if the setting is given, because this build cannot send spans.
 #[cfg(not(feature = "otlp"))]
 pub(crate) fn export(app: AppBuilder, settings: &Settings) -> Result<(AppBuilder, Traces)> {
     if settings.otlp_url.is_some() {

@@ -1,6 +1,7 @@
-//! `tidegate up`: adopts and serves a database by its address.
+//! `tidegate up`: adopts and serves a database, given its address.
 //!
-//! All checks run before the first change. An interrupted run is completed by the next one.
+//! All checks run before the first change. If the command is interrupted, the next run completes
+//! its work.
 
 mod address;
 mod adoption;
@@ -28,8 +29,8 @@ use state::State;
 
 /// The name of the client that is created for applications on this machine.
 const CLIENT: &str = "localhost";
-/// Redirect URIs for the development servers of common frameworks. Those with a loopback address
-/// match any port (RFC 8252, section 7.3).
+/// The redirect URIs of the client, for the development servers of common frameworks. A URI with a
+/// loopback address matches any port (RFC 8252, section 7.3).
 const REDIRECT_URIS: [&str; 4] = [
     "http://127.0.0.1/callback",
     "http://localhost:3000/callback",
@@ -73,7 +74,7 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
         prompt::agree("Run it?", command.yes)?;
     }
 
-    // From here on a signal ends the command between two steps, not within one.
+    // From here on, a signal ends the command between two steps and not within one.
     let mut stop = Box::pin(signal::stop()?);
     drop(interruptible);
     state.write(&master, &layers, &address)?;
@@ -102,8 +103,8 @@ pub(crate) async fn run(command: cli::Up, mut layers: Layers) -> Result {
     node.serve(sockets, stop).await
 }
 
-/// Chooses the outbox if the WAL cannot be decoded, unless the settings name a source. Returns a
-/// notice about it for the user.
+/// Selects the outbox as the source of change events if the WAL cannot be decoded, unless the
+/// settings name a source. Returns a notice about that for the user.
 async fn choose_feed(layers: &mut Layers) -> Result<Option<String>> {
     if layers.is_given("feed_source") {
         return Ok(None);
@@ -149,7 +150,8 @@ async fn examine(admin: &Admin, settings: &Settings) -> Result {
     )))
 }
 
-/// The control database can be used only with the master key with which it was created.
+/// Fails if the control database was created with another master key, because it cannot be used
+/// then.
 async fn require_same_key(admin: &Admin, master: &MasterKey) -> Result {
     match admin.recorded_fingerprint().await? {
         Some(kept) if kept != master.fingerprint() => Err(Failure::Refused(

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
 
-/// `$XDG_DATA_HOME`, or `~/.local/share`.
+/// The user's data folder: `$XDG_DATA_HOME`, or `~/.local/share`.
 pub(crate) fn data() -> Result<PathBuf> {
     named("XDG_DATA_HOME")
         .or_else(|| named("HOME").map(|home| home.join(".local/share")))
         .ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --data-dir".to_owned()))
 }
 
-/// `$XDG_CACHE_HOME`, or `~/.cache`.
+/// The user's cache folder: `$XDG_CACHE_HOME`, or `~/.cache`.
 pub(crate) fn cache() -> Option<PathBuf> {
     named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))
 }
 
-/// Relative paths are invalid and ignored, as the specification says.
+/// The path in a variable. The specification says to ignore relative paths.
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is where the environment is read"

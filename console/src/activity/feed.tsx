@@ -11,9 +11,9 @@ export function FeedStatus({ feed }: { feed: Feed | null }) {
         <dl class="facts">
           <Fact name="Subscriptions">{Number(feed.subscriptions).toLocaleString("en")}</Fact>
           <Fact name="Lag behind the database">{`${Number(feed.lag_seconds).toLocaleString("en", { maximumFractionDigits: 1 })} s, ${bytes(Number(feed.lag_bytes))}`}</Fact>
-          <Fact name="Events that wait to be sent">{Number(feed.queued_events).toLocaleString("en")}</Fact>
-          <Fact name="Gaps that subscribers were told of">{Number(feed.resyncs).toLocaleString("en")}</Fact>
-          <Fact name="Subscribers that read too slowly">{Number(feed.slow_consumers).toLocaleString("en")}</Fact>
+          <Fact name="Events waiting to be sent">{Number(feed.queued_events).toLocaleString("en")}</Fact>
+          <Fact name="Gaps reported to subscribers">{Number(feed.resyncs).toLocaleString("en")}</Fact>
+          <Fact name="Slow subscribers">{Number(feed.slow_consumers).toLocaleString("en")}</Fact>
         </dl>
       )}
     </section>

@@ -53,9 +53,12 @@ export function groupsOf(statements: Statement[]): Group[] {
 
 /** SQLSTATE of a missing privilege. */
 const PRIVILEGE = "42501";
+/** The status of a request whose client disconnected before the response. */
+export const CLIENT_LEFT = 499;
 
 function kindOf({ status, error, sqlstate }: Statement): Kind {
   if (status === 401 || status === 403 || sqlstate === PRIVILEGE) return "refused";
+  if (status === CLIENT_LEFT) return "slow";
   return status >= 400 || error !== null ? "failed" : "slow";
 }
 

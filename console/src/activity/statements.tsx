@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { type Activity, duration, type Group, groupsOf, interfaceOf, type Kind, since } from "./records.ts";
+import { type Activity, CLIENT_LEFT, duration, type Group, groupsOf, interfaceOf, type Kind, since } from "./records.ts";
 
 type Wanted = Kind | "all";
 const WANTED: [Wanted, string][] = [["all", "All"], ["failed", "Failed"], ["refused", "Refused"], ["slow", "Slow"]];
@@ -39,7 +39,7 @@ export function Statements({ activity: { statements, now } }: { activity: Activi
 }
 
 function Row({ group: { last, kind, count, longest }, now }: { group: Group; now: string }) {
-  const code = [last.error, last.sqlstate].filter(Boolean).join(" ");
+  const code = last.status === CLIENT_LEFT ? "client disconnected" : [last.error, last.sqlstate].filter(Boolean).join(" ");
   return (
     <tr>
       <td><span class={`pill ${kind}`}>{kind}</span>{count > 1 && <span class="times" title="How often"> × {count}</span>}{code && <small class="code">{code}</small>}</td>

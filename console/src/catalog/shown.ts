@@ -11,6 +11,17 @@ const SHORT = new Set([
 ]);
 const NUMBERS = new Set(["int2", "int4", "int8", "oid", "float4", "float8", "numeric", "money"]);
 
+/** Short names of types, where the SQL standard's are long. */
+const ALIASES: [RegExp, string][] = [
+  [/^timestamp with time zone/, "timestamptz"], [/^timestamp without time zone/, "timestamp"],
+  [/^time with time zone/, "timetz"], [/^time without time zone/, "time"],
+  [/^character varying/, "varchar"], [/^character\b/, "char"], [/^double precision/, "float8"],
+];
+
+/** The name of the column's type as PostgreSQL users write it, without length: `integer`, `text[]`. */
+export const typeName = (column: Column): string =>
+  ALIASES.reduce((name, [long, short]) => name.replace(long, short), column.cast);
+
 export const isNumber = (column: Column): boolean => NUMBERS.has(column.typname);
 const isShort = (column: Column): boolean => SHORT.has(column.typname) || column.labels !== null;
 

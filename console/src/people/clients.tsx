@@ -92,13 +92,15 @@ type FormProps = { client: Client | null; onDone: () => Promise<void>; onSecret:
 function ClientForm({ client, onDone, onSecret, onClose }: FormProps) {
   const save = async (fields: FormData) => {
     const members = membersOf(fields);
-    if (client) await changeClient(client.id, members);
-    else {
+    if (client) {
+      await changeClient(client.id, members);
+      sayDone(`The client ${client.id} was changed.`);
+    } else {
       const id = orNull(textOf(fields, "id"));
       const made = await createClient(id === null ? members : { id, ...members });
       if (made.secret) onSecret({ id: made.id, secret: made.secret });
+      sayDone(`The client ${made.id} was created.`);
     }
-    sayDone(client ? `The client ${client.id} was changed.` : "The client was created.");
     await onDone();
   };
   const check = (name: keyof Client, text: string, otherwise = false) => (

@@ -60,7 +60,7 @@ export function Rights() {
                           {word === "other" && <option value="other">some</option>}
                           {WORDS.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
                         </select>
-                        <button type="button" class="quiet" aria-label={`Columns of ${table} for ${holder.name}`} onClick={() => (columns.value = { table, holder })}>…</button>
+                        <button type="button" class="quiet" aria-label={`Columns of ${table} for ${holder.name}`} onClick={() => (columns.value = { table, holder })}>columns</button>
                       </td>
                     );
                   })}

@@ -77,7 +77,7 @@ function UserForm({ user, onDone, onClose }: { user: User | null; onDone: () => 
       <label>Email<input name="email" type="email" autocomplete="off" defaultValue={user?.email ?? ""} /></label>
       <label>Groups, separated by commas<input name="groups" autocomplete="off" spellcheck={false} defaultValue={user ? groupsOf(user).join(", ") : ""} /></label>
       <label>Properties, a JSON object that stands in the user's tokens<textarea name="properties" rows={3} spellcheck={false}>{user?.properties ? JSON.stringify(user.properties, null, 2) : ""}</textarea></label>
-      <label class="check"><input name="default_user" type="checkbox" defaultChecked={user?.default_user} /> Default user: whoever comes without a token is this user</label>
+      <label class="check"><input name="default_user" type="checkbox" defaultChecked={user?.default_user} /> Default user: requests without a token run as this user</label>
     </FormDialog>
   );
 }

@@ -2,12 +2,15 @@ import type { Position, Shape } from "./series.ts";
 
 const WIDTH = 900;
 const HEIGHT = 420;
-const MARGIN = 16;
+const MARGIN = 24;
+/** More labels than these would cover each other. */
+const MOST_LABELS = 25;
 
 /** Shapes drawn to fit, without a background. Degrees are widened by the latitude. */
 export function Map({ shapes }: { shapes: Shape[] }) {
   const points = shapes.flatMap(({ rings }) => rings.flat());
   const place = projection(points);
+  const labelled = shapes.length <= MOST_LABELS;
   const path = (rings: Position[][], close: boolean) =>
     rings.map((ring) => `M${ring.map((point) => place(point).map((at) => at.toFixed(1)).join(" ")).join("L")}${close ? "Z" : ""}`).join("");
   return (
@@ -15,7 +18,13 @@ export function Map({ shapes }: { shapes: Shape[] }) {
       {shapes.map(({ kind, rings, label }, index) => {
         if (kind === "point") {
           const [x, y] = place(rings[0]![0]!);
-          return <circle key={index} cx={x} cy={y} r={4}><title>{label}</title></circle>;
+          const left = x > WIDTH / 2;
+          return (
+            <g key={index}>
+              <circle cx={x} cy={y} r={6}><title>{label}</title></circle>
+              {labelled && label !== "" && <text x={left ? x - 18 : x + 18} y={y} text-anchor={left ? "end" : "start"}>{label}</text>}
+            </g>
+          );
         }
         return <path key={index} class={kind} d={path(rings, kind === "area")}><title>{label}</title></path>;
       })}

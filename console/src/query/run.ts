@@ -1,7 +1,7 @@
 // Runs what was written. Rows are streamed, so that a large answer can be stopped when enough is seen.
 import { ApiError } from "../api/errors.ts";
 import { request, requestJson } from "../api/http.ts";
-import { parseExact } from "../api/json.ts";
+import { parseExact, stringifyExact } from "../api/json.ts";
 import type { SqlAnswer } from "../api/sql.ts";
 
 export type Result = {
@@ -123,7 +123,8 @@ export async function explain(asked: Request, measure: boolean, abort: AbortCont
   const body = sqlBody({ ...asked, q: `explain (${options}) ${asked.q}` });
   const { data } = await requestJson<SqlAnswer>("/api/v4/sql", { body, signal: abort.signal });
   const plan = Object.values(data[0] ?? {})[0];
-  return ((typeof plan === "string" ? JSON.parse(plan) : plan) as Explained[])[0]!;
+  // The answer is read with exact numbers, which cannot be added; a plan needs plain ones.
+  return (JSON.parse(typeof plan === "string" ? plan : stringifyExact(plan)) as Explained[])[0]!;
 }
 
 /** The length of what `explain` puts in front of the statement, to correct positions. */

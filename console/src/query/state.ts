@@ -7,7 +7,7 @@ import { draft, type Mode, remember, saveDraft } from "./store.ts";
 import { type Explained, explain, explainPrefix, type GraphqlAnswer, listOf, type Result, runGraphql, runMethod, runSql, sqlBody } from "./run.ts";
 import type { Call } from "./snippets.ts";
 
-export type Failure = { text: string; at: number | null };
+export type Failure = { text: string; at: number | null; cancelled?: boolean };
 export type Outcome =
   | { kind: "rows"; result: Result }
   | { kind: "graphql"; answer: GraphqlAnswer; list: Result | null; milliseconds: number }
@@ -107,7 +107,7 @@ async function during(work: (abort: AbortController) => Promise<Outcome>, prefix
 }
 
 function failureOf(error: unknown, prefix: number): Failure {
-  if (isAbort(error)) return { text: "Cancelled. The statement was stopped in the database.", at: null };
+  if (isAbort(error)) return { text: "Cancelled. The statement was stopped in the database.", at: null, cancelled: true };
   const position = error instanceof ApiError ? error.details.position : undefined;
   return { text: sentence(error), at: position === undefined ? null : Math.max(0, Number(position) - 1 - prefix) };
 }

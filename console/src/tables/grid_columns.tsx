@@ -1,4 +1,4 @@
-import { isNumber } from "../catalog/shown.ts";
+import { isNumber, typeName } from "../catalog/shown.ts";
 import type { Column } from "../catalog/table.ts";
 import type { GridColumn } from "../grid/grid.tsx";
 import type { TableView } from "./view.ts";
@@ -22,7 +22,7 @@ export function gridColumns(view: TableView): GridColumn[] {
       title: [column.name, column.type, isKey && "key", column.not_null && "not null", column.comment].filter(Boolean).join(" · "),
       width: widthOf(view, column, index) + (isLink ? 34 : 0),
       numeric: isNumber(column),
-      header: <>{isKey && <span class="key" aria-hidden="true">◆ </span>}{column.name} <small>{column.typname}</small></>,
+      header: <>{isKey && <span class="key" aria-hidden="true">◆ </span>}{column.name} <small>{typeName(column)}</small></>,
       sort: order && (order.descending ? "descending" : "ascending"),
     };
   });
@@ -34,6 +34,6 @@ function widthOf(view: TableView, column: Column, index: number): number {
     const text = view.rows.value.row(at)?.cells[index];
     longest = Math.max(longest, text?.length ?? 4);
   }
-  const header = (column.name.length + 0.8 * column.typname.length + 3) * CHARACTER + 20;
+  const header = (column.name.length + 0.8 * typeName(column).length + 3) * CHARACTER + 20;
   return Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * CHARACTER + 24, Math.min(220, header))));
 }

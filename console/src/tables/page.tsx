@@ -140,8 +140,9 @@ function RowsPart({ view }: { view: TableView }) {
 }
 
 function Count({ view }: { view: TableView }) {
-  const total = view.rows.value.total.value;
-  if (!total) return <span class="hint">Counting…</span>;
+  const { total: counted, problem } = view.rows.value;
+  const total = counted.value;
+  if (!total) return problem.value === null ? <span class="hint">Counting…</span> : null;
   const count = total.count.toLocaleString("en");
   return <span class="hint" role="status">{total.exact ? `${count} row${total.count === 1 ? "" : "s"}` : `about ${count} rows`}</span>;
 }

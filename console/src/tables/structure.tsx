@@ -113,12 +113,14 @@ function Policies({ table, security }: { table: Table; security: Row | undefined
         draw={(rows) => rows.length === 0
           ? <p class="hint">{enabled ? "There is no policy, so only the owner sees rows." : "There is no policy."}</p>
           : (
-            <ul class="definitions">
+            <ul class="policies">
               {rows.map((row) => (
-                <li key={String(row.name)}>
-                  <strong>{String(row.name)}</strong> <small>{String(row.command)} · {String(row.kind)} · {(row.roles as string[]).join(", ")}</small>
-                  {row.using != null && <p>using <code>{String(row.using)}</code></p>}
-                  {row.check != null && <p>with check <code>{String(row.check)}</code></p>}
+                <li key={String(row.name)} class="card">
+                  <h3>{String(row.name)} <small>{String(row.command)} · {String(row.kind)} · {(row.roles as string[]).join(", ")}</small></h3>
+                  <dl>
+                    {row.using != null && <div><dt>Rows that are seen</dt><dd><code>{String(row.using)}</code></dd></div>}
+                    {row.check != null && <div><dt>Rows that may be written</dt><dd><code>{String(row.check)}</code></dd></div>}
+                  </dl>
                 </li>
               ))}
             </ul>

@@ -32,7 +32,7 @@ pub enum Grantee {
 /// The plan of an adoption.
 #[derive(Clone, Debug)]
 pub struct Adoption {
-    /// The SQL, which runs in the database in one transaction.
+    /// The SQL of the adoption, which runs in the database in one transaction.
     pub script: Script,
     /// The changes that dropping the tenant must undo, besides the privileges of its own roles.
     pub changes: Vec<RightsChange>,
@@ -40,13 +40,14 @@ pub struct Adoption {
     pub(super) owner: RoleName,
 }
 
-/// TRIGGER and MAINTAIN are left out: a trigger runs as any role that writes to the table, so it
-/// would give the tenant the privileges of the table's other users.
+/// The privileges on tables that the tenant's owner gets. TRIGGER and MAINTAIN are left out: a
+/// trigger runs as any role that writes to the table, so it would give the tenant the privileges of
+/// the table's other users.
 const TABLE_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES";
 
 const SEQUENCE_RIGHTS: &str = "USAGE, SELECT, UPDATE";
 
-/// Plans an adoption. `session` is in the database.
+/// Plans an adoption. `session` is a session in the database.
 pub(super) async fn plan(
     session: &Session,
     database: &str,
@@ -75,8 +76,8 @@ pub(super) async fn plan(
     })
 }
 
-/// Privileges on an object can only be granted by roles that may act for its owner; otherwise
-/// PostgreSQL only warns.
+/// Checks that the administrator may act for the owner of each object. Otherwise PostgreSQL would
+/// not grant privileges on the object, but only warn.
 async fn check_rights(session: &Session, content: &DatabaseContent) -> Result<()> {
     let mut sql = Vec::new();
     for owner in content.makers() {
@@ -160,8 +161,8 @@ fn default_privileges(script: &mut Script, content: &DatabaseContent, owner: &st
     }
 }
 
-/// Revokes privileges from PUBLIC that the tenant's users must not have, after granting them to
-/// each existing login role.
+/// Revokes from PUBLIC the privileges that the tenant's users must not have. Before that, grants
+/// these privileges to each existing login role.
 fn move_public_rights(
     script: &mut Script,
     content: &DatabaseContent,
@@ -229,7 +230,8 @@ pub(super) async fn release(
 /// Removes the event trigger with its schema.
 const FORGET: &str = include_str!("forget.sql");
 
-/// Writes the statements that undo changes. The privileges of a dropped role are gone with it.
+/// Writes the statements that undo changes. Privileges of a role that was dropped need no
+/// statement.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {
     let mut script = Script::default();
     for RightsChange { grantee, right } in changes {

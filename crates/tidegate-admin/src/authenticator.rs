@@ -1,8 +1,8 @@
 //! Authenticators: the roles as which shared connections of a tenant's users log in.
 //!
-//! An authenticator has no privileges except CONNECT and reading the objections to sharing. It is a
-//! member of the tenant's users, but never of the owner or of the default user, whose callers have
-//! shared connections of their own.
+//! An authenticator has no privileges except CONNECT on the database and reading the objections to
+//! sharing. It is a member of the tenant's users, but never of the owner or of the default user,
+//! because shared connections of these two log in as the role itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Result, RolePasswords};
 
-/// Follows the tenant's name in the name of an authenticator. User names have no `$`, so no user's
-/// role contains it.
+/// The part of an authenticator's name after the tenant's name. User names have no `$`, so no
+/// user's role contains it.
 pub(super) const INFIX: &str = "/$authenticator";
 
 /// The most users of one authenticator. PostgreSQL invalidates its cache of memberships with every
@@ -30,21 +30,22 @@ pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID 
 /// The longest name of a role, in bytes.
 const LONGEST_NAME: usize = 63;
 
-/// The longest wait, which is that of the administrator for any lock.
+/// The longest wait for the lock, which is as long as the administrator waits for any lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A tenant whose users get authenticators.
 pub(super) struct Users<'a> {
     pub(super) database: &'a str,
-    /// The owner's role. A user that can become it gets no authenticator.
+    /// The owner's role. A user that is a member of it gets no authenticator.
     pub(super) owner: Option<&'a str>,
     /// The roles that anonymous callers share.
     pub(super) shared: &'a [String],
-    /// Only this user, if given.
+    /// If given, only this user gets an authenticator.
     pub(super) only: Option<&'a str>,
 }
 
-/// Users without an authenticator that cannot become a role with more privileges than a user's.
+/// Selects the users without an authenticator, except users that can become a role with more
+/// privileges than a user's.
 pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
         SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
         WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
@@ -66,8 +67,8 @@ pub(super) const UNASSIGNED: &str = "WITH RECURSIVE usr AS ( \
         WHERE m.roleid = u.oid AND pg_catalog.starts_with(a.rolname::text, $3)) \
     ORDER BY 1";
 
-/// A tenant's authenticators that Tidegate created: how many users each has, and whether it has the
-/// privileges that it needs.
+/// Selects a tenant's authenticators that Tidegate created: the number of users of each, and
+/// whether it has the privileges that it needs.
 pub(super) const FOUND: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
         a.rolcanlogin AND NOT a.rolinherit AND a.rolconnlimit <> 0 \
         AND coalesce(a.rolvaliduntil, 'infinity') = 'infinity' \
@@ -101,23 +102,24 @@ pub(super) fn prefix(database: &str) -> String {
     format!("{database}{INFIX}")
 }
 
-/// Which authenticator has room for a new user.
+/// Whether an authenticator has room for a new user.
 pub(super) enum AuthenticatorRoom {
-    /// In this authenticator.
+    /// This authenticator has room.
     In(String),
-    /// None of the existing ones.
+    /// None of the existing authenticators has room.
     Full,
     /// The tenant has no authenticators.
     None,
 }
 
-/// Finds an authenticator with room for a new user. Only a superuser assigns users.
+/// Finds an authenticator with room for a new user. An administrator that is not a superuser
+/// assigns no authenticators, and gets [`AuthenticatorRoom::None`].
 pub(super) async fn find_room(session: &Session, database: &str) -> Result<AuthenticatorRoom> {
     if !session.superuser {
         return Ok(AuthenticatorRoom::None);
     }
     let prefix = prefix(database);
-    // The next name in order that does not start with the prefix; it ends the index range.
+    // The names with the prefix lie between the prefix and this name in the order of the index.
     let end = format!("{database}{}", INFIX.replace("tor", "tos"));
     let rows = session.client.query(LEAST, &[&prefix, &end, &MARK]).await?;
     let most = i64::try_from(MOST_MEMBERS).unwrap_or(i64::MAX);
@@ -128,7 +130,7 @@ pub(super) async fn find_room(session: &Session, database: &str) -> Result<Authe
     })
 }
 
-/// The authenticator with the fewest members among those with names between `$1` and `$2`.
+/// Selects the authenticator with the fewest members among those with names between `$1` and `$2`.
 const LEAST: &str = "SELECT a.rolname::text, \
         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m WHERE m.member = a.oid) \
     FROM pg_catalog.pg_roles a \
@@ -136,9 +138,9 @@ const LEAST: &str = "SELECT a.rolname::text, \
       AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $3) \
     ORDER BY 2 LIMIT 1";
 
-/// Creates what a tenant's users need to share connections, and assigns an authenticator to every
-/// user who may have one. Does nothing if connections can never be shared, because the event
-/// trigger cannot be created. `session` is in the tenant's database.
+/// Creates the authenticators of a tenant, and assigns one to every user who may have one. Does
+/// nothing if the event trigger cannot be created, because connections can then never be shared.
+/// `session` is in the tenant's database.
 pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !tidegate_service::install_event_trigger(&session.client).await? {
         return Ok(());
@@ -146,8 +148,8 @@ pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>)
     seat_in(admin, session, users).await
 }
 
-/// Assigns an authenticator with room to every user who may have one, if the tenant's users share
-/// connections.
+/// Assigns an authenticator with room to every user who may have one. Does nothing if the tenant's
+/// users cannot share connections.
 pub(super) async fn assign(admin: &Admin, users: &Users<'_>) -> Result<()> {
     let session = admin.open(users.database).await?;
     seat_in(admin, &session, users).await
@@ -162,8 +164,8 @@ async fn seat_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<
         others: "others change authenticators of this tenant",
         patience: PATIENCE,
     };
-    // In the administrator's database: in the tenant's, users could hold the lock for as long as
-    // they like.
+    // The lock is taken in the administrator's database. In the tenant's database users could hold
+    // the same lock for as long as they like.
     let home = admin.open_home().await?;
     home.lock(&lock).await?;
     session::retry_on_conflict(|| seat_all(session, users, &admin.passwords)).await
@@ -209,7 +211,7 @@ async fn seat_all(session: &Session, users: &Users<'_>, passwords: &RolePassword
     let mut number = 0;
     while !waiting.is_empty() || rooms.is_empty() {
         let Some(name) = next(session, &prefix, &mut number).await? else {
-            // The database's name is too long for an authenticator's.
+            // The database's name is too long to be a part of an authenticator's name.
             break;
         };
         script.append(role::make(session, &name, passwords).await?);
@@ -222,7 +224,7 @@ async fn seat_all(session: &Session, users: &Users<'_>, passwords: &RolePassword
     script.run(session).await
 }
 
-/// The next name that no role has.
+/// The next authenticator name that no role has.
 async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Option<String>> {
     loop {
         *number += 1;
@@ -236,8 +238,8 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     }
 }
 
-/// A script whose grants are no objection to sharing: the event trigger accepts the setting from
-/// superusers.
+/// An empty script whose later grants are no objection to sharing, because it sets a setting that
+/// the event trigger accepts from superusers.
 pub(super) fn provisioning_script() -> Script {
     let mut script = Script::default();
     script.push(&[Syntax("SET LOCAL tidegate.provisioning = 'on'")]);
@@ -270,7 +272,7 @@ fn rights(database: &str, name: &str) -> Script {
     script
 }
 
-/// Writes the statement that makes an authenticator a member of users.
+/// Writes the statement that makes an authenticator a member of the users' roles.
 pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> Script {
     let mut script = Script::default();
     if users.is_empty() {

@@ -25,8 +25,8 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
 
-/// The state of the login, and whether the role may log in. They follow either of the other
-/// queries, under names that no setting has.
+/// Selects the login state, and whether the role may log in. These rows follow those of either of
+/// the other queries, under names that no setting has.
 fn login() -> String {
     format!(
         " UNION ALL SELECT 'login state', {LOGIN_STATE} FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
@@ -42,14 +42,17 @@ fn login() -> String {
     )
 }
 
-/// The settings of a session without those of the role, which an anonymous caller could have
-/// changed for the next one (`ALTER ROLE … SET`): those of the database, otherwise those of the
-/// server. It contains all settings that a role may change, because a concurrent change may affect
-/// any of them, and the extensions' settings that the role has changed. PostgreSQL refuses a login
-/// with an invalid value, so a setting that no library declares is empty, one that a library
+/// Selects the settings of a session without those of the role, which an anonymous caller could
+/// have changed for the next one (`ALTER ROLE … SET`). Each value is that of the database, or else
+/// that of the server.
+///
+/// The rows are all settings that a role may change, because a concurrent change may affect any of
+/// them, and the extensions' settings that the role has changed. PostgreSQL refuses a login with an
+/// invalid value. Therefore a setting that no library declares is empty, one that a library
 /// declares has its own default, and settings that the role cannot have changed are left out.
-/// `statement_timeout` is left out too: with it operators limit anonymous callers, who cannot run
-/// `ALTER ROLE` (`Statement::check_for_shared_role`).
+///
+/// `statement_timeout` is left out too: operators limit anonymous callers with it, and these cannot
+/// run `ALTER ROLE` (`Statement::check_for_shared_role`).
 const DEFAULTS: &str = "\
     WITH given AS ( \
         SELECT pg_catalog.split_part(c.setting, '=', 1) AS name, \
@@ -82,8 +85,9 @@ const DEFAULTS: &str = "\
                              ORDER BY NOT g.here LIMIT 1), f.value, '') \
     FROM free f";
 
-/// Derives passwords from the master secret, and reads the `search_path` configured for the role.
-/// If anonymous callers share the role, also fixes all settings that it could change.
+/// Provides the credentials of roles: derives passwords from the master secret, and reads the
+/// `search_path` configured for the role. If anonymous callers share the role, also sets all
+/// settings that they could have changed.
 pub struct RoleCredentials {
     control: Arc<dyn Executor>,
     passwords: RolePasswords,
@@ -93,7 +97,8 @@ pub struct RoleCredentials {
 }
 
 impl RoleCredentials {
-    /// `control` runs statements as the service; `server_version` is `server_version_num`.
+    /// Reads the settings of roles through `control`, which runs statements as the service.
+    /// `server_version` is `server_version_num`.
     pub fn new(
         control: Arc<dyn Executor>,
         passwords: RolePasswords,
@@ -143,7 +148,7 @@ impl RoleCredentials {
         let state = take("login state");
         let admission = match take("admission").as_deref() {
             Some("no database") => Admission::NoDatabase,
-            Some("barred") => Admission::Barred,
+            Some("barred") => Admission::AccessDenied,
             _ => Admission::Admitted,
         };
         let search_path = take("search_path");

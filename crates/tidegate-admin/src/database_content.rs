@@ -10,7 +10,7 @@ use super::{Result, role};
 pub(super) struct DatabaseContent {
     pub(super) is_template: bool,
     pub(super) schemas: Vec<Schema>,
-    /// The owners of its objects and of the database.
+    /// The owners of the database and of its objects.
     pub(super) owners: BTreeSet<String>,
     /// The privileges of PUBLIC.
     pub(super) public_rights: Vec<Right>,
@@ -20,7 +20,7 @@ pub(super) struct DatabaseContent {
 /// A schema and its objects.
 pub(super) struct Schema {
     pub(super) name: String,
-    /// Whether it already belongs to the new owner.
+    /// Whether the schema already belongs to the new owner.
     pub(super) owned: bool,
     pub(super) tables: Vec<Object>,
     pub(super) sequences: Vec<Object>,
@@ -29,9 +29,9 @@ pub(super) struct Schema {
 
 /// An object on which privileges are granted.
 pub(super) enum Object {
-    /// By its name within its schema.
+    /// A table, view or sequence, by its name within its schema.
     Relation(String),
-    /// As PostgreSQL writes it: schema, name and arguments.
+    /// A function or procedure as PostgreSQL writes it: schema, name and arguments.
     Routine(String),
 }
 
@@ -59,7 +59,8 @@ const OBJECTS: &str = "
         FROM pg_catalog.pg_proc p WHERE p.pronamespace = n.oid
     ) o
     JOIN pg_catalog.pg_roles r ON r.oid = o.owner
-    WHERE n.nspname NOT IN ('information_schema', 'tidegate_catalog') AND n.nspname !~ '^pg_'
+    WHERE n.nspname NOT IN ('information_schema', 'tidegate', 'tidegate_catalog',
+                            'tidegate_private') AND n.nspname !~ '^pg_'
       AND NOT EXISTS (
         SELECT FROM pg_catalog.pg_depend d
         WHERE d.classid = o.class AND d.objid = o.object AND d.deptype = 'e')
@@ -96,8 +97,8 @@ const LOGINS: &str = "
     ORDER BY 1";
 
 impl DatabaseContent {
-    /// Inspects the session's database. Objects that already belong to `heir` are left out, because
-    /// a database may be adopted again after its records were lost.
+    /// Inspects the session's database. Leaves out objects that already belong to `heir`, because a
+    /// database may be adopted again after its records were lost.
     pub(super) async fn take(session: &Session, heir: &str) -> Result<Self> {
         let row = session
             .client
@@ -146,8 +147,8 @@ impl DatabaseContent {
         }
     }
 
-    /// The roles whose future objects the tenant gets too, except PostgreSQL's own roles, which
-    /// create none.
+    /// The roles whose future objects the tenant is granted too. PostgreSQL's own roles are left
+    /// out, because they create none.
     pub(super) fn makers(&self) -> impl Iterator<Item = &str> {
         self.owners
             .iter()
@@ -155,7 +156,7 @@ impl DatabaseContent {
             .filter(|owner| !owner.starts_with("pg_"))
     }
 
-    /// The login roles that have a privilege only through PUBLIC.
+    /// The login roles that hold a privilege only through PUBLIC.
     pub(super) fn logins_without(&self, right: Right) -> impl Iterator<Item = &str> {
         let without = self
             .logins

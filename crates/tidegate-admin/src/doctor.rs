@@ -2,6 +2,7 @@
 
 mod authenticators;
 mod checks;
+mod claims;
 mod control_database;
 mod databases;
 mod entrance;
@@ -22,11 +23,11 @@ pub use recorded_tenants::RecordedTenant;
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was checked, or what is wrong.
+    /// The finding in words: a check that passed, or a problem.
     pub text: String,
-    /// How severe it is.
+    /// How severe the finding is.
     pub severity: Severity,
-    /// The SQL that fixes it.
+    /// The SQL that fixes the problem; `None` if SQL cannot.
     pub sql: Option<String>,
 }
 
@@ -35,7 +36,7 @@ pub struct Finding {
 pub enum Severity {
     /// No problem.
     Good,
-    /// Cannot be checked; an operator should know about it.
+    /// The condition cannot be checked, but an operator should know about it.
     Note,
     /// The service works, but a part of it does not, or could be improved.
     Advice,
@@ -68,7 +69,7 @@ impl Finding {
         }
     }
 
-    /// `good` if `holds`, otherwise `missing` with its SQL.
+    /// The finding `good` if `holds`, otherwise the finding `missing` with its SQL.
     fn require(holds: bool, good: &str, missing: &str, sql: String) -> Self {
         if holds {
             Self::good(good)
@@ -77,7 +78,7 @@ impl Finding {
         }
     }
 
-    /// As [`Finding::require`], for what the service can do without.
+    /// As [`Finding::require`], for a condition without which the service works.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
         if holds {
             Self::good(good)
@@ -90,16 +91,16 @@ impl Finding {
 /// The source of change events.
 #[derive(Clone, Copy, Debug)]
 pub enum FeedLogin<'a> {
-    /// Logical decoding, with this login.
+    /// Logical decoding, with the login of this configuration.
     Logical(&'a Config),
     /// Outboxes, which the administrator creates.
     Outbox,
 }
 
 impl Admin {
-    /// Runs all checks, for change events from this source.
+    /// Runs all checks, including those that change events from `feed` need.
     ///
-    /// Creates a temporary role to check that such roles can log in.
+    /// Creates a temporary role to check that users' roles can log in.
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ impl Admin {
         Ok(findings)
     }
 
-    /// Why changes cannot be read from this source; `None` if they can.
+    /// Why changes cannot be read from `feed`; `None` if they can.
     ///
     /// # Errors
     ///
@@ -130,7 +131,8 @@ impl Admin {
         let session = self.open_home().await?;
         let findings = match feed {
             FeedLogin::Logical(reader) => {
-                // Too few slots are reported when a client subscribes.
+                // A lack of slots is not checked here, because it is reported when a client
+                // subscribes.
                 let [level, _] = checks::logical_decoding(&session, self.config.nodes).await?;
                 vec![level, logins::replication(reader).await]
             }
@@ -142,7 +144,7 @@ impl Admin {
     }
 }
 
-/// Checks what change events need.
+/// Checks the server and the login that change events need.
 async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
     match feed {
         FeedLogin::Logical(reader) => {

@@ -6,7 +6,7 @@ use tidegate_wire::ConnectError;
 /// The result of an administrative operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an administrative operation failed. The messages say what to do.
+/// Why an administrative operation failed. The messages tell the operator what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// PostgreSQL cannot be reached as the administrator.
@@ -16,7 +16,7 @@ pub enum Error {
         database: String,
         /// The administrator.
         role: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: Box<ConnectError>,
     },
@@ -75,7 +75,7 @@ pub enum Error {
     Reserved {
         /// The database.
         name: String,
-        /// Why.
+        /// The reason, as a sentence without subject.
         reason: &'static str,
     },
     /// A database that cannot be the service's own.
@@ -85,7 +85,7 @@ pub enum Error {
     Occupied {
         /// The database.
         name: String,
-        /// Why.
+        /// The reason, as a sentence without subject.
         reason: &'static str,
     },
     /// The user owns objects.
@@ -95,9 +95,9 @@ pub enum Error {
     OwnsObjects {
         /// The role.
         role: String,
-        /// How many.
+        /// The number of objects.
         count: i64,
-        /// One of them.
+        /// One of the objects.
         example: String,
     },
     /// Code that is to be reassigned would run with the new owner's privileges.
@@ -107,17 +107,18 @@ pub enum Error {
     CarriesRights {
         /// The role that would get the objects.
         heir: String,
-        /// The objects as PostgreSQL describes them, and why.
+        /// The objects as PostgreSQL describes them, each with the reason.
         objects: Vec<String>,
     },
-    /// Dropping what a role has in one database does not remove what it has in others.
+    /// A role has privileges or objects outside of the tenant's database. Dropping what it has in
+    /// that database would leave them.
     #[error(
         "the role {role} has rights or objects outside of the tenant's database ({}); remove them there, for example with DROP OWNED BY \"{role}\", and try again", .places.join(", ")
     )]
     UsedElsewhere {
         /// The role.
         role: String,
-        /// The names of databases, or of shared objects (`tablespace fast`).
+        /// The databases, or the shared objects (`tablespace fast`), where these are.
         places: Vec<String>,
     },
     /// The role has privileges that the administrator cannot revoke.
@@ -125,10 +126,11 @@ pub enum Error {
     StillUsed {
         /// The role.
         role: String,
-        /// The error of PostgreSQL, with the objects.
+        /// The error of PostgreSQL, which names the objects.
         reason: String,
     },
-    /// A membership can only be ended by the role that granted it, or by a superuser.
+    /// A role stays a member of a group, because only the role that granted the membership, or a
+    /// superuser, can end it.
     #[error(
         "the role {role} stays in the group {group}, which another role granted; run as a superuser and try again: {}", .sql.join(" ")
     )]
@@ -140,7 +142,7 @@ pub enum Error {
         /// The SQL that removes the role from all groups in which it remains.
         sql: Vec<String>,
     },
-    /// Another session is doing what only one may do at a time.
+    /// Another session is doing something that only one session may do at a time.
     #[error("{0}; try again")]
     Busy(&'static str),
     /// The administrator lacks a privilege.
@@ -148,7 +150,7 @@ pub enum Error {
     MissingRight {
         /// The administrator.
         role: String,
-        /// The SQL that grants it.
+        /// The SQL that grants the privilege.
         sql: Vec<String>,
     },
 }

@@ -1,7 +1,7 @@
 //! The grants that must be revoked to drop a role.
 //!
-//! `DROP OWNED` alone is not enough: it revokes only what the object's owner granted, and for an
-//! administrator without superuser it may treat the role itself as the grantor.
+//! `DROP OWNED` alone is not enough, because it revokes only grants of the object's owner. For an
+//! administrator without superuser it may also assume that the dropped role itself is the grantor.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,7 +11,7 @@ use tidegate_wire::version;
 use super::session::Session;
 use super::{Result, role};
 
-/// The grants to and by roles, and the other grants on the same objects.
+/// Selects the grants to and by roles, and the other grants on the same objects.
 const GRANTS: &str = include_str!("grants.sql");
 
 /// The owner of an object or of its schema, and whether the administrator can act for it.
@@ -21,7 +21,7 @@ pub(super) struct Owner {
     pub(super) reached: bool,
 }
 
-/// An object with privileges, as PostgreSQL writes it.
+/// An object on which privileges are granted. The name is quoted and has its schema.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Object {
     pub(super) kind: &'static str,
@@ -32,15 +32,16 @@ pub(super) struct Object {
     pub(super) schema: Option<(String, Owner)>,
 }
 
-/// What can be granted temporarily to a grantor that can no longer revoke its grant.
+/// The privilege that is granted temporarily to a grantor that can no longer revoke its own grant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TemporaryGrant {
     /// The privilege with GRANT OPTION.
     Right,
-    /// Only the GRANT OPTION: the owner has granted it the privilege.
+    /// Only the GRANT OPTION, because the grantor still has the privilege from the owner.
     Option,
-    /// Nothing: revoking it again would take something from roles that remain, to which the grantor
-    /// granted it too, or from the grantor itself, to which the owner granted it on single columns.
+    /// Nothing can be granted. Revoking it again would take the privilege from roles that remain,
+    /// to which the grantor granted it too, or from the grantor itself, if the owner granted it on
+    /// single columns.
     Harmful,
 }
 
@@ -49,12 +50,12 @@ pub(super) enum TemporaryGrant {
 pub(super) struct ObjectGrant {
     pub(super) object: Object,
     pub(super) grantor: Owner,
-    /// `None` for PUBLIC.
+    /// The role with the privileges; `None` for PUBLIC.
     pub(super) grantee: Option<String>,
     pub(super) privileges: Vec<String>,
-    /// Whether the grantor itself holds the GRANT OPTION.
+    /// Whether the grantor itself still holds the GRANT OPTION.
     pub(super) holds: bool,
-    /// What can be granted temporarily to the grantor.
+    /// The privilege that can be granted temporarily to the grantor.
     pub(super) temporary: TemporaryGrant,
     /// Whether the grantor may use the schema of the object.
     pub(super) sees: bool,
@@ -102,14 +103,15 @@ impl Edge {
         }
     }
 
-    /// Identifies a privilege on an object; grants of different ones are independent.
+    /// The privilege on an object that the grant is about. Grants of different privileges are
+    /// independent.
     fn right(&self) -> Right<'_> {
         let object = &self.grant.object;
         (object.kind, &object.name, &self.grant.privileges[0])
     }
 }
 
-/// A privilege on an object with its columns.
+/// A privilege: the kind of its object, the object with its columns, and the privilege's name.
 type Right<'a> = (&'static str, &'a str, &'a str);
 
 fn kind(name: &str) -> &'static str {
@@ -128,8 +130,8 @@ fn kind(name: &str) -> &'static str {
     known.unwrap_or("TABLE")
 }
 
-/// The grants to and by `roles` in the session's database, ordered so that each comes after those
-/// that depend on it.
+/// The grants to and by `roles` in the session's database. A grant comes after all grants that
+/// depend on it.
 pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<ObjectGrant>> {
     let need_admin_option = version::roles_need_admin_option(session.version);
     let become_one = version::may_become(session.version);
@@ -147,14 +149,14 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Ob
     for edge in edges.iter().filter(|edge| edge.touches) {
         let grantor = (edge.right(), edge.grant.grantor.role.as_str());
         let depth = graph.depth(grantor, &mut depths);
-        // Revoking something in a schema takes USAGE on the schema, so that comes last.
+        // Revoking something in a schema takes USAGE on the schema, so grants on schemas come last.
         let place = (edge.grant.object.kind == "SCHEMA", Reverse(depth));
         merge(grants.entry(place).or_default(), graph.grant(edge));
     }
     Ok(grants.into_values().flatten().collect())
 }
 
-/// Merges a grant into the previous one if it differs only in the privilege.
+/// Merges a grant into the previous one if the two differ only in the privilege.
 fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     if let Some(last) = grants.last_mut() {
         let privileges = std::mem::take(&mut last.privileges);
@@ -171,10 +173,10 @@ fn merge(grants: &mut Vec<ObjectGrant>, grant: ObjectGrant) {
     grants.push(grant);
 }
 
-/// The graph of grants.
+/// The graph of grants: an edge leads from a grantor to a grantee.
 struct Graph<'a> {
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
-    /// Privileges that a role granted to others, which remain.
+    /// The privileges that a grantor has granted to roles that remain.
     kept: HashSet<(Right<'a>, &'a str)>,
 }
 
@@ -208,7 +210,8 @@ impl<'a> Graph<'a> {
         if let Some(depth) = known.get(&role) {
             return *depth;
         }
-        // PostgreSQL allows no circles; this ends the recursion if there is one anyway.
+        // PostgreSQL allows no circular grants. This entry ends the recursion if there is a circle
+        // anyway.
         known.insert(role, 0);
         let above = self.to(role).iter().map(|edge| {
             let grantor = (role.0, edge.grant.grantor.role.as_str());
@@ -219,7 +222,7 @@ impl<'a> Graph<'a> {
         depth
     }
 
-    /// The grant of an edge, with what its grantor holds.
+    /// The grant of an edge, with what the grantor holds.
     fn grant(&self, edge: &'a Edge) -> ObjectGrant {
         let mut grant = edge.grant.clone();
         let column = &grant.object.column;

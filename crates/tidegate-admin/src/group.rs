@@ -10,18 +10,18 @@ use super::script::{Script, SqlPart};
 use super::session::{AdvisoryLock, Session};
 use super::{Error, Result};
 
-/// Follows the tenant's name in the name of a group's role. User names have no slash, so no user's
+/// The part of a group role's name after the tenant's name. User names have no slash, so no user's
 /// role contains it.
 const INFIX: &str = "/group/";
 
 /// The key of the lock for changes of groups, followed by the tenant's name.
 const LOCK_KEY: &str = "tidegate groups of ";
 
-/// The longest wait, which is that of the administrator for any lock, because a client waits for
-/// the response.
+/// The longest wait for the lock. It is as long as the administrator waits for any lock, because a
+/// client waits for the response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the lock of a tenant's groups, for as long as the session lives.
+/// Takes the lock of a tenant's groups until the session ends.
 pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
     let lock = AdvisoryLock {
         key: &format!("{LOCK_KEY}{database}"),
@@ -31,12 +31,12 @@ pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
     session.lock(&lock).await
 }
 
-/// Makes `role` a member of `groups`, by the names of their roles, and of no other group of the
-/// tenant. Missing groups are created. Memberships of groups in groups stay as they are.
+/// Makes `role` a member of `groups` (names of group roles) and of no other group of the tenant.
+/// Missing groups are created. Memberships of groups in groups stay as they are.
 ///
 /// # Errors
 ///
-/// [`Error::StaysMember`], without any change, if another role granted a membership.
+/// [`Error::StaysMember`], without any change, if another role granted a membership that must end.
 pub(super) async fn set(
     session: &Session,
     (database, role): (&str, &str),
@@ -61,7 +61,7 @@ pub(super) async fn set(
     session.end(done).await
 }
 
-/// Refuses a role that is in a group of the tenant other than `groups`.
+/// Fails if a role is in a group of the tenant other than `groups`.
 async fn require_left(
     session: &Session,
     (database, role): (&str, &str),
@@ -108,8 +108,8 @@ pub(super) fn create(group: &str) -> Script {
     script
 }
 
-/// Writes the statement that makes a role a member of a group, granted by the current role if no
-/// grantor is given.
+/// Writes the statement that makes a role a member of a group. Without `grantor` the current role
+/// is the grantor.
 pub(super) fn join(
     session: &Session,
     (role, group): (&str, &str),
@@ -148,14 +148,14 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
 /// A membership of a role.
 struct Membership {
     group: String,
-    /// The grantor, if only the grantor can end the membership.
+    /// The grantor, if only that role can end the membership.
     grantor: Option<String>,
-    /// Whether the administrator can end it.
+    /// Whether the administrator can end the membership.
     revocable: bool,
 }
 
 impl Membership {
-    /// Writes the statement that ends it.
+    /// Writes the statement that ends the membership.
     fn revoke(&self, role: &str) -> Script {
         let mut parts = vec![
             Syntax("REVOKE "),
@@ -172,8 +172,8 @@ impl Membership {
     }
 }
 
-/// Writes the statements that end all memberships of these roles, and of others in them, that the
-/// administrator can end, except its own.
+/// Writes the statements that end the memberships of these roles, and of other roles in them, that
+/// the administrator can end. The administrator's own memberships stay.
 pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Script> {
     let by_grantor = version::roles_need_admin_option(session.version);
     let rows = session

@@ -1,5 +1,5 @@
-//! Whether objects of a role can be given to another without giving their code the other's
-//! privileges.
+//! Checks whether objects of a role can be given to another role without giving their code that
+//! role's privileges.
 
 use super::session::Session;
 use super::{Error, Result};
@@ -7,14 +7,14 @@ use super::{Error, Result};
 /// When the objects are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// While they belong to the roles that are to be dropped.
+    /// While the objects belong to the roles that are to be dropped.
     Before,
-    /// After the running transaction has given them to the heir, so that nothing created in the
-    /// meantime is missed.
+    /// After the running transaction has given the objects to the heir. This check also finds
+    /// objects that were created after the first one.
     Reassigned,
 }
 
-/// Refuses objects that would let others act with the privileges of `heir`: `SECURITY DEFINER`
+/// Refuses objects that would let other roles act with the privileges of `heir`: `SECURITY DEFINER`
 /// routines, views, rules, and code that PostgreSQL runs as the owner of a table. `session` is in
 /// the roles' database.
 ///

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod authenticator;
+mod claims;
 mod credentials;
 mod database_content;
 pub mod doctor;
@@ -14,6 +15,7 @@ mod restricted;
 mod revocation;
 mod right;
 mod role;
+mod role_passwords;
 mod script;
 mod session;
 mod session_cache;
@@ -33,75 +35,31 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tokio::runtime::Handle;
 
 pub use adoption::{Adoption, Grantee, RightsChange};
+pub use claims::{FIRST_CLAIMS_GENERATION, RoleIdentity};
 pub use credentials::RoleCredentials;
 pub use error::{Error, Result};
 pub use right::Right;
+pub use role_passwords::RolePasswords;
 pub use script::{Script, is_unprintable};
+pub use tidegate_service::ClaimsState;
 
-use tidegate_postgres::{role_password, scram_verifier, verifies};
 use tidegate_wire::Config;
 
 use session::{AdvisoryLock, Session};
 use session_cache::SessionCache;
 
-/// Derives the passwords of login roles from the master secret, and creates their verifiers.
-#[derive(Clone)]
-pub struct RolePasswords {
-    secret: [u8; 32],
-    salt: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,
-}
-
-impl RolePasswords {
-    /// `secret` is the master secret; `salt` returns random bytes.
-    pub fn new(secret: [u8; 32], salt: impl Fn() -> [u8; 16] + Send + Sync + 'static) -> Self {
-        Self {
-            secret,
-            salt: Arc::new(salt),
-        }
-    }
-
-    /// The password of a role.
-    pub fn password(&self, role: &str) -> String {
-        role_password(&self.secret, role, GENERATION)
-    }
-
-    /// Whether a verifier belongs to the password of a role.
-    fn verifies(&self, role: &str, verifier: &str) -> bool {
-        verifies(verifier, &self.password(role))
-    }
-
-    fn random_number(&self) -> u32 {
-        let [a, b, c, d, ..] = (self.salt)();
-        u32::from_be_bytes([a, b, c, d])
-    }
-
-    /// A verifier for the password of a role.
-    fn verifier(&self, role: &str) -> String {
-        scram_verifier(&self.password(role), &(self.salt)())
-    }
-}
-
-impl fmt::Debug for RolePasswords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RolePasswords([redacted])")
-    }
-}
-
-/// The generation of role passwords.
-const GENERATION: u32 = 1;
-
 /// The limits of a PostgreSQL server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// `server_version_num`.
+    /// The server's `server_version_num`.
     pub version: u32,
-    /// Its most connections.
+    /// The server's `max_connections`.
     pub max_connections: usize,
-    /// How many of those are reserved and not for ordinary roles.
+    /// How many of the connections are reserved, so that ordinary roles cannot use them.
     pub reserved_connections: usize,
 }
 
-/// Holds the lock of a tenant's groups: no other node changes their members meanwhile.
+/// Holds the lock of a tenant's groups. While it is held, no other node changes their members.
 pub struct GroupLock {
     /// The session with the lock.
     session: Option<Session>,
@@ -109,7 +67,7 @@ pub struct GroupLock {
 }
 
 impl Drop for GroupLock {
-    /// Releases the lock in the background. Without a runtime the end of the session does.
+    /// Releases the lock in the background. Without a runtime, the end of the session releases it.
     fn drop(&mut self) {
         let (Some(session), Ok(runtime)) = (self.session.take(), Handle::try_current()) else {
             return;
@@ -135,15 +93,15 @@ impl fmt::Debug for GroupLock {
 pub struct Admin {
     config: Config,
     passwords: RolePasswords,
-    /// Serialises changes of the users of one database: PostgreSQL lets no two sessions change the
-    /// privileges on one database at once. Tenants do not delay each other.
+    /// Serialises changes of one database's users, because PostgreSQL lets no two sessions change
+    /// the privileges on one database at once. Tenants do not delay each other.
     users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
     /// Idle sessions in the administrator's own database.
     sessions: SessionCache,
 }
 
-/// The lock for creating and dropping databases. One may take as long as any statement of the
-/// administrator, and several nodes may wait.
+/// The lock for creating and dropping databases. Its wait is long, because several nodes may wait
+/// and each may take as long as any statement of the administrator.
 const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",
@@ -151,7 +109,7 @@ const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
 };
 
 impl Admin {
-    /// The administrator of `config`. Connects when it is used.
+    /// An administrator with the login of `config`. It connects when it is first used.
     pub fn new(config: Config, passwords: RolePasswords) -> Self {
         Self {
             config,
@@ -170,7 +128,7 @@ impl Admin {
         self.open(self.config.admin_database.as_str()).await
     }
 
-    /// The limits of the server, which decide how many connections the pool may have.
+    /// The limits of the server, from which the size of the pool follows.
     pub async fn server(&self) -> Result<Server> {
         let session = self.open_home().await?;
         let row = session
@@ -227,8 +185,8 @@ impl Admin {
         script.run_each(&session).await
     }
 
-    /// Closes the databases `postgres` and `template1` to all roles except superusers and those
-    /// that are granted CONNECT, for a cluster that only the service uses.
+    /// Closes the databases `postgres` and `template1` to all roles except superusers and roles
+    /// with a CONNECT grant. Meant for a cluster that only the service uses.
     pub async fn close_maintenance_databases(&self) -> Result<()> {
         let mut script = Script::default();
         script.push(&[script::SqlPart::Syntax(
@@ -241,8 +199,8 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::ForeignRole`]; after any error
-    /// nothing is left behind.
+    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::ForeignRole`]. After any error,
+    /// everything that was created is dropped again.
     pub async fn create_tenant(&self, database: &DatabaseName) -> Result<()> {
         self.refuse_reserved(database)?;
         let name = database.as_str();
@@ -258,14 +216,16 @@ impl Admin {
             tenant::abandon(&session, name, &made).await;
             return done;
         }
-        self.try_to_share(database, &RoleName::new(name)).await;
+        let owner = RoleName::new(name);
+        self.try_to_share(database, &owner).await;
+        self.try_to_provide_claims(database, &owner).await;
         Ok(())
     }
 
-    /// Creates what a tenant's roles lack, for tenants of an older release and for users that an
-    /// older node created: the role that lets the users connect, with all of them as members, and
-    /// the authenticators if users may share connections. `owner` is the owner's role; `shared` are
-    /// the roles that anonymous callers share. Several nodes may call this at once.
+    /// Creates roles that a tenant of an older release, or users that an older node created, lack:
+    /// the role that lets the users connect, with all of them as members, and the authenticators if
+    /// users may share connections. `owner` is the owner's role; `shared` are the roles that
+    /// anonymous callers share. Several nodes may call this at once.
     ///
     /// # Errors
     ///
@@ -287,7 +247,7 @@ impl Admin {
         authenticator::provide(self, &session, &users).await
     }
 
-    /// The same for a new tenant, ignoring errors: it works without.
+    /// Calls [`Self::provide_roles`] for a new tenant, which works without; so errors are logged.
     async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
         if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "could not create an authenticator for the tenant; retrying within an hour");
@@ -299,7 +259,7 @@ impl Admin {
         tenant::hand_over(&session, database).await
     }
 
-    /// Refuses a database that belongs to the cluster or to the service.
+    /// Fails if a database belongs to the cluster or to the service.
     fn refuse_reserved(&self, database: &DatabaseName) -> Result<()> {
         let name = database.as_str();
         let ours = *database == self.config.control_database;
@@ -337,14 +297,15 @@ impl Admin {
         let session = self.open(database.as_str()).await?;
         adoption.script.run(&session).await?;
         self.try_to_share(database, &adoption.owner).await;
+        self.try_to_provide_claims(database, &adoption.owner).await;
         Ok(())
     }
 
     /// Releases a database from the service: drops the tenant's roles, gives what they own to the
     /// database's owner, and undoes `changes`.
     ///
-    /// A database that does not exist is no error. After any error everything is as before, except
-    /// that the roles' sessions have ended.
+    /// If the database does not exist, the roles are dropped and there is no error. After any error
+    /// everything is as before, except that the roles' sessions have ended.
     ///
     /// # Errors
     ///
@@ -364,7 +325,7 @@ impl Admin {
         roles.extend(users_role::of_tenant(&home, name).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let found = tenant::database_exists(&home, name).await?;
-        // DROP OWNED removes privileges on shared objects too, but needs a database to run in.
+        // DROP OWNED also removes privileges on shared objects, but it needs a database to run in.
         let elsewhere = if found {
             role::OutsideDatabase::InDatabases
         } else {
@@ -383,7 +344,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// [`Error::UsedElsewhere`], before anything is dropped.
+    /// [`Error::UsedElsewhere`]. It is returned before anything is dropped.
     pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
         let session = self.open_home().await?;
         session.lock(&DATABASE_LOCK).await?;

@@ -1,4 +1,5 @@
-//! Repairs logins of roles whose password was changed, or with whose settings no session can start.
+//! Repairs the logins of roles whose password was changed, or whose settings prevent every session
+//! from starting.
 
 use SqlPart::{Name, Syntax};
 use tidegate_pool::{Cause, Connector as _, OpenError, PoolKey};
@@ -19,7 +20,7 @@ impl Admin {
 
     /// Sets the password of a role that Tidegate created, and logs in as it by `connector`. While
     /// PostgreSQL refuses the login because of settings of the role, resets the settings that the
-    /// error names. `shared` means that anonymous callers share the role. Returns the statements
+    /// error names. `shared` says whether anonymous callers share the role. Returns the statements
     /// that reset settings.
     ///
     /// # Errors
@@ -67,13 +68,13 @@ impl Admin {
     }
 }
 
-/// The error of PostgreSQL about settings with which no session can start.
+/// PostgreSQL's error, if a login failed because of a setting with which no session can start.
 fn settings_refused(refused: &OpenError) -> Option<&DatabaseError> {
     let OpenError::Login(cause) = refused else {
         return None;
     };
     match cause.downcast_ref() {
-        Some(ConnectError::Spoilt(said)) => Some(said),
+        Some(ConnectError::InvalidSettings(said)) => Some(said),
         _ => None,
     }
 }
@@ -84,20 +85,20 @@ fn reason(refused: OpenError) -> Cause {
         | OpenError::Full(cause)
         | OpenError::Limited(cause)
         | OpenError::Login(cause)
-        | OpenError::Barred { cause, .. }
+        | OpenError::AccessDenied { cause, .. }
         | OpenError::Internal(cause) => cause,
         OpenError::NoDatabase => std::sync::Arc::new(refused),
     }
 }
 
-/// Writes the statements that reset those of the role's own settings that a message names. If it
-/// names none, the database is the cause, for example an event trigger.
+/// Writes the statements that reset the role's own settings that a message names. If the message
+/// names none, the cause is in the database, for example an event trigger.
 async fn resets(home: &Session, key: &PoolKey, said: &DatabaseError) -> Result<Script> {
     let (role, database) = (key.role.as_str(), key.database.as_str());
     let rows = home.client.query(SETTINGS, &[&role, &database]).await?;
     let mut script = Script::default();
     for row in &rows {
-        // PostgreSQL does not name a setting whose value is not UTF-8.
+        // The setting is not UTF-8, so the message, which is UTF-8, cannot name it.
         let Ok(setting) = row.try_get::<_, &str>(1) else {
             continue;
         };
@@ -115,7 +116,7 @@ async fn resets(home: &Session, key: &PoolKey, said: &DatabaseError) -> Result<S
     Ok(script)
 }
 
-/// The role's own settings: whether each is for the database only, and its name and value.
+/// Selects the role's own settings: whether each is for the database only, and its name and value.
 const SETTINGS: &str = "SELECT s.setdatabase <> 0, c.setting \
      FROM pg_catalog.pg_db_role_setting s \
      CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \

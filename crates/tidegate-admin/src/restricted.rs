@@ -6,9 +6,10 @@ use super::Result;
 use super::script::{Script, SqlPart, list};
 use super::session::Session;
 
-/// They need no privilege on any table. Large objects and messages in the WAL fill the disk;
-/// session locks fill the lock table that all databases of the cluster share; callers who share a
-/// role can terminate each other's sessions. Functions that release locks do no harm.
+/// Selects functions that are dangerous without a privilege on any table. Large objects and
+/// messages in the WAL fill the disk. Session locks fill the lock table that all databases of the
+/// cluster share. Callers who share a role can terminate each other's sessions. Functions that
+/// release locks are not included, because they do no harm.
 const RESTRICTED: &str = "SELECT p.oid::pg_catalog.regprocedure::text, \
            pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') \
     FROM pg_catalog.pg_proc p \
@@ -17,7 +18,8 @@ const RESTRICTED: &str = "SELECT p.oid::pg_catalog.regprocedure::text, \
          'pg_cancel_backend', 'pg_terminate_backend') \
         OR p.proname ~ '^pg_(try_)?advisory_(xact_)?lock(_shared)?$') ORDER BY 1";
 
-/// Restricts these functions to the owner, with GRANT OPTION. Only a superuser can.
+/// Restricts the functions to the owner, with GRANT OPTION. Does nothing unless the administrator
+/// is a superuser.
 pub(super) async fn restrict(session: &Session, owner: &str) -> Result<()> {
     if !session.superuser {
         return Ok(());
@@ -27,7 +29,7 @@ pub(super) async fn restrict(session: &Session, owner: &str) -> Result<()> {
     script(&functions, Some(owner), &[]).run(session).await
 }
 
-/// Those that PUBLIC may call in the session's database.
+/// The restricted functions that PUBLIC may call in the session's database.
 pub(super) async fn open_to_all(session: &Session) -> Result<Vec<String>> {
     let rows = session.client.query(RESTRICTED, &[]).await?;
     let open = rows.iter().filter(|row| row.get(1));

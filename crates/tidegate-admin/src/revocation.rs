@@ -1,9 +1,9 @@
-//! Drops roles with the grants that depend on them, in one transaction.
+//! Drops roles together with the grants that depend on them, in one transaction.
 //!
-//! Only the grantor can revoke a grant on another role's object, while it holds the GRANT OPTION
-//! itself. Not even a superuser can, except as the grantor (`SET ROLE`). Revoking the grantor's own
-//! privilege first does not help: PostgreSQL keeps grants of a grantor that holds the GRANT OPTION
-//! through a membership, even if the grantor loses that next.
+//! Only the grantor can revoke a grant on another role's object, and only while the grantor holds
+//! the GRANT OPTION. A superuser has to act as the grantor for it (`SET ROLE`). Revoking the
+//! grantor's own privilege first does not help: PostgreSQL keeps grants of a grantor that holds the
+//! GRANT OPTION through a membership, even if the grantor loses that membership next.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::session::Session;
 use super::{Result, group, handover, role};
 
 /// Drops roles that Tidegate created, in the caller's transaction. What they own in the session's
-/// database goes to `heir` first; without `reassign` a role that owns something is refused.
+/// database is given to `heir` first. Without `reassign`, a role that owns something is refused.
 pub(super) async fn drop_roles(
     session: &Session,
     roles: &[&str],
@@ -38,13 +38,14 @@ pub(super) async fn drop_roles(
         let given = (roles, heir);
         handover::require_data_only(session, given, handover::Moment::Reassigned).await?;
     }
-    // Memberships would end with the roles, but while they exist PostgreSQL revokes less.
+    // Memberships would end with the roles, but while the memberships exist PostgreSQL revokes
+    // less.
     let memberships = group::leave_all(session, roles).await?;
     memberships.run_each(session).await?;
     take_back(session, roles, heir).await?;
     if !reassign {
-        // A session that started after the first check may have created something, which would be
-        // lost.
+        // A session that started after the first check may have created an object, which would be
+        // dropped.
         for role in roles {
             role::require_nothing_owned(session, role).await?;
         }
@@ -67,8 +68,8 @@ async fn acting_for(session: &Session, roles: &[&str], mut script: Script) -> Re
     Ok(script)
 }
 
-/// Revokes what was granted to and by roles. If the administrator cannot revoke something,
-/// PostgreSQL names it when the role is dropped.
+/// Revokes what was granted to and by roles. The administrator may be unable to revoke a grant;
+/// then PostgreSQL names it when the role is dropped.
 async fn take_back(session: &Session, roles: &[&str], heir: &str) -> Result<()> {
     let mut writer = RevocationWriter::of(session.superuser);
     let grants = grants::of_roles(session, roles).await?;
@@ -91,7 +92,7 @@ async fn take_back(session: &Session, roles: &[&str], heir: &str) -> Result<()> 
 struct RevocationWriter<'a> {
     script: Script,
     superuser: bool,
-    /// The roles of which the administrator must be a member.
+    /// The roles of which the administrator must be a member while the statements run.
     stands_for: BTreeSet<&'a str>,
     /// The role as which the statements run; `None` for the administrator.
     role: Option<&'a str>,
@@ -121,9 +122,9 @@ impl<'a> RevocationWriter<'a> {
         }
     }
 
-    /// A superuser counts as every owner, and sees what the owner may not see. As another
-    /// administrator, PostgreSQL could choose a different role, of which it is a member, as the
-    /// grantor.
+    /// Acts as the owner of an object. A superuser needs no role switch: it counts as every owner,
+    /// and sees schemas that the owner may not see. For another administrator PostgreSQL could
+    /// choose a different role, of which the administrator is a member, as the grantor.
     fn act_as_owner(&mut self, owner: &'a str) {
         self.act_as(Some(owner).filter(|_| !self.superuser));
     }
@@ -137,8 +138,8 @@ impl<'a> RevocationWriter<'a> {
         self.script.push(&revoke);
     }
 
-    /// Acts as the grantor. If the grantor no longer holds what it needs to revoke the grant, that
-    /// is granted to it temporarily.
+    /// Acts as the grantor of a grant. If the grantor lacks a privilege to revoke the grant, grants
+    /// it that privilege until the grant is revoked.
     fn as_grantor(&mut self, grant: &'a ObjectGrant) {
         let grantor = &grant.grantor;
         let Some(missing_privileges) = missing_privileges(grant).filter(|_| grantor.reached) else {
@@ -158,15 +159,15 @@ impl<'a> RevocationWriter<'a> {
     }
 }
 
-/// What must be granted temporarily so that a grant can be revoked.
+/// A privilege that the grantor lacks to revoke its grant, and the role that can grant it.
 struct MissingPrivilege<'a> {
     lender: &'a Owner,
     give: Vec<SqlPart<'a>>,
     take: Vec<SqlPart<'a>>,
 }
 
-/// What the grantor must be granted temporarily; `None` if it cannot be granted, or if revoking it
-/// would take something from a role that remains.
+/// The privileges that the grantor lacks to revoke its grant. `None` if they cannot be granted, or
+/// if revoking them again would take something from a role that remains.
 fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> {
     let mut missing_privileges = Vec::new();
     let grantor = grant.grantor.role.as_str();
@@ -209,11 +210,11 @@ fn missing_privileges(grant: &ObjectGrant) -> Option<Vec<MissingPrivilege<'_>>> 
         .then_some(missing_privileges)
 }
 
-/// What is revoked.
+/// Which part of a privilege is revoked.
 #[derive(Clone, Copy)]
 enum Whole {
     Right,
-    /// Only the GRANT OPTION.
+    /// Only the GRANT OPTION is revoked.
     Option,
 }
 
@@ -229,7 +230,7 @@ fn revoke<'a>(grant: &'a ObjectGrant, from: Option<&'a str>, whole: Whole) -> Ve
     parts
 }
 
-/// The privileges and the object.
+/// The privileges and the object of a grant, in SQL.
 fn what(grant: &ObjectGrant) -> Vec<SqlPart<'_>> {
     let Object {
         kind, name, column, ..

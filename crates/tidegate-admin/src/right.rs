@@ -14,10 +14,10 @@ pub enum Right {
 }
 
 impl Right {
-    /// All of them.
+    /// All privileges that adoption moves.
     pub const ALL: [Self; 3] = [Self::Connect, Self::Temporary, Self::CreateInPublic];
 
-    /// Its name in a store.
+    /// The name of the privilege in a store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -31,7 +31,7 @@ impl Right {
         Self::ALL.into_iter().find(|right| right.name() == name)
     }
 
-    /// The privilege in SQL, up to the preposition.
+    /// The SQL of the privilege and its object, which follows GRANT or REVOKE.
     pub(super) fn parts(self, database: &str) -> [SqlPart<'_>; 2] {
         match self {
             Self::Connect => [Syntax("CONNECT ON DATABASE "), Name(database)],

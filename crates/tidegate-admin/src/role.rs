@@ -8,10 +8,10 @@ use super::{Error, Result, RolePasswords};
 
 pub(super) use tidegate_service::ROLE_MARK as MARK;
 
-/// Whether a role exists.
+/// Whether a role exists, and who created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It does not exist.
+    /// The role does not exist.
     Nothing,
     /// Tidegate created it.
     Ours,
@@ -45,8 +45,8 @@ pub(super) async fn existing_of(session: &Session, roles: &[&str]) -> Result<Vec
     Ok(rows.iter().map(existing).collect())
 }
 
-/// Writes the statements that create a role, or that set the password of one that an earlier
-/// attempt left behind.
+/// Writes the statements that create a role. If an earlier attempt left the role behind, writes
+/// those that set its password.
 pub(super) async fn make(
     session: &Session,
     role: &str,
@@ -62,8 +62,8 @@ pub(super) async fn make(
     Ok(script)
 }
 
-/// Writes the statements that create a login role. Without a verifier it gets its password from
-/// `tidegate user repair`.
+/// Writes the statements that create a login role. Without a verifier the role has no password
+/// until `tidegate user repair` sets it.
 pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
     let mut parts = vec![
         Syntax("CREATE ROLE "),
@@ -103,8 +103,8 @@ pub(super) fn password(role: &str, verifier: &str) -> Script {
     script
 }
 
-/// Terminates the sessions of a role in all databases. `home` is in the administrator's own: in a
-/// tenant's database the function may be restricted to the owner.
+/// Terminates the sessions of a role in all databases. `home` is in the administrator's own
+/// database, because in a tenant's database only the owner may be allowed to call the function.
 pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
     let ended = home
         .client
@@ -120,7 +120,7 @@ pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a role that owns something in the session's database.
+/// Fails if a role owns something in the session's database.
 pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Result<()> {
     match owned(session, role).await? {
         None => Ok(()),
@@ -135,13 +135,13 @@ pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Resu
 /// What a role has outside of its tenant's database that prevents dropping it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutsideDatabase {
-    /// Privileges and objects in other databases, and databases that it owns.
+    /// Privileges and objects in other databases, and databases that the role owns.
     InDatabases,
-    /// Also privileges on shared objects, which `DROP OWNED` would revoke.
+    /// Privileges on shared objects too, which `DROP OWNED` would revoke.
     Shared,
 }
 
-/// Refuses roles that have privileges or objects outside of this database.
+/// Fails if a role has privileges or objects outside of this database.
 pub(super) async fn require_nothing_outside(
     session: &Session,
     roles: &[&str],

@@ -7,7 +7,7 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 /// A part of a statement.
 #[derive(Clone, Copy)]
 pub(super) enum SqlPart<'a> {
-    /// Text from our source code.
+    /// Text from Tidegate's source code.
     Syntax(&'static str),
     Name(&'a str),
     /// A schema and a name.
@@ -68,7 +68,7 @@ impl Script {
         self.steps.append(&mut other.steps);
     }
 
-    /// The statements: as they run, and as they are displayed, without secrets.
+    /// The text of each statement as it runs, and as it is displayed, without secrets.
     pub(super) fn statements(&self) -> impl Iterator<Item = (&str, &str)> {
         self.steps.iter().filter_map(|step| match step {
             ScriptStep::Statement { text, shown } => Some((text.as_str(), shown.as_str())),
@@ -83,7 +83,7 @@ impl Script {
 }
 
 impl fmt::Display for Script {
-    /// Writes the statements as `psql` accepts them, except for the verifiers of passwords.
+    /// Writes the statements as `psql` accepts them. Verifiers of passwords are replaced.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.steps {
             match step {
@@ -109,9 +109,8 @@ pub fn is_unprintable(char: char) -> bool {
     char.is_control() || directs
 }
 
-/// A quoted identifier. With unprintable characters it is written with Unicode escapes, so that
-/// displayed SQL cannot control a terminal or break a line (PostgreSQL, "Identifiers with Unicode
-/// Escapes").
+/// A quoted identifier. Unprintable characters are written as Unicode escapes, so that displayed
+/// SQL cannot control a terminal or break a line (PostgreSQL, "Identifiers with Unicode Escapes").
 pub(super) fn identifier(name: &str) -> String {
     if !name.contains(is_unprintable) {
         return escape_identifier(name);
@@ -131,7 +130,7 @@ pub(super) fn identifier(name: &str) -> String {
     text
 }
 
-/// Text that PostgreSQL has quoted, with its identifiers written as by [`identifier`].
+/// Text that PostgreSQL has quoted, with its identifiers written by [`identifier`].
 pub(super) fn printable(quoted: &str) -> String {
     if !quoted.contains(is_unprintable) {
         return quoted.to_owned();
@@ -148,7 +147,7 @@ pub(super) fn printable(quoted: &str) -> String {
     text
 }
 
-/// The name of the quoted identifier at the start of a text, and the length of its quoted form.
+/// The unquoted name of the identifier at the start of a text, and the length of its quoted form.
 fn unquote(text: &str) -> (String, usize) {
     let mut name = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
@@ -164,7 +163,7 @@ fn unquote(text: &str) -> (String, usize) {
     (name, text.len())
 }
 
-/// Text for a comment of one line.
+/// Text for a comment of one line, with control characters escaped.
 pub(super) fn comment(text: &str) -> String {
     text.chars().fold(String::new(), |mut line, char| {
         if char.is_control() {

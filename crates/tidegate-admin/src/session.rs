@@ -10,20 +10,20 @@ use tokio_postgres::error::SqlState;
 use super::script::{Script, SqlPart};
 use super::{Error, Result};
 
-/// An advisory lock for what only one node may do at a time.
+/// An advisory lock for an operation that only one node may run at a time.
 pub(super) struct AdvisoryLock<'a> {
     /// The key of the lock.
     pub(super) key: &'a str,
-    /// What the holder of the lock is doing, for the error.
+    /// The work of the session that holds the lock, for the text of [`Error::Busy`].
     pub(super) others: &'static str,
-    /// The longest wait.
+    /// The longest wait for the lock.
     pub(super) patience: Duration,
 }
 
 /// A connection of the administrator, and its attributes.
 pub(super) struct Session {
     pub(super) client: Client,
-    /// `server_version_num`.
+    /// The server's `server_version_num`.
     pub(super) version: u32,
     /// The administrator's role.
     pub(super) role: String,
@@ -38,7 +38,7 @@ impl Session {
         Self::of(opened.map_err(|source| refused(config, database, source))?).await
     }
 
-    /// Logs in as a user whose role Tidegate created; `version` is `server_version_num`, 0 if
+    /// Logs in as a user whose role Tidegate created. `version` is `server_version_num`, or 0 if
     /// unknown.
     pub(super) async fn open_as_user(
         config: &Config,
@@ -67,11 +67,11 @@ impl Session {
         })
     }
 
-    /// Waits for the lock, and holds it as long as the session.
+    /// Waits for the lock, and holds it until the session ends.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if others held it all the time.
+    /// [`Error::Busy`] if the lock did not become free in time.
     pub(super) async fn lock(&self, lock: &AdvisoryLock<'_>) -> Result<()> {
         let patience = lock.patience.as_millis();
         let patience = format!("SET lock_timeout = {patience}; SET statement_timeout = 0");
@@ -91,7 +91,7 @@ impl Session {
         Ok(self.client.batch_execute("BEGIN").await?)
     }
 
-    /// Commits, or rolls back after an error.
+    /// Commits if `done` is a success, and rolls back otherwise.
     pub(super) async fn end(&self, done: Result<()>) -> Result<()> {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.client.batch_execute(end).await;
@@ -114,7 +114,7 @@ impl Session {
         Ok(row.get(0))
     }
 
-    /// Whether the administrator may `SET ROLE`.
+    /// Whether the administrator may switch to the role with `SET ROLE`.
     async fn becomes(&self, role: &str) -> Result<bool> {
         let query = "SELECT pg_catalog.pg_has_role(current_user, $1::text::name, $2::text)";
         let how = version::may_become(self.version);
@@ -141,8 +141,8 @@ impl Session {
         Ok(row.map(|row| row.get(0)))
     }
 
-    /// Wraps statements that need the privileges of `role`, which Tidegate created: the
-    /// administrator is a member of it while they run.
+    /// Wraps statements that need the privileges of `role`, which Tidegate created. The
+    /// administrator becomes a member of `role` while they run.
     pub(super) async fn acting_for(&self, role: &str, inner: Script) -> Result<Script> {
         if self.acts_for(role).await? && self.becomes(role).await? {
             return Ok(inner);
@@ -180,15 +180,15 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
     }
 }
 
-/// `invalid_password`.
+/// The SQLSTATE `invalid_password`.
 const WRONG_PASSWORD: &str = "28P01";
 
-/// How often a conflicting operation is tried, with changes on other nodes or by other SQL.
+/// How many times an operation is tried that conflicts with changes by other nodes or other SQL.
 const MOST_TRIES: u32 = 20;
 
-/// Changes privileges, and retries if another session changed those of the same object. PostgreSQL
-/// reports that as an internal error after the other change is committed. A failed attempt is
-/// rolled back.
+/// Runs `act`, which changes privileges, and retries it if another session changed privileges on
+/// the same object. PostgreSQL reports that as an internal error after the other change is
+/// committed. A failed attempt is rolled back.
 pub(super) async fn retry_on_conflict<F, T>(act: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
@@ -202,7 +202,7 @@ where
     act().await
 }
 
-/// `internal_error`, the SQLSTATE of "tuple concurrently updated".
+/// The SQLSTATE `internal_error`, with which PostgreSQL reports "tuple concurrently updated".
 const CONFLICT: &str = "XX000";
 
 impl Script {
@@ -213,7 +213,8 @@ impl Script {
         session.end(ran).await
     }
 
-    /// Runs the statements one by one, for those that PostgreSQL does not run in a transaction.
+    /// Runs the statements one by one, for statements that PostgreSQL does not run in a
+    /// transaction.
     pub(super) async fn run_each(&self, session: &Session) -> Result<()> {
         for (text, shown) in self.statements() {
             let ran = session.client.batch_execute(text).await;
@@ -249,7 +250,7 @@ mod tests {
         assert!(matches!(missed, Error::Busy("others test")), "{missed}");
 
         let watcher = session().await;
-        // Instead of the 30 and 60 seconds of every session.
+        // These limits replace the 30 and 60 seconds of every session.
         let brief = "SET lock_timeout = '200ms'; SET statement_timeout = '200ms'";
         second.client.batch_execute(brief).await.unwrap();
         let mut waiting = std::pin::pin!(second.lock(&long));

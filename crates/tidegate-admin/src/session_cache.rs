@@ -1,5 +1,5 @@
-//! Idle sessions of the administrator in its own database, reused by frequent operations: a login
-//! costs PostgreSQL more than all statements of a sign-up.
+//! Idle sessions of the administrator in its own database. Frequent operations reuse them, because
+//! a login costs PostgreSQL more than all statements of a sign-up.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use tokio::time::sleep;
 use super::Result;
 use super::session::Session;
 
-/// How many are kept: one that changes roles, and one that holds a lock in the meantime.
+/// How many idle sessions are kept: one that changes roles, and one that holds a lock in the
+/// meantime.
 const MOST: usize = 2;
 
 /// How long an idle session is kept.
@@ -30,7 +31,7 @@ struct Idle {
 }
 
 impl SessionCache {
-    /// Returns an idle session that still works, or a new one.
+    /// Returns an idle session that still works, or opens a session.
     ///
     /// # Errors
     ///
@@ -49,9 +50,9 @@ impl SessionCache {
     }
 
     /// Keeps a session that is in its initial state: outside of a transaction, without locks and
-    /// settings.
+    /// without settings.
     pub(super) fn put(&self, session: Session) {
-        // Without a runtime no task could close it later.
+        // Without a runtime, no task could close the session later.
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
@@ -66,7 +67,7 @@ impl SessionCache {
     }
 }
 
-/// Closes sessions that were idle for too long, until none is left.
+/// Closes sessions that were idle for too long. Ends when none is left.
 async fn close_old(cache: SessionCache) {
     loop {
         sleep(IDLE).await;

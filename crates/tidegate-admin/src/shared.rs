@@ -7,11 +7,11 @@ use super::Result;
 use super::script::{Script, SqlPart};
 use super::session::Session;
 
-/// The limit of the temporary files of one session of a shared role. It is enough to sort about ten
-/// million rows, and a disk of usual size survives all connections of the role doing so at once.
+/// The limit on the temporary files of one session of a shared role. It is enough to sort about ten
+/// million rows. All connections of the role together cannot fill a disk of usual size.
 pub(super) const TEMP_FILE_LIMIT: &str = "1GB";
 
-/// The role's own setting, if it has one, and whether the server has a limit already.
+/// Selects the role's own limit, if it has one, and whether the server has a limit.
 const BOUND: &str = "SELECT ( \
         SELECT pg_catalog.split_part(c.setting, '=', 2) \
         FROM pg_catalog.pg_db_role_setting s \
@@ -22,7 +22,7 @@ const BOUND: &str = "SELECT ( \
     EXISTS (SELECT FROM pg_catalog.pg_settings \
             WHERE name = 'temp_file_limit' AND setting <> '-1')";
 
-/// Sets the limit of a role that becomes shared, and removes it from one that no longer is.
+/// Sets the limit of a role that anonymous callers share, and removes it from any other role.
 pub(super) async fn limit(session: &Session, role: &str, shared: bool) -> Result<()> {
     if !may_limit(session).await? {
         return Ok(());
@@ -56,7 +56,7 @@ pub(super) fn set(role: &str) -> Script {
     script
 }
 
-/// Whether the administrator may set it for roles (PostgreSQL, "Resource Consumption": only
+/// Whether the administrator may set the limit for roles (PostgreSQL, "Resource Consumption": only
 /// superusers and, since 15, roles with SET on the parameter).
 async fn may_limit(session: &Session) -> Result<bool> {
     if session.superuser || !version::has_parameter_privileges(session.version) {

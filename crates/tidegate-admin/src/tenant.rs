@@ -6,7 +6,7 @@ use tidegate_wire::version;
 use super::role::{self, Existing, OutsideDatabase};
 use super::script::{Script, SqlPart, identifier};
 use super::session::Session;
-use super::{Error, Result, RolePasswords, handover, restricted, revocation, users_role};
+use super::{Error, Result, RolePasswords, claims, handover, restricted, revocation, users_role};
 
 pub(super) async fn database_exists(session: &Session, database: &str) -> Result<bool> {
     let found = session
@@ -19,7 +19,8 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
-/// Why a database of this name can be neither a tenant's nor the control database.
+/// Why a database of this name can be neither a tenant's nor the control database; `None` if it
+/// can.
 pub(super) fn reserved(database: &str) -> Option<&'static str> {
     match database {
         "" => Some("it has no name"),
@@ -29,7 +30,7 @@ pub(super) fn reserved(database: &str) -> Option<&'static str> {
     }
 }
 
-/// Refuses a name that the control database cannot have.
+/// Fails if the control database cannot have this name.
 pub(super) fn require_free(name: &str) -> Result<()> {
     match reserved(name) {
         None => Ok(()),
@@ -40,12 +41,16 @@ pub(super) fn require_free(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses a database that belongs to a tenant or contains other tables. `session` is in it.
+/// Fails if a database belongs to a tenant or contains tables that are not the control database's.
+/// `session` is in the database.
 pub(super) async fn require_control(session: &Session, name: &str) -> Result<()> {
     let row = session
         .client
         .query_one(
-            "SELECT pg_catalog.to_regnamespace('tidegate') IS NULL AND (EXISTS (\
+            "SELECT (pg_catalog.to_regnamespace('tidegate') IS NULL \
+                 OR EXISTS (SELECT FROM pg_catalog.pg_proc p \
+                     JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
+                     WHERE n.nspname = 'tidegate' AND p.proname = 'user_id')) AND (EXISTS (\
                  SELECT FROM pg_catalog.pg_database d, pg_catalog.aclexplode(d.datacl) a \
                  WHERE d.datname = pg_catalog.current_database() AND pg_catalog.starts_with(\
                      pg_catalog.shobj_description(a.grantee, 'pg_authid'), $1)) \
@@ -67,7 +72,7 @@ pub(super) async fn require_control(session: &Session, name: &str) -> Result<()>
     Ok(())
 }
 
-/// What an attempt to create a tenant has created so far, to be dropped if it fails.
+/// The objects that an attempt to create a tenant has created so far, to be dropped if it fails.
 #[derive(Default)]
 pub(super) struct Made {
     role: bool,
@@ -119,9 +124,9 @@ pub(super) async fn create(
     script.run_each(session).await
 }
 
-/// The template of a new database: `template0`, which no role can change, for example by large
-/// objects. Before PostgreSQL 15 its schema `public` belongs to a superuser, and an administrator
-/// without superuser could not give it to the owner.
+/// The template of a new database. Usually it is `template0`, which no role can change, for example
+/// by large objects. But before PostgreSQL 15 its schema `public` belongs to a superuser, and an
+/// administrator without superuser could not give it to the owner.
 fn template(session: &Session) -> &'static str {
     if session.superuser || version::database_owner_owns_public(session.version) {
         " TEMPLATE template0"
@@ -130,7 +135,7 @@ fn template(session: &Session) -> &'static str {
     }
 }
 
-/// The owner's privileges on the database itself.
+/// Writes the grants of the owner's privileges on the database itself.
 pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
@@ -174,7 +179,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     restricted::restrict(session, owner).await
 }
 
-/// Drops what a failed creation has created. Failures are logged.
+/// Drops what a failed creation has created, and logs failures.
 pub(super) async fn abandon(session: &Session, database: &str, made: &Made) {
     if let Err(error) = take_back(session, database, made).await {
         tracing::warn!(database, %error, "could not remove a tenant after a failed creation");
@@ -194,9 +199,9 @@ async fn take_back(session: &Session, database: &str, made: &Made) -> Result<()>
     Ok(())
 }
 
-/// Checks whether a role may be dropped. What it owns goes to `owner`, which takes `reassign`;
-/// refused are code that would get the owner's privileges, and roles that are used in other
-/// databases.
+/// Checks whether a role may be dropped. What the role owns would go to `owner`, for which
+/// `reassign` must be set. Fails if code would get the owner's privileges, or if the role is used
+/// in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
     (database, (role, owner)): (&str, (&str, &str)),
@@ -213,7 +218,7 @@ pub(super) async fn may_drop_user(
 }
 
 /// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's
-/// own. With `reassign` the tenant's owner gets what the role owns there.
+/// own. With `reassign` the tenant's owner gets what the role owns in the tenant's database.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
     (database, (role, owner)): (&str, (&str, &str)),
@@ -222,11 +227,14 @@ pub(super) async fn drop_user(
     may_drop_user(session, (database, (role, owner)), reassign).await?;
     role::end_sessions(home, role).await?;
     session.begin().await?;
-    let dropped = revocation::drop_roles(session, &[role], owner, reassign).await;
+    let mut dropped = revocation::drop_roles(session, &[role], owner, reassign).await;
+    if dropped.is_ok() {
+        dropped = claims::forget(session, role).await;
+    }
     session.end(dropped).await
 }
 
-/// Drops a database, and terminates the connections to it. `session` is in another one.
+/// Drops a database, and terminates the connections to it. `session` is in another database.
 pub(super) async fn drop_database(session: &Session, database: &str) -> Result<()> {
     let mut script = Script::default();
     script.push(&[
@@ -237,7 +245,8 @@ pub(super) async fn drop_database(session: &Session, database: &str) -> Result<(
     script.run_each(session).await
 }
 
-/// Drops roles that own nothing any more, all or none. Roles that Tidegate did not create stay.
+/// Drops all of the roles or none; they must not own anything. Roles that Tidegate did not create
+/// stay.
 pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()> {
     let mut script = Script::default();
     for role in roles {

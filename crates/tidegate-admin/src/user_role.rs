@@ -1,7 +1,7 @@
 //! Creates the role of a new user with its memberships, in one transaction.
 //!
-//! The transaction changes only roles and memberships. Changing the privileges of a database or
-//! schema would make all sessions read them and plan their statements again.
+//! The transaction changes only roles and memberships. If it changed the privileges of a database
+//! or schema, all sessions would read these again and plan their statements again.
 
 use SqlPart::{Name, Syntax};
 use tidegate_wire::version;
@@ -16,7 +16,7 @@ use super::{Admin, Error, Result, group, users_role};
 pub(super) struct NewUser<'a> {
     pub(super) database: &'a str,
     pub(super) role: &'a str,
-    /// The roles of its groups.
+    /// The roles of the user's groups.
     pub(super) groups: &'a [&'a str],
 }
 
@@ -72,7 +72,7 @@ fn make(admin: &Admin, role: &str, existing: Existing) -> Script {
     }
 }
 
-/// Writes the statement that makes a role a member of others.
+/// Writes the statement that makes a role a member of other roles.
 fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<SqlPart<'a>> {
     let mut parts = vec![Syntax("GRANT ")];
     parts.extend(list(of.iter().map(|name| Name(name))));
@@ -81,7 +81,8 @@ fn membership<'a>(session: &Session, role: &'a str, of: &[&'a str]) -> Vec<SqlPa
     parts
 }
 
-/// The same for a tenant whose name is too long for the role of all its users.
+/// Does the same for a tenant whose name is too long for a role of all users: grants the privileges
+/// to the user's role itself.
 async fn create_with_own_grants(admin: &Admin, home: &Session, new: &NewUser<'_>) -> Result<bool> {
     let session = admin.open(new.database).await?;
     let existing = role::existing(&session, new.role).await?;

@@ -8,13 +8,14 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::session::{self, Session};
 use super::user_role::{self, NewUser};
-use super::{Admin, Error, GroupLock, Result, authenticator, group, role, shared, tenant};
+use super::{Admin, Error, GroupLock, Result, authenticator, claims, group, role, shared, tenant};
 
-/// `dependent_objects_still_exist`, and `insufficient_privilege` if that is detected first.
+/// The SQLSTATEs with which PostgreSQL refuses to drop a role: `dependent_objects_still_exist`, and
+/// `insufficient_privilege` if PostgreSQL detects that first.
 const DEPENDENT: [&str; 2] = ["2BP01", "42501"];
 
 impl Admin {
-    /// Creates the role of a user without groups, as [`Self::create_user_in_groups`].
+    /// Creates the role of a user without groups; see [`Self::create_user_in_groups`].
     pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
         self.create_user_in_groups(database, role, &[]).await
     }
@@ -49,8 +50,8 @@ impl Admin {
         Ok(())
     }
 
-    /// Assigns an authenticator to a user. Errors are ignored: the user works without, and gets one
-    /// when a node starts.
+    /// Assigns an authenticator to a user. Errors are only logged: the user works without an
+    /// authenticator, and gets one when a node starts.
     async fn try_to_assign(&self, (database, role): (&str, &str)) {
         let users = authenticator::Users {
             database,
@@ -63,7 +64,8 @@ impl Admin {
         }
     }
 
-    /// Waits until no other task of this process changes users of the database.
+    /// Waits until no other task of this process changes users of the database, and keeps others
+    /// waiting until the guard is dropped.
     async fn lock_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.users.lock();
@@ -72,8 +74,8 @@ impl Admin {
         lock.lock_owned().await
     }
 
-    /// Waits for the lock of a tenant's groups among all nodes of the cluster, at most as long as
-    /// the administrator waits for any lock. Dropping the result releases it.
+    /// Takes the lock of a tenant's groups, which all nodes of the cluster share. Waits at most as
+    /// long as the administrator waits for any lock. Dropping the result releases the lock.
     ///
     /// # Errors
     ///
@@ -108,9 +110,9 @@ impl Admin {
     }
 
     /// Limits the temporary files of a role that anonymous callers share, or removes that limit.
-    /// Does nothing if only a superuser may do it, or if an operator has set another limit; the
-    /// doctor reports that. Such a role has no authenticator: its callers have shared connections
-    /// of their own.
+    /// Does nothing if only a superuser may set the limit, or if an operator has set another one;
+    /// the doctor reports both. Such a role has no authenticator: its callers have shared
+    /// connections that log in as the role.
     pub async fn limit_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
         let session = self.open_home().await?;
         let role = role.as_str();
@@ -130,7 +132,7 @@ impl Admin {
         Ok(())
     }
 
-    /// Fails with the errors of [`Self::drop_user`] if that would refuse the role.
+    /// Fails with the errors with which [`Self::drop_user`] would refuse the role.
     pub async fn may_drop_user(
         &self,
         database: &DatabaseName,
@@ -142,8 +144,8 @@ impl Admin {
         tenant::may_drop_user(&session, (database.as_str(), names), reassign).await
     }
 
-    /// Drops the role of a user. With `reassign` the tenant's owner gets what it owns. A role that
-    /// does not exist is no error; one that is refused keeps what it has.
+    /// Drops the role of a user. With `reassign`, what the role owns goes to the tenant's owner.
+    /// There is no error if the role does not exist. After an error the role keeps what it has.
     ///
     /// # Errors
     ///
@@ -160,7 +162,7 @@ impl Admin {
         let _turn = self.lock_users(database).await;
         let session = self.open(database.as_str()).await?;
         match role::existing(&session, role.as_str()).await? {
-            role::Existing::Nothing => return Ok(()),
+            role::Existing::Nothing => return claims::forget(&session, role.as_str()).await,
             role::Existing::Foreign => return Err(Error::ForeignRole(role.to_string())),
             role::Existing::Ours => {}
         }
@@ -175,7 +177,7 @@ impl Admin {
             return Ok(());
         };
         if role::existing(&home, role.as_str()).await? == role::Existing::Nothing {
-            // Another session has dropped it.
+            // Another session has dropped the role.
             return Ok(());
         }
         Err(match error.sqlstate() {
@@ -187,8 +189,8 @@ impl Admin {
         })
     }
 
-    /// Runs statements of the operator as a user whose role Tidegate created, in one transaction.
-    /// Names in them must be qualified: the `search_path` is empty.
+    /// Runs statements of the operator in one transaction, as a user whose role Tidegate created.
+    /// Names in the statements must be qualified, because the `search_path` is empty.
     pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
         let password = Secret::new(self.passwords.password(role.as_str()));
         let login = self.config.clone().with_login(role.as_str(), password);

@@ -1,13 +1,13 @@
-//! The role of all users of a tenant, `database/$users`. It has CONNECT on the database and USAGE
-//! on the schema `public`, and every user except the owner is a member.
+//! The role of all users of a tenant, `database/$users`. The role has CONNECT on the database and
+//! USAGE on the schema `public`, and every user except the owner is a member.
 //!
 //! PostgreSQL reads an object's list of privileges from the start for every check (`aclmask` in its
-//! `acl.c`). With an entry for each of 10,000 users every request would pay for that, and every
-//! sign-up would rewrite both lists and make all sessions plan their statements again. Memberships
-//! do neither.
+//! `acl.c`). If the list had an entry for each of 10,000 users, every request would read it. Every
+//! sign-up would rewrite the lists of the database and the schema and make all sessions plan their
+//! statements again. Memberships have neither effect.
 //!
-//! The role cannot log in, and the service grants it nothing else. What the tenant's owner grants
-//! to it, all users get.
+//! The role cannot log in, and the service grants it nothing else. All users get what the tenant's
+//! owner grants to it.
 
 use std::time::Duration;
 
@@ -19,23 +19,23 @@ use super::script::{Script, SqlPart, list};
 use super::session::{self, AdvisoryLock, Session};
 use super::{Admin, Error, Result, authenticator, group};
 
-/// Follows the tenant's name in the name of the role. User names have no `$`, so no user's role is
-/// named so.
+/// The part of the role's name after the tenant's name. User names have no `$`, so no user's role
+/// has this name.
 const SUFFIX: &str = "/$users";
 
 /// The longest name of a role, in bytes.
 const LONGEST_NAME: usize = 63;
 
-/// The longest wait, which is that of the administrator for any lock.
+/// The longest wait for the lock, which is as long as the administrator waits for any lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many users' grants one transaction revokes. For each of them PostgreSQL reads all
-/// dependencies of an object (3 ms for both grants with 10,000 users), while other changes of the
-/// database's privileges wait.
+/// The number of users whose grants one transaction revokes. For each user PostgreSQL reads all
+/// dependencies of an object (3 ms for both grants with 10,000 users), and other changes of the
+/// database's privileges wait for this transaction.
 const AT_ONCE: usize = 500;
 
-/// The name of a tenant's role; `None` if the tenant's name is too long. The users of such a tenant
-/// have grants of their own.
+/// The name of the role of a tenant's users; `None` if the tenant's name is too long. The users of
+/// such a tenant have grants of their own.
 pub(super) fn name(database: &str) -> Option<String> {
     let name = format!("{database}{SUFFIX}");
     (name.len() <= LONGEST_NAME).then_some(name)
@@ -92,10 +92,10 @@ pub(super) fn join(session: &Session, role: &str, users: &[&str]) -> Script {
     script
 }
 
-/// Creates the role with its privileges if it is missing. Older releases granted these privileges to
-/// each user: such users become members of the role, and their own grants are revoked. Users with
-/// other privileges do not change, for example one from whom CONNECT was revoked. An existing role
-/// does not change either. `session` is in the tenant's database.
+/// Creates the role with its privileges if it is missing. Older releases granted these privileges
+/// to each user: such users become members of the role, and their own grants are revoked. Users
+/// with other privileges do not change, for example a user from whom CONNECT was revoked. An
+/// existing role does not change either. `session` is in the tenant's database.
 ///
 /// # Errors
 ///
@@ -109,8 +109,8 @@ pub(super) async fn provide(admin: &Admin, session: &Session, database: &str) ->
         others: "others make the role of this tenant's users",
         patience: PATIENCE,
     };
-    // In the administrator's database: in the tenant's, users could hold the lock for as long as
-    // they like.
+    // The lock is taken in the administrator's database. In the tenant's database users could hold
+    // the same lock for as long as they like.
     let home = admin.open_home().await?;
     home.lock(&lock).await?;
     session::retry_on_conflict(|| provide_once(session, database, &role)).await
@@ -176,10 +176,11 @@ async fn revoke_own(
     Ok(script)
 }
 
-/// The users of the tenant `$1` who have CONNECT by a grant of their own, as the role `$3` has it,
-/// and USAGE on the schema `public` exactly if the role has it. Grants with GRANT OPTION are not
-/// the service's. Before PostgreSQL 16 a role with NOINHERIT would get nothing from its membership,
-/// so it keeps its grants. `IS TRUE` prevents a join, which takes minutes with 10,000 users.
+/// Selects the users of the tenant `$1` whose own grants equal the privileges of the role `$3`:
+/// CONNECT on the database, and USAGE on the schema `public` exactly if the role has it. Grants
+/// with GRANT OPTION were not made by the service. Before PostgreSQL 16 a role with NOINHERIT would
+/// get nothing from its membership, so it keeps its grants. `IS TRUE` prevents a join, which takes
+/// minutes with 10,000 users.
 pub(super) const WITH_OWN_GRANTS: &str = "WITH connect AS MATERIALIZED ( \
         SELECT DISTINCT a.grantee FROM pg_catalog.pg_database d \
         CROSS JOIN LATERAL pg_catalog.aclexplode( \

@@ -4,3 +4,5 @@
 mod admin;
 #[cfg(test)]
 mod authenticator;
+#[cfg(test)]
+mod claims;

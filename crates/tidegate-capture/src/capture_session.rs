@@ -1,4 +1,4 @@
-//! The session that changes captures: as the owner of a database, or as the administrator.
+//! Sessions that change captures: of the owner of a database, or of the administrator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tracing::debug;
 
 use crate::error;
 
-/// The logins that change databases.
+/// The logins that change captures in databases.
 pub(crate) struct Logins {
     /// The cluster, with the administrator's login.
     pub(crate) admin: Config,
@@ -24,9 +24,9 @@ pub(crate) struct Logins {
     pub(crate) lock_patience: Duration,
 }
 
-/// Serialises changes of a database's captures among the nodes. It is an advisory lock in the
-/// control database, where no tenant may log in. In the tenant's own database any of its users
-/// could hold the lock forever.
+/// Takes the lock that serialises changes of a database's captures among the nodes. It is an
+/// advisory lock in the control database, to which no tenant may log in. In the tenant's own
+/// database any user could hold the same lock forever.
 const LOCK: &str = "\
     SELECT pg_catalog.pg_advisory_lock((7133::bigint << 32) | d.oid::bigint) \
     FROM pg_catalog.pg_database d WHERE d.datname = $1::text";
@@ -42,12 +42,13 @@ pub(crate) struct CaptureSession {
     database: DatabaseName,
     /// The administrator's login, for the session that holds the lock.
     admin: Config,
-    /// The session in the control database that holds the lock, once it was needed.
+    /// The session in the control database that holds the lock. It is opened when the lock is first
+    /// needed.
     lock_session: OnceCell<Client>,
 }
 
 impl CaptureSession {
-    /// A session of the database's owner, if its credential is known.
+    /// Opens a session of the database's owner; `None` if its credential is not known.
     pub(crate) async fn owner(logins: &Logins, database: &DatabaseName) -> LogResult<Option<Self>> {
         let Some(owners) = &logins.owners else {
             return Ok(None);
@@ -65,8 +66,13 @@ impl CaptureSession {
         let config = config.with_login(database.as_str(), credential.password);
         match tidegate_service::open(&config, database).await {
             Ok(client) => Ok(Some(Self::new(logins, database, client))),
-            // The owner of an adopted database may have a login of its own.
-            Err(error) if matches!(error.fault(), ConnectFault::Login | ConnectFault::Barred) => {
+            // This can be the owner of an adopted database, whose login Tidegate does not manage.
+            Err(error)
+                if matches!(
+                    error.fault(),
+                    ConnectFault::Login | ConnectFault::AccessDenied
+                ) =>
+            {
                 Ok(None)
             }
             Err(ConnectError::Refused(said)) if said.sqlstate == "42501" => Ok(None),
@@ -74,7 +80,7 @@ impl CaptureSession {
         }
     }
 
-    /// A session of the administrator.
+    /// Opens a session of the administrator.
     pub(crate) async fn admin(logins: &Logins, database: &DatabaseName) -> LogResult<Self> {
         let opened = tidegate_service::open(&logins.admin, database).await;
         let role = &logins.admin.admin_role;
@@ -92,10 +98,11 @@ impl CaptureSession {
         }
     }
 
-    /// Opens a transaction, during which no other node changes captures.
+    /// Opens a transaction. Until it ends, no other node changes captures of the database.
     pub(crate) async fn begin(&self) -> LogResult<()> {
         self.take_lock().await?;
-        // The commit must be in the log at once. Otherwise a stream would never reach it.
+        // The commit must be durable at once: a stream that waits for its position would not reach
+        // it otherwise.
         let patience = self.lock_patience.as_millis();
         let begun = self
             .run(&format!(
@@ -110,7 +117,7 @@ impl CaptureSession {
         begun
     }
 
-    /// Commits, or rolls back after an error.
+    /// Commits if `done` is a success, and rolls back otherwise.
     pub(crate) async fn end<T>(&self, done: LogResult<T>) -> LogResult<T> {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.run(end).await;
@@ -135,8 +142,8 @@ impl CaptureSession {
         Ok(())
     }
 
-    /// Errors are ignored: a session that does not respond has ended or ends with this one, and the
-    /// lock with it.
+    /// Releases the lock. Errors are ignored: if the session does not respond, it has ended or ends
+    /// with this session, and the lock with it.
     async fn release_lock(&self) {
         if let Some(lock_session) = self.lock_session.get()
             && let Err(error) = lock_session.execute(UNLOCK, &[]).await

@@ -6,10 +6,10 @@ use tidegate_changelog::LogError;
 use tidegate_sql::DatabaseError;
 use tidegate_wire::{ConnectError, ConnectFault, is_outage};
 
-/// Converts a refused login or an unreachable server.
+/// Converts the error of a refused login or of an unreachable server.
 pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
     match (&error, error.fault()) {
-        (ConnectError::Refused(said) | ConnectError::Barred(said), _)
+        (ConnectError::Refused(said) | ConnectError::AccessDenied(said), _)
             if said.sqlstate == "42501" =>
         {
             LogError::NotAllowed {
@@ -18,14 +18,16 @@ pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
             }
         }
         (_, ConnectFault::NoDatabase) => LogError::Gone,
-        (_, ConnectFault::Away | ConnectFault::Full) => LogError::Unavailable(Box::new(error)),
-        (_, ConnectFault::Login | ConnectFault::Barred | ConnectFault::Setup) => {
+        (_, ConnectFault::Unavailable | ConnectFault::Full) => {
+            LogError::Unavailable(Box::new(error))
+        }
+        (_, ConnectFault::Login | ConnectFault::AccessDenied | ConnectFault::Misconfigured) => {
             LogError::Internal(Box::new(error))
         }
     }
 }
 
-/// Converts an error of PostgreSQL.
+/// Converts an error that PostgreSQL sent.
 pub(crate) fn of_command(said: DatabaseError, limit: Duration) -> LogError {
     let code = said.sqlstate.as_str();
     match code {

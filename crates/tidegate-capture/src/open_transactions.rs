@@ -13,8 +13,8 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mil
 
 /// Waits until every transaction of this database that has an id now has ended.
 ///
-/// A transaction that writes later sees what was committed before. One that wrote before may have
-/// been decoded without it.
+/// A transaction that first writes later sees everything that was committed before. A transaction
+/// that wrote earlier may be decoded without it.
 pub(crate) async fn wait_for_their_end(client: &Client, patience: Duration) -> LogResult<()> {
     let failed = |error: tokio_postgres::Error| error::of_statement(&error, patience);
     let rows = client
@@ -45,7 +45,8 @@ pub(crate) async fn wait_for_their_end(client: &Client, patience: Duration) -> L
     Ok(())
 }
 
-/// Excludes transactions that certainly belong to another database.
+/// Selects the transactions that are still open, except those that certainly belong to another
+/// database.
 const STILL_OPEN: &str = "\
     SELECT x::text FROM pg_catalog.pg_snapshot_xip(pg_catalog.pg_current_snapshot()) x \
     WHERE x::text = ANY ($1) \

@@ -1,7 +1,7 @@
 //! Tracks which partitions hold the rows of a table. With `publish_via_partition_root` the log
-//! reports changes of rows as changes of the root. It omits what happens to a partition as a whole
-//! (PostgreSQL, "CREATE PUBLICATION"), so the catalog is polled. Polling takes no lock on existing
-//! partitions and is not blocked by them.
+//! reports changes of rows as changes of the root. The log omits attaching, detaching, dropping and
+//! truncating a partition (PostgreSQL, "CREATE PUBLICATION"), so the catalog is polled. Polling
+//! takes no lock on existing partitions and does not wait for locks on them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,11 +12,11 @@ use tidegate_changelog::{LogPosition, LogResult};
 use crate::capture_session::CaptureSession;
 
 /// The partitions that hold a table's rows: their OIDs and the numbers of their files. `TRUNCATE`
-/// and commands that rewrite the partition assign a new file.
+/// and commands that rewrite a partition give it a new file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Partitions(BTreeMap<u32, u32>);
 
-/// The present partitions.
+/// The partitions of a table as the catalog has them now.
 #[derive(Debug)]
 pub(crate) struct CurrentPartitions {
     pub(crate) partitions: Partitions,
@@ -24,7 +24,7 @@ pub(crate) struct CurrentPartitions {
     touched: BTreeMap<u32, u32>,
 }
 
-/// The text form of no partitions.
+/// The text form of an empty set of partitions.
 const NONE: &str = ".";
 
 impl Partitions {
@@ -40,8 +40,8 @@ impl Partitions {
         text.split(',').map(one).collect::<Option<_>>().map(Self)
     }
 
-    /// The text form, without quotes and spaces. A partition's file has its OID as number until it
-    /// is rewritten.
+    /// The text form, which has no quotes and no spaces. The number of a partition's file is its
+    /// OID until the partition is rewritten, and is then left out.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
         for (partition, file) in &self.0 {
@@ -63,21 +63,21 @@ impl Partitions {
 /// The stored state of a captured table's partitions.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionRecord {
-    /// Before which position rows last came or went with a partition.
+    /// The position before which rows last came or went with a partition.
     pub(crate) changed: Option<LogPosition>,
     pub(crate) partitions: Option<Partitions>,
 }
 
 /// Stores the state of partitions.
 pub(crate) trait PartitionStore: Sync {
-    /// The stored state of a table; `None` if it is not captured.
+    /// Reads the stored state of a table; `None` if the table is not captured.
     fn read(
         &self,
         session: &CaptureSession,
         relation: u32,
     ) -> impl Future<Output = LogResult<Option<PartitionRecord>>> + Send;
 
-    /// A position after everything that was committed so far.
+    /// Returns a position after everything that was committed so far.
     fn now(&self, session: &CaptureSession) -> impl Future<Output = LogResult<LogPosition>> + Send;
 
     /// Replaces the stored state of a table.
@@ -146,7 +146,7 @@ impl CaptureSession {
             partitions: Partitions::default(),
             touched: BTreeMap::new(),
         };
-        // The first row is the table itself.
+        // The first row is the partitioned table itself.
         for row in rows.iter().filter(|row| row.get(3)) {
             let partition = row.get(0);
             seen.partitions.0.insert(partition, row.get(1));
@@ -157,8 +157,8 @@ impl CaptureSession {
         Ok(Some(seen))
     }
 
-    /// Whether rows have come or gone with partitions, except by the transactions in `reported`, whose
-    /// TRUNCATE was reported.
+    /// Whether rows have come or gone with partitions. Does not count the transactions in
+    /// `reported`, whose TRUNCATE the stream has reported.
     async fn moved(
         &self,
         before: &Partitions,
@@ -196,7 +196,8 @@ const PARTITIONS: &str = "\
         JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid) \
     SELECT oid, relfilenode, xmin::text::pg_catalog.int8, relkind <> 'p' FROM tree";
 
-/// Whether any of these tables may hold rows. A foreign table may, because its rows cannot be seen.
+/// Selects whether any of these tables may hold rows. A foreign table may, because its rows cannot
+/// be seen.
 const HOLD_ROWS: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = ANY ($1) \
                    AND (c.relkind <> 'r' OR pg_catalog.pg_relation_size(c.oid) > 0))";

@@ -1,4 +1,4 @@
-//! Which relations can be captured.
+//! Decides which relations can be captured.
 
 use tidegate_changelog::{LogError, LogResult};
 
@@ -6,7 +6,7 @@ use tidegate_changelog::{LogError, LogResult};
 ///
 /// # Errors
 ///
-/// [`LogError::Unsupported`] unless it is a permanent table and no partition.
+/// [`LogError::Unsupported`] unless the relation is a permanent table and not a partition.
 pub(crate) fn check_kind(kind: &str, persistence: &str, partition: bool) -> LogResult<()> {
     let what = match (kind, persistence) {
         ("r" | "p", "p") if partition => "a partition (subscribe to the partitioned table)",

@@ -64,7 +64,7 @@ fn column(text: &mut String, column: &Column) {
     text.push('}');
 }
 
-/// A constraint in the description.
+/// A constraint as the description of its relation lists it.
 struct Described<'a> {
     name: &'a str,
     kind: &'static str,
@@ -72,7 +72,7 @@ struct Described<'a> {
     referenced: Option<&'a Referenced>,
 }
 
-/// All constraints of a relation, by name.
+/// All constraints of a relation, sorted by name.
 fn constraints(relation: &Relation) -> Vec<Described<'_>> {
     let of = |name, kind, columns: &[_], referenced| Described {
         name,
@@ -128,7 +128,8 @@ fn constraint(text: &mut String, schema: &Schema, described: &Described<'_>) {
     text.push('}');
 }
 
-/// The referenced table, qualified if it is in another schema, and its columns.
+/// The name of the referenced table, with its schema if that is another one, and the referenced
+/// columns.
 fn far_side<'a>(schema: &'a Schema, referenced: &'a Referenced) -> (Cow<'a, str>, Vec<&'a str>) {
     match referenced {
         Referenced::Here(id, columns) => {
@@ -158,7 +159,7 @@ fn comment(text: &mut String, comment: Option<&str>) {
     }
 }
 
-/// Writes the items separated by commas.
+/// Writes items with commas between them.
 fn list<T>(
     text: &mut String,
     items: impl IntoIterator<Item = T>,

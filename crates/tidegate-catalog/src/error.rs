@@ -1,40 +1,41 @@
 //! Errors of this crate.
 
-/// The result of this crate's functions.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why schemas or privileges cannot be read or changed.
+/// The reason why schemas or privileges cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The catalog query failed. The source says who is at fault.
+    /// A statement that reads the catalog or changes privileges failed. The source tells whether
+    /// the caller, PostgreSQL or the service is at fault.
     #[error("the catalog cannot be read")]
     Sql(#[from] tidegate_sql::Error),
-    /// A document does not describe a schema.
+    /// A document does not have the form that describes a schema.
     #[error("the schema document cannot be read: {0}")]
     Malformed(String),
-    /// The catalog query returned no document: an internal error.
+    /// A catalog query returned no document. This is an internal error.
     #[error("the catalog query gave no document")]
     Document,
     /// The table does not exist.
     #[error("the table does not exist")]
     NoTable,
-    /// The role owns the table; an owner can always restore its own privileges.
+    /// The role owns the table, so it could restore all privileges that were revoked.
     #[error("the role owns the table")]
     OwnsTable,
-    /// No role that the service can run as may grant this.
+    /// None of the roles that the service can run as may grant the privilege.
     #[error("no user of the tenant may grant {what}; {owner} owns it")]
     NobodyMayGrant {
-        /// The privilege.
+        /// The privilege that is to be granted.
         what: String,
-        /// A role that may grant it.
+        /// A role that may grant the privilege.
         owner: String,
     },
-    /// A privilege to revoke would remain.
+    /// The role would keep a privilege that is to be revoked.
     #[error("the role has {privilege} {from}")]
     GrantedElsewhere {
-        /// The privilege.
+        /// The privilege that would be kept.
         privilege: String,
-        /// Where it comes from: `through` a group or PUBLIC, `from` another grantor.
+        /// The source of the privilege: `through` a group or PUBLIC, or `from` another grantor.
         from: String,
     },
 }

@@ -28,12 +28,12 @@ pub enum Access {
     None,
     /// `SELECT`.
     Read,
-    /// `SELECT`, `INSERT`, `UPDATE` and `DELETE`, and the table's sequences.
+    /// `SELECT`, `INSERT`, `UPDATE` and `DELETE`, and the use of the table's sequences.
     Write,
 }
 
 impl Access {
-    /// All levels.
+    /// All access levels.
     pub const ALL: [Self; 3] = [Self::None, Self::Read, Self::Write];
 
     /// The name of the level.
@@ -50,7 +50,7 @@ impl Access {
         Self::ALL.into_iter().find(|access| access.name() == name)
     }
 
-    /// The privileges of the level.
+    /// The privileges on the table that belong to the level.
     const fn privileges(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
@@ -60,25 +60,26 @@ impl Access {
     }
 }
 
-/// A table with its schema and database.
+/// A table, with the names of its schema and database.
 #[derive(Clone, Copy, Debug)]
 pub struct TableName<'a> {
-    /// The database.
+    /// The database of the table.
     pub database: &'a DatabaseName,
-    /// The schema.
+    /// The schema of the table.
     pub schema: &'a str,
-    /// The table, view or foreign table.
+    /// The name of the table, view or foreign table.
     pub table: &'a str,
 }
 
 /// The privileges of a role on a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleAccess {
-    /// The role.
+    /// The name of the role.
     pub role: String,
-    /// The access level; `None` if the privileges match none.
+    /// The access level; `None` if the privileges are those of no level.
     pub access: Option<Access>,
-    /// Whether the role has USAGE on the table's schema, without which it can do nothing.
+    /// Whether the role has USAGE on the table's schema. Without it, the privileges on the table
+    /// have no effect.
     pub usage: bool,
     /// The privileges on the table from all sources: its own, those of groups, and those of PUBLIC.
     pub privileges: Vec<String>,
@@ -89,13 +90,13 @@ pub struct RoleAccess {
 /// A privilege on a column.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ColumnPrivilege {
-    /// The privilege.
+    /// The name of the privilege.
     pub privilege: String,
-    /// The column.
+    /// The name of the column.
     pub column: String,
 }
 
-/// The table as the catalog describes it.
+/// What the catalog contains about a table, its privileges and the roles.
 #[derive(Debug, Deserialize)]
 struct Facts {
     relation: String,
@@ -128,7 +129,7 @@ struct Role {
 #[derive(Debug, Deserialize)]
 struct TableGrant {
     grantor: String,
-    /// The group, or `PUBLIC`; `None` for a grant to the role itself.
+    /// The group, or `PUBLIC`, that has the privilege; `None` for a grant to the role itself.
     through: Option<String>,
     privilege: String,
 }
@@ -137,7 +138,8 @@ struct TableGrant {
 ///
 /// # Errors
 ///
-/// [`Error::NoTable`], and [`Error::Sql`] if the catalog cannot be read.
+/// [`Error::NoTable`] if the table does not exist, and [`Error::Sql`] if the catalog cannot be
+/// read.
 pub async fn table_access(
     executor: &dyn Executor,
     table: TableName<'_>,
@@ -157,7 +159,7 @@ pub async fn table_access(
 /// # Errors
 ///
 /// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NobodyMayGrant`] and
-/// [`Error::GrantedElsewhere`] before anything is changed; [`Error::Sql`].
+/// [`Error::GrantedElsewhere`] before anything is changed; [`Error::Sql`] if a statement fails.
 pub async fn set_table_access(
     executor: &dyn Executor,
     table: TableName<'_>,
@@ -174,11 +176,12 @@ pub async fn set_table_access(
     grant_and_revoke(executor, table, asked, logins, options).await
 }
 
-/// How often a conflicting concurrent change of privileges is retried.
+/// How often a change of privileges is tried again after a conflict with a concurrent one.
 const MOST_TRIES: u32 = 20;
 
-/// `serialization_failure`: another session changed the privileges of the same object at the same
-/// time. PostgreSQL reports "tuple concurrently updated", which the executor maps to this code.
+/// The SQLSTATE `serialization_failure`: another session changed the privileges of the same object
+/// at the same time. PostgreSQL reports "tuple concurrently updated", which the executor maps to
+/// this code.
 const MET_ANOTHER: &str = "40001";
 
 async fn grant_and_revoke(

@@ -1,4 +1,4 @@
-//! Which comparisons the types of extensions support.
+//! Tests of which comparisons the types of extensions support.
 
 use crate::fixture::Fixture;
 

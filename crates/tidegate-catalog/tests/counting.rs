@@ -10,7 +10,7 @@ use tidegate_sql::{
 
 use crate::fixture::Fixture;
 
-/// Forwards statements to another executor and counts them. Fails on demand.
+/// Forwards statements to another executor and counts them. A test can make it fail.
 pub(crate) struct Counting {
     inner: Arc<dyn Executor>,
     loads: AtomicUsize,
@@ -18,7 +18,7 @@ pub(crate) struct Counting {
     comparisons: AtomicUsize,
     pub(crate) broken: AtomicBool,
     pub(crate) broken_loads: AtomicBool,
-    /// Runs once, before the next load.
+    /// Runs once, before the next load of a schema.
     before_load: Mutex<Option<BoxFuture<'static, ()>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Compares the description of schemas with SQL that describes the same.
+//! Compares the description of schemas with that of an SQL statement.
 
 use serde_json::{Value, json};
 use tidegate_catalog::{describe, describe_all};
@@ -11,7 +11,7 @@ async fn public(fixture: &Fixture) -> Value {
     serde_json::from_str(&describe(&schema)).unwrap()
 }
 
-/// PostgreSQL's description for a role, by one statement.
+/// The description of the schemas that a role sees, by one SQL statement.
 async fn reference(fixture: &Fixture, role: &str) -> String {
     let text = include_str!("fixtures/description.sql").replace(":schema::", "$1::");
     let name = role.replace('"', "\"\"");

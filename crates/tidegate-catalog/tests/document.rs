@@ -1,4 +1,4 @@
-//! Parses documents into models.
+//! Tests of parsing documents into models.
 
 use tidegate_catalog::model::{Cardinality, Collation, IdentityKind, Referenced};
 use tidegate_catalog::{Error, Schema};
@@ -131,7 +131,7 @@ fn types_are_resolved_to_the_bottom() {
         &TypeKind::Enum(vec!["sad".into(), "ok".into()])
     );
     assert!(d.not_null && d.has_default && !m.not_null);
-    // The domain says nothing about the column of a view.
+    // A NOT NULL of the domain does not hold for the column of a view.
     let view = &schema[schema.find("v").unwrap()];
     assert!(!view.columns[0].not_null);
     let TypeKind::Composite(fields) = p.r#type.kind() else {
@@ -198,7 +198,7 @@ async fn the_demos_document_is_what_its_database_says() {
         let relations = schema.relations().map(|(_, relation)| {
             let mut relation = relation.clone();
             relation.oid = 0;
-            // The order of text depends on the cluster.
+            // The order of the database's default collation depends on the cluster.
             format!("{relation:#?}").replace("Bytes,", "Deterministic,")
         });
         relations.collect()
@@ -209,7 +209,7 @@ async fn the_demos_document_is_what_its_database_says() {
     assert_eq!(demo().relations().count(), loaded.relations().count());
 }
 
-/// The bench loads ten thousand tables; this is a tenth of it.
+/// The benchmark loads ten thousand tables; this test loads a tenth of them.
 #[tokio::test]
 async fn a_thousand_tables_are_one_document() {
     let fixture = Fixture::new(

@@ -11,7 +11,7 @@ use tidegate_testkit::database_on;
 use tidegate_wire::Config;
 use tidegate_wire::backoff::Jitter;
 
-/// Counts the definitions that a test reports.
+/// Counts the definitions that a test reports to the cache.
 #[derive(Default)]
 pub(crate) struct Said {
     definitions: AtomicU64,
@@ -75,7 +75,7 @@ impl Fixture {
         self.client.batch_execute(sql).await.unwrap();
     }
 
-    /// The administrator, who owns the test's objects.
+    /// The login of the administrator, who owns the objects of the test.
     pub(crate) fn owner(&self) -> Login {
         self.login(&self.owner)
     }

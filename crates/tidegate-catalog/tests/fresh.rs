@@ -1,4 +1,4 @@
-//! Schemas are replaced when a definition changes.
+//! Tests that schemas are replaced when a definition changes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ pub(crate) async fn watch(fixture: &Fixture) -> WatchOutcome {
         .unwrap()
 }
 
-/// Checks that each change is detected.
+/// Checks that the cache detects each of the changes.
 async fn assert_noticed(fixture: &Fixture, role: &str, changes: &[&str]) {
     let login = fixture.login(role);
     let mut before = fixture.seen_by(&login, "public").await;
@@ -104,7 +104,7 @@ async fn rights_are_noticed() {
 
 #[tokio::test]
 async fn what_changes_no_definition_changes_no_schema() {
-    // A cluster of its own, because roles that other tests create are changes.
+    // The test needs a cluster of its own, because roles that other tests create count as changes.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let sql = "create table a (id int primary key)";
     let fixture = Fixture::on(&cluster, "fresh_same", sql).await;
@@ -119,7 +119,7 @@ async fn what_changes_no_definition_changes_no_schema() {
         fixture.run(work).await;
         assert_eq!(watch(&fixture).await, WatchOutcome::Same, "{work}");
     }
-    // Something that only looks like a change gives the same schema.
+    // These statements change the fingerprint, but not the schema.
     fixture.run("truncate a; create schema elsewhere").await;
     assert_eq!(watch(&fixture).await, WatchOutcome::Changed);
     assert!(Arc::ptr_eq(&before, &fixture.public().await));
@@ -152,12 +152,12 @@ async fn a_definition_through_this_node_is_seen_by_the_next_request() {
     let fixture = Fixture::new("fresh_own", "create table a (id int)").await;
     let before = fixture.public().await;
     fixture.run("create table b (id int)").await;
-    // The fingerprint has not been compared yet.
+    // The old schema is still served, because the fingerprint has not been compared yet.
     assert!(Arc::ptr_eq(&before, &fixture.public().await));
     fixture.definitions.define();
     let after = fixture.public().await;
     assert!(after.find("b").is_some());
-    // A schema in use does not change.
+    // The schema that a request holds does not change.
     assert!(before.find("b").is_none());
 }
 
@@ -240,7 +240,7 @@ async fn a_failed_reload_keeps_the_schema_and_is_reported_until_it_succeeds() {
         .await
         .unwrap_err();
     assert_eq!(catalogs.failing(), std::slice::from_ref(&fixture.database));
-    // Also when the definition came through this node.
+    // The old schema is also served after a definition that was made through this node.
     fixture.definitions.define();
     let kept = catalogs
         .schema(&owner, "public", &options)
@@ -248,7 +248,7 @@ async fn a_failed_reload_keeps_the_schema_and_is_reported_until_it_succeeds() {
         .unwrap()
         .unwrap();
     assert!(Arc::ptr_eq(&old, &kept));
-    // A schema that was never loaded cannot be kept.
+    // There is no earlier version of a schema that was never loaded.
     catalogs
         .schema(&fixture.login("postgres"), "other", &options)
         .await
@@ -310,7 +310,7 @@ async fn a_database_that_is_gone_is_forgotten() {
     assert!(fixture.catalogs.watched().is_empty() && fixture.catalogs.failing().is_empty());
 }
 
-/// How a query runs depends on what a policy calls.
+/// A policy counts, because the functions that it calls decide in which transaction a query runs.
 #[tokio::test]
 async fn policies_are_noticed() {
     let fixture = Fixture::new(
@@ -333,7 +333,8 @@ async fn policies_are_noticed() {
     .await;
 }
 
-/// A change is not loaded for all roles at once, but no role gets a stale schema.
+/// After a change, some roles' schemas are loaded ahead and the others on request. No role gets a
+/// stale schema.
 #[tokio::test]
 async fn of_many_roles_a_few_are_loaded_ahead_and_the_others_when_they_ask() {
     let fixture = Fixture::new(

@@ -1,4 +1,4 @@
-//! Roles with the same privileges share what was loaded for one of them.
+//! Tests that roles with the same privileges share what was loaded for one of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ async fn columns(fixture: &Fixture, role: &str) -> BTreeSet<String> {
     columns
 }
 
-/// Makes a change that only the watch detects, and returns the roles that see something else
+/// Makes a change that only the watch detects. Returns the roles for which the schema has changed
 /// afterwards.
 async fn changed_for<'r>(fixture: &Fixture, sql: &str, roles: &[&'r str]) -> Vec<&'r str> {
     let mut before = Vec::new();
@@ -51,8 +51,8 @@ async fn changed_for<'r>(fixture: &Fixture, sql: &str, roles: &[&'r str]) -> Vec
     changed
 }
 
-/// Tables of which a group may read one, and users: some in the group, some with grants of their
-/// own.
+/// The SQL for tables of which a group may read one, and for users: some in the group, some with
+/// grants of their own.
 fn users(name: &str) -> String {
     format!(
         "create role {name}_group; create table a (id int, secret int); create table b (id int); \
@@ -90,9 +90,9 @@ async fn roles_with_the_same_rights_are_loaded_once() {
             .iter()
             .all(|schema| Arc::ptr_eq(schema, &schemas[0]))
     );
-    // Users with grants of their own see what the members of the group see.
+    // One load suffices: users with grants of their own see the same as the members of the group.
     assert_eq!(executor.loads(), 1);
-    // A definition is queried and loaded once for all.
+    // After a definition, the keys and the schema are read once for all roles.
     let (keys, comparisons) = (executor.keys(), executor.comparisons());
     fixture.run("alter table a add column more int").await;
     fixture.definitions.define();
@@ -104,7 +104,7 @@ async fn roles_with_the_same_rights_are_loaded_once() {
     }
     assert_eq!(executor.loads(), 2);
     assert_eq!(executor.comparisons(), comparisons + 1);
-    // One for all roles, and one after the load.
+    // There is one key query for all roles, and one after the load.
     assert_eq!(executor.keys(), keys + 2);
 }
 
@@ -125,13 +125,15 @@ async fn requests_that_wait_are_one_question() {
         request.await.unwrap();
     }
     assert_eq!(executor.loads(), 1);
-    // Not one for each role: roles that wait for a query share the next one.
+    // Roles that wait while a query runs share the next query, so there are fewer queries than
+    // roles.
     assert!(executor.keys() < 10, "{}", executor.keys());
 }
 
 #[tokio::test]
 async fn a_new_user_costs_the_others_nothing() {
-    // A cluster of its own, because roles that other tests change are changes.
+    // The test needs a cluster of its own, because changes of roles by other tests count as
+    // changes.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let fixture = Fixture::on(&cluster, "groups_new", &users("groups_new")).await;
     let executor = Counting::of(&fixture);
@@ -158,7 +160,7 @@ async fn a_new_user_costs_the_others_nothing() {
         &seen(&catalogs, &known).await.unwrap()
     ));
     assert_eq!((executor.keys(), executor.loads()), (keys, loads));
-    // The new role needs one query itself.
+    // The new role itself needs one key query.
     let new = seen(&catalogs, &fixture.login("groups_new_41"))
         .await
         .unwrap();
@@ -197,7 +199,7 @@ async fn grants_are_seen_by_those_who_have_them() {
         ("grant groups_grants_1 to groups_grants_21", vec![&*alone]),
         ("alter role groups_grants_21 noinherit", vec![&*alone]),
     ] {
-        // `noinherit` is an attribute of the membership since PostgreSQL 16.
+        // Since PostgreSQL 16, `noinherit` is an attribute of the membership.
         if sql.contains("noinherit") && version(&fixture).await >= 160_000 {
             fixture
                 .run("grant groups_grants_1 to groups_grants_21 with inherit false")
@@ -305,8 +307,8 @@ async fn a_name_means_the_role_that_has_it_now() {
     }
 }
 
-/// A key that was read before a role joined a group is not used afterwards, although the role is as
-/// new as the membership.
+/// A key that was read before a role joined a group must not be used afterwards, even if the role
+/// is as new as its membership.
 #[tokio::test]
 async fn a_new_role_may_ask_before_it_is_put_into_a_group() {
     let cluster = Cluster::start(testing::settings()).await.unwrap();
@@ -324,7 +326,7 @@ async fn a_new_role_may_ask_before_it_is_put_into_a_group() {
         if number == 41 {
             assert_eq!(watch(&fixture).await, WatchOutcome::Same);
         } else {
-            // From the comparison of all roles of the cluster.
+            // This change comes from the comparison of all roles of the cluster.
             let RolesChange::Added { after } = self::roles(&fixture, Some(&roles)).await.change
             else {
                 panic!("not only new roles");
@@ -337,7 +339,7 @@ async fn a_new_role_may_ask_before_it_is_put_into_a_group() {
     cluster.stop().await.unwrap();
 }
 
-/// If the privileges of a role change during a load, the result is not shared.
+/// If the privileges of a role change during a load, the loaded schema must not be shared.
 #[tokio::test]
 async fn rights_that_change_during_a_load_are_not_shared() {
     let fixture = Fixture::new("groups_race", &users("groups_race")).await;
@@ -370,7 +372,7 @@ async fn a_definition_by_the_owner_is_loaded_once() {
     let counts = || (executor.loads(), executor.keys(), executor.comparisons());
     for name in ["b", "c", "d"] {
         let (loads, keys, comparisons) = counts();
-        // Ownership is part of the key, so the owner is in another group afterwards.
+        // Ownership is part of the key, so the owner belongs to another group afterwards.
         fixture.run(&format!("create table {name} (id int)")).await;
         fixture.definitions.define();
         let schema = seen(&catalogs, &owner).await.unwrap();
@@ -378,9 +380,9 @@ async fn a_definition_by_the_owner_is_loaded_once() {
         let caught_up = catalogs.catch_up(&fixture.database, &options).await;
         assert_eq!(caught_up.unwrap(), WatchOutcome::Same);
         seen(&catalogs, &owner).await.unwrap();
-        // One query for the keys before the load, and one after it.
+        // There is one query for the keys before the load, and one after it.
         assert_eq!(counts(), (loads + 1, keys + 2, comparisons + 1), "{name}");
-        // The watch reads the fingerprint in any case, and finds nothing to load.
+        // The watch always reads the fingerprint. It finds nothing to load.
         assert_eq!(
             catalogs.watch(&fixture.database, &options).await.unwrap(),
             WatchOutcome::Same

@@ -1,4 +1,4 @@
-//! A refreshed schema equals one that is loaded from scratch.
+//! Tests that a refreshed schema equals one that is loaded without a cache.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn text(schema: Option<&Schema>) -> String {
     text
 }
 
-/// Reports the first line that differs, because the text is long.
+/// Fails with the first line that differs, because the whole text is long.
 fn assert_same(kept: &str, new: &str, context: &str) {
     let mut relation = "";
     for (kept, new) in kept.lines().zip(new.lines()) {
@@ -33,7 +33,7 @@ fn assert_same(kept: &str, new: &str, context: &str) {
     assert_eq!(kept.len(), new.len(), "{context}");
 }
 
-/// A cache that has seen every step, and one that has seen nothing.
+/// A cache that was refreshed after every step, for comparison with an empty one.
 struct Compared {
     fixture: Fixture,
     logins: Vec<Login>,
@@ -75,11 +75,12 @@ impl Compared {
     }
 }
 
-/// Every kind of definition, in an order in which each affects something that was loaded before.
+/// Definitions of every kind. Their order is such that each affects something that was loaded
+/// before.
 const STEPS: &[&str] = &[
     "create table c (id int primary key, a_id int references a, b_id int references b)",
     "grant all on c to {r}",
-    // Two keys of one transaction swap the relations that they reference.
+    // Two relations that keys reference swap their names in one transaction.
     "alter table a rename to between; alter table b rename to a; alter table between rename to b",
     "alter table a rename to between; alter table b rename to a; alter table between rename to b",
     "alter table a rename to renamed",
@@ -193,7 +194,7 @@ async fn every_kind_of_definition_is_loaded_as_from_nothing() {
     }
 }
 
-/// Definitions in a random order. Those that PostgreSQL rejects change nothing.
+/// The definitions run in a random order. Those that PostgreSQL rejects have no effect.
 #[tokio::test]
 async fn random_definitions_are_loaded_as_from_nothing() {
     let compared = compared("incremental_random").await;
@@ -202,7 +203,7 @@ async fn random_definitions_are_loaded_as_from_nothing() {
     while done < 60 {
         let mut batch = String::new();
         for _ in 0..=random.below(3) {
-            // Except for those that drop the schema.
+            // The last three steps are left out, because they drop the schema.
             let step = STEPS[random.below(STEPS.len() - 3)];
             write!(batch, "{};", named(step, "incremental_random")).unwrap();
         }
@@ -219,7 +220,7 @@ async fn random_definitions_are_loaded_as_from_nothing() {
     }
 }
 
-/// What did not change is the same value, and is not sent again.
+/// A relation that did not change must be the same value, and must not be sent again.
 #[tokio::test]
 async fn relations_that_did_not_change_are_shared() {
     let compared = compared("incremental_shared").await;

@@ -1,4 +1,4 @@
-//! Names in requests (wire.md 6).
+//! Tests of the names that requests use (wire.md, section 6).
 
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;
@@ -38,7 +38,7 @@ fn type_of(name: &str) -> String {
     schema[schema.find(name).unwrap()].type_name.to_string()
 }
 
-/// `name>target` of each relationship.
+/// Each relationship of a relation, as `name>target`.
 fn relationships(schema: &Schema, relation: &str) -> Vec<String> {
     let relation = &schema[schema.find(relation).unwrap()];
     let relationships = relation.relationships.iter();
@@ -109,7 +109,7 @@ fn colliding_type_names_are_assigned_by_table_name_and_reported() {
     assert_eq!(told.len(), 4);
 }
 
-/// The type names of `relation` if these relations exist.
+/// The type names of `relation`, if these relations exist.
 fn types(relation: &str, relations: &[&str]) -> Vec<String> {
     let tables: Vec<_> = relations
         .iter()
@@ -142,8 +142,8 @@ fn aggregates_yield_to_relations_of_their_names() {
 
 #[test]
 fn a_new_relation_takes_no_name_from_another() {
-    // None of these relations gives the type name of another one. Some give the name of its
-    // aggregates, or its name with a number.
+    // The type names of all these relations differ. Some equal the type name of another one's
+    // aggregates, or the name of another one with a number.
     let names = [
         "play",
         "play_aggregate",
@@ -162,8 +162,8 @@ fn a_new_relation_takes_no_name_from_another() {
     let alone = |name: &str| types(name, &[name]).swap_remove(0);
     for (place, one) in names.iter().enumerate() {
         for other in names[place + 1..].iter().chain(&names[..place]) {
-            // A relation whose type name is reserved gets a number. Only a relation that has that
-            // name itself takes it.
+            // A relation whose type name is reserved gets a number. It loses that name only to a
+            // relation whose own name gives it.
             let yields = matches!((*one, *other), ("query", "query2") | ("date", "date2"));
             let together = types(one, &[one, other]).swap_remove(0);
             assert_eq!(
@@ -176,7 +176,7 @@ fn a_new_relation_takes_no_name_from_another() {
         let yields = matches!(*one, "query" | "date");
         assert_eq!(together == alone(one), !yields, "{one}: {together}");
     }
-    // All of them have different names.
+    // The names of all types differ.
     let mut all: Vec<_> = names.iter().flat_map(|name| types(name, &names)).collect();
     all.sort_unstable();
     let count = all.len();

@@ -1,10 +1,11 @@
-//! What a role sees of a database.
+//! Tests of what a role sees of a database.
 
 use tidegate_catalog::{Relation, Schema};
+use tidegate_service::{ClaimsFunctions, ClaimsState, install_claims};
 
 use crate::fixture::Fixture;
 
-/// The privileges of a relation, and of each column, as letters.
+/// The role's privileges on a relation and on each of its columns, as letters.
 fn rights(schema: &Schema, relation: &str) -> Option<(String, Vec<String>)> {
     let relation: &Relation = &schema[schema.find(relation)?];
     let letters = |rights: [(char, bool); 4]| {
@@ -177,5 +178,46 @@ async fn row_security_is_what_applies_to_the_role() {
             (on_it, forced),
             "{role}"
         );
+    }
+}
+
+#[tokio::test]
+async fn policies_are_plain_if_they_call_only_what_cannot_write() {
+    let fixture = Fixture::new(
+        "catalog_plain",
+        "create role plain_reader; create table t (id int, owner text); \
+         alter table t enable row level security; grant select on t to plain_reader; \
+         create function own() returns text language sql stable as $$ select 'x' $$; \
+         create policy p on t using (true)",
+    )
+    .await;
+    let url = tidegate_embedded::testing::cluster().url("catalog_plain");
+    let mut service = tidegate_testkit::connect(&url).await;
+    let functions = ClaimsFunctions {
+        generation: 1,
+        key: [1, 2],
+    };
+    let installed = install_claims(&mut service, &functions).await.unwrap();
+    assert_eq!(installed, ClaimsState::Current);
+    let reader = fixture.login("plain_reader");
+    assert!(fixture.seen_by(&reader, "tidegate").await.is_none());
+    for (policy, plain) in [
+        ("id > 0", true),
+        ("owner = tidegate.user_id()", true),
+        ("owner = (select tidegate.user_id())", true),
+        ("owner = (select lower(tidegate.claim('org')))", true),
+        ("owner = (select own())", false),
+        ("exists (select from t other)", false),
+        ("owner = (select version() || nextval('s'))", false),
+    ] {
+        let define = format!(
+            "create sequence if not exists s; drop policy p on t; \
+             create policy p on t using ({policy})"
+        );
+        fixture.run(&define).await;
+        fixture.definitions.define();
+        let seen = fixture.seen_by(&reader, "public").await.unwrap();
+        let found = seen[seen.find("t").unwrap()].plain_policies;
+        assert_eq!(found, plain, "{policy}");
     }
 }

@@ -1,4 +1,4 @@
-//! A real schema in which everything is unusual.
+//! Tests of a database in which every name and definition is unusual.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ fn relation<'a>(schema: &'a Schema, name: &str) -> &'a Relation {
         .unwrap_or_else(|| panic!("{name} is missing"))]
 }
 
-/// `name>target` of each relationship.
+/// Each relationship of a relation, as `name>target`.
 fn names(schema: &Schema, name: &str) -> Vec<String> {
     let relationships = relation(schema, name).relationships.iter();
     relationships
@@ -97,7 +97,7 @@ async fn relationships_follow_the_keys() {
             "chickenByEggId>chicken"
         ]
     );
-    // One column is named `nodes`, another one like the constraint of the sender.
+    // A column is named `nodes`, and another one has the name of the constraint on the sender.
     assert_eq!(
         names("mail"),
         ["mailReceiverFkey>nodes", "mailSenderFkey2>nodes"]

@@ -1,5 +1,5 @@
-//! Reads a stream to its end and counts its transactions. The stream is made of fixed messages;
-//! `tidegate-capture` opens one on a database.
+//! Reads a stream to its end and counts its transactions. The stream consists of fixed messages;
+//! `tidegate-capture` opens a stream on a database.
 
 #![expect(clippy::print_stdout, reason = "the example's output")]
 

@@ -11,9 +11,9 @@ pub enum LogError {
     /// A privilege or a setting is missing.
     #[error("the changes may not be captured: {reason}; {remedy}")]
     NotAllowed {
-        /// What is missing.
+        /// The missing privilege or setting.
         reason: String,
-        /// What to run or to change.
+        /// The SQL to run or the setting to change.
         remedy: String,
     },
     /// The table cannot be captured as requested.
@@ -25,18 +25,18 @@ pub enum LogError {
     /// A wait took too long.
     #[error("{what} took longer than {limit:?}")]
     TimedOut {
-        /// What was waited for.
+        /// The awaited event.
         what: String,
         /// The longest wait.
         limit: Duration,
     },
-    /// The log does not reach back that far.
+    /// The log no longer reaches back to the requested position.
     #[error("the log does not reach back that far")]
     Gone,
-    /// PostgreSQL cannot be reached, is starting or stopping, or has no slot free.
+    /// PostgreSQL cannot be reached, is starting or stopping, or has no free slot.
     #[error("the change log cannot be read at the moment")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A fault of this program.
+    /// A bug of this program.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A position in the log: an LSN (PostgreSQL, "`pg_lsn` Type"), or a number that a log without LSNs
-/// counts instead.
+/// A position in the log: an LSN (PostgreSQL, "`pg_lsn` Type"), or a number with the same order in
+/// a log without LSNs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LogPosition(pub u64);
 

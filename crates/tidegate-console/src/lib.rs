@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 
-/// Marks the path of the service in the page.
+/// The mark in the page that is replaced by the path of the service.
 const BASE: &str = "{{base}}";
 
-const PAGE: &str = include_str!("../../../console/dist/index.html");
+const PAGE: &str = include_str!("../dist/index.html");
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
@@ -12,7 +12,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// A file that the page loads or links to.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
-    /// Its name, without a folder.
+    /// The name of the file, without a folder.
     pub name: &'static str,
     /// The value of `Content-Type`.
     pub media_type: &'static str,
@@ -25,31 +25,31 @@ pub const FILES: [File; 5] = [
     File {
         name: "console.js",
         media_type: SCRIPT,
-        bytes: include_bytes!("../../../console/dist/console.js"),
+        bytes: include_bytes!("../dist/console.js"),
     },
     File {
         name: "console.css",
         media_type: STYLE,
-        bytes: include_bytes!("../../../console/dist/console.css"),
+        bytes: include_bytes!("../dist/console.css"),
     },
     File {
         name: "editor.js",
         media_type: SCRIPT,
-        bytes: include_bytes!("../../../console/dist/editor.js"),
+        bytes: include_bytes!("../dist/editor.js"),
     },
     File {
         name: "chart.js",
         media_type: SCRIPT,
-        bytes: include_bytes!("../../../console/dist/chart.js"),
+        bytes: include_bytes!("../dist/chart.js"),
     },
     File {
         name: "LICENSES.txt",
         media_type: TEXT,
-        bytes: include_bytes!("../../../console/dist/LICENSES.txt"),
+        bytes: include_bytes!("../dist/LICENSES.txt"),
     },
 ];
 
-/// The page as HTML, for a service below the path `base`: empty, or such as `/db`.
+/// The page as HTML, for a service below the path `base`, which is empty or a path such as `/db`.
 pub fn page(base: &str) -> String {
     PAGE.replace(BASE, base)
 }

@@ -1,4 +1,4 @@
-//! The console's files, and that they were built from the present source.
+//! Tests the console's files, and that they were built from the present source.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use tidegate_console::{FILES, file, page};
 
-/// What the build reads besides the folder `src`.
+/// The files that the build reads besides the folder `src`.
 const OTHER_SOURCES: [&str; 4] = [
     "build.mjs",
     "package-lock.json",
@@ -110,8 +110,9 @@ fn the_page_refers_to_embedded_files_below_the_path_of_the_service() {
     }
 }
 
-/// 300 KiB is the limit for what the page loads before the editor. The files are sent compressed,
-/// to about a quarter; four times the limit is a bound that needs no compressor.
+/// What the page loads before the editor must stay below 300 KiB compressed. The files compress to
+/// about a quarter, so the test compares their size with four times the limit and needs no
+/// compressor.
 #[test]
 fn the_first_load_is_small() {
     let first = ["console.js", "console.css"].map(|name| file(name).unwrap().bytes.len());

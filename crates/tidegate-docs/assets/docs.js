@@ -28,6 +28,9 @@ function load() {
 
 const count = (text, word) => text.split(word).length - 1;
 
+/** Chapters for those who work on Tidegate itself: they come behind those for its users. */
+const DEVELOPMENT = /^(adr\/|contributing|architecture|testing|spec-notes)/i;
+
 /** How well a section fits: every word must occur; those in titles count most. */
 function score(section, words) {
   let sum = 0;
@@ -36,7 +39,7 @@ function score(section, words) {
     if (inTitle + inBody === 0) return 0;
     sum += inTitle * 20 + Math.min(inBody, 8);
   }
-  return sum;
+  return DEVELOPMENT.test(section.path) ? sum / 10 : sum;
 }
 
 /** The text around the first word that occurs, with the words marked. */

@@ -1,4 +1,4 @@
-//! Writes all pages into a folder, to look at them without a service.
+//! Writes all pages into a folder, where they can be viewed without a service.
 
 use std::path::PathBuf;
 use std::{env, fs, io};

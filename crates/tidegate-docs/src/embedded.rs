@@ -1,8 +1,8 @@
-//! The files that are inside the crate.
+//! The files that are embedded in the crate.
 
 /// A file of the folder `docs`.
 pub(crate) struct Embedded {
-    /// Its path in the folder.
+    /// The path of the file in the folder.
     pub path: &'static str,
     pub bytes: &'static [u8],
 }
@@ -29,11 +29,13 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "tutorials/own-database.md",
     "how-to/console.md",
     "how-to/row-level-security.md",
+    "how-to/claims.md",
     "how-to/react.md",
     "how-to/nextjs.md",
     "how-to/typescript.md",
     "how-to/python.md",
     "how-to/curl.md",
+    "how-to/service-tokens.md",
     "how-to/proxies.md",
     "how-to/docker.md",
     "how-to/systemd.md",
@@ -80,7 +82,7 @@ pub(crate) const CHAPTERS: &[Embedded] = embedded! {
     "adr/0012-claims-plan.md",
 };
 
-/// What chapters refer to.
+/// The files that chapters refer to.
 pub(crate) const ASSETS: &[Embedded] = embedded! {
     "images/console.png",
     "prometheus/alerts.yml",

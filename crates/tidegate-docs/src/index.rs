@@ -1,10 +1,10 @@
-//! The first page, and the page for a path that leads nowhere.
+//! The first page, and the page for an unknown path.
 
 use maud::{Markup, html};
 
 use crate::summary::Summary;
 
-/// All chapters under their headings.
+/// The first page, which lists all chapters under their headings.
 pub(crate) fn page(base: &str, summary: &Summary) -> Markup {
     html! {
         h1 { "Documentation" }
@@ -32,7 +32,7 @@ pub(crate) fn page(base: &str, summary: &Summary) -> Markup {
     }
 }
 
-/// Says that there is no such page.
+/// The page for an unknown path.
 pub(crate) fn not_found(base: &str) -> Markup {
     html! {
         h1 { "There is no such page" }

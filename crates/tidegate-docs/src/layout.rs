@@ -1,4 +1,4 @@
-//! What all pages have in common: header, search, table of contents.
+//! The parts that all pages have in common: header, search, table of contents.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -7,7 +7,7 @@ use crate::summary::{Chapter, Summary};
 
 const TITLE_END: &str = "</h1>";
 
-/// The frame of all pages of one service.
+/// Writes the common parts of all pages of one service.
 pub(crate) struct Layout<'s> {
     base: &'s str,
     summary: &'s Summary,
@@ -19,7 +19,7 @@ impl<'s> Layout<'s> {
         Self { base, summary }
     }
 
-    /// A page; `path` is its path below `/docs/`.
+    /// A whole page. `path` is its path below `/docs/`.
     pub(crate) fn page(&self, path: &str, title: &str, content: &Markup) -> String {
         let base = self.base;
         html! {
@@ -52,10 +52,10 @@ impl<'s> Layout<'s> {
         .into_string()
     }
 
-    /// A chapter, with links to its sections and to the chapters beside it.
+    /// A chapter, with links to its sections and to the previous and next chapters.
     pub(crate) fn chapter(&self, path: &str, chapter: &Rendered) -> String {
         let sections: Vec<_> = chapter.sections.iter().filter(|of| of.level == 2).collect();
-        // The list of sections is below the title.
+        // The list of sections is inserted after the title.
         let end = chapter
             .html
             .find(TITLE_END)
@@ -86,7 +86,7 @@ impl<'s> Layout<'s> {
         html! {
             header {
                 a.brand href={(base) "/docs/"} { "Tidegate" span { " docs" } }
-                // The script shows it: without one there is no search.
+                // The script shows this form, because search does not work without the script.
                 form #search role="search" hidden data-docs={(base) "/docs/"} {
                     label {
                         span.hidden-label { "Search the documentation" }

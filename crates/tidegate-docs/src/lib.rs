@@ -28,7 +28,7 @@ const SCRIPT: &[u8] = include_bytes!("../assets/docs.js");
 /// A page, or a file that a page refers to.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Its path below `/docs/`; empty for the first page.
+    /// The path of the page below `/docs/`; empty for the first page.
     pub path: String,
     /// The value of `Content-Type`.
     pub media_type: &'static str,
@@ -36,7 +36,7 @@ pub struct Page {
     pub bytes: Cow<'static, [u8]>,
 }
 
-/// All pages for a service below the path `base`: empty, or such as `/db`.
+/// All pages, for a service below the path `base`, which is empty or a path such as `/db`.
 /// `openapi` is the OpenAPI description of the service.
 pub fn pages(base: &str, openapi: &serde_json::Value) -> Vec<Page> {
     let summary = Summary::parse(embedded::SUMMARY);
@@ -74,7 +74,7 @@ pub fn pages(base: &str, openapi: &serde_json::Value) -> Vec<Page> {
     pages
 }
 
-/// The page for a path that leads nowhere.
+/// The page for an unknown path.
 pub fn not_found(base: &str) -> String {
     let summary = Summary::parse(embedded::SUMMARY);
     let content = index::not_found(base);

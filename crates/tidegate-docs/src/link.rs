@@ -1,11 +1,11 @@
-//! The addresses of chapters, and where links lead.
+//! The addresses of chapters, and the targets of links.
 
 use crate::embedded::{ASSETS, CHAPTERS};
 
-/// The path of a chapter below `/docs/`, given that of its file.
+/// The path of a chapter below `/docs/`, given the path of its file.
 pub(crate) fn address(path: &str) -> String {
     match path {
-        // `/docs/api` is the OpenAPI description.
+        // The path `/docs/api` belongs to the page of the OpenAPI description.
         "API.md" => "interface".to_owned(),
         _ => path
             .trim_end_matches(".md")
@@ -14,12 +14,12 @@ pub(crate) fn address(path: &str) -> String {
     }
 }
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// To this URL.
+    /// This URL.
     Url(String),
-    /// To a file of the repository that is not served.
+    /// A file of the repository that is not served.
     NotServed,
 }
 
@@ -49,7 +49,7 @@ impl Target {
     }
 }
 
-/// The path of `link`, which is relative to the file `from`.
+/// Resolves the path `link`, which is relative to the file `from`.
 fn resolve(from: &str, link: &str) -> String {
     let mut path: Vec<_> = from.split('/').collect();
     path.pop();

@@ -1,4 +1,5 @@
-//! A chapter as HTML: headings with anchors, links to served pages, and the text of its sections.
+//! Renders a chapter as HTML: headings with anchors, links to served pages, and the text of its
+//! sections.
 
 use std::collections::HashMap;
 
@@ -10,10 +11,10 @@ use crate::link::Target;
 
 /// A chapter as HTML.
 pub(crate) struct Rendered {
-    /// The text of its first heading.
+    /// The text of the first heading.
     pub title: String,
     pub html: String,
-    /// Its text in pieces, one for each heading.
+    /// The text of the chapter in pieces, one for each heading.
     pub sections: Vec<Section>,
 }
 
@@ -27,11 +28,11 @@ pub(crate) struct Section {
     pub text: String,
 }
 
-/// Renders Markdown; `target` says where a link leads.
+/// Renders Markdown. `target` returns the target of a link.
 pub(crate) fn render(text: &str, target: impl Fn(&str) -> Target) -> Rendered {
     let mut events: Vec<_> = Parser::new_ext(text, Options::ENABLE_TABLES)
         .filter_map(|event| match event {
-            // Blocks of HTML are comments, which are for the tests.
+            // Blocks of HTML are instructions for the tests and are not shown.
             Event::Html(_) => None,
             Event::InlineHtml(text) => Some(Event::Text(text)),
             event => Some(event),
@@ -51,7 +52,7 @@ pub(crate) fn render(text: &str, target: impl Fn(&str) -> Target) -> Rendered {
     }
 }
 
-/// Gives each heading the anchor by which GitHub names it, and collects the text below it.
+/// Gives each heading the anchor that GitHub gives it, and collects the text below it.
 fn anchor_headings(events: &mut [Event<'_>]) -> Vec<Section> {
     let mut used: HashMap<String, usize> = HashMap::new();
     let mut sections: Vec<Section> = Vec::new();
@@ -119,7 +120,8 @@ fn unused_anchor(heading: &str, used: &mut HashMap<String, usize>) -> String {
     }
 }
 
-/// Points links to served pages. The text of a link to any other file stays as text.
+/// Replaces the addresses of links to served pages. A link to a file that is not served becomes its
+/// text.
 fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
     let mut kept = Vec::new();
     events.retain_mut(|event| match event {
@@ -135,7 +137,7 @@ fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
         }
         Event::End(TagEnd::Link | TagEnd::Image) => kept.pop().unwrap_or(true),
         Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
-            // The words behind the language are for the tests.
+            // The words after the language are for the tests.
             let language = info
                 .split_whitespace()
                 .next()
@@ -148,13 +150,13 @@ fn point_links(events: &mut Vec<Event<'_>>, target: impl Fn(&str) -> Target) {
     });
 }
 
-/// Replaces what the content security policy refuses, and makes what scrolls reachable by keyboard.
-/// Text is escaped, so no such tag is part of it.
+/// Replaces attributes that the content security policy refuses, and makes scrolling elements
+/// reachable by keyboard. Text is escaped, so it cannot contain these tags.
 fn within_policy(html: &str) -> String {
     html.replace(" style=\"text-align: right\"", " class=\"right\"")
         .replace(" style=\"text-align: center\"", " class=\"center\"")
         .replace(" style=\"text-align: left\"", "")
-        // A header without text names nothing.
+        // A header cell without text would be an empty name for screen readers.
         .replace("<th></th>", "<td></td>")
         .replace("<pre>", "<pre tabindex=\"0\">")
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")

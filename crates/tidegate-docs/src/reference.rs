@@ -1,4 +1,4 @@
-//! The OpenAPI description as a page: operations by tag, then the schemas.
+//! Renders the OpenAPI description as a page: operations by tag, then the schemas.
 
 mod schema;
 
@@ -11,12 +11,12 @@ use schema::{anchor, properties, type_of};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// An operation with its place in the description.
+/// An operation of the OpenAPI description, with its method and path.
 struct ApiOperation<'v> {
     method: &'static str,
     path: &'v str,
     value: &'v Value,
-    /// The parameters that all operations of the path have.
+    /// The parameters that all operations of the same path have.
     shared: &'v Value,
 }
 
@@ -127,7 +127,7 @@ fn method(operation: &ApiOperation<'_>) -> Markup {
     html! { span class={"method " (operation.method)} { (operation.method.to_uppercase()) } }
 }
 
-/// What the caller must show, by the operation's security requirements.
+/// The credentials that an operation needs, by its security requirements.
 fn access(value: &Value) -> &'static str {
     let schemes = array(&value["security"]);
     let has = |name: &str| schemes.iter().any(|scheme| scheme.get(name).is_some());
@@ -192,7 +192,8 @@ fn responses(description: &Value, responses: &Value) -> Markup {
     }
 }
 
-/// The media types of a request body. Members are listed where the schema has no page of its own.
+/// The media types of a request body. The members of the body are listed if the schema has no page
+/// of its own.
 fn content(description: &Value, body: &Value) -> Markup {
     html! {
         @for (media_type, content) in object(&body["content"]) {
@@ -204,7 +205,7 @@ fn content(description: &Value, body: &Value) -> Markup {
     }
 }
 
-/// The object that a reference leads to; any other value is returned as it is.
+/// The object to which a reference points. Any other value is returned as it is.
 fn resolve<'v>(description: &'v Value, value: &'v Value) -> &'v Value {
     value["$ref"]
         .as_str()
@@ -212,7 +213,7 @@ fn resolve<'v>(description: &'v Value, value: &'v Value) -> &'v Value {
         .unwrap_or(value)
 }
 
-/// A description, which is Markdown.
+/// Renders a description, which is Markdown.
 fn prose(value: &Value) -> Markup {
     let rendered = markdown::render(text(value), |link| Target::Url(link.to_owned()));
     PreEscaped(rendered.html)

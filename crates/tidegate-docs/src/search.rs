@@ -7,7 +7,8 @@ use crate::link::address;
 use crate::markdown::{Rendered, Section};
 use crate::summary::Summary;
 
-/// `[[path, title, [[anchor, heading, text], …]], …]`, in the order of the table of contents.
+/// The index as JSON: `[[path, title, [[anchor, heading, text], …]], …]`, in the order of the table
+/// of contents.
 pub(crate) fn index(summary: &Summary, chapters: &[(&Embedded, Rendered)]) -> String {
     let entries = summary.chapters().filter_map(|chapter| {
         let (_, rendered) = chapters

@@ -17,7 +17,7 @@ pub(crate) struct Section {
 pub(crate) struct Chapter {
     pub title: String,
     pub address: String,
-    /// It is below the chapter before it.
+    /// Whether the chapter belongs below the previous one.
     pub is_nested: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The pages of the documentation.
+//! Tests the pages of the documentation.
 
 #![expect(
     clippy::unwrap_used,
@@ -52,7 +52,8 @@ fn by_path(pages: &[Page]) -> BTreeMap<&str, &Page> {
     map
 }
 
-/// The values of an attribute in the tags of a page. In text each `<` is escaped.
+/// The values of an attribute in the tags of a page. The search finds no text, because `<` is
+/// escaped in text.
 fn values<'p>(html: &'p str, attribute: &str) -> Vec<&'p str> {
     let start = format!(" {attribute}=\"");
     let tags = html
@@ -145,7 +146,7 @@ fn every_chapter_is_a_page_and_a_markdown_file() {
         assert!(text(known[markdown]).contains("\n# ") || text(known[markdown]).starts_with("# "));
         assert_eq!(known[markdown].media_type, "text/markdown; charset=utf-8");
     }
-    // The links of llms.txt are relative to the root, where the files are below `docs`.
+    // The links of llms.txt are relative to the root, in which `docs` contains the linked files.
     let linked = LLMS
         .split("](")
         .skip(1)

@@ -1,47 +1,47 @@
-//! What can go wrong.
+//! Errors of downloads.
 
 use std::path::PathBuf;
 
 /// The result of a download.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the programs could not be installed. No files remain.
+/// Why the programs could not be installed. After an error no new files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server cannot be reached, or the connection broke.
     #[error("cannot download {url}: {}", chain(.source))]
     Request {
-        /// The archive.
+        /// The address of the archive.
         url: String,
-        /// Why.
+        /// The reason.
         source: reqwest::Error,
     },
     /// The server does not have the archive.
     #[error("cannot download {url}: the server answered {status}")]
     Status {
-        /// The archive.
+        /// The address of the archive.
         url: String,
         /// The HTTP status.
         status: reqwest::StatusCode,
     },
-    /// More bytes than any of the archives has.
+    /// The response has more bytes than any archive.
     #[error("cannot download {url}: it has more than {limit} bytes")]
     TooLarge {
-        /// The archive.
+        /// The address of the archive.
         url: String,
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// Another archive than the pinned one.
+    /// The archive is not the pinned one.
     #[error(
         "{url} is not the archive that this version of Tidegate knows: its SHA-256 is {found}, and {expected} was expected; nothing was unpacked"
     )]
     Checksum {
-        /// The archive.
+        /// The address of the archive.
         url: String,
-        /// Its SHA-256.
+        /// The SHA-256 of the received archive.
         found: String,
-        /// The pinned one.
+        /// The SHA-256 of the pinned archive.
         expected: String,
     },
     /// The archive cannot be read, or a file cannot be written.
@@ -49,10 +49,10 @@ pub enum Error {
     Unpack {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// The programs cannot run, such as without a library that they load.
+    /// The programs cannot run, for example because a library is missing.
     #[error("the downloaded PostgreSQL does not run on this machine: {reason}")]
     Unusable {
         /// What `postgres --version` printed, or why it did not start.
@@ -60,7 +60,7 @@ pub enum Error {
     },
 }
 
-/// The error and its causes, of which the last one says what happened.
+/// The error and its causes in one line. The last cause says what happened.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

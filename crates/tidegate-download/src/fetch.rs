@@ -10,13 +10,14 @@ use crate::error::{Error, Result};
 use crate::package::Package;
 use crate::unpack;
 
-/// The archives have 10 to 25 MB. They are verified in memory.
+/// The limit on the size of an archive in bytes. Archives have 10 to 25 MB, and are verified in
+/// memory.
 const LIMIT: usize = 100 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
-/// Maximum time without a byte from the server.
+/// The longest time without a byte from the server.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// What to download, from where, and where to.
+/// The archive to download, its address and the cache folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// The address of the releases: [`DEFAULT_URL`](crate::DEFAULT_URL) or a mirror.
@@ -46,8 +47,8 @@ impl Source<'_> {
     /// Downloads the archive, verifies it, unpacks it and runs `postgres --version`. Returns the
     /// folder of the programs.
     ///
-    /// `progress` is called when the size is known, and after each piece. Redirects are followed.
-    /// After an error the cache folder has no new files.
+    /// Calls `progress` when the size is known, and after each piece. Follows redirects. After an
+    /// error the cache folder has no new files.
     pub async fn download(&self, mut progress: impl FnMut(Progress)) -> Result<PathBuf> {
         let archive = self.receive(&mut progress).await?;
         self.verify(&archive)?;
@@ -65,7 +66,7 @@ impl Source<'_> {
         let url = self.url();
         let failed = |source: reqwest::Error| Error::Request {
             url: self.url(),
-            // `url` has the address already.
+            // The error's own address is removed, because the variant already has `url`.
             source: source.without_url(),
         };
         let client = reqwest::Client::builder()

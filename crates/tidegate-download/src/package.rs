@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where the releases are, unless a mirror is used.
+/// The address of the releases, unless a mirror is used.
 pub const DEFAULT_URL: &str = "https://github.com/theseus-rs/postgresql-binaries/releases/download";
 
 /// The archive of one platform in a release of `theseus-rs/postgresql-binaries`.
@@ -16,7 +16,7 @@ pub struct Package<'a> {
     pub sha256: &'a str,
 }
 
-/// A platform as in `std::env::consts`.
+/// A platform, by the names in `std::env::consts`.
 struct Platform {
     system: &'static str,
     architecture: &'static str,
@@ -73,7 +73,7 @@ const fn pinned(target: &'static str, sha256: &'static str) -> Package<'static> 
 }
 
 impl Package<'static> {
-    /// The package for the machine of this process; `None` if there is none, as for a Linux
+    /// The package for the machine of this process. `None` if there is none, for example on Linux
     /// without the GNU C library.
     pub fn for_this_platform() -> Option<Self> {
         let found = PLATFORMS.iter().find(|platform| {
@@ -92,18 +92,19 @@ impl Package<'_> {
         version.map_or(self.version, |(postgresql, _)| postgresql)
     }
 
-    /// The folder in the archive; with `.tar.gz` the name of the archive.
+    /// The name of the folder in the archive. The archive's name is this name with `.tar.gz`.
     pub(crate) fn name(&self) -> String {
         format!("postgresql-{}-{}", self.version, self.target)
     }
 
-    /// Where it is unpacked. Another archive of the same name gets another folder.
+    /// The folder into which the archive is unpacked. The checksum is a part of the name, so that
+    /// another archive of the same name gets another folder.
     pub(crate) fn folder(&self, cache: &Path) -> PathBuf {
         let short = self.sha256.get(..12).unwrap_or(self.sha256);
         cache.join(format!("{}-{short}", self.name()))
     }
 
-    /// The folder of its programs, if an earlier download unpacked it in `cache`.
+    /// The folder of the programs, if an earlier download unpacked them in `cache`.
     pub fn installed(&self, cache: &Path) -> Option<PathBuf> {
         let programs = self.folder(cache).join("bin");
         programs.join("postgres").is_file().then_some(programs)

@@ -11,7 +11,7 @@ use tar::{Entry, EntryType};
 
 use crate::error::{Error, Result};
 
-/// Needed only to build extensions, or to read.
+/// Folders of the archive that are only needed to build extensions, or for reading.
 const UNUSED: [&str; 5] = [
     "include",
     "lib/pgxs",
@@ -20,8 +20,8 @@ const UNUSED: [&str; 5] = [
     "share/man",
 ];
 
-/// Unpacks into `folder`, which appears when it is complete and its server runs. A folder that
-/// another process unpacked in the meantime stays.
+/// Unpacks into `folder`. The folder appears only when it is complete and its server runs. If
+/// another process has unpacked it in the meantime, that folder stays.
 pub(crate) fn unpack(archive: &[u8], folder: &Path) -> Result<()> {
     let mut fresh = folder.as_os_str().to_owned();
     fresh.push(format!(".new-{}", std::process::id()));
@@ -63,7 +63,8 @@ fn unpack_into(archive: &[u8], folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The path below the archive's one folder, of a file that a running server needs.
+/// The path of an archive entry below the archive's top folder. `None` if a running server does not
+/// need the file.
 fn wanted(path: &Path) -> Option<PathBuf> {
     let mut parts = path.components();
     parts.next();
@@ -75,8 +76,8 @@ fn wanted(path: &Path) -> Option<PathBuf> {
         .then(|| inside.to_owned())
 }
 
-/// Makes a link to a file in the same folder, such as `libpq.so.5` to a library with its full version. No
-/// other links are needed.
+/// Creates a link to a file in the same folder, such as `libpq.so.5` to a library with its full
+/// version. Other links are skipped, because they are not needed.
 fn link(entry: &Entry<'_, impl io::Read>, path: &Path) -> io::Result<()> {
     match entry.link_name()? {
         Some(target) if target.file_name() == Some(target.as_os_str()) => symlink(target, path),
@@ -94,15 +95,15 @@ fn run(server: &Path) -> Result<()> {
         return Ok(());
     }
     let printed = String::from_utf8_lossy(&output.stderr);
-    // The path in the message is of a folder that is removed.
+    // The path in the message names a folder that is about to be removed.
     let printed = printed
         .trim()
         .replace(&server.display().to_string(), "postgres");
     Err(unusable(format!("{printed} ({})", output.status)))
 }
 
-/// Creates folders that another user can enter, whatever the umask is: as root PostgreSQL runs as
-/// another user.
+/// Creates folders that other users can enter, whatever the umask is, because for root PostgreSQL
+/// runs as another user.
 fn create(folder: &Path) -> io::Result<()> {
     let missing: Vec<_> = folder
         .ancestors()

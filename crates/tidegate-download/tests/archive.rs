@@ -1,4 +1,4 @@
-//! Archives as the releases have them.
+//! Builds archives like those of the releases.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ pub(crate) fn archive(entries: &[(&str, Entry<'_>)]) -> Vec<u8> {
                 (0o777, "")
             }
         };
-        // `set_path` would refuse what an attacker writes.
+        // `set_path` would refuse a path such as an attacker writes.
         header.as_gnu_mut().unwrap().name[..path.len()].copy_from_slice(path.as_bytes());
         header.set_size(text.len() as u64);
         header.set_mode(mode);
@@ -36,7 +36,7 @@ pub(crate) fn archive(entries: &[(&str, Entry<'_>)]) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-/// The checksum in the form of the releases.
+/// The checksum of an archive, as the releases write it.
 pub(crate) fn sha256(archive: &[u8]) -> String {
     let mut text = String::new();
     for byte in Sha256::digest(archive) {

@@ -1,4 +1,4 @@
-//! Which archives are unpacked, and which are refused without leaving files.
+//! Tests which archives are unpacked, and which are refused without leaving files.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -49,8 +49,8 @@ fn package(sha256: &str) -> Package<'_> {
     }
 }
 
-/// While one thread writes a program, a process that another thread starts inherits the open file
-/// for a moment, and the program cannot be run until that is over.
+/// Lets one test run at a time. While one thread writes a program, a process that another thread
+/// starts inherits the open file for a moment, and the program cannot be run until then.
 async fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::const_new(());
     ALONE.lock().await
@@ -62,7 +62,7 @@ async fn download(
     cache: &Path,
 ) -> Result<Vec<Progress>, Error> {
     let _alone = alone().await;
-    // As the binary does.
+    // The binary installs this provider too.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let source = Source {
         url: &server.url,

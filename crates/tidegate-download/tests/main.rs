@@ -1,4 +1,4 @@
-//! Downloads from a server on this machine.
+//! Tests downloads from a server on this machine.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod archive;

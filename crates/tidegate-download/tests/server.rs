@@ -1,18 +1,18 @@
-//! A server that answers every request alike.
+//! A server that gives the same response to every request.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A server.
+/// A running server.
 pub(crate) struct ReleaseServer {
     pub(crate) url: String,
     requests: Arc<AtomicUsize>,
 }
 
 impl ReleaseServer {
-    /// Answers with these bytes and closes the connection.
+    /// Starts a server that responds with these bytes and closes the connection.
     pub(crate) fn answering(answer: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -29,7 +29,7 @@ impl ReleaseServer {
         Self { url, requests }
     }
 
-    /// Answers with this archive.
+    /// Starts a server that responds with this archive.
     pub(crate) fn having(archive: &[u8]) -> Self {
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
@@ -38,7 +38,7 @@ impl ReleaseServer {
         Self::answering([head.as_bytes(), archive].concat())
     }
 
-    /// How many requests there were.
+    /// How many requests the server has received.
     pub(crate) fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }

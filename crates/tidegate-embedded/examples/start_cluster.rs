@@ -1,7 +1,7 @@
 //! Starts a private PostgreSQL, prints how to reach it, and stops it on Ctrl-C.
 //!
 //! `cargo run -p tidegate-embedded --example start_cluster [-- DIRECTORY]` keeps the data in
-//! DIRECTORY, or nowhere when there is none.
+//! DIRECTORY. Without DIRECTORY the data is removed at the end.
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]
 
 use tidegate_embedded::{Cluster, Error, Settings};

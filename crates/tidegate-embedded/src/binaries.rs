@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::version::{NEWEST, OLDEST, Version};
 
-/// The programs that a directory must have; client packages lack them.
+/// The programs that a directory must have. The directories of client packages lack some of them.
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_ctl"];
 
-/// Where packages put the server; `{}` stands for the major version.
+/// The directories in which packages install the server. `{}` is replaced by the major version.
 const USUAL: [&str; 15] = [
     "/usr/lib/postgresql/{}/bin",                       // Debian, Ubuntu
     "/usr/pgsql-{}/bin",                                // PGDG on RHEL, Fedora
@@ -30,10 +30,10 @@ const USUAL: [&str; 15] = [
     "/usr/local/lib/postgresql/{}/bin", // by hand, per version
     "/usr/local/postgresql-{}/bin",     // by hand, per version
 ];
-/// Checked after the versioned directories.
+/// Directories that are searched after the versioned ones.
 const UNVERSIONED: [&str; 3] = ["/usr/local/pgsql/bin", "/usr/bin", "/usr/local/bin"];
 
-/// The directory of one server's programs.
+/// The directory of a server's programs.
 #[derive(Debug, Clone)]
 pub(crate) struct Binaries {
     pub(crate) dir: PathBuf,
@@ -43,18 +43,19 @@ pub(crate) struct Binaries {
 /// Where to look for a server, and which version it must have.
 #[derive(Debug)]
 pub(crate) struct Lookup<'a> {
-    /// The setting; if given, nothing else is searched.
+    /// The setting `bin_dir`. If it is given, nothing else is searched.
     pub(crate) bin_dir: Option<&'a Path>,
     /// The caller's `PATH`.
     pub(crate) search_path: Option<&'a OsStr>,
-    /// Where packages put servers, the preferred first.
+    /// The directories in which packages install servers, the preferred first.
     pub(crate) usual: Vec<PathBuf>,
-    /// An existing cluster (directory and major version), which needs the same version.
+    /// An existing cluster (directory and major version), for which the server must have the same
+    /// version.
     pub(crate) existing: Option<(&'a Path, u16)>,
 }
 
 impl<'a> Lookup<'a> {
-    /// As the settings say, on this machine.
+    /// A lookup on this machine, as the settings say.
     pub(crate) fn new(settings: &'a Settings, existing: Option<(&'a Path, u16)>) -> Self {
         Self {
             bin_dir: settings.bin_dir.as_deref(),
@@ -66,8 +67,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The first suitable server: the setting's, `pg_config`'s, one on the search path, one in the
-    /// usual directories from the newest version down.
+    /// The first suitable server. The order is: the setting's, `pg_config`'s, one on the search
+    /// path, one in the usual directories from the newest version down.
     pub(crate) fn find(&self) -> Result<Binaries> {
         if let Some(dir) = self.bin_dir {
             return self.in_setting(dir);
@@ -138,12 +139,12 @@ impl<'a> Lookup<'a> {
 }
 
 impl Binaries {
-    /// A program of this server.
+    /// The path of a program of this server.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// The version of the server in `dir`; otherwise what is missing.
+    /// The version of the server in `dir`. The error says what the directory lacks.
     fn probe(dir: &Path) -> Result<Self, String> {
         for name in PROGRAMS {
             if !is_executable(&dir.join(name)) {
@@ -161,7 +162,7 @@ impl Binaries {
     }
 }
 
-/// The newest version's folders first.
+/// The usual directories, those of the newest version first.
 fn usual_folders() -> impl Iterator<Item = PathBuf> {
     (OLDEST..=NEWEST)
         .rev()
@@ -210,8 +211,9 @@ mod tests {
     /// A directory with fake servers, removed at the end.
     struct Machine {
         root: PathBuf,
-        /// Child processes of other threads would inherit a program file that is being written, and
-        /// it could not be run until they end.
+        /// Keeps other tests from starting child processes meanwhile. A child would inherit a
+        /// program file that is being written, and the program could not be run until the child
+        /// ends.
         _alone: MutexGuard<'static, ()>,
     }
 

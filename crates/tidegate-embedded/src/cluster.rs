@@ -1,4 +1,4 @@
-//! A running cluster, and what a caller can do with it.
+//! A running cluster and its operations.
 
 use std::fmt::{self, Write};
 use std::panic;
@@ -23,13 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A private PostgreSQL that is running.
 ///
-/// Dropping it stops PostgreSQL and removes a temporary directory; [`Cluster::stop`] does the same
-/// without blocking the thread. If the process ends in another way, a watcher process cleans up.
+/// Dropping the value stops PostgreSQL and removes a temporary directory. [`Cluster::stop`] does
+/// the same without blocking the thread. If the process ends in another way, a watcher process
+/// cleans up.
 pub struct Cluster {
     inner: Arc<Inner>,
 }
 
-/// The fields are dropped in this order: server, directory, watcher.
+/// What a cluster holds. The fields are dropped in this order: server, directory, watcher.
 struct Inner {
     running: Mutex<Option<Postmaster>>,
     server: Server,
@@ -39,19 +40,20 @@ struct Inner {
 }
 
 impl Cluster {
-    /// Starts a cluster, and creates it first if it does not exist. Returns when it accepts connections.
+    /// Starts a cluster, and creates it first if it does not exist. Returns when it accepts
+    /// connections.
     ///
-    /// A future that is dropped early leaves nothing behind.
+    /// If the future is dropped early, no process and no temporary directory remains.
     ///
     /// # Errors
     ///
-    /// No binaries, a directory or port that is in use by others, settings that PostgreSQL refuses:
-    /// see [`Error`].
+    /// If no binaries are found, a directory or port is in use by others, or PostgreSQL refuses
+    /// settings; see [`Error`].
     pub async fn start(settings: Settings) -> Result<Self> {
         blocking(move || Self::start_blocking(&settings)).await
     }
 
-    /// [`Cluster::start`] for callers without an async runtime.
+    /// Does the same as [`Cluster::start`] for callers without an async runtime.
     pub fn start_blocking(settings: &Settings) -> Result<Self> {
         check_extra(&settings.extra)?;
         let server = Server::open(settings)?;
@@ -75,7 +77,7 @@ impl Cluster {
         })
     }
 
-    /// Removes a kept cluster with its data. A missing one is no error.
+    /// Removes a kept cluster with its data. There is no error if the cluster does not exist.
     ///
     /// # Errors
     ///
@@ -118,12 +120,12 @@ impl Cluster {
         &self.inner.server.binaries.dir
     }
 
-    /// The superuser.
+    /// The name of the superuser.
     pub fn admin_user(&self) -> &str {
         ADMIN_USER
     }
 
-    /// The superuser's password: a secret.
+    /// The superuser's password, which is a secret.
     pub fn admin_password(&self) -> &str {
         &self.inner.password
     }
@@ -161,9 +163,8 @@ impl Cluster {
         .await
     }
 
-    /// Stops PostgreSQL; [`Cluster::resume`] starts it again on the same port.
-    ///
-    /// For tests of outages.
+    /// Stops PostgreSQL, for tests of outages. [`Cluster::resume`] starts it again on the same
+    /// port.
     pub async fn halt(&self, mode: Shutdown) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
@@ -173,7 +174,7 @@ impl Cluster {
         .await
     }
 
-    /// Whether PostgreSQL is running: not after [`Cluster::halt`], and not if it ended by itself.
+    /// Whether PostgreSQL is running. It is not after [`Cluster::halt`], nor if it ended by itself.
     pub fn is_running(&self) -> bool {
         let mut running = self.inner.running();
         running.as_mut().is_some_and(Postmaster::is_running)
@@ -185,7 +186,7 @@ impl Cluster {
         blocking(move || inner.resume()).await
     }
 
-    /// [`Cluster::halt`] and [`Cluster::resume`].
+    /// Stops PostgreSQL as [`Cluster::halt`] and starts it as [`Cluster::resume`].
     pub async fn restart(&self, mode: Shutdown) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
@@ -207,7 +208,7 @@ impl fmt::Debug for Cluster {
 }
 
 impl Server {
-    /// Finds the binaries and locks the directory; starts nothing.
+    /// Finds the binaries and locks the directory, but starts no process.
     fn open(settings: &Settings) -> Result<Self> {
         let existing = match &settings.data_dir {
             DataDir::Temporary => None,
@@ -241,7 +242,7 @@ fn open_directory(settings: &Settings) -> Result<(Directory, ServerUser)> {
 }
 
 impl Inner {
-    /// The shutdown mode: the data of a temporary cluster need not be written.
+    /// The mode of a normal shutdown. The data of a temporary cluster need not be written to disk.
     fn gentle(&self) -> Shutdown {
         if self.server.directory.is_temporary() {
             Shutdown::Immediate
@@ -271,7 +272,7 @@ impl Inner {
         self.watch(pid)
     }
 
-    /// Reports the running processes to the watcher, which is restarted if it was killed.
+    /// Tells the watcher which process runs. Restarts the watcher first if it was killed.
     fn watch(&self, pid: u32) -> Result<()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         watcher.watch(pid).or_else(|_gone| {
@@ -287,8 +288,8 @@ impl Drop for Inner {
     }
 }
 
-/// Runs blocking work on another thread. It continues if the caller stops waiting, and its result
-/// is then dropped.
+/// Runs blocking work on another thread. If the caller stops waiting, the work continues and its
+/// result is dropped.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

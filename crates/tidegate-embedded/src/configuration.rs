@@ -1,12 +1,12 @@
-//! The text of `postgresql.conf` and `pg_hba.conf`.
+//! Writes `postgresql.conf` and `pg_hba.conf`.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Who may connect: every role with a password, over the socket and loopback only (PostgreSQL, "The
-/// `pg_hba.conf` File").
+/// The content of `pg_hba.conf`: every role may connect with a password, over the socket and
+/// loopback only (PostgreSQL, "The `pg_hba.conf` File").
 pub(crate) const HBA: &str = "\
 local all         all              scram-sha-256
 local replication all              scram-sha-256
@@ -14,7 +14,7 @@ host  all         all 127.0.0.1/32 scram-sha-256
 host  replication all 127.0.0.1/32 scram-sha-256
 ";
 
-/// Settings of this crate, on which the accessors of `Cluster` depend.
+/// The settings that only this crate may set, because the accessors of `Cluster` depend on them.
 const RESERVED: [&str; 11] = [
     "config_file",
     "data_directory",
@@ -29,7 +29,8 @@ const RESERVED: [&str; 11] = [
     "unix_socket_permissions",
 ];
 
-/// Errors of statements are not logged, because they contain data; starts, stops and crashes are.
+/// The settings of all clusters. Starts, stops and crashes are logged, but not errors of
+/// statements, because these contain data.
 const ALWAYS: [(&str, &str); 9] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_permissions", "0700"),
@@ -42,14 +43,14 @@ const ALWAYS: [(&str, &str); 9] = [
     ("log_min_messages", "log"),
 ];
 
-/// A temporary cluster need not survive a crash.
+/// The further settings of a temporary cluster, which need not survive a crash of the machine.
 const TEMPORARY: [(&str, &str); 3] = [
     ("fsync", "off"),
     ("synchronous_commit", "off"),
     ("full_page_writes", "off"),
 ];
 
-/// What the text depends on.
+/// The values on which the text of `postgresql.conf` depends.
 #[derive(Debug)]
 pub(crate) struct Configuration<'a> {
     pub(crate) data: &'a Path,
@@ -61,8 +62,8 @@ pub(crate) struct Configuration<'a> {
 }
 
 impl Configuration<'_> {
-    /// The text: first what `initdb` found out about the machine, then this crate's settings, then
-    /// the caller's.
+    /// Writes `postgresql.conf`: first what `initdb` found out about the machine, then this crate's
+    /// settings, then the caller's.
     pub(crate) fn to_text(&self) -> Result<String> {
         let mut text = format!(
             "include {}\n",
@@ -87,7 +88,7 @@ impl Configuration<'_> {
     }
 }
 
-/// Checks the names that the caller gave.
+/// Checks the names of the settings that the caller gave.
 pub(crate) fn check_extra(extra: &[(String, String)]) -> Result<()> {
     for (name, _) in extra {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -114,7 +115,7 @@ fn quoted(value: &str) -> String {
     format!("'{}'", escaped.replace('\n', "\\n").replace('\r', "\\r"))
 }
 
-/// One member of a list of folders, quoted because a comma would end it.
+/// A member of a list of folders. It is quoted, because a comma would otherwise end it.
 fn listed(folder: &str) -> String {
     format!("\"{}\"", folder.replace('"', "\"\""))
 }

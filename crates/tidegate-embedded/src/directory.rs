@@ -23,21 +23,21 @@ use crate::random;
 use crate::user::ServerUser;
 
 const MARK: &str = "tidegate-cluster";
-/// The longest path for `sockaddr_un.sun_path`, without the final NUL.
+/// The longest path for `sockaddr_un.sun_path`, in bytes without the final NUL.
 const SOCKET_PATH_LIMIT: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
 
-/// A cluster's directory, locked by this process; a temporary one is removed on drop.
+/// A cluster's directory, locked by this process. A temporary directory is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Directory {
     root: PathBuf,
     socket_dir: PathBuf,
     temporary: bool,
-    /// Held for its lock, which the system releases when the process ends.
+    /// The file that is locked. The system releases the lock when the process ends.
     _mark: File,
 }
 
 impl Directory {
-    /// A new directory in `scratch`.
+    /// Creates a directory for a temporary cluster in `scratch`.
     pub(crate) fn temporary(scratch: &Path, user: &ServerUser) -> Result<Self> {
         let scratch = scratch.canonicalize().context("find", scratch)?;
         let root = scratch.join(format!("tidegate-{}", random::hex::<8>()?));
@@ -47,7 +47,7 @@ impl Directory {
         Self::take(root, socket_dir, user, true)
     }
 
-    /// The directory at `path`, created if it is missing.
+    /// Opens the directory at `path`, and creates it if it is missing.
     pub(crate) fn kept(path: &Path, scratch: &Path, user: &ServerUser) -> Result<Self> {
         let named = std::path::absolute(path).context("find", path)?;
         user.require_entry(&named)?;
@@ -97,7 +97,7 @@ impl Directory {
         data_of(&self.root)
     }
 
-    /// What to remove when the cluster is no longer used.
+    /// The directory to remove when the cluster is no longer used, if there is one.
     pub(crate) fn to_remove(&self) -> Option<&Path> {
         let socket_is_outside = !self.socket_dir.starts_with(&self.root);
         if self.temporary {
@@ -107,7 +107,7 @@ impl Directory {
         }
     }
 
-    /// The administrator's password that an earlier start stored.
+    /// Reads the administrator's password that an earlier start stored.
     pub(crate) fn read_password(&self) -> Result<String> {
         let path = self.password_file();
         Ok(fs::read_to_string(&path)
@@ -136,7 +136,8 @@ impl Directory {
         self.root.join("password")
     }
 
-    /// An empty directory of the server user for `initdb`; what a killed `initdb` left is removed.
+    /// Creates an empty directory of the server user for `initdb`. Removes what an `initdb` that
+    /// was killed has left.
     pub(crate) fn fresh_data(&self, user: &ServerUser) -> Result<PathBuf> {
         let path = self.root.join("data.new");
         if path.exists() {
@@ -147,7 +148,7 @@ impl Directory {
         Ok(path)
     }
 
-    /// Removes the cluster with its data; it must not be running.
+    /// Removes the cluster with its data. The cluster must not be running.
     pub(crate) fn remove(self) -> Result<()> {
         fs::remove_dir_all(&self.root).context("remove", &self.root)
     }
@@ -164,7 +165,7 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         let Some(path) = self.to_remove() else { return };
-        // The last processes of a killed server may still be writing for a moment.
+        // The last processes of a server that was killed may still be writing for a moment.
         for _ in 0..100 {
             if fs::remove_dir_all(path).is_ok() || !path.exists() {
                 return;
@@ -180,7 +181,7 @@ pub(crate) fn data_of(root: &Path) -> PathBuf {
     root.join("data")
 }
 
-/// The major version that created the cluster at `root`; `None` if there is none yet.
+/// The major version that created the cluster at `root`; `None` if there is no cluster yet.
 pub(crate) fn made_by(root: &Path) -> Option<u16> {
     fs::read_to_string(data_of(root).join("PG_VERSION"))
         .ok()?
@@ -189,7 +190,7 @@ pub(crate) fn made_by(root: &Path) -> Option<u16> {
         .ok()
 }
 
-/// Accepts an empty directory, and refuses one with any content of others.
+/// Accepts an empty directory or one of this crate. Fails for any other.
 fn require_ours(root: &Path, user: &ServerUser) -> Result<()> {
     let owner = fs::metadata(root).context("read", root)?.uid();
     let is_empty = is_empty(root)?;
@@ -206,7 +207,7 @@ fn require_ours(root: &Path, user: &ServerUser) -> Result<()> {
     Err(Error::Owner { dir, owner })
 }
 
-/// Whether there is nothing at `root` that could be lost.
+/// Whether `root` does not exist or is empty, so that no data could be lost.
 pub(crate) fn is_empty(root: &Path) -> Result<bool> {
     Ok(!root.exists() || fs::read_dir(root).context("read", root)?.next().is_none())
 }
@@ -245,7 +246,8 @@ fn holder(mark: &Path) -> Option<u32> {
     fs::read_to_string(mark).ok()?.lines().nth(1)?.parse().ok()
 }
 
-/// A directory inside the cluster's if the path is short enough, otherwise one in `scratch`.
+/// The directory of the socket: inside the cluster's directory if the path is short enough,
+/// otherwise in `scratch`.
 fn socket_dir(root: &Path, scratch: &Path) -> Result<PathBuf> {
     let inside = root.join("socket");
     if fits(&inside) {
@@ -265,7 +267,7 @@ fn fits(socket_dir: &Path) -> bool {
     socket(socket_dir).as_os_str().len() <= SOCKET_PATH_LIMIT
 }
 
-/// The longest path of a socket that PostgreSQL may create.
+/// The longest path of a socket that PostgreSQL may create in the directory.
 fn socket(socket_dir: &Path) -> PathBuf {
     socket_dir.join(".s.PGSQL.65535")
 }
@@ -277,7 +279,8 @@ fn create_private(path: &Path) -> Result<()> {
         .context("create", path)
 }
 
-/// Parent directories that are created as root let the server user pass, whatever the umask.
+/// Creates a directory and its parents. Parents that root creates let the server user pass,
+/// whatever the umask is.
 fn create_with_parents(path: &Path, user: &ServerUser) -> Result<()> {
     let missing: Vec<_> = path
         .ancestors()

@@ -8,10 +8,10 @@ use crate::version::{NEWEST, OLDEST};
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a private PostgreSQL could not be made, started or stopped.
+/// Why a private PostgreSQL could not be created, started or stopped.
 ///
-/// Every variant but [`Error::Init`], [`Error::Start`] and [`Error::NotReady`] is about the
-/// machine or the settings, and its text says what to change.
+/// Every variant but [`Error::Init`], [`Error::Start`] and [`Error::NotReady`] is about the machine
+/// or the settings, and its text says what to change.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine has no server binaries of a supported version.
@@ -24,7 +24,7 @@ pub enum Error {
         list(.passed_over)
     )]
     NoBinaries {
-        /// Directories with a server of an unsuitable version, as `version in directory`.
+        /// Servers of an unsuitable version that were found, as `version in directory`.
         passed_over: Vec<String>,
     },
     /// The folder in the setting `bin_dir` has no usable server.
@@ -32,7 +32,7 @@ pub enum Error {
     BinDir {
         /// The folder that the setting names.
         dir: PathBuf,
-        /// What it lacks.
+        /// What is missing in the folder.
         problem: String,
     },
     /// A kept cluster needs a server of its own major version, which was not found.
@@ -44,9 +44,9 @@ pub enum Error {
     DataVersion {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The major version that made it.
+        /// The major version that created the cluster.
         major: u16,
-        /// The servers found instead.
+        /// The servers of other versions that were found.
         passed_over: Vec<String>,
     },
     /// The directory contains something that this crate did not create.
@@ -66,7 +66,7 @@ pub enum Error {
     InUse {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The process that uses it, if it left its id.
+        /// The id of the process that uses the directory, if the process stored it.
         pid: Option<u32>,
     },
     /// The cluster belongs to another user.
@@ -80,7 +80,8 @@ pub enum Error {
         /// The owner of the directory.
         owner: u32,
     },
-    /// As root: the user as which PostgreSQL would run cannot enter the directory.
+    /// The process runs as root, and the user as which PostgreSQL would run cannot enter the
+    /// directory.
     #[error(
         "PostgreSQL runs as the user \"{user}\", who may not enter {}, so {} cannot be its \
          directory; choose one below a folder that every user may enter, such as /var/lib",
@@ -89,12 +90,12 @@ pub enum Error {
     NotEnterable {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The parent directory that it cannot enter.
+        /// The parent directory that the user cannot enter.
         closed: PathBuf,
         /// The user that PostgreSQL would run as.
         user: String,
     },
-    /// As root: there is no user to run PostgreSQL as.
+    /// The process runs as root, and there is no user as which PostgreSQL could run.
     #[error(
         "PostgreSQL does not run as root, and there is neither a user \"postgres\" nor a user \
          \"nobody\" in /etc/passwd; add one, or start as an ordinary user"
@@ -103,28 +104,28 @@ pub enum Error {
     /// The requested port is in use.
     #[error("port {port} on 127.0.0.1 is taken; stop what listens there, or choose another port")]
     PortTaken {
-        /// The port as given.
+        /// The port in the settings.
         port: u16,
     },
-    /// A member of `extra` is set by this crate.
+    /// A setting in `extra` is one that only this crate sets.
     #[error("extra: \"{name}\" is set by Tidegate itself and cannot be given")]
     ReservedSetting {
         /// The setting's name.
         name: String,
     },
-    /// A member of `extra` has no valid name.
+    /// The name of a setting in `extra` is not valid.
     #[error("extra: \"{name}\" is no name of a PostgreSQL setting (letters, digits, _ and .)")]
     SettingName {
-        /// The name as given.
+        /// The name in `extra`.
         name: String,
     },
-    /// A path that must stand in PostgreSQL's configuration is not UTF-8.
+    /// A path that must be written into PostgreSQL's configuration is not UTF-8.
     #[error("{} is not valid UTF-8; choose another directory", .path.display())]
     NotUtf8 {
         /// The path.
         path: PathBuf,
     },
-    /// Even in the scratch directory the path of the socket is too long.
+    /// The path of the socket is too long, even in the scratch directory.
     #[error(
         "the socket's path {} is longer than {limit} bytes; set scratch_dir to a shorter folder",
         .path.display()
@@ -132,13 +133,13 @@ pub enum Error {
     SocketPathTooLong {
         /// The path that does not fit.
         path: PathBuf,
-        /// The longest possible path.
+        /// The longest possible path in bytes.
         limit: usize,
     },
     /// `initdb` failed.
     #[error("initdb could not make the cluster:\n{output}")]
     Init {
-        /// What it printed.
+        /// The output of `initdb`.
         output: String,
     },
     /// PostgreSQL ended before it was ready.
@@ -146,7 +147,7 @@ pub enum Error {
     Start {
         /// How the process ended.
         status: String,
-        /// The last lines of its log.
+        /// The last lines of the server's log.
         log: String,
     },
     /// PostgreSQL is running, but was not ready in time.
@@ -154,15 +155,15 @@ pub enum Error {
     NotReady {
         /// The time limit.
         seconds: u64,
-        /// The last lines of its log.
+        /// The last lines of the server's log.
         log: String,
     },
-    /// A PostgreSQL that a killed process left running does not stop.
+    /// A PostgreSQL that outlived its parent process does not stop.
     #[error("PostgreSQL (process {pid}) still runs in {} and does not stop", .dir.display())]
     Orphan {
         /// The cluster's directory.
         dir: PathBuf,
-        /// The postmaster.
+        /// The process id of its postmaster.
         pid: u32,
     },
     /// The async runtime is shutting down.
@@ -173,7 +174,7 @@ pub enum Error {
     Io {
         /// The operation, as a verb.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
         /// The error.
         source: io::Error,

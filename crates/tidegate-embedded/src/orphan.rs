@@ -13,20 +13,21 @@ use crate::user::{ServerUser, Signal};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Stops what a killed process left running in this directory, which this process has locked.
+/// Stops the PostgreSQL that a process that was killed left running in this directory. The
+/// directory must be locked by this process.
 ///
-/// It is not reused: its port and settings may be different, and only a child process can be
-/// watched.
+/// That PostgreSQL is not reused, because its port and settings may be different, and only a child
+/// process can be watched.
 pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
     let data = directory.data();
     let Some(PidFile { pid, .. }) = PidFile::read(&data) else {
         return Ok(());
     };
     match command_line(pid) {
-        // PostgreSQL itself removes the file of a process that does not exist.
+        // PostgreSQL itself removes the pid file of a process that does not exist.
         None => return Ok(()),
-        // Another process with a reused id, or a zombie, which PostgreSQL would mistake for its
-        // own.
+        // The id now belongs to another process, or to a zombie. PostgreSQL would mistake either
+        // for a server of this directory.
         Some(line) if !line.contains(&*data.to_string_lossy()) => {
             let file = PidFile::path(&data);
             return fs::remove_file(&file).context("remove", &file);
@@ -55,7 +56,7 @@ fn is_gone(data: &Path, pid: u32) -> bool {
     false
 }
 
-/// The command line of a process, empty for a zombie; `None` when there is no such process.
+/// The command line of a process. It is empty for a zombie; `None` if the process does not exist.
 fn command_line(pid: u32) -> Option<String> {
     if Path::new("/proc/self").exists() {
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// The range is below the ephemeral ports of Linux and macOS: while PostgreSQL restarts, a
-/// connecting client must not be assigned its port.
+/// The range of ports from which one is chosen. It lies below the ephemeral ports of Linux and
+/// macOS, so that no outgoing connection is assigned the port while PostgreSQL restarts.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 17_000;
 const ATTEMPTS: usize = 64;
@@ -26,7 +26,7 @@ pub(crate) fn free() -> Result<u16> {
         .port())
 }
 
-/// Fails with a clear message if `port` is in use.
+/// Fails if `port` is in use.
 pub(crate) fn require_free(port: u16) -> Result<()> {
     if is_free(port) {
         Ok(())

@@ -1,4 +1,4 @@
-//! The process of the server: start, readiness and shutdown.
+//! Starts the server's process, waits until it is ready, and shuts it down.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::user::{ServerUser, Signal};
 const POLL: Duration = Duration::from_millis(5);
 const LOG_LINES: usize = 20;
 
-/// How PostgreSQL is stopped (PostgreSQL, "Shutting Down the Server").
+/// How to stop PostgreSQL (PostgreSQL, "Shutting Down the Server").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {
-    /// Rolls back open transactions, ends sessions and writes everything.
+    /// Rolls back open transactions, ends sessions and writes all data to disk.
     Fast,
     /// Ends sessions at once; the next start recovers from the WAL.
     Immediate,
@@ -23,7 +23,7 @@ pub enum Shutdown {
     Kill,
 }
 
-/// The server's first process, a child process.
+/// The server's first process, which is a child of this process.
 #[derive(Debug)]
 pub(crate) struct Postmaster {
     child: Child,
@@ -33,7 +33,7 @@ pub(crate) struct Postmaster {
 impl Postmaster {
     /// Runs `command` with `log` as its output.
     pub(crate) fn spawn(mut command: Command, log: &Path) -> Result<Self> {
-        // Before the first start there is no log.
+        // At the first start there is no log to rename.
         let _ = fs::rename(log, log.with_extension("log.old"));
         let output = File::create(log).context("create", log)?;
         let errors = output.try_clone().context("open", log)?;
@@ -50,7 +50,8 @@ impl Postmaster {
         self.child.id()
     }
 
-    /// Waits until the server accepts connections; kills it if that takes longer than `limit`.
+    /// Waits until the server accepts connections. Kills the server if that takes longer than
+    /// `limit`.
     pub(crate) fn wait_ready(&mut self, data: &Path, limit: Duration) -> Result<()> {
         let began = Instant::now();
         while began.elapsed() < limit {
@@ -72,7 +73,7 @@ impl Postmaster {
         })
     }
 
-    /// Stops the server; a faster mode is used after `patience`.
+    /// Stops the server. Uses a faster mode after `patience`.
     pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, patience: Duration) {
         let ways: &[Signal] = match mode {
             Shutdown::Fast => &[Signal::Fast, Signal::Immediate],
@@ -90,7 +91,7 @@ impl Postmaster {
         self.kill();
     }
 
-    /// Whether the process still runs.
+    /// Whether the process is still running.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.exited(), Ok(None))
     }
@@ -107,7 +108,7 @@ impl Postmaster {
     }
 
     fn kill(&mut self) {
-        // Fails only if the process has ended already.
+        // An error means that the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -134,7 +135,7 @@ impl Drop for Postmaster {
     }
 }
 
-/// What the server writes into `postmaster.pid` (`miscadmin.h` of its source).
+/// The content of `postmaster.pid` (`miscadmin.h` of PostgreSQL's source).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PidFile {
     pub(crate) pid: u32,

@@ -1,4 +1,4 @@
-//! Creates and starts a cluster, with its programs, user and directory.
+//! Creates and starts a cluster.
 
 use std::fs;
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::{port, random};
 pub(crate) const ADMIN_USER: &str = "postgres";
 /// The time limit of a start, including recovery after a crash.
 const START_LIMIT: Duration = Duration::from_mins(1);
-/// How long the processes of a killed server may keep its shared memory.
+/// How long the processes of a server that was killed may hold its shared memory.
 const RELEASE_LIMIT: Duration = Duration::from_secs(10);
-/// How often another free port is tried if the port was taken in the meantime.
+/// How many times another free port is tried if the port was taken in the meantime.
 const PORT_ATTEMPTS: usize = 8;
 
 /// What is needed to start a cluster.
@@ -32,14 +32,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A program of the server, run as its user in the cluster's directory.
+    /// A command that runs a program of the server as its user, in the cluster's directory.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = self.user.command(&self.binaries.program(program));
         command.current_dir(self.directory.root());
         command
     }
 
-    /// Creates the cluster if it is missing; returns the administrator's password.
+    /// Creates the cluster if it is missing. Returns the administrator's password.
     pub(crate) fn initialise(&self) -> Result<String> {
         let data = self.directory.data();
         if data.exists() {
@@ -49,7 +49,7 @@ impl Server {
         self.directory.write_password(&password, &self.user)?;
         let fresh = self.directory.fresh_data(&self.user)?;
         self.initdb(&fresh)?;
-        // Only a complete cluster gets the name, so a killed `initdb` leaves none.
+        // Only a complete cluster gets this name, so an `initdb` that was killed leaves no cluster.
         fs::rename(&fresh, &data).context("rename", &fresh)?;
         Ok(password)
     }
@@ -78,7 +78,7 @@ impl Server {
         })
     }
 
-    /// Starts PostgreSQL on `port`, or on a free one, and waits until it accepts connections.
+    /// Starts PostgreSQL on `port`, or on a free port, and waits until it accepts connections.
     pub(crate) fn launch(&self, port: Option<u16>) -> Result<(Postmaster, u16)> {
         let mut ports_left = PORT_ATTEMPTS;
         let began = Instant::now();
@@ -127,7 +127,7 @@ impl Server {
     }
 }
 
-/// A temporary obstacle.
+/// A reason why PostgreSQL could not be started, after which a retry may succeed.
 enum Obstacle {
     Port,
     SharedMemory,

@@ -9,24 +9,24 @@ use crate::user;
 /// The location of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataDir {
-    /// A directory of its own in `scratch_dir`, removed at the end, however the process ends.
+    /// A new directory in `scratch_dir`, which is removed at the end, however the process ends.
     ///
     /// Such a cluster is fast and not durable: nothing is forced to disk.
     Temporary,
-    /// This directory, created if it is missing; its data outlives the process.
+    /// This directory, created if it is missing. Its data outlives the process.
     ///
-    /// It belongs to the cluster alone: one with other content is refused.
+    /// The directory belongs to the cluster alone: a directory with other content is refused.
     Kept(PathBuf),
 }
 
-/// The settings of a cluster; start from [`Settings::temporary`] or [`Settings::kept`].
+/// The settings of a cluster. Start from [`Settings::temporary`] or [`Settings::kept`].
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where the cluster lives.
+    /// The location of the cluster.
     pub data_dir: DataDir,
-    /// The port on 127.0.0.1; `None` takes a free one.
+    /// The port on 127.0.0.1; `None` for any free port.
     pub port: Option<u16>,
-    /// The directory of `postgres`, `initdb` and `pg_ctl`; `None` searches for one.
+    /// The directory of `postgres`, `initdb` and `pg_ctl`; `None` to search for one.
     pub bin_dir: Option<PathBuf>,
     /// The directory of a server that is used if none is installed, such as a downloaded one.
     pub fallback_dir: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A cluster that is removed when the process ends.
+    /// The settings of a cluster that is removed when the process ends.
     pub fn temporary() -> Self {
         Self {
             data_dir: DataDir::Temporary,
@@ -52,7 +52,7 @@ impl Settings {
         }
     }
 
-    /// A cluster whose data stays in `directory`.
+    /// The settings of a cluster whose data stays in `directory`.
     pub fn kept(directory: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: DataDir::Kept(directory.into()),
@@ -69,17 +69,17 @@ impl Settings {
 
 /// The default parent directory of clusters.
 ///
-/// `user_data` is the user's data directory (`$XDG_DATA_HOME`, otherwise `~/.local/share`). As root
-/// it is `/var/lib/tidegate` instead: PostgreSQL runs as another user, who cannot enter root's
-/// home.
+/// `user_data` is the user's data directory (`$XDG_DATA_HOME`, otherwise `~/.local/share`). For
+/// root the result is `/var/lib/tidegate` instead, because PostgreSQL then runs as another user,
+/// who cannot enter root's home.
 pub fn default_directory(user_data: &Path) -> Result<PathBuf> {
     for_user(user_data, "/var/lib/tidegate")
 }
 
 /// The directory for downloaded programs.
 ///
-/// `user_cache` is the user's cache directory (`$XDG_CACHE_HOME`, otherwise `~/.cache`). As root it
-/// is `/var/cache/tidegate` instead, for the same reason.
+/// `user_cache` is the user's cache directory (`$XDG_CACHE_HOME`, otherwise `~/.cache`). For root
+/// the result is `/var/cache/tidegate` instead, for the same reason as in [`default_directory`].
 pub fn default_cache(user_cache: &Path) -> Result<PathBuf> {
     for_user(user_cache, "/var/cache/tidegate")
 }

@@ -8,16 +8,16 @@ use std::sync::OnceLock;
 use crate::cluster::Cluster;
 use crate::settings::Settings;
 
-/// A temporary cluster, started by the first caller and shared by all tests of this process;
-/// it is gone soon after the process is.
+/// A temporary cluster that all tests of this process share. The first caller starts it. Soon after
+/// the process has ended, the cluster is removed.
 ///
-/// Tests that stop or reconfigure PostgreSQL start one of their own from [`settings`]. It allows
-/// 300 connections and 100 replication slots, so that tests side by side do not starve each other.
-/// May be called in async
-/// code: the first call blocks for about a second.
+/// Tests that stop or reconfigure PostgreSQL start a cluster of their own from [`settings`]. The
+/// shared cluster allows 300 connections and 100 replication slots, which is enough for all tests
+/// at once. This function may be called in async code: the first call blocks for about a second.
 ///
 /// # Panics
-/// When PostgreSQL cannot be started: a test has nothing to do without it.
+///
+/// If PostgreSQL cannot be started.
 #[expect(
     clippy::panic,
     reason = "a test cannot go on, and the message says what is missing"
@@ -33,14 +33,15 @@ pub fn cluster() -> &'static Cluster {
     })
 }
 
-/// Settings of a temporary cluster that finds the binaries on this process's `PATH` too.
+/// The settings of a temporary cluster, whose binaries are also searched on this process's `PATH`.
 ///
 /// With the feature `download`, PostgreSQL is downloaded if none is installed, unless
-/// `TIDEGATE_FETCH_POSTGRESQL` is `false`; the other variables of `tidegate demo` for the download
-/// count as well. The first call blocks until it is there.
+/// `TIDEGATE_FETCH_POSTGRESQL` is `false`. The other variables of `tidegate demo` for the download
+/// apply too. The first call blocks until the download has ended.
 ///
 /// # Panics
-/// When the download fails.
+///
+/// If the download fails.
 #[expect(
     clippy::disallowed_methods,
     reason = "tests have no caller who could hand PATH in"

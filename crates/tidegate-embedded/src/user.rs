@@ -1,5 +1,5 @@
-//! The user as which PostgreSQL runs: the current one or, because it refuses root, an unprivileged
-//! one.
+//! The user as which PostgreSQL runs. It is the current user, or an unprivileged one if the current
+//! user is root, because PostgreSQL refuses to run as root.
 
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{MetadataExt, chown};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use crate::error::{Error, IoContext, Result};
 use crate::random;
 
-/// The users to try, in this order, when running as root.
+/// The users to try, in this order, if the current user is root.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 
 /// The user that owns the data and runs the server.
@@ -36,8 +36,8 @@ struct Account {
 }
 
 impl ServerUser {
-    /// The current user; as root the owner of the existing `data`, otherwise `postgres` or
-    /// `nobody`.
+    /// Chooses the current user. For root, chooses the owner of the existing `data`, otherwise
+    /// `postgres` or `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
         let own_uid = effective_uid(scratch)?;
         if own_uid != 0 {
@@ -57,7 +57,7 @@ impl ServerUser {
         Ok(Self { own_uid, dropped })
     }
 
-    /// Whether the server runs as another user.
+    /// Whether the server runs as another user than this process.
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.is_some()
     }
@@ -70,9 +70,10 @@ impl ServerUser {
     /// A command that runs `program` as this user, with an empty environment, in a process group of
     /// its own.
     ///
-    /// The environment may contain secrets, which every superuser of the cluster could read, and
-    /// `PG…` variables, which would change what the programs do. Ctrl-C is only for this process,
-    /// which then decides what ends when.
+    /// The environment is empty because it may contain secrets, which every superuser of the
+    /// cluster could read, and `PG…` variables, which would change what the programs do. The
+    /// process group keeps Ctrl-C from the program, so that this process decides the order in which
+    /// both end.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -88,7 +89,7 @@ impl ServerUser {
         command
     }
 
-    /// Sends a signal to a process of this user; ignores a process that does not exist.
+    /// Sends a signal to a process of this user. There is no error if the process does not exist.
     pub(crate) fn signal(&self, signal: Signal, pid: u32) -> Result<()> {
         let shell = Path::new("/bin/sh");
         let mut command = self.command(shell);
@@ -114,14 +115,14 @@ impl ServerUser {
         chown(path, Some(account.uid), Some(account.gid)).context("change the owner of", path)
     }
 
-    /// Fails with the first parent directory of `dir` that this user may not enter.
+    /// Fails if this user may not enter a parent directory of `dir`. The error names the first one.
     pub(crate) fn require_entry(&self, dir: &Path) -> Result<()> {
         let Some(account) = &self.dropped else {
             return Ok(());
         };
         let mut above: Vec<_> = dir.ancestors().skip(1).collect();
         above.reverse();
-        // Missing ones will be created with sufficient permissions.
+        // Missing parents will be created with sufficient permissions.
         for folder in above.into_iter().filter(|it| it.exists()) {
             let metadata = fs::metadata(folder).context("read", folder)?;
             if !account.may_enter(&metadata) {
@@ -158,7 +159,8 @@ impl Account {
     }
 }
 
-/// The id of the current user, which std does not provide: the owner of a new file.
+/// The id of the current user. The standard library does not provide it, so it is read from the
+/// owner of a new file.
 pub(crate) fn effective_uid(scratch: &Path) -> Result<u32> {
     let probe = scratch.join(format!("tidegate-{}", random::hex::<8>()?));
     let uid = File::create_new(&probe)

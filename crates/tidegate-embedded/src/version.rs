@@ -28,14 +28,14 @@ impl Version {
         Some(Self { major, minor })
     }
 
-    /// Whether Tidegate supports it.
+    /// Whether Tidegate supports this version.
     pub(crate) fn is_supported(self) -> bool {
         (OLDEST..=NEWEST).contains(&self.major)
     }
 
     /// The options of `initdb` for this version.
     ///
-    /// A temporary cluster needs no checksums, which version 18 turned on by default.
+    /// A temporary cluster is created without checksums, which version 18 turned on by default.
     pub(crate) fn initdb_options(self, temporary: bool) -> Vec<&'static str> {
         let mut options = Vec::new();
         if self.major >= 14 {

@@ -1,6 +1,7 @@
 //! A small shell process that cleans up if this process ends without doing so.
 //!
-//! It covers what `Drop` cannot: a killed process, and a cluster in a `static`.
+//! It covers the two cases in which `Drop` does not run: a process that is killed, and a cluster in
+//! a `static`.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -12,7 +13,7 @@ use crate::error::{IoContext, Result};
 
 const SCRIPT: &str = include_str!("watcher.sh");
 
-/// Released on drop, because nothing is left to clean up.
+/// A running watcher process. Dropping the value tells it that nothing is left to clean up.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     child: Child,
@@ -20,7 +21,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches `directory`, as the current user, in a process group of its own.
+    /// Starts a watcher of `directory`, as the current user, in a process group of its own.
     pub(crate) fn spawn(directory: &Directory) -> Result<Self> {
         let shell = Path::new("/bin/sh");
         let signal = if directory.is_temporary() {
@@ -51,7 +52,7 @@ impl Watcher {
         Ok(Self { child, line })
     }
 
-    /// Sets the process to stop.
+    /// Tells the watcher which process it has to stop.
     pub(crate) fn watch(&mut self, pid: u32) -> Result<()> {
         writeln!(self.line, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
     }
@@ -59,7 +60,7 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        // Errors are ignored: a watcher that has ended needs no message.
+        // Errors are ignored, because a watcher that has ended needs no message.
         let _ = self.line.write_all(b"release\n");
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Logins, and the state of a new cluster.
+//! Tests logins, and the state of a new cluster.
 
 use tidegate_embedded::testing;
 use tokio_postgres::error::SqlState;
@@ -48,7 +48,7 @@ async fn a_login_without_a_password_fails() {
         .map(|url| url.replace(&format!(":{}@", cluster.admin_password()), "@"));
     for url in [tcp, socket] {
         let error = connect(&url).await.expect_err("the connection is refused");
-        // The server asks for a password and the client has none.
+        // The server requests a password, and the client has none.
         assert!(
             format!("{error:?}").contains("password missing"),
             "{error:?}"

@@ -17,7 +17,8 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// `what` is `shared`, `temporary` or a directory to keep; `uid` is the user of the process.
+    /// Starts a process. `what` is `shared`, `temporary` or a directory to keep; `uid` is the user
+    /// of the process.
     pub(crate) fn start(program: &Path, what: &str, uid: Option<u32>) -> Self {
         let mut command = Command::new(program);
         command.args([
@@ -52,7 +53,7 @@ impl Runner {
         }
     }
 
-    /// This test binary.
+    /// The path of this test binary.
     pub(crate) fn program() -> PathBuf {
         std::env::current_exe().unwrap()
     }
@@ -61,7 +62,7 @@ impl Runner {
         self.process.id()
     }
 
-    /// Makes it stop and start its PostgreSQL.
+    /// Makes the process stop and start its PostgreSQL.
     pub(crate) fn restart_cluster(&mut self) {
         writeln!(self.input, "restart").unwrap();
         let mut answer = String::new();
@@ -69,13 +70,13 @@ impl Runner {
         assert_eq!(answer, "restarted\n");
     }
 
-    /// Kills it with SIGKILL.
+    /// Kills the process with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Lets it end by itself; its cluster is in a `static`, or dropped.
+    /// Lets the process end by itself. Its cluster is in a `static`, or dropped.
     pub(crate) fn finish(mut self) {
         drop(self.input);
         assert!(self.process.wait().unwrap().success());
@@ -108,7 +109,7 @@ fn a_process_with_a_cluster() {
 )]
 fn run(cluster: &Cluster) {
     eprintln!("{} {}", cluster.data_dir().display(), cluster.admin_url());
-    // Until the other end is closed.
+    // The loop ends when the other end is closed.
     for line in std::io::stdin().lines() {
         assert_eq!(line.unwrap(), "restart");
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! The directories of clusters, and what remains of them.
+//! Tests the directories of clusters, and what remains of them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -152,7 +152,7 @@ async fn only_a_stopped_cluster_can_be_removed() {
     let error = Cluster::remove(scratch.kept("cluster")).await.unwrap_err();
     assert!(matches!(&error, Error::InUse { .. }), "{error}");
     cluster.stop().await.unwrap();
-    // Even if the binaries of its version are not installed any more.
+    // The cluster can be removed even if the binaries of its version are no longer installed.
     fs::write(directory.join("data/PG_VERSION"), "13\n").unwrap();
     Cluster::remove(scratch.kept("cluster")).await.unwrap();
     assert!(!directory.exists());

@@ -1,4 +1,4 @@
-//! Stops and starts of a running cluster.
+//! Tests stopping and starting a running cluster.
 
 use std::fs;
 
@@ -66,7 +66,7 @@ async fn settings_of_the_caller_reach_the_server() {
 fn the_server_has_a_process_group_of_its_own_and_nothing_of_our_environment() {
     let pid = postmaster(testing::cluster().data_dir());
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // After the name in brackets: state, parent, process group (proc(5)).
+    // The fields after the name in brackets are state, parent and process group (proc(5)).
     let group = stat
         .rsplit_once(')')
         .unwrap()

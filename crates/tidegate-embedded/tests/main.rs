@@ -1,4 +1,4 @@
-//! Against the real PostgreSQL of this machine.
+//! The crate's tests, which run against the PostgreSQL of this machine.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod access;

@@ -1,4 +1,4 @@
-//! Starts as another user than root.
+//! Tests starting as a user other than root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -14,13 +14,13 @@ use crate::scratch::{Scratch, UNPRIVILEGED_UID, connect, eventually, is_root, te
 async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
     let scratch = Scratch::new();
     if !is_root(&scratch) {
-        // Then all other tests cover this.
+        // This process is not root, so all other tests cover this case.
         return;
     }
-    // The build directory may be inaccessible to others.
+    // Other users may be unable to enter the build directory.
     let program = scratch.path().join("program");
-    // Copied by another process: a file that this one writes could be open in a child process of
-    // another test, and a file that is open for writing cannot be run.
+    // Another process makes the copy. A file that this process writes could be open in a child
+    // process of another test, and a program that is open for writing cannot be run.
     let copied = Command::new("cp")
         .arg(Runner::program())
         .arg(&program)

@@ -1,4 +1,4 @@
-//! Clusters that cannot be started, and the errors.
+//! Tests clusters that cannot be started, and the errors.
 
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
@@ -31,7 +31,7 @@ async fn a_taken_port_is_named() {
 
 #[tokio::test]
 async fn the_port_that_was_asked_for_is_used_and_a_second_cluster_on_it_refused() {
-    // A port that the crate chose cannot be assigned to an outgoing connection in the meantime.
+    // A port that the crate has chosen is never assigned to an outgoing connection.
     let first = Cluster::start(testing::settings()).await.unwrap();
     let port = first.port();
     first.stop().await.unwrap();
@@ -99,8 +99,8 @@ async fn what_a_failing_initdb_says_is_shown() {
         ("pg_ctl", "exit 1"),
     ] {
         let program = scratch.path().join(name);
-        // Written by another process: a child process of another test must not inherit the open
-        // file.
+        // Another process writes the file, because a child process of another test must not inherit
+        // the open file.
         let script = format!("#!/bin/sh\n{does}\n");
         let copied = std::process::Command::new("/bin/sh")
             .args(["-c", "printf %s \"$2\" >\"$1\"", "sh"])

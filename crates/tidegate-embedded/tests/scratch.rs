@@ -12,7 +12,7 @@ use tokio_postgres::{Client, Error, NoTls};
 /// The user `nobody` on Linux.
 pub(crate) const UNPRIVILEGED_UID: u32 = 65_534;
 
-/// A directory with a short path, removed at the end.
+/// A directory with a short path, which is removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -20,10 +20,10 @@ impl Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = PathBuf::from(format!("/tmp/tg-test-{}-{number}", std::process::id()));
-        // Left by a killed process with the same id.
+        // The directory may be left from a process that was killed and had the same id.
         drop(fs::remove_dir_all(&path));
         fs::create_dir(&path).unwrap();
-        // The user of PostgreSQL must be able to enter, whatever the umask.
+        // The user of PostgreSQL must be able to enter the directory, whatever the umask is.
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         Self(path)
     }
@@ -68,17 +68,17 @@ pub(crate) fn is_root(scratch: &Scratch) -> bool {
 
 pub(crate) async fn connect(url: &str) -> Result<Client, Error> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    // The task ends with the client, or with the server, which the client then reports.
+    // The task ends with the client, or with the server, in which case the client reports an error.
     tokio::spawn(connection);
     Ok(client)
 }
 
-/// The single text of a single row.
+/// The value of a query with one row and one text column.
 pub(crate) async fn text(client: &Client, sql: &str) -> Result<String, Error> {
     client.query_one(sql, &[]).await?.try_get(0)
 }
 
-/// Waits until the condition holds; fails with `what` after 20 s.
+/// Waits until the condition holds. Panics with `what` after 20 s.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -91,7 +91,7 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The id of the server's first process.
+/// The process id of the server's postmaster.
 pub(crate) fn postmaster(cluster_dir: &Path) -> u32 {
     let file = fs::read_to_string(cluster_dir.join("data/postmaster.pid")).unwrap();
     file.lines().next().unwrap().trim().parse().unwrap()

@@ -1,7 +1,8 @@
 //! Prints the changes of a table of a throw-away PostgreSQL, and how fast they arrive.
 //!
-//! `cargo run --release -p tidegate-feed --example print_changes -- 500000` inserts that many rows
-//! in one transaction instead.
+//! An argument is a number of rows to insert in one transaction instead:
+//!
+//! `cargo run --release -p tidegate-feed --example print_changes -- 500000`
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -22,7 +23,8 @@ use tidegate_wire::{Config, StartupParameters};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// The administrator's password for every role: the example has no other.
+/// Credentials that give every role the administrator's password, because the example has only that
+/// role.
 struct OnlyAdmin(Config);
 
 impl Credentials for OnlyAdmin {

@@ -1,5 +1,5 @@
-//! Queries about the catalog and about row level security, with an empty `search_path`: a user's
-//! function or operator of the same name as a built-in one is never called.
+//! Queries about the catalog and about row level security. Their `search_path` is empty, so that
+//! they never call a user's function or operator with the name of a built-in one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,8 @@ use tidegate_values::{Column, Parameter, RawRow};
 /// The deadline of a query.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a query is repeated while PostgreSQL is unreachable, and the pause in between.
+/// How many times a query is repeated while PostgreSQL is unreachable, and the pause between two
+/// attempts.
 pub(crate) const RETRIES: (u32, Duration) = (20, Duration::from_millis(250));
 
 /// A row of text values.
@@ -29,7 +30,7 @@ pub(crate) fn text(row: &TextRow, at: usize) -> Box<str> {
         .into()
 }
 
-/// Whether a value of a row is `true`.
+/// Whether a value of a row is the text `true`.
 pub(crate) fn is_true(row: &TextRow, at: usize) -> bool {
     row.get(at).and_then(Option::as_deref) == Some("true")
 }
@@ -67,8 +68,8 @@ impl CatalogReader {
         Principal::Catalog(self.database.clone())
     }
 
-    /// Runs one query as a single statement. The service's sessions have an empty `search_path`
-    /// and are read-only.
+    /// Runs one query as a single statement. The sessions of the service have an empty
+    /// `search_path` and are read-only.
     pub(crate) async fn query_once(&self, text: &str, values: &[&str]) -> Result<Vec<TextRow>> {
         let mut rows = TextRows::default();
         let statement = bind(text, values)?;
@@ -96,9 +97,9 @@ fn options() -> QueryOptions {
     }
 }
 
-/// The first statement of a snapshot: sets the path, and returns whether the snapshot shows the
-/// required transactions. The log has only the lower 32 bits of a transaction id; the upper bits
-/// follow from the next id to be assigned, which is near.
+/// The first statement of a snapshot. It sets the `search_path`, and returns whether the snapshot
+/// shows the required transactions. The change log has only the lower 32 bits of a transaction id.
+/// The upper bits are taken from the next id that PostgreSQL will assign, which is close to it.
 const OPENING_QUERY: &str = "\
     SELECT pg_catalog.set_config('search_path', '', true), (\
         SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
@@ -108,8 +109,8 @@ const OPENING_QUERY: &str = "\
             SELECT shown, pg_catalog.txid_snapshot_xmax(shown) AS next \
             FROM pg_catalog.txid_current_snapshot() AS shown) AS now)::text";
 
-/// Runs queries as a principal, in one snapshot that must show some transactions. Every column of
-/// the results must be text.
+/// Runs queries as a principal, in one snapshot that must show the given transactions. Every column
+/// of the results must be text.
 pub(crate) async fn query_snapshot(
     executor: &dyn Executor,
     principal: &Principal,
@@ -187,7 +188,7 @@ pub(crate) fn role_array<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> S
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Collects text values, which have the same form in both wire formats.
+/// Collects rows of text values, whose bytes are the same in both wire formats.
 #[derive(Default)]
 struct TextRows(Vec<TextRow>);
 

@@ -26,20 +26,20 @@ pub enum Error {
     /// The service lacks a privilege or a setting to capture changes.
     #[error("changes cannot be captured: {reason}; {remedy}")]
     CaptureNotAllowed {
-        /// What is missing.
+        /// The missing privilege or setting.
         reason: String,
-        /// What to run.
+        /// The SQL to run or the setting to change.
         remedy: String,
     },
-    /// It took too long until the subscription could start without a gap.
+    /// The subscription could not start without a gap in time.
     #[error("{what} took longer than {limit:?}")]
     Timeout {
-        /// What was waited for.
+        /// The awaited event.
         what: String,
-        /// How long.
+        /// The longest wait.
         limit: Duration,
     },
-    /// The log cannot be read at the moment.
+    /// The change log cannot be read at the moment.
     #[error("the change log is not available at the moment; retry later")]
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),
     /// The role does not exist, or may not log in to the database.
@@ -51,7 +51,7 @@ pub enum Error {
     /// The connection of the subscription was closed.
     #[error("the connection was closed")]
     Closed,
-    /// A fault of the service.
+    /// A bug of the service.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

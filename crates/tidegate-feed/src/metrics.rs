@@ -1,4 +1,4 @@
-//! The counters of a database's feed, and how far it is behind the log.
+//! The counters of a database's feed, and how far its stream is behind the end of the change log.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,23 +8,24 @@ use parking_lot::Mutex;
 use tidegate_changelog::LogPosition;
 use tokio::time::Instant;
 
-/// How many observed ends of the log are kept.
+/// How many observed ends of the change log are stored.
 const MAX_ENDS: usize = 256;
 
 /// The counters of a database's feed.
 #[derive(Debug, Default)]
 pub(crate) struct FeedMetrics {
-    /// Events that were queued.
+    /// How many events were queued.
     pub(crate) events: AtomicU64,
-    /// Gaps that were reported to subscriptions.
+    /// How many gaps were reported to subscriptions.
     pub(crate) resyncs: AtomicU64,
-    /// Connections that were closed because they did not read.
+    /// How many connections were closed because their clients did not read.
     pub(crate) slow_consumers: AtomicU64,
-    /// Observed ends of the log that the stream has not reached yet, and when they were observed.
+    /// The observed ends of the change log that the stream has not reached yet, each with the time
+    /// of the observation.
     ends: Mutex<VecDeque<(Instant, LogPosition)>>,
 }
 
-/// How far a stream is behind the end of the log.
+/// How far a stream is behind the end of the change log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamLag {
     pub(crate) bytes: u64,
@@ -37,12 +38,13 @@ impl FeedMetrics {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Records the end of the log, at a time when everything before `reached` was dispatched.
+    /// Records the end of the change log, observed when everything before `reached` was dispatched.
     pub(crate) fn record_log_end(&self, end: LogPosition, reached: LogPosition) {
         let mut ends = self.ends.lock();
         ends.retain(|(_, end)| *end > reached);
         if ends.len() == MAX_ENDS {
-            // The oldest determines the time, the newest the bytes: one in between is dropped.
+            // The oldest entry determines the time and the newest the bytes, so the second one can
+            // be dropped.
             ends.remove(1);
         }
         if end > reached {
@@ -50,7 +52,7 @@ impl FeedMetrics {
         }
     }
 
-    /// How far a stream that has reached a position is behind the last observed end.
+    /// How far a stream that has reached `reached` is behind the last observed end.
     pub(crate) fn lag(&self, reached: LogPosition) -> StreamLag {
         let ends = self.ends.lock();
         let oldest = ends.iter().find(|(_, end)| *end > reached);

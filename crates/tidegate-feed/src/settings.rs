@@ -1,4 +1,4 @@
-//! Settings.
+//! The settings of a feed.
 
 use std::time::Duration;
 
@@ -10,18 +10,19 @@ pub struct FeedSettings {
     /// How long a subscriber may be disconnected and still resume without a gap, if the source
     /// retains that much log.
     pub retention_window: Duration,
-    /// How long making a subscription may take.
+    /// How long it may take to start a subscription.
     pub subscribe_timeout: Duration,
     /// How many databases may be queried at once for the privileges of new subscriptions.
     pub privilege_queries: usize,
-    /// How often privileges are read again that no poll has confirmed.
+    /// How often privileges are read again if no poll of the catalog has confirmed them.
     pub recheck_interval: Duration,
-    /// How long subscriptions continue when their privileges cannot be checked.
+    /// How long subscriptions continue while their privileges cannot be checked.
     pub max_unchecked: Duration,
-    /// How often the catalog is polled for what the log does not contain: the health of captures,
-    /// partitions, privileges, attributes of types. Each poll is one statement.
+    /// How often the catalog is polled for changes that the change log does not contain: of the
+    /// health of captures, partitions, privileges and attributes of types. Each poll is one
+    /// statement.
     pub poll_interval: Duration,
-    /// How often the retention window is moved on.
+    /// How often the start of the retention window is moved.
     pub retention_interval: Duration,
     /// How long databases and tables stay captured after their last subscription.
     pub idle_timeout: Duration,
@@ -54,8 +55,8 @@ mod tests {
     fn defaults_keep_the_documented_limits() {
         let settings = FeedSettings::default();
         assert_eq!(settings.retention_window, Duration::from_mins(5));
-        // From the revocation of a privilege to the end of its subscriptions, even if PostgreSQL does
-        // not answer.
+        // The time from the revocation of a privilege to the end of its subscriptions, even if
+        // PostgreSQL does not answer.
         let longest = settings.recheck_interval + settings.max_unchecked;
         assert!(longest <= Duration::from_secs(30));
     }

@@ -1,4 +1,4 @@
-//! What a subscription changes in a database, and when it is refused.
+//! Tests what a subscription changes in a database, and when it is refused.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn a_subscription_waits_for_open_writers_until_its_deadline() {
     fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
         .await;
-    // The stream is open already, so that only the writer delays the subscription.
+    // The stream is open already, so only the writer delays the subscription.
     fixture
         .run("CREATE TABLE u (id int); GRANT SELECT ON u TO PUBLIC")
         .await;
@@ -51,11 +51,11 @@ async fn a_subscription_waits_for_open_writers_until_its_deadline() {
     });
     let mut listener = match listener {
         Ok(listener) => listener,
-        // On a busy machine it may time out a moment before.
+        // On a busy machine the subscription may time out before it starts to wait.
         Err(_) => fixture.first("t", &["id"]).await,
     };
     fixture.run("INSERT INTO t VALUES (2)").await;
-    // The open transaction may or may not be delivered; what follows is.
+    // The row of the open transaction may or may not be delivered; later rows must be.
     let mut event = listener.event().await;
     if event == "+{\"id\":1}" {
         event = listener.event().await;
@@ -108,8 +108,8 @@ async fn until(fixture: &Fixture, query: &str) {
     }
 }
 
-/// Before 13.21, 14.18, 15.13, 16.9 and 17.5, decoding a transaction that was open while a publication
-/// changed left the old publication in the cache.
+/// Before 13.21, 14.18, 15.13, 16.9 and 17.5 PostgreSQL kept the old publication in its cache after
+/// it decoded a transaction that was open while the publication changed.
 #[tokio::test]
 async fn an_open_writer_leaves_no_stale_publication() {
     let fixture = Fixture::new("feed_stale").await;
@@ -198,7 +198,7 @@ async fn the_owner_captures_its_own_tables() {
     let mut listener = fixture.all("t", &["id"]).await;
     fixture.run("INSERT INTO t VALUES (1)").await;
     assert_eq!(listener.event().await, "+{\"id\":1}");
-    // There is no trigger and no lock for writers.
+    // The feed needs no trigger, and holds no lock that writers wait for.
     let met = "SELECT (SELECT count(*) FROM pg_trigger) + (SELECT count(*) FROM pg_locks \
                WHERE relation = 't'::regclass AND pid <> pg_backend_pid())";
     let met: i64 = fixture.sql.query_one(met, &[]).await.unwrap().get(0);
@@ -210,7 +210,7 @@ async fn the_owner_captures_its_own_tables() {
 
 #[tokio::test]
 async fn two_thousand_tables_can_be_subscribed_to() {
-    // A tenth of them.
+    // The test creates a tenth of that number.
     let fixture = Fixture::new("feed_many").await;
     fixture
         .run(
@@ -251,7 +251,7 @@ async fn a_subscription_that_waits_for_a_reader_delays_writers_only_briefly() {
     let reader = fixture.session().await;
     let read = "BEGIN; SELECT FROM t";
     reader.batch_execute(read).await.unwrap();
-    // Whole old rows are needed, for which the table has to be locked; each attempt is short.
+    // The demand for whole old rows needs a lock of the table. Each attempt to get it is short.
     let request = fixture.request("t", &["id", "a"]).await;
     let subscribe = async {
         for _ in 0..3 {
@@ -262,7 +262,7 @@ async fn a_subscription_that_waits_for_a_reader_delays_writers_only_briefly() {
         }
     };
     let writer = fixture.session().await;
-    // A second table measures how slow the machine is.
+    // Writes to a second table measure how slow the machine is.
     let (mut delayed, mut longest) = ([Duration::ZERO; 2], [Duration::ZERO; 2]);
     let write = async {
         for id in 1.. {
@@ -283,7 +283,7 @@ async fn a_subscription_that_waits_for_a_reader_delays_writers_only_briefly() {
         () = subscribe => {}
         () = write => {}
     }
-    // A single long attempt per subscription would delay writers by 4.5 s.
+    // A single long attempt for each subscription would delay writers by 4.5 s.
     let limits = [Duration::from_secs(1), Duration::from_millis(1500)];
     assert!(longest[0] < limits[0] + longest[1], "{longest:?}");
     assert!(delayed[0] < limits[1] + delayed[1], "{delayed:?}");

@@ -1,4 +1,5 @@
-//! Captures that are damaged while there are subscriptions: tables without publication or key.
+//! Tests captures that are damaged while there are subscriptions: tables without publication or
+//! key.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ pub(crate) const TABLE: &str =
     "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC;
                      INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'x')";
 
-/// Waits until a poll that began after this call has finished: until the poll after the next one
-/// begins.
+/// Waits until a poll has finished that began after this call. That is the case when the poll after
+/// the next one begins.
 pub(crate) async fn wait_for_poll(queries: &QueryLog) {
     queries.polled(2).await;
 }
@@ -31,7 +32,7 @@ async fn write(fixture: &Fixture, sql: &str) {
     }
 }
 
-/// A listener to DELETE that selects the key alone.
+/// A listener to DELETE events that selects only the key.
 async fn deletes(fixture: &Fixture) -> Listener {
     let mut request = fixture.request("t", &["id"]).await;
     request.operations = Operation::Delete.into();
@@ -62,7 +63,7 @@ async fn writers_continue_after_the_key_is_dropped() {
         fixture.run(change).await;
         write(&fixture, "UPDATE t SET a = 'y'").await;
         write(&fixture, "DELETE FROM t WHERE id = 2").await;
-        // Writes were rejected, so that nothing is missing.
+        // Writes were rejected meanwhile, so no event is missing.
         assert_eq!(deletes.event().await, "-{\"id\":2}", "{change}");
     }
 }
@@ -76,7 +77,7 @@ async fn writers_continue_after_the_key_is_dropped_without_subscriptions() {
     write(&fixture, "UPDATE t SET a = 'y'").await;
 }
 
-/// A partitioned table: its whole old rows cannot be captured.
+/// Creates a partitioned table, whose whole old rows cannot be captured.
 const PARTITIONED: &str = "CREATE TABLE t (id int PRIMARY KEY, a text) PARTITION BY RANGE (id);
                       CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (100);
                       GRANT SELECT ON t TO PUBLIC; INSERT INTO t VALUES (1, 'x')";
@@ -127,7 +128,7 @@ async fn writers_continue_where_whole_old_rows_cannot_be_captured() {
     assert_eq!(inserts.event().await, "+{\"id\":2}");
 }
 
-/// The next gap; events may come before.
+/// Waits for the next gap and returns its reason. Skips events before it.
 pub(crate) async fn gap(listener: &mut Listener) -> Resync {
     loop {
         match listener.next().await {
@@ -179,7 +180,7 @@ async fn a_table_removed_from_the_publication_is_captured_again_with_a_gap() {
         fixture.run(change).await;
         assert_eq!(gap(&mut all).await, Resync::Interrupted, "{change}");
         until_delivered(&fixture, &mut all).await;
-        // A subscription that resumes from before gets the gap too.
+        // A subscription that resumes at an earlier cursor gets the gap too.
         let mut request = fixture.request("t", &["id"]).await;
         request.after = Some(before);
         let mut late = fixture.subscribe(request).await.unwrap();
@@ -236,7 +237,7 @@ async fn writers_continue_while_a_reader_locks_the_table_whose_key_is_dropped() 
     fixture.run(TABLE).await;
     let mut deletes = deletes(&fixture).await;
     let reader = fixture.session().await;
-    // The reader waits behind the change, and holds the table when that has committed.
+    // The reader waits for the lock of the change, and gets the lock when the change has committed.
     fixture
         .run("BEGIN; ALTER TABLE t DROP CONSTRAINT t_pkey")
         .await;
@@ -276,8 +277,8 @@ async fn an_image_without_a_column_that_the_policy_reads_is_not_delivered() {
         )
         .await;
     let mut alice = fixture.all("t", &["id"]).await;
-    // The feed has raised the replica identity, and the owner lowers it again. The log has the key
-    // alone then, for which the policy cannot be evaluated.
+    // The owner lowers the replica identity that the feed has raised. The change log then contains
+    // only the key, for which the policy cannot be evaluated.
     fixture
         .run(
             "ALTER TABLE t REPLICA IDENTITY DEFAULT;

@@ -1,12 +1,12 @@
-//! Compares the two sources: the same work gives the same events.
+//! Tests that the two sources, change log and outbox, give the same events for the same work.
 
 use tidegate_feed::{Item, Operation};
 
 use crate::fixture::{Fixture, Listener, LogSource, Setup, listen, node};
 use crate::workload::{COLUMNS, Dice, TABLES, WRITERS, WorkloadWriter, definition};
 
-/// The events of a listener by writer. Events of concurrent writers may come in either order, those of
-/// one writer may not.
+/// The events of a listener, grouped by writer. The events of different writers may come in any
+/// order, but those of one writer may not.
 async fn received(listener: &mut Listener) -> Vec<Vec<String>> {
     let mut received = vec![Vec::new(); WRITERS];
     loop {

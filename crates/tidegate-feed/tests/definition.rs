@@ -1,4 +1,4 @@
-//! Tables whose definitions change while there are subscriptions.
+//! Tests tables whose definitions change while there are subscriptions.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn a_value_is_never_that_of_another_column() {
     fixture
         .run("ALTER TABLE t ALTER b TYPE numeric; INSERT INTO t VALUES (3, 'z', 0.50)")
         .await;
-    // The swap is in one transaction with rows before and after it.
+    // One transaction writes a row, swaps the tables, and writes another row.
     fixture
         .run(
             "BEGIN; INSERT INTO t VALUES (4, 'w', 40); ALTER TABLE t RENAME c TO d;
@@ -82,7 +82,7 @@ async fn a_dropped_table_ends_its_subscriptions() {
     let mut changed = fixture.all("t", &["a"]).await;
     fixture.run("DROP TABLE u").await;
     assert_eq!(dropped.next().await, Item::Ended(Ended::NoTable));
-    // Without a change of a row, too.
+    // The subscription also ends if no row changes.
     fixture.run("ALTER TABLE t DROP a").await;
     assert!(matches!(
         changed.next().await,
@@ -130,7 +130,7 @@ async fn a_subscription_between_a_definition_and_the_next_change_works() {
     let mut old = fixture.all("t", &["id"]).await;
     fixture.run("INSERT INTO t VALUES (1, 1)").await;
     assert_eq!(old.event().await, "+{\"id\":1}");
-    // The log has these with the next change only.
+    // The change log reports these definitions only with the next row.
     fixture
         .run("ALTER TABLE t ADD b text; ALTER TABLE t ALTER a TYPE text")
         .await;
@@ -255,14 +255,14 @@ async fn labels_that_are_added_later_are_filtered_like_all_others() {
             let event = listener.event().await;
             assert_eq!(event, format!("+{{\"id\":{id}}}"), "{filter}");
         }
-        // A renamed label cannot be identified if labels were added too.
+        // If labels were added too, a renamed label cannot be identified.
         if is_of_glad {
             let next = listener.next().await;
             let is_end = matches!(&next, Item::Ended(Ended::Changed { .. }));
             assert!(is_end, "{filter}: {next:?}");
         }
     }
-    // A new subscription knows all labels.
+    // A subscription that starts now knows all labels.
     let mut late = fixture.some("t", r#"{"m": "furious"}"#).await.unwrap();
     fixture
         .run("INSERT INTO t VALUES (8, 'furious', 'sad')")

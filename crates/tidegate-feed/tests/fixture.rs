@@ -21,21 +21,21 @@ use tokio_postgres::Client;
 
 use crate::SOURCE;
 
-/// A commit does not wait for the standby of a test.
+/// With this setting, a commit does not wait for the standby that a test configures.
 const LOCAL_COMMIT: &str = "SET synchronous_commit = local";
-/// The deadline of what a test waits for.
+/// The deadline for the events that a test waits for.
 const SOON: Duration = Duration::from_secs(30);
 
 pub(crate) struct Fixture {
     pub(crate) name: String,
     pub(crate) feed: Feed,
-    /// A session of the administrator, without synchronous commits.
+    /// A session of the administrator whose commits do not wait for a standby.
     pub(crate) sql: Client,
     cluster: &'static Cluster,
     executor: Arc<dyn Executor>,
 }
 
-/// Where a feed reads changes from.
+/// The source from which a feed reads changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogSource {
     Log,
@@ -68,7 +68,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// A feed with these settings.
+    /// A setup with these feed settings.
     pub(crate) fn with(settings: FeedSettings) -> Self {
         Self {
             settings,
@@ -76,7 +76,8 @@ impl Setup {
         }
     }
 
-    /// A feed that neither polls nor rechecks: only changes have privileges read again.
+    /// A setup whose feed does not poll or recheck, so that privileges are read again only before
+    /// changes.
     pub(crate) fn without_polls() -> Self {
         let never = Duration::from_hours(1);
         Self::with(FeedSettings {
@@ -86,7 +87,7 @@ impl Setup {
         })
     }
 
-    /// A feed that checks privileges this often.
+    /// A setup whose feed checks privileges at this interval.
     pub(crate) fn rechecked_every(recheck_interval: Duration) -> Self {
         Self::with(FeedSettings {
             recheck_interval,
@@ -95,12 +96,12 @@ impl Setup {
     }
 }
 
-/// A cluster of the test's own, until the process ends.
+/// A cluster for one test, which runs until the process ends.
 pub(crate) fn own_cluster() -> &'static Cluster {
     own_cluster_with(&[])
 }
 
-/// The same with more settings of PostgreSQL.
+/// A cluster for one test, with further settings of PostgreSQL.
 pub(crate) fn own_cluster_with(further: &[(&str, &str)]) -> &'static Cluster {
     let levels = [(LogSource::Log, "logical"), (LogSource::Outbox, "replica")];
     let (_, level) = levels.iter().find(|(source, _)| *source == SOURCE).unwrap();
@@ -148,8 +149,8 @@ impl Fixture {
         }
     }
 
-    /// The first subscription. It is repeated until PostgreSQL has opened the stream, which waits for
-    /// the open transactions of all tests.
+    /// Makes the first subscription. Retries until PostgreSQL has opened the stream, for which it
+    /// waits for the open transactions of all tests.
     pub(crate) async fn first(&self, table: &str, columns: &[&str]) -> Listener {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
@@ -162,7 +163,7 @@ impl Fixture {
         }
     }
 
-    /// Creates a role that may log in, with more options.
+    /// Creates a login role. `options` are further options of `CREATE ROLE`.
     pub(crate) async fn role(&self, user: &str, options: &str) {
         create_role(&self.sql, &format!("{}{user}", self.name), options).await;
     }
@@ -180,7 +181,8 @@ impl Fixture {
         self.sql.batch_execute(sql).await.unwrap();
     }
 
-    /// Breaks the streams of the database. Those of an outbox are sessions with an application name.
+    /// Breaks the streams of the database. The streams of an outbox are sessions with a certain
+    /// `application_name`.
     pub(crate) async fn break_streams(&self) {
         self.run(match SOURCE {
             LogSource::Log => {
@@ -200,7 +202,7 @@ impl Fixture {
         self.sql.query_one(query, &[&table]).await.unwrap().get(0)
     }
 
-    /// The login of a user; the empty name is the owner of the database, which owns no table.
+    /// The login of a user. The empty name means the owner of the database, who owns no table.
     pub(crate) fn login(&self, user: &str) -> Login {
         Login {
             database: DatabaseName::new(&self.name),
@@ -273,7 +275,7 @@ impl Fixture {
     }
 }
 
-/// A separate feed, as of another node.
+/// A separate feed, like that of another node.
 pub(crate) fn node(setup: &Setup) -> Feed {
     node_with(setup, executor(setup))
 }
@@ -295,7 +297,7 @@ pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
     Feed::new(log, executor, setup.settings.clone())
 }
 
-/// The administrator's login, with an existing control database.
+/// The configuration with the administrator's login, and with a control database that exists.
 fn config(setup: &Setup) -> Config {
     let mut config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
     config.control_database = DatabaseName::new("postgres");

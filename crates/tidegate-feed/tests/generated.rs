@@ -1,4 +1,4 @@
-//! Generated columns: the log has the stored ones from PostgreSQL 18 on.
+//! Tests generated columns. From PostgreSQL 18 on, the change log contains the stored ones.
 
 use tidegate_feed::{Error, Operation};
 
@@ -31,7 +31,7 @@ async fn stored_generated_columns_are_delivered_where_the_server_publishes_them(
         assert_eq!(stored.events(3).await, expected);
         plain.events(3).await;
     }
-    // The whole old row is written, and writers are not rejected.
+    // PostgreSQL logs the whole old row, and does not reject writers.
     fixture
         .run("INSERT INTO t VALUES (3, DEFAULT, 'x'); DELETE FROM t")
         .await;
@@ -58,7 +58,7 @@ async fn a_table_with_a_virtual_column_keeps_working_for_writers() {
         .await;
     for (table, columns) in [
         ("t", &["id", "twice"][..]),
-        // A deleted row's columns would need the whole old row.
+        // The columns of a deleted row would need the whole old row.
         ("t", &["id", "a"]),
         ("full_rows", &["id"]),
     ] {

@@ -1,4 +1,4 @@
-//! What an idle subscription costs PostgreSQL.
+//! Tests what an idle subscription costs PostgreSQL.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ async fn an_idle_subscription_costs_one_statement_a_second_at_most() {
     fixture.run("INSERT INTO t VALUES (1, '(1,2)')").await;
     let row = listener.event().await;
     assert!(row.contains("\"id\":1"), "{row}");
-    // Two polls after the change, everything about the new table is known.
+    // After two polls the feed knows everything about the new table.
     queries.polled(2).await;
     let (before, begin) = (queries.statements(), Instant::now());
-    // At least one round of everything that is done at intervals.
+    // The time includes at least one round of all periodic tasks.
     sleep(FeedSettings::default().recheck_interval + Duration::from_millis(500)).await;
     queries.polled(1).await;
     let (count, took) = (queries.statements() - before, begin.elapsed());

@@ -1,4 +1,4 @@
-//! What a live subscription gets.
+//! Tests what a live subscription gets.
 
 use tidegate_feed::{Item, Operation, Operations, Resync};
 

@@ -1,9 +1,9 @@
-//! Advisory locks of a user delay nothing: the service takes its own in a database where no user may log
-//! in.
+//! Tests that advisory locks of a user delay nothing, because the service takes its own locks in a
+//! database to which no user may log in.
 
 use crate::fixture::Fixture;
 
-/// Every advisory lock that a node of this release or an earlier one takes.
+/// Takes every advisory lock that a node of this release or an earlier one takes.
 const ALL: &str = "\
     SELECT pg_advisory_lock(7133, n), pg_advisory_lock_shared(7133, n) FROM generate_series(1, 3) n; \
     SELECT pg_advisory_lock((7133::bigint << 32) | oid::bigint) FROM pg_database \

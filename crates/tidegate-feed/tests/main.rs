@@ -1,7 +1,7 @@
-//! The crate's tests with the log as the source. `outbox.rs` runs those that do not depend on the source
-//! again.
+//! The crate's tests with the WAL as the source. `outbox.rs` repeats those that work with both
+//! sources.
 
-/// Where feeds read changes from.
+/// The source from which feeds read changes.
 #[cfg(test)]
 const SOURCE: fixture::LogSource = fixture::LogSource::Log;
 

@@ -1,5 +1,5 @@
-//! The subscriptions of one connection: events come in the order of the commits, and the cursor with
-//! which a slow connection is closed is valid for each of them.
+//! Tests the subscriptions of one connection. Their events come in the order of the commits, and
+//! the cursor with which a slow connection is closed is valid for each of them.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,8 @@ impl Connection {
         next
     }
 
-    /// Waits until the queue is closed without reading from it; returns its content and the cursor.
+    /// Waits without reading until the queue is closed. Returns the content of the queue and the
+    /// cursor.
     async fn closed_slow(&mut self) -> (Vec<Delivery>, Cursor) {
         let began = Instant::now();
         while self.subscriptions.iter().any(|one| !one.is_ended()) {
@@ -92,7 +93,7 @@ fn event(delivery: Delivery) -> (u64, Cursor, String) {
     (delivery.subscription, cursor, row)
 }
 
-/// Inserts a row into each table, in a transaction each.
+/// Inserts rows into each table, each row in a transaction of its own.
 async fn write(fixture: &Fixture, ids: std::ops::RangeInclusive<u32>, tables: &[&str]) {
     for id in ids {
         for table in tables {
@@ -108,7 +109,7 @@ async fn events_with_and_without_row_level_security_come_in_commit_order() {
     fixture.run(TABLES).await;
     fixture.run(POLICIES).await;
     let mut connection = Connection::new(QueueLimits::default());
-    // A live subscription, until the next one has row level security.
+    // The subscription is live until the next one, which has row level security, is added.
     connection.subscribe(&fixture, 1, "open", None).await;
     write(&fixture, 1..=2, &["open"]).await;
     connection.subscribe(&fixture, 2, "guarded", None).await;
@@ -126,7 +127,7 @@ async fn events_with_and_without_row_level_security_come_in_commit_order() {
     }
     let mut cursors = events.windows(2);
     assert!(cursors.all(|two| two[0].1 < two[1].1));
-    // Without the subscriptions under row level security the connection is live again.
+    // The connection becomes live again without the subscriptions under row level security.
     connection.subscriptions.truncate(1);
     write(&fixture, 301..=310, &["other", "open"]).await;
     for (id, (tag, _, row)) in (301..).zip(connection.events(10).await) {
@@ -172,14 +173,14 @@ async fn the_cursor_of_a_slow_connection_is_valid_for_all_its_subscriptions() {
     };
     let mut first = Connection::new(limits);
     first.subscribe(&fixture, 1, "open", None).await;
-    // Has the table captured from the beginning.
+    // This subscription has the table captured from the beginning.
     let _other = fixture.all("other", &["id"]).await;
     let mut seen = Vec::new();
     for id in 1..=50 {
         write(&fixture, id..=id, &["open", "other"]).await;
         seen.extend(first.events(1).await);
     }
-    // The subscription that resumes is behind the first one.
+    // The subscription that resumes is behind the connection's first one.
     first.subscribe(&fixture, 2, "other", Some(seen[0].1)).await;
     let closed = first.closed_slow().await;
     seen.extend(closed.0.into_iter().map(event));
@@ -204,7 +205,7 @@ async fn the_cursor_of_a_slow_connection_is_valid_for_all_its_subscriptions() {
     {
         again.extend(second.next().await.into_iter().map(event));
     }
-    // The second one continues exactly after the cursor; nothing is missing of the first one.
+    // The second subscription continues exactly after the cursor. The first one misses no event.
     let second_table = [of(&seen, 2), of(&again, 2)].concat();
     assert_eq!(second_table, all);
     assert!(all.ends_with(&of(&again, 1)));

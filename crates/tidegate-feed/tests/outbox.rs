@@ -1,6 +1,6 @@
 //! The crate's tests with an outbox as the source, on a server without logical decoding.
 
-/// Where feeds read changes from.
+/// The source from which feeds read changes.
 #[cfg(test)]
 const SOURCE: fixture::LogSource = fixture::LogSource::Outbox;
 

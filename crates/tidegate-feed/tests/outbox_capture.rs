@@ -1,4 +1,4 @@
-//! What only an outbox has: triggers, a lease, transactions that see old definitions.
+//! Tests what only an outbox has: triggers, a lease, and transactions that see old definitions.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn until(fixture: &Fixture, query: &str, wanted: i64) {
 
 const TRIGGERS: &str = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '!tidegate%'";
 
-/// The sessions of streams, until their database is retired.
+/// Counts the sessions of streams, which exist until their database is retired.
 const READERS: &str = "SELECT count(*) FROM pg_stat_activity \
     WHERE datname = current_database() AND application_name = 'tidegate outbox reader'";
 
@@ -56,14 +56,14 @@ async fn late_commits_of_open_writers_are_delivered() {
         panic!("{:?}", refused.err());
     };
     assert!(what.contains("public.t"), "{what}");
-    // The attempts do not block other writers permanently.
+    // The attempts to lock the table do not block other writers permanently.
     other
         .batch_execute("INSERT INTO t VALUES (2, 'before')")
         .await
         .unwrap();
     open.batch_execute("COMMIT").await.unwrap();
     let mut listener = fixture.all("t", &["id"]).await;
-    // The lower number commits last, long after the higher one was delivered.
+    // The transaction with the lower id commits last, long after the other one was delivered.
     open.batch_execute("BEGIN; INSERT INTO t VALUES (3, 'late')")
         .await
         .unwrap();
@@ -92,7 +92,7 @@ async fn triggers_are_removed_with_the_last_subscription() {
         .await;
     let listener = fixture.all("t", &["id"]).await;
     assert_eq!(count(&fixture, TRIGGERS).await, 2);
-    // Another node still needs them.
+    // Another node still needs the triggers.
     let second = node(&setup);
     let mut stays = listen(&second, fixture.request("t", &["id", "a"]).await)
         .await
@@ -137,14 +137,14 @@ async fn a_writer_that_sees_an_old_definition_causes_a_gap_and_no_wrong_column()
         .await
         .unwrap();
     assert_eq!(listener.resync().await, Resync::Truncated);
-    // A column that was only added.
+    // This definition only adds a column.
     old.batch_execute(begin).await.unwrap();
     fixture.run("ALTER TABLE t ADD c int").await;
     old.batch_execute("INSERT INTO t VALUES (2, 'y'); COMMIT")
         .await
         .unwrap();
     assert_eq!(listener.resync().await, Resync::Truncated);
-    // Without a change of the definition that isolation level is harmless.
+    // Without a change of the definition, the older snapshot of this transaction causes no gap.
     old.batch_execute(begin).await.unwrap();
     old.batch_execute("INSERT INTO t VALUES (3, 'z'); COMMIT")
         .await
@@ -250,7 +250,7 @@ async fn missing_triggers_are_noticed_soon() {
         fixture.run(change).await;
         assert_eq!(listener.resync().await, Resync::Interrupted, "{change}");
         assert!(begin.elapsed() < Duration::from_secs(8), "{change}");
-        // Until it is captured again, each missing row is another gap.
+        // Until the table is captured again, each missing row is another gap.
         loop {
             fixture.run("INSERT INTO t VALUES (2, 'seen')").await;
             let next = timeout(Duration::from_millis(200), listener.next()).await;

@@ -1,4 +1,4 @@
-//! Rows that come or go with a partition as a whole, which are not in the log.
+//! Tests rows that come or go with a whole partition, which the change log does not contain.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tidegate_feed::{FeedSettings, QueueLimits, Resync};
 
 use crate::fixture::{Fixture, Setup, listen, listen_within, node};
 
-/// Polls often, so that tests need not wait.
+/// A setup whose feed polls often, so that tests need not wait.
 fn setup() -> Setup {
     Setup {
         settings: FeedSettings {
@@ -52,7 +52,7 @@ async fn rows_that_come_or_go_with_a_partition_are_a_gap() {
         fixture.run(command).await;
         assert_eq!(listener.resync().await, Resync::Partitions, "{command}");
     }
-    // Events continue, also in the attached partition.
+    // Events continue, including those of the attached partition.
     fixture.run("INSERT INTO t VALUES (2), (42)").await;
     assert_eq!(listener.events(2).await, ["+{\"id\":2}", "+{\"id\":42}"]);
 }
@@ -74,7 +74,7 @@ async fn a_partition_that_is_detached_concurrently_is_a_gap() {
 async fn changes_without_rows_and_reported_changes_are_no_gap() {
     let fixture = partitioned("feed_partition_calm").await;
     let mut listener = fixture.all("t", &["id"]).await;
-    // The next poll finds what this left.
+    // The next poll finds the result of these statements.
     let mut probe = fixture.all("t", &["id"]).await;
     fixture
         .run(
@@ -90,7 +90,7 @@ async fn changes_without_rows_and_reported_changes_are_no_gap() {
     assert_eq!(listener.event().await, "+{\"id\":3}");
     assert_eq!(probe.resync().await, Resync::Truncated);
     assert_eq!(probe.event().await, "+{\"id\":3}");
-    // Only this is reported, and once.
+    // Only this TRUNCATE is reported, and only once.
     fixture.run("TRUNCATE t0").await;
     assert_eq!(listener.resync().await, Resync::Partitions);
     fixture.run("INSERT INTO t VALUES (4)").await;
@@ -105,13 +105,13 @@ async fn a_subscription_that_resumes_on_another_node_gets_the_gap() {
     fixture.feed.stop();
     drop(listener);
     fixture.run("TRUNCATE t0").await;
-    // No node has polled it, and it is not in the log.
+    // No node has polled this change, and the change log does not contain it.
     let other = node(&setup());
     let mut request = fixture.request("t", &["id"]).await;
     request.after = Some(cursor);
     let mut back = listen(&other, request.clone()).await.unwrap();
     assert_eq!(back.resync().await, Resync::Partitions);
-    // Now it is recorded, also for a third node.
+    // The change is now recorded, so a third node knows it too.
     let third = node(&setup());
     let mut late = listen(&third, request).await.unwrap();
     assert_eq!(late.resync().await, Resync::Expired);
@@ -138,7 +138,8 @@ async fn a_replay_delivers_older_events_before_the_gap() {
     let mut late = listen_within(&fixture.feed, request, limits).await.unwrap();
     fixture.run("ALTER TABLE t DETACH PARTITION t1").await;
     assert_eq!(listener.resync().await, Resync::Partitions);
-    // Rows of the detached partition come first: a client that reads the table again drops them.
+    // The rows of the detached partition come first. A client that reads the table again after the
+    // gap drops them.
     assert_eq!(late.events(32).await, all);
     assert_eq!(late.resync().await, Resync::Partitions);
     fixture.run("INSERT INTO t VALUES (30)").await;

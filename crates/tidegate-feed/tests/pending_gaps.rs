@@ -1,4 +1,4 @@
-//! Gaps that cannot be reported at once, because the stream has not reached them.
+//! Tests gaps that cannot be reported at once, because the stream has not reached them.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::fixture::{Fixture, Listener, LogSource, Setup, listen, node};
 use crate::query_log::{QueryLog, TYPES};
 use crate::removed_tables::REMOVE;
 
-/// The deadline of what a test waits for.
+/// The deadline for the events that a test waits for.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A table `t` that was removed from the capture of INSERTs, a subscription to these, and a stream that
-/// stays before the removal, although live, until the return value is dropped.
+/// Creates a table `t`, a subscription to its INSERTs, and removes the table from the capture. The
+/// stream is live, but stays before the removal until the returned guard is dropped.
 async fn stream_before_removal(name: &str) -> (Fixture, Listener, OwnedRwLockWriteGuard<()>) {
     let setup = Setup::with(FeedSettings {
         subscribe_timeout: Duration::from_secs(1),
@@ -43,7 +43,7 @@ async fn inserts(fixture: &Fixture) -> SubscribeRequest {
     request
 }
 
-/// Subscribes, repeatedly on a busy machine that needs more time than the feed allows.
+/// Subscribes. Retries, because a busy machine may need more time than the feed allows.
 async fn in_time(fixture: &Fixture, request: SubscribeRequest) -> Listener {
     let deadline = Instant::now() + SOON;
     loop {
@@ -54,8 +54,8 @@ async fn in_time(fixture: &Fixture, request: SubscribeRequest) -> Listener {
     }
 }
 
-/// Subscribes to more than INSERTs, which captures the table again, and times out because the stream
-/// stays behind. On a busy machine something before that may time out.
+/// Subscribes to more than INSERTs. That captures the table again, and times out because the stream
+/// stays behind. On a busy machine an earlier step may time out.
 async fn subscribe_until_timeout(fixture: &Fixture) {
     let mut request = inserts(fixture).await;
     request.operations = Operations::ALL;
@@ -76,7 +76,7 @@ async fn a_gap_is_reported_although_the_subscription_that_found_it_timed_out() {
     let (fixture, mut early, held) = stream_before_removal("feed_untold_late").await;
     subscribe_until_timeout(&fixture).await;
     drop(held);
-    // The subscription that found the gap has timed out.
+    // The subscription that found the gap has timed out; the earlier one gets the report.
     assert_eq!(early.resync().await, Resync::Interrupted);
 }
 
@@ -84,7 +84,7 @@ async fn a_gap_is_reported_although_the_subscription_that_found_it_timed_out() {
 async fn a_table_with_a_gap_is_captured_again_only_once() {
     let (fixture, mut early, held) = stream_before_removal("feed_untold_once").await;
     subscribe_until_timeout(&fixture).await;
-    // Another node has read further.
+    // The stream of another node has read further.
     let other = node(&Setup::default());
     let mut there = listen(&other, inserts(&fixture).await).await.unwrap();
     fixture.run("INSERT INTO t VALUES (5)").await;
@@ -96,9 +96,9 @@ async fn a_table_with_a_gap_is_captured_again_only_once() {
         subscribe_until_timeout(&fixture).await;
     }
     drop(held);
-    // Events of later commits may come before the gap. After both, the stream has passed the cursor:
-    // a subscription waits for that a second only, and gets a gap otherwise. The stream of an outbox
-    // may be opened again, and leave that event in the gap.
+    // Events of later commits may come before the gap. After both, the stream has passed the
+    // cursor, for which a subscription waits only a second before it gets a gap. The stream of an
+    // outbox may be opened again, and leave the event in the gap.
     let (mut has_gap, mut has_passed) = (false, crate::SOURCE == LogSource::Outbox);
     while !(has_gap && has_passed) {
         match early.next().await {
@@ -107,11 +107,12 @@ async fn a_table_with_a_gap_is_captured_again_only_once() {
             other => panic!("{other:?}"),
         }
     }
-    // Nothing is missing after the first capture.
+    // No event is missing after the first capture.
     let mut late = in_time(&fixture, request).await;
     match late.next().await {
         Item::Event { row, .. } => assert_eq!(row, "{\"id\":6}"),
-        // An outbox records that its triggers were missing; a stream that reads that is opened again.
+        // An outbox records that its triggers were missing. A stream that reads that record is
+        // opened again.
         Item::Resync { .. } if crate::SOURCE == LogSource::Outbox => {}
         other => panic!("{other:?}"),
     }

@@ -1,4 +1,4 @@
-//! Decoding the messages of the log from arbitrary bytes.
+//! Tests decoding the messages of the change log from arbitrary bytes.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn samples() -> Vec<Bytes> {
     samples
 }
 
-/// Transactions and definitions.
+/// Messages of transactions and definitions.
 fn frames() -> Vec<Bytes> {
     let header = |out: &mut BytesMut| {
         out.put_u64(7);
@@ -79,7 +79,7 @@ fn frames() -> Vec<Bytes> {
     ]
 }
 
-/// Changes of rows.
+/// Messages of changed rows.
 fn rows() -> Vec<Bytes> {
     let row = [Some("1".to_owned()), None, Some("é\n".to_owned())];
     vec![

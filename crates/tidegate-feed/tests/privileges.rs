@@ -1,4 +1,4 @@
-//! A subscription gets nothing that its role may not read.
+//! Tests that a subscription gets nothing that its role may not read.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ async fn row_level_security_applies_to_the_image_and_not_to_the_row() {
     request.login = fixture.login("");
     let mut owner = fixture.subscribe(request).await.unwrap();
     let (a, o) = ("feed_rls/alice", "feed_rls");
-    // The row is alice's now, but it was not when these were its images.
+    // The row belongs to alice now, but it did not when these row images were written.
     fixture
         .run(&format!(
             "BEGIN; INSERT INTO docs VALUES (1, '{o}', 'of the owner', '{{\"a\": \"x\"}}');
@@ -169,7 +169,7 @@ async fn policies_are_combined_as_postgresql_does() {
         ["+{\"id\":1}", "+{\"id\":3}", "+{\"id\":6}"]
     );
     assert_eq!(owner.events(2).await, ["+{\"id\":1}", "+{\"id\":6}"]);
-    // The role sees what a query returns.
+    // The subscription sees the rows that a query of the role returns.
     let rows = fixture
         .sql
         .query("SELECT id FROM t WHERE kind = 'open'", &[])
@@ -226,7 +226,7 @@ async fn row_level_security_that_is_enabled_later_applies() {
         .run("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
         .await;
     assert_eq!(guarded.event().await, "+{\"id\":1}");
-    // A changed policy applies to the next change, not after a while.
+    // A changed policy applies to the next change at once.
     for round in 0..5 {
         let (seen, hidden) = (2 * round + 10, 2 * round + 11);
         let (now, before) = if round % 2 == 0 {
@@ -312,20 +312,20 @@ async fn slow_policies_are_evaluated_on_fewer_rows() {
 
 #[tokio::test]
 async fn privileges_on_an_unchanged_table_are_not_queried_again() {
-    // Only changes of the table have privileges read again.
+    // In this setup, privileges are read again only before changes of the table.
     let setup = Setup::without_polls();
     let (fixture, queries) = QueryLog::fixture("feed_unasked", &setup).await;
     fixture
         .run("CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC")
         .await;
-    // Capturing the table may change it. The second subscription is made after that.
+    // Capturing the table may change its definition. The second subscription is made after that.
     let mut request = fixture.request("t", &["id"]).await;
     request.login = fixture.login("");
     let first = fixture.subscribe(request).await.unwrap();
     let mut listener = fixture.all("t", &["id"]).await;
     drop(first);
     let before = queries.count(PRIVILEGES);
-    // The log describes the table before its first row, and again after ANALYZE.
+    // The change log describes the table before its first row, and again after ANALYZE.
     fixture.run("INSERT INTO t VALUES (1)").await;
     assert_eq!(listener.event().await, "+{\"id\":1}");
     fixture.run("ANALYZE t; INSERT INTO t VALUES (2)").await;

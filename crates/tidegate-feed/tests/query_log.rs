@@ -14,28 +14,28 @@ use tokio::time::{sleep, timeout};
 
 use crate::fixture::{Fixture, LogSource, Setup, executor, node_with};
 
-/// A word that only the query for privileges has.
+/// A word that occurs only in the query for privileges.
 pub(crate) const PRIVILEGES: &str = "has_table_privilege";
 
-/// A word that only the poll of the catalog and the query for the health of a capture have.
+/// A word that occurs only in the poll of the catalog and in the query for the health of a capture.
 const HEALTH: &str = match crate::SOURCE {
     LogSource::Log => "prrelid",
     LogSource::Outbox => "tgenabled",
 };
 
-/// A word that only the query for types has.
+/// A word that occurs only in the query for types.
 pub(crate) const TYPES: &str = "rngsubtype";
 
-/// The deadline of what a test waits for.
+/// The deadline for the events that a test waits for.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The statements that a feed has run: whether as a user, and their texts.
+/// The statements that a feed has run, each with whether it ran as a user.
 #[derive(Clone, Default)]
 pub(crate) struct QueryLog {
     statements: Arc<Mutex<Vec<(bool, String)>>>,
     /// The word of the query whose next result is to be held back.
     holds: Arc<Mutex<Option<&'static str>>>,
-    /// Write-locked as long as the result is to be held back.
+    /// Write-locked while the result is to be held back.
     gate: Arc<RwLock<()>>,
     held: Arc<Notify>,
 }
@@ -59,7 +59,7 @@ impl QueryLog {
         (node_with(setup, Arc::new(executor)), queries)
     }
 
-    /// How many statements had a word.
+    /// How many statements contained a word.
     pub(crate) fn count(&self, word: &str) -> usize {
         let queries = self.statements.lock();
         queries
@@ -68,12 +68,12 @@ impl QueryLog {
             .count()
     }
 
-    /// How many statements there were, with those that begin and end transactions.
+    /// How many statements have run, including those that begin and end transactions.
     pub(crate) fn statements(&self) -> usize {
         self.statements.lock().len()
     }
 
-    /// Waits until the catalog has been polled a number of times from now on.
+    /// Waits until the catalog has been polled this many times from now on.
     pub(crate) async fn polled(&self, times: usize) {
         let polls = || self.count(HEALTH);
         let wanted = polls() + times;
@@ -86,19 +86,20 @@ impl QueryLog {
         polled.expect("the catalog is not polled");
     }
 
-    /// Holds back the result of the next poll until the return value is dropped.
+    /// Holds back the result of the next poll until the returned guard is dropped.
     pub(crate) async fn hold_poll(&self) -> OwnedRwLockWriteGuard<()> {
         self.hold_query(HEALTH).await
     }
 
-    /// Holds back the next result of a query with a word.
+    /// Holds back the result of the next query that contains a word, until the returned guard is
+    /// dropped.
     pub(crate) async fn hold_query(&self, word: &'static str) -> OwnedRwLockWriteGuard<()> {
         let gate = self.gate.clone().write_owned().await;
         *self.holds.lock() = Some(word);
         gate
     }
 
-    /// Waits until the result is held back.
+    /// Waits until the result of a query is held back.
     pub(crate) async fn held(&self) {
         let held = timeout(DEADLINE, self.held.notified()).await;
         held.expect("the query to hold back is not run");
@@ -113,7 +114,7 @@ impl QueryLog {
             .count()
     }
 
-    /// Waits as long as the result of one of these statements is held back.
+    /// Waits while the result of one of these statements is held back.
     async fn pause(&self, texts: &[&str]) {
         let is_held = |word: &mut &str| texts.iter().any(|text| text.contains(*word));
         if self.holds.lock().take_if(is_held).is_some() {

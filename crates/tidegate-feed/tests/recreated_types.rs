@@ -1,4 +1,4 @@
-//! Types that are dropped and created again under the same name, and types that change.
+//! Tests types that are dropped and created again under the same name, and types that change.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ async fn added_and_renamed_attributes_are_delivered() {
             fixture
                 .run(&format!("INSERT INTO t VALUES ({id}, 'glad', {values})"))
                 .await;
-            // A row with more attributes than are known is a gap.
+            // A row with more attributes than the cached type has is a gap.
             if matches!(all.next().await, Item::Event { row, .. } if row == shown) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! A table that is removed from the publication while subscriptions are made.
+//! Tests a table that is removed from the publication while subscriptions are started.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn a_wider_capture_by_the_same_node_is_no_gap() {
     }
 }
 
-/// The gap is reported to the subscriptions from before the table was captured again, and to no others.
+/// Only subscriptions that started before the table was captured again get the gap.
 #[tokio::test]
 async fn a_subscription_after_the_table_was_captured_again_gets_no_gap() {
     let setup = Setup::with(FeedSettings {
@@ -48,7 +48,8 @@ async fn a_subscription_after_the_table_was_captured_again_gets_no_gap() {
     let held = queries.hold_poll().await;
     fixture.feed.schema_changed(&database);
     queries.held().await;
-    // It needs more than the first one, and so captures the table before the result of the poll is used.
+    // This subscription needs more than the first one, and so captures the table before the result
+    // of the poll is used.
     request.operations = Operations::ALL;
     let mut late = fixture.subscribe(request).await.unwrap();
     assert_eq!(early.resync().await, Resync::Interrupted);
@@ -62,7 +63,7 @@ async fn a_subscription_after_the_table_was_captured_again_gets_no_gap() {
         let told = match crate::SOURCE {
             LogSource::Log => listener.event().await,
             // An outbox records that its triggers were missing, and reports a gap to all
-            // subscriptions when it reads that.
+            // subscriptions when a stream reads that record.
             LogSource::Outbox => listener.event_after_gaps().await,
         };
         assert_eq!(told, "+{\"id\":5}");

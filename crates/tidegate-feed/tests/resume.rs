@@ -1,4 +1,4 @@
-//! Resuming: every event once, or a gap that is reported.
+//! Tests resuming: every event is delivered once, or a gap is reported.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tidegate_feed::{Cursor, Ended, FeedSettings, Item, Resync};
 use crate::SOURCE;
 use crate::fixture::{Fixture, Listener, LogSource, Setup, listen, node, own_cluster};
 
-/// A table in which every event has an id.
+/// Creates a table in which every event has an id.
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, pad text); GRANT SELECT ON t TO PUBLIC";
 
 async fn insert(fixture: &Fixture, from: u32, to: u32) {
@@ -30,7 +30,7 @@ async fn every_cursor_resumes_after_its_event_on_every_node() {
     fixture.run(TABLE).await;
     let mut listener = fixture.all("t", &["id"]).await;
     let mut cursors = vec![listener.cursor];
-    // One transaction with one row, one with three, and two with one.
+    // These are four transactions, with one row, three rows, one row and one row.
     for (from, to) in [(1, 1), (2, 4), (5, 5), (6, 6)] {
         insert(&fixture, from, to).await;
     }
@@ -110,9 +110,9 @@ async fn a_restart_of_postgresql_and_of_the_node_gives_every_event_once() {
         sql.batch_execute("INSERT INTO t VALUES (4); INSERT INTO t VALUES (5)")
             .await
             .unwrap();
-        // The live subscription.
+        // The live subscription gets the events.
         expect(&mut listener, 3, 5).await;
-        // Another node after a restart.
+        // Another node takes over, as after a restart.
         fixture.feed.stop();
         assert_eq!(listener.next().await, Item::Ended(Ended::Stopped));
         sql.batch_execute("INSERT INTO t VALUES (6)").await.unwrap();
@@ -157,7 +157,7 @@ async fn a_gap_is_always_reported() {
     insert(&fixture, 1, 1).await;
     expect(&mut listener, 1, 1).await;
     let cursor = listener.cursor;
-    // Changes of another table from before its first subscription are not in the log.
+    // Changes of another table from before its first subscription are not in the change log.
     fixture.run("INSERT INTO u VALUES (1)").await;
     for _ in 0..2 {
         let mut request = fixture.request("u", &["id"]).await;
@@ -167,7 +167,7 @@ async fn a_gap_is_always_reported() {
         fixture.run("UPDATE u SET id = id + 1").await;
         assert!(late.event().await.starts_with('~'));
     }
-    // A cursor of another cluster.
+    // The cursor is from another cluster.
     let text = cursor.to_string();
     let foreign = format!("1{}{}", "00000001", &text[9..]);
     let mut request = fixture.request("t", &["id"]).await;
@@ -196,7 +196,7 @@ async fn before_the_retention_window_there_is_a_gap() {
     let cursor = listener.cursor;
     insert(&fixture, 1, 20).await;
     expect(&mut listener, 1, 20).await;
-    // Waits until the window has moved on.
+    // The loop waits until the retention window starts later.
     let kept = match SOURCE {
         LogSource::Log => {
             "SELECT count(*) FROM pg_replication_slots \
@@ -235,7 +235,7 @@ async fn before_the_retention_window_there_is_a_gap() {
 #[tokio::test]
 async fn without_retention_a_broken_stream_is_a_gap() {
     if SOURCE == LogSource::Outbox {
-        // An outbox always retains changes.
+        // An outbox always retains changes, so this case does not exist.
         return;
     }
     let setup = Setup {

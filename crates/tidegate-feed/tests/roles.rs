@@ -1,4 +1,4 @@
-//! Many roles, and every way in which a role gets its privileges.
+//! Tests many roles, and every way in which a role gets its privileges.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const ROLES: usize = 600;
 async fn many_roles_are_queried_at_once_and_none_of_them_logs_in() {
     let setup = Setup::without_polls();
     let (fixture, queries) = QueryLog::fixture("feed_roles", &setup).await;
-    // A login is impossible: they have no password.
+    // These roles have no password, so they cannot log in.
     fixture
         .run(&format!(
             "CREATE TABLE t (id int PRIMARY KEY, a text, b text);
@@ -45,8 +45,8 @@ async fn many_roles_are_queried_at_once_and_none_of_them_logs_in() {
         async move { fixture.subscribe(request).await.unwrap() }
     });
     let mut listeners = futures_util::future::join_all(subscribing).await;
-    // Requests that come while a query runs share the next one; a definition that comes through the
-    // log meanwhile repeats it once.
+    // Requests that arrive while a query runs share the next query. A definition that comes through
+    // the change log meanwhile repeats that query once.
     let subscribed = queries.count(PRIVILEGES);
     assert!(subscribed < 30, "{subscribed} queries");
     fixture.run("INSERT INTO t VALUES (1, 'one')").await;
@@ -67,12 +67,12 @@ async fn many_roles_are_queried_at_once_and_none_of_them_logs_in() {
             assert_eq!(listener.event().await, "+{\"id\":2,\"a\":\"two\"}", "{n}");
         }
     }
-    // 500 at a time.
+    // Each query covers 500 roles.
     assert_eq!(queries.count(PRIVILEGES) - before, 2);
     assert_eq!(queries.run_as_users(), 0);
 }
 
-/// What PostgreSQL shows a user of `t`.
+/// The rows that PostgreSQL shows a user of `t`.
 async fn shown(fixture: &Fixture, user: &str) -> Vec<String> {
     let set = format!("SET ROLE \"{}{user}\"", fixture.name);
     fixture.run(&set).await;
@@ -82,7 +82,7 @@ async fn shown(fixture: &Fixture, user: &str) -> Vec<String> {
     rows.unwrap().iter().map(row).collect()
 }
 
-/// A table with policies, and roles of every kind.
+/// Creates a table with policies, and roles of every kind.
 async fn matrix() -> Fixture {
     let fixture = Fixture::with("feed_matrix", &Setup::without_polls()).await;
     for (user, options) in [
@@ -145,7 +145,7 @@ async fn each_role_gets_what_postgresql_shows_it() {
         .await;
     for (user, listener) in &mut listeners {
         match *user {
-            // They have no evaluator, and need one now.
+            // These roles had no evaluator, and need one now.
             "/owner" | "/heir" => {
                 let item = listener.next().await;
                 let is_ended = matches!(item, Item::Ended(Ended::Changed { .. }));
@@ -167,7 +167,7 @@ async fn a_role_that_may_no_longer_connect_gets_nothing() {
     let users = ["/dropped", "/locked", "/late", "/unconnected"];
     let members = ["/removed", "/member"];
     let all = users.iter().chain(&members).chain(["/stays"].iter());
-    // `$users` holds CONNECT for its members, as the role of all users of a tenant does.
+    // `$users` holds CONNECT for its members, like the role of all users of a tenant.
     fixture.role("/$users", "").await;
     fixture
         .run(
@@ -246,7 +246,7 @@ async fn a_slow_policy_does_not_delay_checks_of_other_roles() {
     {
         tokio::task::yield_now().await;
     }
-    // The policy of alice is being evaluated as long as the lock is held.
+    // The evaluation of alice's policy lasts as long as the lock is held.
     fixture
         .run("REVOKE SELECT ON t FROM \"feed_long_judge/bob\"")
         .await;

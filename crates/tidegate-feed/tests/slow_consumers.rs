@@ -1,4 +1,4 @@
-//! Subscriptions that are read slowly, and large transactions.
+//! Tests subscriptions that are read slowly, and large transactions.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn a_slow_reader_gets_everything() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-    // It has caught up and is live again.
+    // The connection has caught up and is live again.
     for id in 2001..=2010 {
         fixture.run(&format!("INSERT INTO t VALUES ({id})")).await;
         assert_eq!(slow.event().await, format!("+{{\"id\":{id}}}"));
@@ -185,7 +185,7 @@ async fn a_queue_is_bounded_by_bytes_however_few_events_it_holds() {
         .run("INSERT INTO t SELECT n, repeat('x', 16000) FROM generate_series(1, 20) n")
         .await;
     read.events(20).await;
-    // Four rows fit; the others wait in the ring, which all connections share.
+    // Four rows fit into the queue. The others wait in the ring, which all connections share.
     assert_eq!(unread.sender.depth(), 4);
     let rows = unread.events(20).await;
     assert!(rows[19].starts_with("+{\"id\":20,"), "{}", &rows[19][..20]);

@@ -1,4 +1,4 @@
-//! Tables that cannot be captured again at once, and gaps that must not be forgotten.
+//! Tests tables that cannot be captured again at once, and gaps that must not be forgotten.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::query_log::QueryLog;
 
 const TAKE_OUT: &str = "ALTER PUBLICATION tidegate DROP TABLE t; INSERT INTO t VALUES (5, 'lost')";
 
-/// A feed that waits for the writers of a table for a second only, on a cluster of its own: streams of
-/// other tests would wait for the writers too.
+/// A setup whose feed waits only a second for the writers of a table. It has a cluster of its own,
+/// because streams of other tests would wait for the writers too.
 fn impatient(poll_interval: Duration) -> Setup {
     Setup {
         cluster: own_cluster(),
@@ -38,7 +38,7 @@ async fn a_table_with_a_slow_writer_is_captured_again_when_the_writer_ends() {
     let write = "BEGIN; INSERT INTO t VALUES (4, 'x')";
     writer.batch_execute(write).await.unwrap();
     fixture.run(TAKE_OUT).await;
-    // Meanwhile it could not be captured.
+    // The open writer prevented the capture meanwhile.
     queries.polled(10).await;
     writer.batch_execute("COMMIT").await.unwrap();
     assert_eq!(gap(&mut all).await, Resync::Interrupted);
@@ -56,7 +56,7 @@ async fn a_table_that_is_locked_when_the_stream_reopens_is_captured_later() {
     writer.batch_execute(write).await.unwrap();
     fixture.run(TAKE_OUT).await;
     fixture.break_streams().await;
-    // The stream is open again when a subscription has to wait for the writer.
+    // The stream is open again once a subscription fails only because it waits for the writer.
     let request = fixture.request("t", &["id"]).await;
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
@@ -100,7 +100,7 @@ async fn a_gap_is_still_known_after_the_stream_was_reopened() {
     assert_eq!(late.resync().await, Resync::Expired);
 }
 
-/// A feed that polls the catalog on request only.
+/// A setup whose feed polls the catalog only on request.
 fn polled_on_request() -> Setup {
     Setup::with(FeedSettings {
         poll_interval: Duration::from_hours(1),
@@ -118,14 +118,14 @@ async fn a_table_that_another_node_captured_again_before_the_stream_broke_has_a_
     let other = node(&setup);
     let request = fixture.request("t", &["id"]).await;
     let mut there = listen(&other, request).await.unwrap();
-    // The stream is behind the new beginning when it breaks.
+    // The stream breaks before it reaches the new start of the capture.
     fixture.run("INSERT INTO t VALUES (6, 'x')").await;
     for listener in [&mut all, &mut there] {
         assert_eq!(listener.event().await, "+{\"id\":6}");
     }
     fixture.break_streams().await;
     assert_eq!(all.resync().await, Resync::Interrupted);
-    // Nothing is missing there.
+    // No event is missing on the other node.
     fixture.run("INSERT INTO t VALUES (7, 'x')").await;
     for listener in [&mut all, &mut there] {
         assert_eq!(listener.event().await, "+{\"id\":7}");

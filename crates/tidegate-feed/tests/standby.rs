@@ -1,4 +1,5 @@
-//! Transactions that are in the log and not visible yet, because they wait for a standby.
+//! Tests transactions that the change log contains but that are not visible yet, because they wait
+//! for a standby.
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use tokio_postgres::Client;
 use crate::fixture::{Fixture, Listener, Setup, own_cluster_with};
 use crate::query_log::QueryLog;
 
-/// A cluster of the test's own. Sessions with synchronous commits wait for a standby that does not exist.
+/// A setup with a cluster for one test. Sessions with synchronous commits wait for a standby that
+/// does not exist.
 fn without_standby() -> Setup {
     Setup {
         cluster: own_cluster_with(&[("synchronous_standby_names", "nobody")]),
@@ -20,7 +22,8 @@ async fn fixture(name: &str) -> Fixture {
     Fixture::with(name, &without_standby()).await
 }
 
-/// Commits something that is not visible before [`make_visible`], and returns when it is in the log.
+/// Commits a change that is not visible before [`make_visible`]. Returns when the change log
+/// contains it.
 async fn write_invisibly(fixture: &Fixture, sql: &str) -> JoinHandle<Client> {
     let session = fixture.session().await;
     let sql = format!("SET synchronous_commit = on; SELECT; BEGIN; {sql}; COMMIT");
@@ -34,7 +37,7 @@ async fn write_invisibly(fixture: &Fixture, sql: &str) -> JoinHandle<Client> {
     writer
 }
 
-/// Ends the wait for the standby: the commit is visible from now on.
+/// Ends the wait for the standby, which makes the commit visible.
 async fn make_visible(fixture: &Fixture, writer: JoinHandle<Client>) {
     fixture
         .run(
@@ -55,7 +58,7 @@ async fn until(fixture: &Fixture, condition: &str) {
     }
 }
 
-/// Waits until the feed has delivered what committed before.
+/// Waits until the feed has delivered everything that committed before this call.
 async fn passed(fixture: &Fixture, marker: &mut Listener) {
     fixture.run("INSERT INTO marker VALUES (1)").await;
     assert_eq!(marker.event().await, "+{\"id\":1}");
@@ -67,7 +70,8 @@ async fn a_policy_is_read_when_it_is_visible() {
     let mut alice = fixture.table_with_policy().await;
     let change = "ALTER POLICY p ON t USING (id <> 2); INSERT INTO t VALUES (2), (3)";
     let writer = write_invisibly(&fixture, change).await;
-    // The check whether the table was left unchanged says no, however often it runs.
+    // The feed checks whether the table was left unchanged. The answer is no, however often it
+    // checks.
     let checked_twice = async {
         while queries.count("pg_locks") < 2 {
             tokio::task::yield_now().await;
@@ -117,7 +121,7 @@ async fn policies_are_evaluated_with_what_was_changed_together_with_the_row() {
     assert_eq!(alice.event().await, "+{\"id\":1}");
     let change = "DELETE FROM members; INSERT INTO t VALUES (2), (3)";
     let writer = write_invisibly(&fixture, change).await;
-    // A subscription without a policy does not wait for it.
+    // A subscription without a policy does not wait for the commit to become visible.
     passed(&fixture, &mut marker).await;
     make_visible(&fixture, writer).await;
     assert_eq!(alice.event().await, "+{\"id\":3}");

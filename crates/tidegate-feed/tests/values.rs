@@ -1,4 +1,4 @@
-//! Values have the forms of the SQL endpoint.
+//! Tests that values have the forms of the SQL endpoint.
 
 use tidegate_feed::{Error, Operation};
 
@@ -26,7 +26,7 @@ async fn every_type_has_the_form_of_the_sql_endpoint() {
     let mut request = fixture.request("t", &columns).await;
     request.operations = Operation::Insert.into();
     let mut listener = fixture.subscribe(request).await.unwrap();
-    // The settings of the session must not matter.
+    // The settings of the writer's session must not matter.
     fixture
         .run(
             "SET datestyle = 'German'; SET timezone = 'Asia/Tokyo'; SET intervalstyle = 'sql_standard';
@@ -104,7 +104,7 @@ async fn unchanged_toasted_values_and_old_rows_are_delivered() {
         "the replica identity is not raised without need"
     );
     let mut listener = fixture.all("t", &["id", "a"]).await;
-    // An outbox always has old rows.
+    // An outbox always contains old rows, so it does not raise the replica identity.
     let raised = if SOURCE == LogSource::Log { "f" } else { "d" };
     assert_eq!(identity().await, raised);
     let long = "é".repeat(500_000);
@@ -148,7 +148,7 @@ async fn a_filter_on_a_domain_applies_to_values_of_its_base() {
     assert_eq!(more.events(2).await, ["+{\"id\":3}", "+{\"id\":4}"]);
 }
 
-/// Text columns with different collations.
+/// The types of text columns with different collations.
 const LETTERED: [(&str, &str); 5] = [
     ("plain", "text"),
     ("bytes", "text COLLATE \"C\""),
@@ -188,7 +188,7 @@ async fn case_is_folded_by_the_collation_of_the_column() {
     for (column, _) in LETTERED {
         for pattern in patterns {
             let like = format!(r#"{{"{column}": {{"ilike": "{pattern}"}}}}"#);
-            // The last row passes every filter: all others come before it.
+            // The last row passes every filter, so all other rows that pass come before it.
             let filter = format!(r#"{{"OR": [{{"id": 99}}, {like}]}}"#);
             let listener = fixture.some("t", &filter).await.unwrap();
             listeners.push((column, pattern, listener));

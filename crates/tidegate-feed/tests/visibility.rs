@@ -1,17 +1,17 @@
-//! Every change of what a role may see applies to the next row: no event is lost silently, and none is
-//! delivered that the role could not read.
+//! Tests that every change of what a role may see applies to the next row: no event is dropped
+//! silently, and none is delivered that the role could not read.
 
 use tidegate_feed::{Ended, Item, Operation};
 
 use crate::fixture::{Fixture, Listener, Setup};
 
-/// A pair of changes: one shows the rows of `t` to alice, the other one hides them again.
+/// A pair of statements: `show` makes the rows of `t` visible to alice, `hide` hides them again.
 struct VisibleChange {
-    /// Run before anything else, with the rows hidden.
+    /// A statement that runs first. After it the rows are hidden.
     setup: &'static str,
     show: &'static str,
     hide: &'static str,
-    /// Alice may not subscribe while they are hidden.
+    /// Whether alice may not subscribe while the rows are hidden.
     refused: bool,
 }
 
@@ -33,11 +33,12 @@ const fn by_grant(setup: &'static str, show: &'static str, hide: &'static str) -
     }
 }
 
-/// Rows are hidden by row level security, but for those with negative numbers.
+/// Row level security hides all rows except those with negative numbers.
 const HIDDEN: &str = "GRANT SELECT ON t TO PUBLIC; ALTER TABLE t ENABLE ROW LEVEL SECURITY; \
                       CREATE POLICY p ON t USING (id < 0)";
 
-/// The others are shown to the role `team`.
+/// Row level security hides all rows except those with negative numbers, but not from the role
+/// `team`.
 const TEAM: &str = "GRANT SELECT ON t TO PUBLIC; ALTER TABLE t ENABLE ROW LEVEL SECURITY; \
                     CREATE POLICY s ON t USING (id < 0); CREATE POLICY p ON t TO \"feed_ways/team\" USING (true)";
 
@@ -153,7 +154,8 @@ const CHANGES: [VisibleChange; 21] = [
     ),
 ];
 
-/// A feed that neither polls nor rechecks: only the next change has privileges read again.
+/// A fixture whose feed does not poll or recheck, so that privileges are read again only before the
+/// next change.
 async fn fixture(name: &str) -> Fixture {
     Fixture::with(name, &Setup::without_polls()).await
 }
@@ -162,17 +164,18 @@ async fn insert(fixture: &Fixture, id: i32) {
     fixture.run(&format!("INSERT INTO t VALUES ({id})")).await;
 }
 
-/// The next item must be this row.
+/// Checks that the next item is this row.
 async fn sees(listener: &mut Listener, id: i32, what: &str) {
     let row = listener.event().await;
     assert_eq!(row, format!("+{{\"id\":{id},\"a\":null}}"), "{what}");
 }
 
-/// Hides the rows: alice's subscription ends before the next row, or continues without it.
+/// Hides the rows. Checks that alice's subscription ends before the next row, or continues without
+/// it.
 async fn hides(fixture: &Fixture, listener: &mut Listener, change: &VisibleChange, id: i32) {
     fixture.run(change.hide).await;
     insert(fixture, id).await;
-    // A row that is visible to all follows the hidden one.
+    // A row that is visible to all follows the hidden row.
     insert(fixture, -id).await;
     match listener.next().await {
         Item::Ended(Ended::NotAllowed) if change.refused => {}
@@ -203,13 +206,13 @@ async fn changed_visibility_applies_from_the_next_row_on() {
             .run("CREATE TABLE t (id int PRIMARY KEY, a text)")
             .await;
         fixture.run(change.setup).await;
-        // Shown first, then hidden.
+        // The rows are first shown, then hidden.
         fixture.run(change.show).await;
         let mut alice = fixture.all("t", &["id", "a"]).await;
         insert(&fixture, 1).await;
         sees(&mut alice, 1, change.show).await;
         hides(&fixture, &mut alice, change, 2).await;
-        // Hidden first, then shown, and hidden once more.
+        // The rows are first hidden, then shown, and hidden again.
         if !change.refused {
             let mut alice = fixture.all("t", &["id", "a"]).await;
             insert(&fixture, 3).await;
@@ -240,7 +243,7 @@ async fn a_policy_that_needs_more_than_is_captured_ends_the_subscription() {
         .run("INSERT INTO t VALUES (1, 'x'); UPDATE t SET id = 2")
         .await;
     assert_eq!(alice.event().await, "~{\"id\":2}");
-    // The log does not contain an unchanged toasted value.
+    // The change log does not contain a toasted value that did not change.
     fixture
         .run("ALTER POLICY p ON t USING (a = 'x'); UPDATE t SET id = 3")
         .await;
@@ -262,7 +265,8 @@ async fn cached_results_of_a_policy_are_dropped_with_it() {
         .run("ALTER POLICY p ON t USING (id <> 2); INSERT INTO t VALUES (3)")
         .await;
     assert_eq!(alice.event().await, "+{\"id\":3}");
-    // An image that the first subscription got is evaluated again for one that resumes.
+    // A row image that the first subscription got is evaluated again for a subscription that
+    // resumes.
     let mut request = fixture.request("t", &["id"]).await;
     request.after = Some(before);
     let mut again = fixture.subscribe(request).await.unwrap();

@@ -8,7 +8,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// The warnings of a thread, their fields as `name=value`.
+/// The warnings of a thread. The fields of each are written as `name=value`.
 #[derive(Clone, Default)]
 pub(crate) struct Warnings(pub(crate) Arc<Mutex<Vec<String>>>);
 

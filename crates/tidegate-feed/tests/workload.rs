@@ -2,7 +2,7 @@
 
 use tokio_postgres::Client;
 
-/// Columns with their types, and values for each as SQL expressions.
+/// The columns: the name, the type, and values as SQL expressions.
 pub(crate) const COLUMNS: &[(&str, &str, &[&str])] = &[
     (
         "Quoted \"\" name",
@@ -99,10 +99,10 @@ pub(crate) const COLUMNS: &[(&str, &str, &[&str])] = &[
     ("x", "xml", &["'<a>1</a>'"]),
 ];
 
-/// The tables.
+/// The names of the tables.
 pub(crate) const TABLES: [&str; 3] = ["\"Odd Table\"", "keyless", "parted"];
 
-/// Creates the tables, with equal columns, so that each statement fits all of them.
+/// Creates the tables. They have equal columns, so that each statement fits all of them.
 pub(crate) fn definition() -> String {
     let columns = |from: usize| {
         let mut columns: Vec<_> = COLUMNS
@@ -147,7 +147,7 @@ impl Dice {
 /// A session that works on its own rows, so that no session waits for another.
 pub(crate) struct WorkloadWriter {
     pub(crate) session: Client,
-    /// Its rows are those whose id modulo [`WRITERS`] is this.
+    /// The rows of this writer have an id that is this number modulo [`WRITERS`].
     pub(crate) number: usize,
     pub(crate) is_open: bool,
     has_savepoint: bool,
@@ -157,7 +157,7 @@ pub(crate) struct WorkloadWriter {
 pub(crate) const WRITERS: usize = 4;
 
 impl WorkloadWriter {
-    /// Each session has other settings for the text form of values.
+    /// Creates a writer. Each session has other settings for the text form of values.
     pub(crate) async fn new(session: Client, number: usize) -> Self {
         let habits = [
             "SET DateStyle = 'German'; SET TimeZone = 'Asia/Tokyo'; SET bytea_output = 'escape'",
@@ -212,7 +212,7 @@ impl WorkloadWriter {
                 values.push(format!("({})::{}", dice.of(choice), qualified(kind)));
             }
         }
-        // Sometimes several rows in one statement.
+        // A statement inserts one row or several.
         let rows = 1 + dice.roll(3);
         let first = self.next;
         self.next += rows;

@@ -3,62 +3,62 @@
 use tidegate_values::ValueError;
 use tidegate_values::json::JsonKind;
 
-/// The result of this crate's functions.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a request has no valid filter, or a filter cannot become a matcher.
+/// The reason why a request has no valid filter, or why a filter cannot become a matcher.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A JSON value of another kind was expected.
+    /// The JSON value is of another kind than expected.
     #[error("`{place}` is {found}, expected {expected}")]
     WrongKind {
         /// The path of the value, such as `where.and[1].price.gt`.
         place: String,
-        /// The kind that was found.
+        /// The kind of the value.
         found: JsonKind,
-        /// What was expected.
+        /// The expected kind, as errors name it.
         expected: String,
     },
-    /// A value of the right kind that is not valid for its type.
+    /// The value is of the right kind, but not valid for its type.
     #[error("`{place}` is not a {expected}: {problem}")]
     InvalidValue {
         /// The path of the value.
         place: String,
         /// The PostgreSQL type.
         expected: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         problem: String,
     },
-    /// A name that is not a column or relationship of the relation.
+    /// The name is not a column or relationship of the relation.
     #[error("`{place}` names no column and no relationship of `{relation}`")]
     UnknownName {
-        /// The path, which ends in the name.
+        /// The path, whose last part is the unknown name.
         place: String,
-        /// The relation, as PostgreSQL spells it.
+        /// The name of the relation, as PostgreSQL spells it.
         relation: Box<str>,
     },
-    /// An operator that does not exist, or not for the column's type.
+    /// The operator does not exist, or not for the column's type.
     #[error("`{place}` is not an operator for {type}, expected {expected}")]
     UnknownOperator {
-        /// The path, which ends in the operator.
+        /// The path, whose last part is the operator.
         place: String,
         /// The column's type.
         r#type: String,
-        /// The valid operators.
+        /// The operators that the column's type has.
         expected: String,
     },
-    /// An object of operators that is empty.
+    /// An object that must have operators is empty.
     #[error("`{place}` has no operator, expected {expected}")]
     MissingOperator {
         /// The path of the object.
         place: String,
-        /// The valid operators.
+        /// The operators that the column's type has.
         expected: String,
     },
-    /// An object has a member twice.
+    /// An object has two members of the same name.
     #[error("`{place}` is given twice")]
     Repeated {
-        /// The path, which ends in the member.
+        /// The path, whose last part is the name.
         place: String,
     },
     /// The objects are nested too deeply.
@@ -66,7 +66,7 @@ pub enum Error {
     TooDeep {
         /// The path of the first object that is too deep.
         place: String,
-        /// The limit.
+        /// The deepest nesting that is allowed.
         most: usize,
     },
     /// The filter has too many conditions.
@@ -74,31 +74,31 @@ pub enum Error {
     TooLarge {
         /// The path of the first condition beyond the limit.
         place: String,
-        /// The limit.
+        /// The largest number of conditions that is allowed.
         most: usize,
     },
-    /// JSON that cannot be parsed, or a string that PostgreSQL could not store.
+    /// The JSON cannot be parsed, or a string has characters that PostgreSQL cannot store.
     #[error("`{place}` cannot be read: {problem}")]
     Unreadable {
-        /// The path.
+        /// The path of the JSON value.
         place: String,
-        /// What is wrong.
+        /// What is wrong with the JSON.
         problem: String,
     },
-    /// A condition text that cannot be parsed.
+    /// A condition text cannot be parsed.
     #[error("the condition cannot be read at character {position}: {problem}")]
     Condition {
-        /// Character position (from 1) in the text.
+        /// The position in the text, in characters from 1.
         position: usize,
         /// What was found and what was expected.
         problem: String,
     },
-    /// A condition that cannot be evaluated exactly outside PostgreSQL.
+    /// A condition cannot be evaluated exactly outside PostgreSQL.
     #[error("`{place}` cannot be judged for events: {problem}")]
     Unsupported {
         /// The path of the condition.
         place: String,
-        /// Why not, and what to do instead.
+        /// The reason, and what to do instead.
         problem: String,
     },
 }
@@ -122,7 +122,8 @@ impl Error {
         }
     }
 
-    /// The problem of a value without its path, for errors that have a position.
+    /// The problem of a value without its path, for errors that have a position in the text
+    /// instead.
     pub(crate) fn without_place(&self) -> String {
         match self {
             Self::WrongKind {
@@ -138,7 +139,7 @@ impl Error {
         }
     }
 
-    /// The error of a value that has no text form of its type.
+    /// The error for a value that `tidegate_values` cannot encode as its type.
     pub(crate) fn of_value(error: ValueError, place: impl std::fmt::Display) -> Self {
         match error {
             ValueError::InvalidValue {

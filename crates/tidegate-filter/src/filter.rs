@@ -5,26 +5,26 @@ use tidegate_values::Parameter;
 
 use crate::operator::Operator;
 
-/// A condition on the rows of one relation, checked against the catalog. It has SQL's three truth
-/// values; a row passes only if the filter is true.
+/// A condition on the rows of one relation, checked against the catalog. It has the three truth
+/// values of SQL. A row passes only if the condition is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// Conjunction; true when empty.
+    /// The conjunction of filters; true when empty.
     All(Vec<Filter>),
-    /// Disjunction; false when empty.
+    /// The disjunction of filters; false when empty.
     Any(Vec<Filter>),
-    /// Negation.
+    /// The negation of a filter.
     Not(Box<Filter>),
-    /// A comparison of a column with values.
+    /// The comparison of a column with a value or a list of values.
     Compare(Comparison),
-    /// A related row exists that passes the inner filter.
+    /// The condition that a related row exists which passes the inner filter.
     Exists(RelationshipId, Box<Filter>),
 }
 
-/// A column compared with values.
+/// The comparison of a column with a value or a list of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The column, of the filter's relation.
+    /// The column, which belongs to the filter's relation.
     pub column: ColumnId,
     /// The operator.
     pub operator: Operator,
@@ -32,27 +32,27 @@ pub struct Comparison {
     /// one element; for [`Operator::IsNull`] and [`Operator::IsNotNull`] it is `Parameter::Null`.
     /// No other operand is NULL.
     pub value: Parameter,
-    /// Whether the value is an unquoted number of a condition text. PostgreSQL then compares it as
-    /// a number of its own type, not as one of the column's type.
+    /// Whether the value is an unquoted number of a condition text. PostgreSQL then compares the
+    /// column with a number of the number's own type, not of the column's type.
     pub number: bool,
     /// The path of the value in the request, such as `where.and[1].price.gt`.
     pub place: Box<str>,
 }
 
 impl Filter {
-    /// The filter that every row passes, which an empty `where` becomes.
+    /// The filter that every row passes. An empty `where` is parsed as this filter.
     pub const fn everything() -> Self {
         Self::All(Vec::new())
     }
 
-    /// Whether every row passes, whatever its values: so do null, `{}`, `{"and": []}`,
-    /// `{"or": [{}]}` and `{"nin": []}`. Updates and deletes reject such a filter, so that no table is
-    /// emptied by accident.
+    /// Whether every row passes, independent of its values. Such filters come from null, `{}`,
+    /// `{"and": []}`, `{"or": [{}]}` and `{"nin": []}`. Updates and deletes reject them, so that no
+    /// table is emptied by accident.
     pub fn is_empty(&self) -> bool {
         self.constant() == Some(true)
     }
 
-    /// The truth value for every row, if it follows from the structure alone.
+    /// The result for every row, if the structure of the filter alone determines it.
     fn constant(&self) -> Option<bool> {
         let decides = |filters: &[Self], value: bool| {
             let constants = || filters.iter().map(Self::constant);
@@ -84,8 +84,8 @@ impl Filter {
         }
     }
 
-    /// The path of the only comparison whose operator satisfies `uses`; `None` when there are
-    /// several, or none.
+    /// The path of the only comparison whose operator satisfies `uses`; `None` if there is no such
+    /// comparison or more than one.
     pub fn only_place(&self, uses: impl Fn(Operator) -> bool) -> Option<&str> {
         let mut places = Vec::new();
         self.places(&uses, &mut places);
@@ -110,7 +110,7 @@ impl Filter {
         }
     }
 
-    /// The conjunction of the filters. A single filter stays as it is.
+    /// The conjunction of the filters; if there is only one, that filter.
     pub(crate) fn all(mut filters: Vec<Self>) -> Self {
         match filters.len() {
             1 => filters.swap_remove(0),

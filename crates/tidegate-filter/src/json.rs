@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// A JSON value that is parsed only as far as needed.
 ///
-/// JSON text is kept as text, so that numbers keep their digits and values that are only passed on
+/// JSON text stays text, so that numbers keep their digits and values that are only passed on
 /// are never parsed. A literal of a GraphQL document is a list or an object; its scalars are JSON
 /// text.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Json<'_> {
     /// The value `null`.
     pub const NULL: Json<'static> = Json::Text(Cow::Borrowed("null"));
 
-    /// What kind of value it is.
+    /// The kind of the value.
     pub fn kind(&self) -> JsonKind {
         match self {
             Self::Text(text) => JsonKind::of(text),
@@ -56,7 +56,7 @@ impl Json<'_> {
         }
     }
 
-    /// Whether it is `null`.
+    /// Whether the value is `null`.
     pub fn is_null(&self) -> bool {
         self.kind() == JsonKind::Null
     }
@@ -121,7 +121,7 @@ impl Json<'_> {
         }
     }
 
-    /// The value as JSON text; borrowed if it is text already.
+    /// The value as JSON text, which is borrowed if the value is text already.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text.trim_ascii()),
@@ -162,7 +162,7 @@ impl Json<'_> {
         }
     }
 
-    /// The value as a parameter: NULL for `null`, otherwise the JSON text, which an executor
+    /// The value as a parameter: SQL NULL for `null`, otherwise the JSON text, which an executor
     /// encodes as the parameter's type.
     pub fn parameter(&self) -> Parameter {
         if self.is_null() {
@@ -204,7 +204,7 @@ fn unreadable(place: &dyn Display, problem: String) -> Error {
     }
 }
 
-/// The first name that occurs twice.
+/// The first name that occurs twice; `None` if all differ.
 fn repeated<'m>(members: &'m JsonMembers<'_>) -> Option<&'m str> {
     let mut names: Vec<_> = members.iter().map(|(name, _)| &**name).collect();
     names.sort_unstable();

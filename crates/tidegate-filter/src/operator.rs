@@ -1,50 +1,50 @@
 //! The operators of the where language.
 
-/// How a column is compared.
+/// An operator that compares a column with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
-    /// `=`
+    /// SQL `=`.
     Eq,
-    /// `<>`
+    /// SQL `<>`.
     Neq,
-    /// `>`
+    /// SQL `>`.
     Gt,
-    /// `>=`
+    /// SQL `>=`.
     Gte,
-    /// `<`
+    /// SQL `<`.
     Lt,
-    /// `<=`
+    /// SQL `<=`.
     Lte,
-    /// `= any`
+    /// SQL `= any (array)`.
     In,
-    /// `<> all`
+    /// SQL `<> all (array)`.
     NotIn,
-    /// `IS NULL`
+    /// SQL `IS NULL`.
     IsNull,
-    /// `IS NOT NULL`
+    /// SQL `IS NOT NULL`.
     IsNotNull,
-    /// `LIKE`
+    /// SQL `LIKE`.
     Like,
-    /// `ILIKE`
+    /// SQL `ILIKE`.
     ILike,
     /// The text begins with the value.
     StartsWith,
     /// The text ends with the value.
     EndsWith,
-    /// The text contains the value; for arrays, ranges and jsonb `@>`.
+    /// The text contains the value; SQL `@>` for arrays, ranges and jsonb.
     Contains,
-    /// `~`
+    /// SQL `~`, a regular expression.
     Regex,
-    /// `~*`
+    /// SQL `~*`, a regular expression regardless of case.
     IRegex,
-    /// `<@`
+    /// SQL `<@`.
     ContainedBy,
-    /// `&&`; for jsonb `?|`.
+    /// SQL `&&`; `?|` for jsonb.
     Overlaps,
 }
 
 impl Operator {
-    /// The operators that a request can name.
+    /// The operators with the names that a request uses.
     const NAMED: [(&'static str, Self); 18] = [
         ("eq", Self::Eq),
         ("neq", Self::Neq),
@@ -74,8 +74,8 @@ impl Operator {
             .map(|(_, operator)| *operator)
     }
 
-    /// The name that a request uses. [`Operator::IsNotNull`] has the name of its opposite, because
-    /// a request writes it as `{"isNull": false}`.
+    /// The name that a request uses. [`Operator::IsNotNull`] has the name of [`Operator::IsNull`],
+    /// because a request writes it as `{"isNull": false}`.
     pub fn name(self) -> &'static str {
         let wanted = match self {
             Self::IsNotNull => Self::IsNull,

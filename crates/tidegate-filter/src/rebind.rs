@@ -1,4 +1,4 @@
-//! Replaces the values of a filter.
+//! Replaces the values of a filter, so that it can be used for another request.
 
 use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_values::Parameter;
@@ -9,14 +9,15 @@ use crate::operator::Operator;
 use crate::parse::{Path, Target};
 use crate::type_class::TypeClass;
 
-/// A comparison of a filter, in the order in which [`Filter::write`] writes them.
+/// A comparison within a filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf<'f> {
-    /// The relation of the compared column: that of the filter, or a related one.
+    /// The relation of the compared column: that of the filter, or one that a relationship leads
+    /// to.
     pub relation: RelationId,
     /// The comparison.
     pub comparison: &'f Comparison,
-    /// The number of its parameters in SQL.
+    /// The number of parameters that the comparison has in SQL.
     pub parameters: usize,
 }
 
@@ -48,7 +49,7 @@ impl Filter {
         }
     }
 
-    /// The same filter without its values. It must not be written as SQL.
+    /// The same filter without its values. Such a filter must not be written as SQL.
     #[must_use]
     pub fn without_values(&self) -> Self {
         let all = |filters: &[Self]| filters.iter().map(Self::without_values).collect();
@@ -73,8 +74,8 @@ impl Comparison {
         }
     }
 
-    /// Whether the SQL is the same for all values of the same JSON kind, except null and the empty
-    /// list, and has exactly one parameter.
+    /// Whether the comparison has exactly one parameter, and its SQL is the same for all values of
+    /// one JSON kind, except null and the empty list.
     pub fn is_uniform(&self, relation: &Relation) -> bool {
         let same = match TypeClass::of(&relation.column(self.column).r#type) {
             TypeClass::Boolean
@@ -101,8 +102,8 @@ impl Comparison {
         same && !is_test && !self.number && self.value != Parameter::Null
     }
 
-    /// The parameter of the same comparison for another JSON value. `None` if the value is invalid
-    /// or needs other SQL; [`Filter::parse`] then reports the error. The comparison must be
+    /// The parameter of the comparison with another JSON value; `None` if the value is invalid or
+    /// needs other SQL. Then [`Filter::parse`] reports the error. The comparison must be
     /// [uniform](Comparison::is_uniform).
     pub fn rebind(&self, relation: &Relation, value: &Json<'_>) -> Option<Parameter> {
         let target = Target::of(relation, self.column);

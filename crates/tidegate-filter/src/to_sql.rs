@@ -18,7 +18,7 @@ use self::operand::{compared_type, documents, operand};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias(pub &'static str, pub usize);
 
-/// The alias of the target of a relationship; the nesting level is appended.
+/// The alias of a relation to which a relationship leads; the nesting level is appended to it.
 const FAR: &str = "f";
 
 impl Filter {
@@ -76,7 +76,7 @@ impl Filter {
 }
 
 impl Comparison {
-    /// The value as JSON.
+    /// The value of the comparison as JSON.
     pub(crate) fn json(&self) -> Json<'_> {
         match &self.value {
             Parameter::Null => Json::NULL,
@@ -89,7 +89,7 @@ impl Comparison {
         }
     }
 
-    /// The number of its parameters in SQL.
+    /// The number of parameters that the comparison has in SQL.
     pub(crate) fn parameters(&self, relation: &Relation) -> usize {
         match self.operator {
             Operator::IsNull | Operator::IsNotNull => 0,
@@ -101,7 +101,7 @@ impl Comparison {
         }
     }
 
-    /// The operand of an operator that does not take a list, and its type.
+    /// The operand of an operator that takes no list, and the operand's type.
     fn operand<'c>(&self, column: &'c Column) -> (Parameter, &'c Type) {
         if self.number {
             (self.value.clone(), number_type(&column.r#type))
@@ -110,8 +110,8 @@ impl Comparison {
         }
     }
 
-    /// The parameter of the comparison, if it has exactly one and the column's values are not
-    /// documents.
+    /// The parameter of the comparison. The comparison must have exactly one, and the column's
+    /// values must not be JSON documents.
     pub(crate) fn parameter(&self, relation: &Relation) -> Parameter {
         match self.operator {
             Operator::In | Operator::NotIn => self.value.clone(),
@@ -119,14 +119,14 @@ impl Comparison {
         }
     }
 
-    /// Whether each element of a list is a parameter of its own. A list of arrays has to be: an
-    /// array of arrays would be one array with more dimensions.
+    /// Whether each element of a list is a parameter of its own. This is so for a list of arrays,
+    /// because an array of arrays would be one array with more dimensions.
     fn is_listed_singly(&self, relation: &Relation) -> bool {
         TypeClass::of(&relation.column(self.column).r#type) == TypeClass::Array
     }
 }
 
-/// A relation and its alias.
+/// A relation, its alias in the statement, and its nesting level.
 struct Level<'a> {
     schema: &'a Schema,
     relation: &'a Relation,
@@ -207,7 +207,7 @@ impl Level<'_> {
             .identifier(&column.name);
     }
 
-    /// Appends the column as it is compared.
+    /// Appends the column, with the cast that a comparison needs.
     fn write_compared(&self, column: &Column, sql: &mut SqlWriter) {
         self.write_column(column, sql);
         if let Some(r#type) = cast_to_compare(&column.r#type) {
@@ -231,7 +231,7 @@ impl Level<'_> {
         }
     }
 
-    /// `column operator value`.
+    /// Appends `column operator value`.
     fn write_pair(
         &self,
         column: &Column,
@@ -248,7 +248,8 @@ impl Level<'_> {
         sql.syntax(if negated { ")" } else { "" });
     }
 
-    /// `column = any (array)` and its negation. Elements that are arrays are compared one by one.
+    /// Appends `column = any (array)` or its negation. Elements that are arrays are compared one by
+    /// one.
     fn write_list(&self, column: &Column, comparison: &Comparison, sql: &mut SqlWriter) {
         let r#type = if comparison.number {
             number_type(&column.r#type)
@@ -288,7 +289,8 @@ impl Level<'_> {
     }
 }
 
-/// A composite value IS NULL also if all of its attributes are.
+/// The SQL of a NULL test. For a composite column it differs, because `IS NULL` is also true if all
+/// attributes are NULL.
 fn null_test(r#type: &Type, operator: Operator) -> &'static str {
     match (TypeClass::of(r#type), operator) {
         (TypeClass::Composite, Operator::IsNull) => " is not distinct from null",
@@ -298,7 +300,7 @@ fn null_test(r#type: &Type, operator: Operator) -> &'static str {
     }
 }
 
-/// The symbol of an operator, and whether to negate its result.
+/// The symbol of an operator, and whether its result must be negated.
 fn symbol(operator: Operator, column: &Column) -> (&'static str, bool) {
     let symbol = match (operator, TypeClass::of(&column.r#type)) {
         (Operator::Eq, TypeClass::Geometric(Some(same))) => same,
@@ -319,7 +321,7 @@ fn symbol(operator: Operator, column: &Column) -> (&'static str, bool) {
             Operator::Contains => "@>",
             Operator::ContainedBy => "<@",
             Operator::Overlaps => "&&",
-            // IS NULL is written without a symbol.
+            // `IS NULL` and `IS NOT NULL` are written without this symbol.
             Operator::Eq
             | Operator::In
             | Operator::NotIn

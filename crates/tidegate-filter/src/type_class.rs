@@ -1,4 +1,4 @@
-//! What the where language knows about PostgreSQL's types.
+//! The classes of PostgreSQL's types, and the operators of each class.
 
 use tidegate_catalog::model::{Column, Comparisons};
 use tidegate_values::{Type, TypeField as Field, TypeKind};
@@ -9,27 +9,27 @@ use crate::operator::Operator;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeClass {
     Boolean,
-    /// An integer type with its smallest and largest value.
+    /// An integer type, with its smallest and its largest value.
     Integer(i64, i64),
     Float,
     Numeric,
     Money,
-    /// `text`, `varchar`, `char(n)`, `name`, `citext`.
+    /// The types `text`, `varchar`, `char(n)`, `name` and `citext`.
     Text,
     Enum,
     Uuid,
     Bytes,
     Interval,
-    /// Dates and times.
+    /// The types of dates and times.
     Moment,
     Jsonb,
     Array,
     Range,
     Multirange,
     Composite,
-    /// A geometric type, and the operator for the equality of its values if there is one.
+    /// A geometric type, with the operator that compares its values for equality, if there is one.
     Geometric(Option<&'static str>),
-    /// A type without `=`, such as `json`, `xml` and `jsonpath`.
+    /// A type without `=`, such as `json`, `xml` or `jsonpath`.
     Incomparable,
     /// Any other type, built in or from an extension.
     Other,
@@ -79,7 +79,7 @@ impl TypeClass {
             Type::INT2 => Self::Integer(i16::MIN.into(), i16::MAX.into()),
             Type::INT4 => Self::Integer(i32::MIN.into(), i32::MAX.into()),
             Type::INT8 => Self::Integer(i64::MIN, i64::MAX),
-            // `oidin` accepts negative numbers, which it wraps around.
+            // `oidin` also accepts negative numbers and wraps them around.
             Type::OID => Self::Integer(i32::MIN.into(), u32::MAX.into()),
             Type::FLOAT4 | Type::FLOAT8 => Self::Float,
             Type::NUMERIC => Self::Numeric,
@@ -105,7 +105,7 @@ impl TypeClass {
             | Type::PG_BRIN_BLOOM_SUMMARY
             | Type::PG_BRIN_MINMAX_MULTI_SUMMARY => Self::Incomparable,
             Type::JSONB => Self::Jsonb,
-            // `=` compares the area of boxes and circles, and the number of points of paths.
+            // For boxes and circles `=` compares areas, and for paths the number of points.
             Type::POINT | Type::BOX | Type::POLYGON | Type::CIRCLE => Self::Geometric(Some("~=")),
             Type::LINE | Type::LSEG => Self::Geometric(Some("=")),
             Type::PATH => Self::Geometric(None),
@@ -138,15 +138,15 @@ impl TypeClass {
     }
 }
 
-/// The catalog's entry for a type that is not built in.
+/// The operators that the catalog lists for a type that is not built in.
 fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons> {
     let mut all = column.comparisons.iter();
     all.find(|known| known.r#type == r#type.oid())
 }
 
-/// Whether PostgreSQL can compare two values of the column by `=`, `<`, `<=`, `>` or `>=`. For
-/// arrays and composites that depends on the default operator classes of their element or attribute
-/// types.
+/// Whether PostgreSQL can compare two values of the column by `symbol`: `=`, `<`, `<=`, `>` or
+/// `>=`. For arrays and composites, that depends on the default operator classes of the types of
+/// their elements or attributes.
 fn has_symbol(column: &Column, symbol: &str) -> bool {
     let r#type = base(&column.r#type);
     if let Some(known) = comparisons(column, r#type) {
@@ -162,7 +162,8 @@ fn has_symbol(column: &Column, symbol: &str) -> bool {
     }
 }
 
-/// Whether the type has `<>`. Otherwise two values are unequal if `=` is not true.
+/// Whether the type has the operator `<>`. For other types, two values are unequal if `=` is not
+/// true.
 pub(crate) fn has_inequality(column: &Column) -> bool {
     let r#type = base(&column.r#type);
     match comparisons(column, r#type) {
@@ -171,8 +172,8 @@ pub(crate) fn has_inequality(column: &Column) -> bool {
     }
 }
 
-/// The member names of objects that are values of the type. Empty if an object is not a value, or
-/// if its members can have any name.
+/// The member names of JSON objects that are values of the type. The list is empty if no object is
+/// a value, or if the members can have any name.
 pub(crate) fn value_members(r#type: &Type) -> Vec<&str> {
     let r#type = base(r#type);
     match r#type.kind() {
@@ -201,8 +202,8 @@ pub(crate) fn value_members(r#type: &Type) -> Vec<&str> {
     }
 }
 
-/// Whether PostgreSQL can sort by the column; for arrays and composites, by all elements and
-/// attributes.
+/// Whether PostgreSQL can sort by the column. It can sort arrays and composites if it can sort by
+/// all their elements and attributes.
 pub fn is_sortable(column: &Column) -> bool {
     sorts(column, &column.r#type)
 }
@@ -219,8 +220,8 @@ fn sorts(column: &Column, r#type: &Type) -> bool {
     }
 }
 
-/// Whether PostgreSQL can group by the column; for arrays and composites, by all elements and
-/// attributes.
+/// Whether PostgreSQL can group by the column. It can group arrays and composites if it can group
+/// by all their elements and attributes.
 pub fn is_groupable(column: &Column) -> bool {
     groups(column, &column.r#type)
 }
@@ -247,14 +248,14 @@ pub(crate) fn base(r#type: &Type) -> &Type {
     }
 }
 
-/// The type to which a column must be cast for a comparison. A domain over an enum is not accepted
-/// by the polymorphic enum operators.
+/// The type to which a column must be cast for a comparison. The polymorphic operators of enums do
+/// not accept a domain over an enum.
 pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
     let is_domain = matches!(r#type.kind(), TypeKind::Domain(_));
     Some(base(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))
 }
 
-/// The type as which PostgreSQL compares a column with a number in SQL text that is not a value of
+/// The type as which PostgreSQL compares a column with an unquoted number that is not a value of
 /// the column's type (PostgreSQL, "Operators", type resolution).
 pub(crate) fn number_type(r#type: &Type) -> &Type {
     match base(r#type) {
@@ -274,9 +275,9 @@ fn is_postgis(r#type: &Type) -> bool {
     matches!(r#type.name(), "geometry" | "geography") && r#type.schema() != "pg_catalog"
 }
 
-/// The schema of the type's operators. Operators of built-in types, and the polymorphic ones of
-/// enums, arrays, ranges and composites, are in `pg_catalog`. An extension keeps its operators in
-/// the schema of its types.
+/// The schema of the type's operators. It is `pg_catalog` for built-in types and for the
+/// polymorphic operators of enums, arrays, ranges and composites. An extension keeps its operators
+/// in the schema of its types.
 pub(crate) fn operator_schema(r#type: &Type) -> &str {
     let r#type = base(r#type);
     match r#type.kind() {
@@ -285,7 +286,7 @@ pub(crate) fn operator_schema(r#type: &Type) -> &str {
     }
 }
 
-/// The type's name in SQL.
+/// The name of the type in SQL.
 pub(crate) fn written(r#type: &Type) -> String {
     match r#type.kind() {
         TypeKind::Array(element) => format!("{}[]", written(element)),

@@ -4,7 +4,7 @@ use tidegate_filter::{Error, Filter, Json, Matcher};
 
 use crate::fixture;
 
-/// A filter without the paths of its values.
+/// The filter without the paths of its values, which differ between the two languages.
 fn shape(filter: &Filter) -> Filter {
     let all = |filters: &[Filter]| filters.iter().map(shape).collect();
     match filter {

@@ -1,5 +1,6 @@
-//! Compares the parsing of nearly valid texts with PostgreSQL's input functions: what is rejected
-//! here is rejected there, and what the matcher accepts has the same meaning.
+//! Compares the parsing of nearly valid texts with PostgreSQL's input functions. A text that is
+//! rejected here must be rejected there, and a text that the matcher accepts must have the same
+//! meaning.
 
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;
@@ -205,7 +206,7 @@ fn bases(r#type: &str) -> Vec<String> {
         .collect()
 }
 
-/// The values that PostgreSQL reads; `None` if it rejects a text.
+/// The values that PostgreSQL reads from the texts; `None` if it rejects a text.
 async fn read_by_postgresql(
     client: &tokio_postgres::Client,
     r#type: &str,
@@ -258,7 +259,7 @@ async fn no_text_is_read_otherwise_than_postgresql_reads_it() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Whether the matcher reads the text. PostgreSQL must then read the same value.
+/// Whether the matcher reads the text. If so, PostgreSQL must read the same value.
 fn agrees(schema: &Schema, r#type: &str, text: &str, theirs: Option<&str>) -> Result<bool, String> {
     let relation = schema.find("rows").unwrap();
     let json = json!({r#type: {"eq": text}}).to_string();

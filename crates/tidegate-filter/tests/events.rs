@@ -1,4 +1,4 @@
-//! What a matcher accepts and rejects, and its properties.
+//! Tests of what a matcher accepts and rejects, and of its properties.
 
 use tidegate_catalog::Schema;
 use tidegate_filter::{Error, Filter, Json, Matcher, RowValue, Truth};
@@ -121,7 +121,7 @@ fn an_unknown_label_makes_every_comparison_undecided() {
             .evaluate(|_| RowValue::Text(b"new"))
             .unwrap()
     };
-    // A known label may have been renamed.
+    // The unknown label may be a new name of a known one.
     for json in [
         r#"{"m": "sad"}"#,
         r#"{"m": {"neq": "sad"}}"#,

@@ -13,10 +13,11 @@ use tidegate_values::{Parameter, Type, TypeKind};
 use tokio_postgres::Client;
 use tokio_postgres::types::{Format, ToSql};
 
-/// A foreign key of a test: its name, and both ends as relation and column.
+/// A foreign key of a test schema: its name, and both ends as relation and column.
 pub(crate) type ForeignKeySpec<'a> = (&'a str, (&'a str, &'a str), (&'a str, &'a str));
 
-/// A column of a test: its name, its type, and the collation of its text as documents write it.
+/// A column of a test schema: its name, its type, and the collation of its text as documents write
+/// it.
 pub(crate) type Column = (String, Type, &'static str);
 
 /// A schema with these relations and columns, and foreign keys between single columns.
@@ -98,7 +99,7 @@ fn describe(r#type: &Type, types: &mut BTreeMap<u32, Value>) {
     types.insert(r#type.oid(), entry);
 }
 
-/// Columns by name and type. Text has the order of a language.
+/// Columns by name and type. Text columns have a collation that orders text by a language.
 pub(crate) fn named(columns: &[(&str, Type)]) -> Vec<Column> {
     let columns = columns.iter();
     columns
@@ -145,7 +146,7 @@ pub(crate) fn parse(schema: &Schema, relation: &str, json: &str) -> Result<Filte
     Filter::parse(&Json::from(json), schema, relation, "where")
 }
 
-/// The statement that selects the rows that pass.
+/// The statement that selects the rows that pass the filter.
 pub(crate) fn select(
     schema: &Schema,
     relation: RelationId,

@@ -7,7 +7,8 @@ use tidegate_values::Parameter;
 
 use crate::fixture;
 
-/// Each case is a line of JSON, followed by the text and the parameters, or by an error.
+/// In the file, each case is a line of JSON, followed by the SQL text and the parameters, or by an
+/// error.
 #[test]
 fn json_becomes_the_sql_of_the_golden_file() {
     let path = "tests/golden/where.txt";

@@ -1,4 +1,4 @@
-//! SQL injection attempts, at every place of a filter where text is allowed.
+//! Tests of SQL injection attempts, in every part of a filter where text is allowed.
 
 use serde_json::json;
 use tidegate_filter::{Error, Filter};

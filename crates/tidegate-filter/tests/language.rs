@@ -1,4 +1,4 @@
-//! The where language, checked with PostgreSQL.
+//! Tests of the where language against PostgreSQL.
 
 use serde_json::json;
 use tidegate_catalog::Schema;
@@ -47,7 +47,7 @@ async fn fixture() -> (Client, Schema) {
             ("artists", "id"),
         )],
     );
-    // All names must be schema-qualified.
+    // With an empty search path, only names with a schema are found.
     client.batch_execute("set search_path = ''").await.unwrap();
     (client, schema)
 }

@@ -1,4 +1,4 @@
-//! Compares the matcher with PostgreSQL: the same filters on thousands of rows.
+//! Compares the matcher with PostgreSQL on thousands of rows, with the same filters.
 
 use serde_json::{Value, json};
 use tidegate_catalog::{ColumnId, Relation, Schema};
@@ -88,7 +88,7 @@ async fn fixture(name: &str, count: usize) -> Fixture {
     }
 }
 
-/// Fills the table with the crate's own encoding of values: as parameters.
+/// Fills the table with parameters that the crate encodes.
 async fn fill(client: &Client, schema: &Schema, samples: &[Sample], count: usize) {
     let mut random = Random::new(7);
     let relation = schema.relation(schema.find("rows").unwrap());
@@ -182,7 +182,7 @@ fn same(verdict: Truth, expected: Option<bool>) -> bool {
     }
 }
 
-/// Compares both results on all rows.
+/// Checks that the matcher and PostgreSQL give the same results on all rows.
 async fn check(fixture: &Fixture, json: &Value) {
     let relation = fixture.schema.find("rows").unwrap();
     let text = json.to_string();
@@ -214,7 +214,7 @@ async fn check(fixture: &Fixture, json: &Value) {
     }
 }
 
-/// Checks a condition text, which PostgreSQL accepts too.
+/// Checks a condition text, which PostgreSQL must accept too.
 async fn check_condition(fixture: &Fixture, text: &str) {
     let filter = Filter::parse_condition(text, fixture.relation())
         .unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -243,7 +243,7 @@ async fn check_condition(fixture: &Fixture, text: &str) {
     }
 }
 
-/// The only characters for which the matcher may be undecided.
+/// Whether the row has one of the characters for which the matcher may be undecided.
 fn has_a_character_that_folds_to_ascii(row: &Row) -> bool {
     let texts = row
         .iter()
@@ -254,7 +254,7 @@ fn has_a_character_that_folds_to_ascii(row: &Row) -> bool {
         .any(|text| text.contains(['\u{130}', '\u{212a}']))
 }
 
-/// A row that passes has one of the required values of each column.
+/// Checks that a row that passes has one of the required values in each column that has them.
 fn pinned(fixture: &Fixture, matcher: &Matcher, row: &Row, (binary, text): (bool, &str)) {
     for pin in matcher.required_values() {
         let reader = KeyReader::new(fixture.relation().column(pin.column)).unwrap();
@@ -309,7 +309,7 @@ async fn patterns_are_judged_as_postgresql_judges_them() {
     }
 }
 
-/// PostgreSQL gives a number without quotes a type of its own.
+/// PostgreSQL gives an unquoted number a type of its own.
 #[tokio::test]
 async fn numbers_without_quotes_are_compared_as_postgresql_compares_them() {
     let fixture = fixture("filter_numbers", 200).await;
@@ -349,7 +349,8 @@ async fn numbers_without_quotes_are_compared_as_postgresql_compares_them() {
             }
             check_condition(&fixture, &format!("{number} < {column}")).await;
             check_condition(&fixture, &format!("{column} in ({number})")).await;
-            // In a longer list it is a `real`, for which it is too large in PostgreSQL too.
+            // In a list of several values, the number is a `real`, for which it is too large in
+            // PostgreSQL too.
             if column != "f4" || !number.ends_with("e100") {
                 check_condition(&fixture, &format!("{column} in ({number}, 1, -0.1)")).await;
                 check_condition(&fixture, &format!("{column} not in ({number}, null)")).await;
@@ -378,7 +379,7 @@ fn leaf(random: &mut Random, samples: &[Sample]) -> Value {
         6 if ordered => json!({name: {"gt": value, "lte": random.pick(values)}}),
         7 if ordered => json!({name: {"lt": value}}),
         8 if !collation.is_empty() => json!({name: {"ilike": "%a%"}}),
-        // An interval object without members that are named like operators is a value.
+        // An interval object counts as a value if none of its members has the name of an operator.
         _ => json!({name: {"eq": value}}),
     }
 }

@@ -1,4 +1,4 @@
-//! Which types can be sorted and grouped, according to PostgreSQL.
+//! Compares which types can be sorted and grouped with PostgreSQL.
 
 use tidegate_filter::{is_groupable, is_sortable};
 
@@ -30,7 +30,7 @@ async fn orders_and_groups_are_those_of_postgresql() {
     let odd = schema.relation(schema.find("odd").unwrap());
     for (at, name) in names.iter().enumerate() {
         let column = &odd.columns[at];
-        // Elements are compared only if there are two rows without NULL.
+        // PostgreSQL compares elements only if there are two rows without NULL.
         let row = match *name {
             "spot" => "'(1,\"(1,2)\")'",
             "papers" | "stamps" => "'(1,1)'",

@@ -1,4 +1,4 @@
-//! Properties of every filter.
+//! Tests of properties that every filter has.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use tidegate_filter::{Filter, Matcher};
 
 use crate::fixture;
 
-/// JSON with words of the language everywhere, so that much of it is nearly valid.
+/// Random JSON that contains words of the where language everywhere, so that much of it is nearly
+/// valid.
 fn any_json() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
         Just("id"),

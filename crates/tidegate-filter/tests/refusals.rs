@@ -1,4 +1,4 @@
-//! Limits, and what is refused.
+//! Tests of limits, and of filters that are rejected.
 
 use tidegate_filter::{Error, Filter, Json};
 

@@ -1,4 +1,4 @@
-//! An unknown operator is an error on every column, wherever it occurs.
+//! Tests that an unknown operator is an error on every column, wherever it occurs.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn columns() -> Vec<(&'static str, Type)> {
     ]
 }
 
-/// `things`, each with a parent in `parents`.
+/// The schema: `things`, each of which has a parent in `parents`.
 fn schema() -> Schema {
     let things = [columns(), vec![("parent", Type::INT4)]].concat();
     fixture::schema(
@@ -99,7 +99,7 @@ const OPERATORS: &[&str] = &[
     "overlaps",
 ];
 
-/// The members of values that are objects, of any type above.
+/// The members that values have if they are objects, of any type above.
 const MEMBERS: &[&str] = &[
     "lower",
     "upper",
@@ -176,8 +176,8 @@ fn any_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Puts a condition below `and`, `or`, `not` and relationships, that of `things` outermost; gives
-/// the path that leads to it too.
+/// Puts a condition on `things` below `and`, `or`, `not` and relationships; also returns the path
+/// that leads to it.
 fn nested(steps: &[u8], condition: Value) -> (Value, String) {
     let (mut condition, mut path) = (condition, String::new());
     for step in steps {

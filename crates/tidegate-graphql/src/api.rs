@@ -16,17 +16,17 @@ use crate::lower::Introspector;
 use crate::response_text::ResponseText;
 use crate::templates::{Budget, Templates};
 
-/// The limits of the document cache: the number of documents and the bytes of their text.
+/// The limits of the document cache: the number of documents, and the bytes of their texts.
 const DOCUMENTS: (usize, usize) = (1_000, 4 << 20);
-/// A cached document takes about this many times the bytes of its text.
+/// How many times the bytes of its text a cached document takes, roughly.
 const WEIGHT: usize = 8;
-/// The limits of the cache of introspection results.
+/// The limits of the cache of introspection results: their number, and their bytes.
 const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
-/// The approximate size of a cache entry for a large introspection, which records only that it is
+/// The size at which a large introspection counts in the cache. Its entry records only that it is
 /// large.
 const NODE: usize = 64 << 10;
 
-/// The GraphQL API of a schema. It is immutable: a changed schema gets a new one.
+/// The GraphQL API of a schema. It is immutable; a changed schema gets a new one.
 #[derive(Debug)]
 pub struct Api {
     types: Arc<Types>,
@@ -38,14 +38,14 @@ pub struct Api {
     templates: Budget,
 }
 
-/// A cached document, or the errors in it.
+/// A cached document, or the errors that it has.
 type CachedDocument = Result<Valid, Vec<Error>>;
 
 /// A valid document.
 #[derive(Debug)]
 struct Valid {
     document: Document,
-    /// For each operation, the templates that its requests share.
+    /// For each operation, the templates of plans that its requests share.
     templates: Vec<Templates>,
 }
 
@@ -57,8 +57,8 @@ pub struct PreparedOperation {
 }
 
 impl Api {
-    /// The API of a schema; with subscriptions if `feed` is set. This takes about 10 µs for each
-    /// table, because the definition of a type is built when a document uses the type.
+    /// Makes the API of a schema; with subscriptions if `feed` is set. This takes about 10 µs for
+    /// each table, because the definition of a type is built when a document uses the type.
     pub fn new(schema: Arc<Schema>, feed: bool, limits: Limits) -> Self {
         let types = Arc::new(Types::of(schema, feed));
         Self {
@@ -77,12 +77,12 @@ impl Api {
         self.types.schema()
     }
 
-    /// The limits.
+    /// The limits on requests.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The memory budget for the templates of its operations.
+    /// The memory budget for the templates of the API's operations.
     pub(crate) fn templates(&self) -> &Budget {
         &self.templates
     }
@@ -91,7 +91,7 @@ impl Api {
         self.types.roots()
     }
 
-    /// The schema in the schema definition language.
+    /// The schema in the schema definition language (SDL).
     pub fn sdl(&self) -> ResponseText {
         let write = || LargeText::Sdl(Arc::clone(&self.types)).write();
         self.sdl.get_or_init(write).clone().into()
@@ -120,8 +120,8 @@ impl Api {
         Ok(PreparedOperation { known, operation })
     }
 
-    /// Whether the selected operation is a subscription, even if the document is invalid. In an API
-    /// without subscriptions, every subscription is.
+    /// Whether the selected operation is a subscription. It is recognised even in an invalid
+    /// document, as in an API without subscriptions every subscription makes the document invalid.
     pub fn means_subscription(&self, query: &str, operation_name: Option<&str>) -> bool {
         if query.len() > self.limits.document {
             return false;
@@ -152,10 +152,10 @@ impl Api {
     }
 }
 
-/// GraphQL, section 6.1, "Executing Requests".
+/// Selects the operation of a request (GraphQL, section 6.1, "Executing Requests").
 fn choose(document: &Document, name: Option<&str>) -> Result<usize, Error> {
     let operations = &document.operations;
-    // Some clients send an empty name instead of none.
+    // Some clients send an empty name if they mean no name.
     match name.filter(|name| !name.is_empty()) {
         Some(name) => {
             let named = |operation: &Operation| operation.name.as_deref() == Some(name);
@@ -175,13 +175,13 @@ fn choose(document: &Document, name: Option<&str>) -> Result<usize, Error> {
 }
 
 impl PreparedOperation {
-    /// Whether it writes.
+    /// Whether the operation is a mutation.
     pub fn is_mutation(&self) -> bool {
         self.operation()
             .is_some_and(|(_, operation)| operation.kind == OperationKind::Mutation)
     }
 
-    /// Whether it is a subscription.
+    /// Whether the operation is a subscription.
     pub fn is_subscription(&self) -> bool {
         self.operation()
             .is_some_and(|(_, operation)| operation.kind == OperationKind::Subscription)
@@ -192,7 +192,7 @@ impl PreparedOperation {
         Some((document, document.operations.get(self.operation)?))
     }
 
-    /// The templates that requests of the operation share.
+    /// The templates of plans that requests of the operation share.
     pub(crate) fn templates(&self) -> Option<&Templates> {
         self.known
             .as_ref()

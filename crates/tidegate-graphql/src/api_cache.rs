@@ -11,15 +11,15 @@ use crate::cache::Cache;
 use crate::error::{Code, Error};
 use crate::limits::{Limits, RoleLimits};
 
-/// The most APIs, and a rough bound on their memory.
+/// The largest number of cached APIs, and a rough limit on their memory in bytes.
 const MOST: usize = 1_024;
 const BYTES: usize = 512 << 20;
-/// Rough estimates of an API's memory: the base size, and the size for each relation.
+/// Rough estimates of an API's memory in bytes: a base size, and a size for each relation.
 const EMPTY: usize = 64 << 10;
 const RELATION: usize = 2 << 10;
 
-/// The APIs of schemas, each built on first use. Roles that share a schema share its API, unless
-/// they have limits of their own. A changed schema is a new schema.
+/// The APIs of schemas, each built on first use. Roles that see the same schema share its API,
+/// unless they have limits of their own. A changed schema is another schema.
 #[derive(Debug)]
 pub struct ApiCache {
     by_schema: Cache<usize, Arc<CachedApis>>,
@@ -30,14 +30,16 @@ pub struct ApiCache {
 
 #[derive(Debug)]
 struct CachedApis {
-    /// Keeps the schema alive, so that its address is not reused.
+    /// The schema. The reference keeps it alive, so that its address, by which APIs are cached, is
+    /// not reused.
     schema: Arc<Schema>,
-    /// One for each role with limits of its own, in their order, and one for all other roles.
+    /// The APIs of the schema: one for each role with limits of its own, in their order, and one
+    /// for all other roles.
     apis: Box<[OnceCell<Arc<Api>>]>,
 }
 
 impl ApiCache {
-    /// An empty cache. The APIs have subscriptions if `feed` is set; `roles` are the roles with
+    /// An empty cache. The APIs have subscriptions if `feed` is set. `roles` are the roles with
     /// limits of their own.
     pub fn new(feed: bool, limits: Limits, roles: Vec<RoleLimits>) -> Self {
         Self {
@@ -48,16 +50,16 @@ impl ApiCache {
         }
     }
 
-    /// The API of a schema for a role. It is built on a blocking thread, as this takes about 10 ms
-    /// for a thousand tables.
+    /// The API of a schema for a role. It is built on a blocking thread, because this takes about
+    /// 10 ms for a thousand tables.
     ///
     /// # Errors
     ///
-    /// Only if that thread panics.
+    /// If building the API panics.
     pub async fn of(&self, schema: &Arc<Schema>, role: &str) -> Result<Arc<Api>, Error> {
         let address = Arc::as_ptr(schema).addr();
         let slot = self.by_schema.get(&address).unwrap_or_else(|| {
-            // A schema without other owners is an old version.
+            // A schema to which only this cache refers is an old version, so its entry is removed.
             self.by_schema
                 .retain(|slot: &Arc<CachedApis>| Arc::strong_count(&slot.schema) > in_slot(slot));
             let slot = Arc::new(CachedApis {
@@ -82,7 +84,7 @@ impl ApiCache {
     }
 }
 
-/// The number of references that a slot itself holds to its schema.
+/// The number of references to its schema that a cache entry itself holds.
 fn in_slot(slot: &CachedApis) -> usize {
     1 + slot.apis.iter().filter(|api| api.initialized()).count()
 }

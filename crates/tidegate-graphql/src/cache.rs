@@ -1,4 +1,4 @@
-//! A least-recently-used cache, bounded by entries and bytes.
+//! A least-recently-used cache that is bounded by the number of entries and by their bytes.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub(crate) struct Cache<K, V> {
 struct Entries<K, V> {
     known: HashMap<K, CacheEntry<V>>,
     bytes: usize,
-    /// A counter of uses, which orders the entries.
+    /// The number of uses so far. It orders the entries by their last use.
     now: u64,
 }
 
@@ -29,7 +29,7 @@ struct CacheEntry<V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
-    /// A cache for this many entries with this many bytes in total.
+    /// A cache for at most this many entries with at most this many bytes in total.
     pub(crate) fn new(most_entries: usize, most_bytes: usize) -> Self {
         Self {
             entries: Mutex::new(Entries {
@@ -42,7 +42,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// The value for a key.
+    /// The value for a key. This counts as a use of it.
     pub(crate) fn get<Q>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -68,7 +68,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         entries.bytes -= dropped;
     }
 
-    /// Inserts a value of this size, unless it exceeds the limit by itself.
+    /// Inserts a value that takes `bytes` bytes. A value that exceeds the limit by itself is not
+    /// inserted.
     pub(crate) fn put(&self, key: K, value: V, bytes: usize) {
         if bytes > self.most_bytes {
             return;
@@ -92,7 +93,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V> Entries<K, V> {
-    /// Evicts a quarter at once, so that the cost of sorting is spread over many insertions.
+    /// Evicts the least recently used quarter at once, so that the cost of sorting is spread over
+    /// many insertions.
     fn shrink(&mut self, entries: usize, bytes: usize) {
         let mut by_use: Vec<_> = self
             .known

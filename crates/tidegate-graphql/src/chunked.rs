@@ -2,6 +2,6 @@
 
 /// Generates a text in steps.
 pub(crate) trait ChunkedWriter {
-    /// Appends text until `out` has at least this many bytes; `true` while there is more.
+    /// Appends text until `out` has at least `bytes` bytes; returns `true` if more text follows.
     fn write_chunk(&mut self, out: &mut String, bytes: usize) -> bool;
 }

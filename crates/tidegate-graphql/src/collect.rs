@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::document::{Document, Field, Selection, Variables};
 use crate::error::Error;
 
-/// All fields with one response key.
+/// All fields of a selection that have the same response key.
 #[derive(Debug)]
 pub(crate) struct CollectedField<'d> {
-    /// The first field. All others have the same arguments.
+    /// The first field. The others have the same name and arguments.
     pub field: &'d Field,
     /// The other fields, whose selections are merged into that of the first.
     others: Vec<&'d Field>,
@@ -21,7 +21,7 @@ impl<'d> CollectedField<'d> {
     }
 }
 
-/// Collects fields.
+/// Collects the fields of selections in a document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collector<'d> {
     pub document: &'d Document,
@@ -33,7 +33,7 @@ impl<'d> Collector<'d> {
     ///
     /// # Errors
     ///
-    /// A condition whose variable is null.
+    /// If the variable of a condition is null.
     pub(crate) fn fields(
         self,
         selection: &'d [Selection],
@@ -43,7 +43,7 @@ impl<'d> Collector<'d> {
         Ok(groups)
     }
 
-    /// The fields below a collected field.
+    /// The fields in the selection of a collected field.
     ///
     /// # Errors
     ///

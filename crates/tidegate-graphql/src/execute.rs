@@ -23,7 +23,7 @@ use crate::templates::Templates;
 use self::planning::Planned;
 use self::run::run;
 
-/// The executor, caller and limits of an operation.
+/// The executor, caller and limits with which an operation is executed.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "an executor cannot be shown")]
 pub struct Context<'a> {
@@ -31,40 +31,42 @@ pub struct Context<'a> {
     pub executor: &'a dyn Executor,
     /// The principal of the statements.
     pub principal: &'a Principal,
-    /// Whether the caller has no token, with which it might be allowed more.
+    /// Whether the caller has no token. With a token it might be allowed more.
     pub anonymous: bool,
-    /// The deadline. The author is always the service, which writes all statements.
+    /// The options of the statements, such as the deadline. The author is always the service, which
+    /// writes all statements.
     pub options: QueryOptions,
-    /// The most bytes of the data, if that is less than the API's limit.
+    /// The largest size of the data in bytes, if that is less than the API's limit.
     pub room: u64,
 }
 
-/// From this size on, building a response would delay other requests of the same thread.
+/// The size of a response in bytes from which on building it would delay other requests of the same
+/// thread.
 const LARGE: u64 = 1 << 20;
 
-/// Whether the runtime has other threads, so that this one may block.
+/// Whether the tokio runtime has other threads, so that this one may block.
 fn may_block() -> bool {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
-/// Why an operation, or one of its root fields, has no data.
+/// The reason why an operation, or one of its root fields, has no data.
 enum ExecutionFailure {
-    /// The operation is invalid; nothing was executed.
+    /// The operation is invalid, and nothing was executed.
     Invalid(Vec<Error>),
     /// The operation was executed and failed as a whole.
     Operation(Error),
-    /// The statement of one root field failed.
+    /// The statement of the root field with this number failed.
     Field(usize, Error),
-    /// The statement of several root fields failed.
+    /// The statement that several root fields share failed.
     Shared(Error),
-    /// The plan of a template must be restarted, which is not possible.
+    /// A plan that came from a template must be restarted, which is not possible.
     Outgrown,
-    /// The deadline passed before the statements of these root fields ended.
+    /// The deadline passed before the statements of the root fields with these numbers ended.
     Deadline(Vec<usize>, Error),
-    /// A definition changed while the statements ran. They were rolled back.
+    /// A definition changed while the statements ran, so they were rolled back.
     Redefined(Option<usize>, Error),
-    /// The database is unavailable, or the error is internal.
+    /// The database is unavailable, or the service itself failed.
     Unavailable(tidegate_sql::Error),
 }
 
@@ -82,7 +84,8 @@ impl ExecutionFailure {
 
     /// The failure of the statement of a root field, or of the whole transaction.
     fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
-        // A changed type is loaded again by the next attempt.
+        // The value does not match its type, which may have changed. The next attempt loads the
+        // type again.
         if error.is_malformed_value() {
             return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
         }
@@ -95,7 +98,7 @@ impl ExecutionFailure {
         }
     }
 
-    /// The failure to report when there is no further attempt.
+    /// The failure to report if there is no further attempt.
     fn for_good(self) -> Self {
         match self {
             Self::Redefined(Some(root), error) => Self::Field(root, error),
@@ -115,7 +118,7 @@ impl Api {
     /// # Errors
     ///
     /// Only errors that are not GraphQL responses: the database is unavailable, all connections are
-    /// in use, or the error is internal. All other errors are in the response.
+    /// in use, or the service itself failed. All other errors are in the response.
     pub async fn execute(
         &self,
         prepared: &PreparedOperation,
@@ -161,7 +164,7 @@ impl Api {
     }
 }
 
-/// An operation with its variables.
+/// An operation that is being executed, with its variables.
 #[derive(Clone, Copy)]
 struct Request<'r> {
     api: &'r Api,
@@ -173,9 +176,10 @@ struct Request<'r> {
 }
 
 impl Request<'_> {
-    /// Runs the operation, retrying it after failures. Each attempt has one root field less than
-    /// the previous one, with two exceptions: after a changed definition, and after the failure of
-    /// a shared statement, when each root field gets a statement of its own.
+    /// Executes the operation. Some failures lead to another attempt. After a root field of a query
+    /// has failed, the next attempt leaves that field out. After a definition has changed, or a
+    /// plan of a template cannot be restarted, the next attempt makes a new plan. After a statement
+    /// that several root fields share has failed, each root field gets a statement of its own.
     async fn answer(&self) -> Result<GraphqlResponse, ExecutionFailure> {
         let mut errors = FieldErrors::new();
         let mut redefined = false;
@@ -210,7 +214,7 @@ impl Request<'_> {
         }
     }
 
-    /// Adds the path and location of a root field to an error, unless it has them.
+    /// Adds the path and location of a root field to an error that has none.
     fn locate(&self, root: usize, mut error: Error) -> Error {
         let groups = self.collect.fields(&self.operation.selection);
         let groups = groups.unwrap_or_default();
@@ -223,7 +227,7 @@ impl Request<'_> {
         }
     }
 
-    /// Runs the operation once. With `share`, root fields may share a statement.
+    /// Executes the operation once. With `share`, root fields may share a statement.
     async fn attempt(
         &self,
         errors: &mut FieldErrors,
@@ -250,7 +254,8 @@ impl Request<'_> {
         if let Some(error) = plan.dropped() {
             return Err(ExecutionFailure::Operation(committed(&error)));
         }
-        // Even few rows can make a response of any size if they refer to each other on many levels.
+        // Even few rows can make a response of any size, if they refer to each other on many
+        // levels.
         let size = plan.size();
         if size > limits.bytes.saturating_mul(2) && !plan.is_committed() {
             let error = tidegate_plan::Error::TooLarge(limits.bytes);
@@ -267,7 +272,7 @@ impl Request<'_> {
         } else {
             finish()?
         };
-        // Commit only if the response can be built.
+        // The transaction is committed only if the response can be built.
         if let Some(transaction) = uncommitted {
             let committed = transaction.commit().await;
             committed
@@ -276,7 +281,8 @@ impl Request<'_> {
         Ok(answer)
     }
 
-    /// Keeps the result after a failure if all other root fields of a query were read.
+    /// Makes the failed root fields null and continues, if all other root fields of a query were
+    /// read. Otherwise returns the failure.
     fn recover(
         &self,
         failure: ExecutionFailure,
@@ -308,7 +314,7 @@ impl Request<'_> {
         }
     }
 
-    /// The failure for an error of planning, with its root field if known.
+    /// The failure for an error of planning. It names the root field if that is known.
     fn of_plan(&self, error: tidegate_plan::Error) -> ExecutionFailure {
         let tidegate_plan::Error::Root(key, error) = error else {
             return ExecutionFailure::of_plan(error);

@@ -8,27 +8,27 @@ use tidegate_values::{Type, TypeKind, is_hstore, is_spatial};
 pub(crate) struct Kind {
     /// The type of a single value.
     pub named: Named,
-    /// Whether the column holds lists of such values.
+    /// Whether a value of the column is a list of values of this type.
     pub list: bool,
 }
 
-/// A named type of column values.
+/// The type of a single column value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// A scalar, by its name.
+    /// A scalar type, by its name.
     Scalar(&'static str),
-    /// An object that is the value of a single column.
+    /// An object type, for a range or geometric value.
     Object(&'static ValueObject),
 }
 
 /// An object type for ranges and geometric values.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ValueObject {
-    /// The type's name.
+    /// The name of the type.
     pub name: &'static str,
-    /// Its description.
+    /// The description of the type.
     pub description: &'static str,
-    /// Its fields.
+    /// The fields of the type.
     pub members: &'static [ValueMember],
 }
 
@@ -37,22 +37,22 @@ pub(crate) struct ValueObject {
 pub(crate) struct ValueMember {
     /// The name of the field.
     pub name: &'static str,
-    /// Its content.
+    /// The content of the field.
     pub holds: Holds,
-    /// Whether it is non-null.
+    /// Whether the field is non-null.
     pub not_null: bool,
 }
 
-/// The content of a member.
+/// The content of a field of a [`ValueObject`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
-    /// A scalar, under the same name in the value's JSON form.
+    /// A scalar. It has the name of the field in the value's JSON form.
     Scalar(&'static str),
-    /// An object, under the same name.
+    /// An object. It has the name of the field in the value's JSON form.
     Object(&'static ValueObject),
-    /// A list of objects, under the same name.
+    /// A list of objects. It has the name of the field in the value's JSON form.
     List(&'static ValueObject),
-    /// The value's JSON form itself, which is a list of objects.
+    /// The whole JSON form of the value, which is a list of objects.
     Itself(&'static ValueObject),
 }
 
@@ -160,25 +160,25 @@ pub(crate) static VALUE_OBJECTS: [&ValueObject; 13] = [
     &TSRANGE, &TSTZRANGE, &DATERANGE,
 ];
 
-/// A scalar type.
+/// A scalar type of the API.
 #[derive(Debug)]
 pub(crate) struct ScalarType {
-    /// Its name.
+    /// The name of the scalar.
     pub name: &'static str,
-    /// Its description.
+    /// The description of the scalar.
     pub description: &'static str,
-    /// Which input it accepts.
+    /// The input that the scalar accepts.
     pub takes: Takes,
-    /// The URL of its specification (GraphQL, section 3.13.4, "@specifiedBy").
+    /// The URL of the scalar's specification (GraphQL, section 3.13.4, "@specifiedBy").
     pub specified_by: Option<&'static str>,
 }
 
-/// Which input a scalar accepts.
+/// The input that a scalar accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// A scalar of GraphQL itself.
+    /// The input that GraphQL defines for this standard scalar.
     Standard,
-    /// Strings.
+    /// Any string.
     Strings,
     /// Any JSON value.
     AnyJson,
@@ -193,7 +193,7 @@ const fn scalar_type(name: &'static str, description: &'static str, takes: Takes
     }
 }
 
-/// The scalars.
+/// The scalar types of the API.
 pub(crate) static SCALARS: [ScalarType; 10] = [
     scalar_type("Boolean", "`true` or `false`.", Takes::Standard),
     scalar_type(
@@ -232,14 +232,14 @@ pub(crate) static SCALARS: [ScalarType; 10] = [
     ),
 ];
 
-/// Whether a type of this name accepts any JSON value as input.
+/// Whether the scalar with this name accepts any JSON value as input.
 pub(crate) fn takes_any_json(name: &str) -> bool {
     let mut scalars = SCALARS.iter();
     scalars.any(|scalar| scalar.name == name && scalar.takes == Takes::AnyJson)
 }
 
 impl Kind {
-    /// The type of a column. A primary key column is an `ID`, whatever its PostgreSQL type.
+    /// The GraphQL type of a column. A primary key column is an `ID`, of whatever PostgreSQL type.
     pub(crate) fn of_column(relation: &Relation, id: ColumnId) -> Self {
         if relation.is_key(id) {
             return Self::scalar("ID");
@@ -247,7 +247,7 @@ impl Kind {
         Self::of_type(&relation.column(id).r#type)
     }
 
-    /// Whether a value of the column may be shown as null although it is not NULL: a JSON null.
+    /// Whether a column value that is not NULL may be written as null, because it is a JSON null.
     pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
         let r#type = base(&relation.column(id).r#type);
         !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)
@@ -261,7 +261,7 @@ impl Kind {
                 Self::scalar("String")
             }
             TypeKind::Array(element) => {
-                // An array of a domain over an array is shown as PostgreSQL's text.
+                // An array of a domain over an array is written as PostgreSQL's text.
                 let element = match Self::of_type(element) {
                     Self { list: true, .. } => Self::scalar("String"),
                     one => one,

@@ -10,29 +10,29 @@ use crate::definition::Types;
 use crate::introspection::{self, IntrospectionNode};
 use crate::sdl;
 
-/// A text up to this size is generated at once and cached.
+/// The size in bytes up to which a text is generated at once and cached.
 const WHOLE: usize = 1 << 20;
-/// The size of a chunk of a larger text: large enough for few task switches, small enough as the
-/// memory for a slow reader.
+/// The size of a chunk of a larger text. It is large enough for few task switches, and small enough
+/// to be held in memory for a slow reader.
 const CHUNK: usize = 64 << 10;
-/// How much larger a chunk may become.
+/// By how many bytes a chunk may exceed its size.
 const OVER: usize = 1 << 10;
 
-/// A text to generate.
+/// A text that can be large.
 #[derive(Clone, Debug)]
 pub(crate) enum LargeText {
     /// The value of `__schema` or `__type`.
     Introspection(Arc<IntrospectionNode>, Arc<Types>),
-    /// The schema in the schema definition language.
+    /// The schema in the schema definition language (SDL).
     Sdl(Arc<Types>),
 }
 
-/// A generated text.
+/// The result of generating a text.
 #[derive(Clone, Debug)]
 pub(crate) enum GeneratedText {
     /// The whole text.
     Whole(Bytes),
-    /// A text that is generated while it is read.
+    /// The text is large, and must be generated while it is read.
     Large(LargeText),
 }
 
@@ -46,7 +46,7 @@ impl LargeText {
         GeneratedText::Whole(out.into())
     }
 
-    /// Sends the text in chunks, and an empty one at the end. Stops when the receiver is dropped.
+    /// Sends the text in chunks, and an empty chunk at the end. Stops when the receiver is dropped.
     pub(crate) async fn send(self, to: Sender<Bytes>) {
         let mut writer = self.writer();
         let mut more = true;
@@ -57,7 +57,7 @@ impl LargeText {
                 return;
             }
         }
-        // A dropped receiver needs no end.
+        // If the receiver was dropped, it needs no end.
         let _ = to.send(Bytes::new()).await;
     }
 
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// A text that is practically endless.
+    /// A text that takes practically for ever to generate.
     fn endless() -> LargeText {
         let schema = Schema::parse(r#"{"name":"s","relations":[]}"#).unwrap();
         let types = Types::of(Arc::new(schema), false);
@@ -107,7 +107,7 @@ mod tests {
                 drop(receiver);
             }
         });
-        // One chunk is in the channel and the next one waits for space; then the writer yields.
+        // One chunk is in the channel and the next one waits for space, so the writer must yield.
         let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(sending.as_mut().poll(cx)));
         assert!(polled.await.is_pending());
     }

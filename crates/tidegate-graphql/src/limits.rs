@@ -5,31 +5,31 @@
 pub struct Limits {
     /// The deepest nesting of selection sets, without introspection.
     pub depth: usize,
-    /// The most fields of an operation, with its fragments expanded.
+    /// The largest number of fields in an operation, with its fragments expanded.
     pub fields: usize,
-    /// The most root fields of an operation.
+    /// The largest number of root fields in an operation.
     pub roots: usize,
-    /// The most bytes of a document.
+    /// The largest size of a document, in bytes.
     pub document: usize,
-    /// Rows and bytes of a response.
+    /// The limits on the rows and bytes of a response.
     pub rows: tidegate_plan::Limits,
 }
 
-/// Limits for the requests of one role, which replace the general ones.
+/// Limits on the requests of one role, which replace the general limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleLimits {
-    /// The role, as PostgreSQL spells it.
+    /// The name of the role, as PostgreSQL spells it.
     pub role: Box<str>,
-    /// As [`Limits::depth`].
+    /// The limit that replaces [`Limits::depth`].
     pub depth: usize,
-    /// As [`Limits::fields`].
+    /// The limit that replaces [`Limits::fields`].
     pub fields: usize,
-    /// As [`Limits::roots`].
+    /// The limit that replaces [`Limits::roots`].
     pub roots: usize,
 }
 
 impl RoleLimits {
-    /// The general limits with those of the role in their place.
+    /// The general limits `others`, with those of the role in their place.
     pub(crate) const fn with(&self, others: Limits) -> Limits {
         Limits {
             depth: self.depth,

@@ -7,23 +7,23 @@ use tidegate_values::json::{self, JsonKind};
 
 use crate::error::Error;
 
-/// A request: a document, the name of an operation, and the values of variables.
+/// A GraphQL request: a document, the name of an operation, and the values of variables.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// The document.
+    /// The text of the document.
     pub query: Cow<'a, str>,
-    /// The name of the operation, required if the document has several.
+    /// The name of the operation. It is required if the document has several operations.
     pub operation_name: Option<Cow<'a, str>>,
-    /// The values of the variables, an object.
+    /// The values of the variables, as a JSON object.
     pub variables: Option<&'a RawValue>,
 }
 
 /// The requests of a body.
 #[derive(Debug)]
 pub enum Requests<'a> {
-    /// A single request.
+    /// The body is a single request.
     One(Request<'a>),
-    /// An array. Each element may be invalid by itself.
+    /// The body is an array. Each element may be an invalid request.
     Many(Vec<Result<Request<'a>, Error>>),
 }
 
@@ -42,7 +42,7 @@ pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
     let text = std::str::from_utf8(body)
         .map_err(|_| Error::input("the body cannot be read as JSON: it is not UTF-8"))?;
     if JsonKind::of(text) == JsonKind::Object {
-        // Parsing the members validates the whole text.
+        // Parsing the members validates the whole JSON text.
         let members = json::members(text).map_err(unreadable)?;
         return Request::of(members).map(Requests::One);
     }
@@ -104,8 +104,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A document may have characters that PostgreSQL cannot store: the GraphQL parser reports their
-/// location.
+/// The text of the document. It may have characters that PostgreSQL cannot store, because the
+/// GraphQL parser reports them with their location.
 fn document(value: &RawValue) -> Result<Cow<'_, str>, Error> {
     string("query", value).or_else(|error| {
         let text = serde_json::from_str(value.get());

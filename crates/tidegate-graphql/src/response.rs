@@ -9,14 +9,14 @@ use crate::error::{Code, Error, ErrorSummary, FieldErrors};
 use crate::large_text::LargeText;
 use crate::response_text::ResponseText;
 
-/// A complete response.
+/// A complete GraphQL response.
 #[derive(Clone, Debug)]
 pub struct GraphqlResponse {
-    /// The JSON text.
+    /// The JSON text of the response.
     pub body: ResponseText,
-    /// Whether it has the member `data`, which means that the operation was executed.
+    /// Whether the response has the member `data`. If so, the operation was executed.
     pub executed: bool,
-    /// Its errors, for logs and metrics.
+    /// A summary of the response's errors, for the log and the metrics.
     pub errors: ErrorSummary,
 }
 
@@ -43,8 +43,8 @@ impl GraphqlResponse {
         }
     }
 
-    /// The response with its whole text in memory, for transports that cannot send it in chunks. A
-    /// text of more than `most` bytes is replaced by the error `TOO_COMPLEX`.
+    /// The response with its whole text in memory, for transports that cannot send chunks. If the
+    /// text has more than `most` bytes, the response is the error `TOO_COMPLEX`.
     pub async fn collect(self, most: u64) -> Self {
         let body = match self.body.into_bytes() {
             Ok(bytes) => Ok(Ok(bytes)),
@@ -61,11 +61,11 @@ impl GraphqlResponse {
     }
 }
 
-/// The start of a response, before its data.
+/// The start of a response that has data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Completes a response after its data: adds the errors of root fields that are null, and inserts
-/// the introspection texts.
+/// Completes a response after its data: adds the errors of the root fields that are null, and
+/// inserts the introspection texts.
 pub(crate) fn end(
     mut body: BytesMut,
     outcome: &PlanOutcome,

@@ -1,4 +1,4 @@
-//! The text of a response. Large parts of it are generated while it is read.
+//! The text of a response. Large parts of the text are generated while it is read.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -9,11 +9,11 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::large_text::{GeneratedText, LargeText};
 
-/// The text of a response: bytes in memory, and between them large parts that are generated while
-/// the text is read.
+/// The text of a response. It consists of bytes in memory and, between them, large parts that are
+/// generated while the text is read.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseText {
-    /// Usually the whole text.
+    /// The first bytes, which are usually the whole text.
     head: Bytes,
     rest: VecDeque<Piece>,
 }
@@ -24,12 +24,12 @@ enum Piece {
     LargeText(LargeText),
 }
 
-/// The task that generates the text panicked.
+/// The task that generates a part of the text panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the text ends before its end")]
 pub struct WriterFailed;
 
-/// The text has more bytes than allowed.
+/// The text has more than this many bytes, which is the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answer is larger than {0} bytes")]
 pub struct TooLong(pub u64);
@@ -39,7 +39,7 @@ impl ResponseText {
     ///
     /// # Errors
     ///
-    /// The text itself, if parts of it are not generated yet.
+    /// The text unchanged, if it has parts that must be generated.
     pub fn into_bytes(self) -> Result<Bytes, Self> {
         if self.rest.is_empty() {
             Ok(self.head)
@@ -48,7 +48,7 @@ impl ResponseText {
         }
     }
 
-    /// The number of bytes in memory.
+    /// The number of bytes that are in memory.
     pub fn held(&self) -> u64 {
         let rest = self.rest.iter().map(|piece| match piece {
             Piece::Bytes(bytes) => bytes.len(),
@@ -68,7 +68,7 @@ impl ResponseText {
         self.rest.extend(other.rest);
     }
 
-    /// A text with parts to generate at offsets of its bytes, in order.
+    /// A text that consists of `bytes` and of parts to be generated, each at an offset of `bytes`.
     pub(crate) fn with(mut bytes: Bytes, parts: impl Iterator<Item = (usize, LargeText)>) -> Self {
         let mut text = Self::default();
         let mut begin = 0;
@@ -118,8 +118,8 @@ impl From<BytesMut> for ResponseText {
     }
 }
 
-/// Reads a text. A task of the runtime generates the large parts, at most two chunks ahead of the
-/// reader. It ends when the reader is dropped.
+/// Reads a text. A task of the tokio runtime generates the large parts, at most two chunks ahead of
+/// the reader. The task ends when the reader is dropped.
 #[derive(Debug)]
 pub struct ResponseReader {
     pieces: VecDeque<Piece>,
@@ -154,7 +154,7 @@ impl ResponseReader {
         }
     }
 
-    /// As [`ResponseReader::poll_next`].
+    /// The next bytes, like [`ResponseReader::poll_next`].
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl ResponseReader {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// All remaining bytes, for transports that cannot send them in chunks.
+    /// All remaining bytes, for transports that cannot send chunks.
     ///
     /// # Errors
     ///

@@ -1,14 +1,14 @@
-//! A schema in the schema definition language (GraphQL, section 3).
+//! Prints a schema in the schema definition language (GraphQL, section 3).
 
 use std::fmt::Write as _;
 
 use crate::chunked::ChunkedWriter;
 use crate::definition::{ArgumentDefinition, FieldDefinition, FieldIter, TypeDefinition, Types};
 
-/// Prints a schema, ordered by name. It can pause after any field.
+/// Prints the types of a schema, sorted by name. It can pause after any field.
 pub(crate) struct Printer<'s> {
     types: Box<dyn Iterator<Item = TypeDefinition<'s>> + Send + 's>,
-    /// The remaining fields of the type that is being printed.
+    /// The fields that still have to be printed of the current type.
     fields: Option<FieldIter<'s>>,
     first: bool,
 }
@@ -24,7 +24,7 @@ impl<'s> Printer<'s> {
         }
     }
 
-    /// Prints a field, or the start or end of a type; `false` at the end.
+    /// Prints a field, or the start or end of a type; `false` at the end of the schema.
     fn step(&mut self, out: &mut String) -> bool {
         let Some(fields) = &mut self.fields else {
             return self.begin(out);
@@ -99,8 +99,8 @@ fn print_argument(argument: &ArgumentDefinition, out: &mut String) {
     out.push('\n');
 }
 
-/// Prints a description as a block string, or as a plain string if the rules of block strings would
-/// change it.
+/// Prints a description as a block string. If the rules of block strings would change the text,
+/// prints a plain string.
 fn describe(text: Option<&str>, indent: &str, out: &mut String) {
     let Some(text) = text else { return };
     out.push_str(indent);

@@ -1,4 +1,4 @@
-//! Lowers subscriptions. The change feed executes them.
+//! Lowers subscriptions: converts them into the form that the change feed executes.
 
 use std::sync::Arc;
 
@@ -14,23 +14,24 @@ use crate::document::{Missing, Variables};
 use crate::error::{Code, Error};
 use crate::lower::Lowerer;
 
-/// A lowered subscription.
+/// A lowered subscription, with the values of its variables.
 #[derive(Debug)]
 pub struct Subscription {
-    /// The response key of its root field. Events are `{"data":{"<key>":[row]}}`.
+    /// The response key of the root field. Events have the form `{"data":{"<key>":[row]}}`.
     pub key: Arc<str>,
-    /// The relation whose changes it reports.
+    /// The relation whose changes the subscription reports.
     pub relation: RelationId,
-    /// The kind of change.
+    /// The kind of changes that the subscription reports.
     pub change: ChangeKind,
-    /// The fields of a row: columns, their subfields and the type name, but no relationships.
+    /// The fields of a row: columns, their subfields and the type name. There are no relationships.
     pub selection: Selection,
-    /// The JSON text of `where`: an object, or a string with a condition text. `None` for all rows.
+    /// The JSON of the argument `where`: an object, or a string with a condition text. `None`
+    /// without the argument, for all rows.
     pub condition: Option<Box<str>>,
 }
 
 impl Subscription {
-    /// The columns of an event, each once.
+    /// The columns that an event needs, each once.
     pub fn columns(&self) -> Vec<ColumnId> {
         let mut columns = Vec::new();
         for field in &self.selection.fields {
@@ -106,7 +107,7 @@ impl Api {
         })
     }
 
-    /// Checks that the change log has the value of a field.
+    /// Checks that the change log can have the value of a field.
     fn followed(&self, relation: RelationId, output: &Output) -> Result<(), String> {
         let relation = self.schema().relation(relation);
         match output {
@@ -120,8 +121,8 @@ impl Api {
                         "`{}` is a virtual generated column, which the log does not hold",
                         column.field
                     )),
-                    // Whether the change log has it depends on the server's version, which the feed
-                    // checks.
+                    // Whether the change log has stored generated columns depends on the version of
+                    // PostgreSQL, which the feed checks.
                     Some(Generated::Stored) | None => Ok(()),
                 }
             }
@@ -131,7 +132,7 @@ impl Api {
 }
 
 impl<'d> Lowerer<'d> {
-    /// The `where` of a subscription, unparsed.
+    /// The argument `where` of a subscription, which is not parsed here.
     fn condition(&self, group: &CollectedField<'d>) -> Result<Option<Json<'d>>, Error> {
         let Some(argument) = group.field.argument("where") else {
             return Ok(None);

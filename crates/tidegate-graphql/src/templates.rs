@@ -1,4 +1,5 @@
-//! Templates: what requests of an operation share if only the values of variables differ.
+//! Templates of plans. Requests of an operation share a template if they differ only in the values
+//! of variables.
 //!
 //! A template fits a request if each variable has the value with which the template was made. A
 //! variable that is only used as a parameter may have any value of the same JSON kind.
@@ -12,25 +13,25 @@ use tidegate_values::json::JsonKind;
 use crate::document::{Operation, Variables};
 use crate::lower::VariableUses;
 
-/// The most templates of an operation.
+/// The largest number of templates for one operation.
 const MOST: usize = 4;
-/// The most bytes of all templates of an API.
+/// The largest size of all templates of an API, in bytes.
 const BYTES: usize = 8 << 20;
-/// The number of templates that are made unconditionally.
+/// How many templates are made before their uses are compared with their number.
 const TRIALS: u64 = 8;
-/// After that, the average number of uses that justifies another template: making one costs about
-/// as much as planning without one.
+/// How often the templates must have been used on average before another one is made. Making a
+/// template costs about as much as planning once.
 const USES: u64 = 4;
-/// The most bytes of the values that a template depends on.
+/// The largest size in bytes of the values on which a template depends.
 const VALUES: usize = 1024;
 
-/// The templates of an operation.
+/// The templates for one operation.
 #[derive(Debug, Default)]
 pub(crate) struct Templates(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The most recently used one is last.
+    /// The templates, the most recently used one last.
     kept: Vec<Arc<Kept>>,
     planned: u64,
     made: u64,
@@ -38,7 +39,7 @@ struct State {
     forbidden: bool,
 }
 
-/// A template and its conditions.
+/// A template, with the conditions for its use.
 #[derive(Debug)]
 pub(crate) struct Kept {
     shape: TemplateConditions,
@@ -46,17 +47,17 @@ pub(crate) struct Kept {
     _room: Room,
 }
 
-/// The conditions on the variables of an operation, in order.
+/// The conditions of a template for each variable of the operation, in order.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TemplateConditions(Box<[Given]>);
 
 #[derive(Debug, PartialEq)]
 enum Given {
-    /// No value.
+    /// The variable must have no value.
     Absent,
-    /// This JSON text.
+    /// The variable must have exactly this JSON text.
     Exactly(Box<str>),
-    /// Any value of this kind.
+    /// The variable may have any value of this kind.
     Kind(JsonKind),
 }
 
@@ -64,7 +65,7 @@ enum Given {
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<AtomicUsize>);
 
-/// Reserved memory, which is released on drop.
+/// A part of the budget that is reserved. Dropping it releases the memory.
 #[derive(Debug)]
 struct Room {
     bytes: usize,
@@ -119,8 +120,8 @@ impl Templates {
         }
     }
 
-    /// Whether to make a template for a request that had none: not for the first request, and not
-    /// if templates are rarely used.
+    /// Whether to make a template for a request that found none. None is made for the first
+    /// request, nor if templates are rarely used.
     pub(crate) fn wants_one(&self) -> bool {
         let mut state = self.lock();
         state.planned += 1;
@@ -150,7 +151,8 @@ impl Templates {
         state.kept.push(Arc::new(kept));
     }
 
-    /// Drops the templates and makes no more: requests had to be planned again.
+    /// Drops all templates, and caches none from now on, because plans made from templates had to
+    /// be made again.
     pub(crate) fn forbid(&self) {
         let mut state = self.lock();
         state.forbidden = true;
@@ -163,7 +165,8 @@ impl Templates {
 }
 
 impl TemplateConditions {
-    /// The conditions of a template that is made with these values; `None` if they are too large.
+    /// The conditions of a template that is made with these values; `None` if the values are too
+    /// large.
     pub(crate) fn of(
         operation: &Operation,
         variables: &Variables<'_>,

@@ -1,4 +1,4 @@
-//! Which documents are valid, and the errors of those that are not.
+//! Tests of which documents are valid, and of the errors of the others.
 
 use std::fmt::Write as _;
 
@@ -310,7 +310,7 @@ fn overlapping_fields_are_reported_with_both_locations() {
     );
 }
 
-/// The same key may occur as often as fields are allowed.
+/// A response key may occur as often as fields are allowed.
 #[test]
 fn as_many_fields_as_are_allowed_may_overlap() {
     let api = api();

@@ -1,4 +1,4 @@
-//! The statements that are sent, and what happens with their results.
+//! Tests of the statements that are sent, and of how their results are used.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,11 +13,11 @@ use tidegate_values::{Column, RawRow, Type, WireFormat};
 
 use crate::fixture::api;
 
-/// What was sent to the database, in order.
+/// The commands that were sent to the database, in order.
 type Log = Arc<Mutex<Vec<&'static str>>>;
 
-/// An executor that returns one row with one text for every statement, `Ann` and a number of
-/// further characters, or rejects it.
+/// An executor that returns one row for every statement, or rejects it. The row has one text, `Ann`
+/// and a number of further characters, or rejects it.
 #[derive(Clone, Default)]
 struct Recorder {
     log: Log,
@@ -77,7 +77,7 @@ impl Executor for Recorder {
         Box::pin(async { Ok(transaction) })
     }
 
-    /// As in PostgreSQL, an error of a sink does not undo what commits together.
+    /// As in PostgreSQL, an error of a sink does not undo statements that commit together.
     fn pipeline<'a>(
         &'a self,
         _: &'a Principal,
@@ -138,7 +138,7 @@ impl Transaction for Recorder {
     }
 }
 
-/// The body of a document's response, whose data may have this many bytes.
+/// The body of the response to a document. Its data may have `room` bytes.
 async fn ask(recorder: &Recorder, anonymous: bool, document: &str, room: u64) -> Value {
     let api = api();
     let prepared = api.prepare(document, None).expect(document);
@@ -153,7 +153,7 @@ async fn ask(recorder: &Recorder, anonymous: bool, document: &str, room: u64) ->
     serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap()
 }
 
-/// An error means that nothing was written, unless it says that the mutation was committed.
+/// An error means that nothing was written, unless the error says that the mutation was committed.
 #[tokio::test]
 async fn a_mutation_is_committed_only_when_its_answer_fits() {
     let key = "k".repeat(200);
@@ -174,8 +174,8 @@ async fn a_mutation_is_committed_only_when_its_answer_fits() {
     }
 }
 
-/// A single row is small: it is committed with its statement, and an error says so if it is too
-/// large.
+/// A single row is assumed to be small, so it is committed with its statement. If it is too large,
+/// the error says that it was committed.
 #[tokio::test]
 async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
     const ROOM: u64 = 1 << 20;
@@ -202,7 +202,7 @@ async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
         let message = error["message"].as_str().unwrap();
         assert!(message.contains("the mutation is committed"), "{body}");
         assert_eq!(*recorder.log.lock().unwrap(), told);
-        // With a smaller limit it is committed after its rows were received.
+        // With a smaller limit, the row is received before it is committed.
         let body = ask(&recorder, false, &document, ROOM - 1).await;
         assert_eq!(body["data"], Value::Null, "{body}");
         let log = recorder.log.lock().unwrap();
@@ -210,7 +210,7 @@ async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
     }
 }
 
-/// Regardless of the number of root fields and levels.
+/// A query is sent once, with any number of root fields and levels.
 #[tokio::test]
 async fn a_query_is_sent_once() {
     for (document, told) in [

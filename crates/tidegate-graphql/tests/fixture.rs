@@ -83,7 +83,7 @@ pub(crate) fn schema() -> Arc<Schema> {
     Arc::new(Schema::parse(DOCUMENT).unwrap())
 }
 
-/// Its API, with subscriptions.
+/// The API of the tests' schema, with subscriptions.
 pub(crate) fn api() -> Api {
     Api::new(schema(), true, Limits::default())
 }

@@ -1,4 +1,4 @@
-//! Texts that are large enough to be generated while they are read.
+//! Tests of texts that are so large that they are generated while they are read.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tidegate_sql::{Principal, QueryOptions};
 
 use crate::variables::Away;
 
-/// The most memory for the part of a text that is generated.
+/// The largest memory that the generated part of a text may take.
 const CHUNK: usize = 80 << 10;
 
-/// An API with this many tables, each with a foreign key to the previous one.
+/// An API with this many tables. Each table has a foreign key to the previous one.
 fn api(tables: usize) -> Api {
     let mut text = String::from(r#"{"name":"public","relations":["#);
     for table in 0..tables {
@@ -129,7 +129,7 @@ async fn a_large_schema_is_printed_in_chunks() {
     assert!(chunks.len() > 10 && chunks.iter().all(|chunk| chunk.len() < CHUNK));
     let text = String::from_utf8(chunks.concat()).unwrap();
     let types = text.matches("\ntype Table").count();
-    // Rows, groups, and the objects of `sum`, `avg`, `min` and `max`.
+    // Each table has six types: rows, groups, and the objects of `sum`, `avg`, `min` and `max`.
     assert_eq!(types, 6 * 1_000);
     assert!(text.ends_with("}\n"));
 }

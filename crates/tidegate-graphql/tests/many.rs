@@ -1,4 +1,5 @@
-//! A request with many errors gets the first ones, and costs no more for the rest.
+//! Tests that a request with many errors gets only the first ones, and costs no more for the
+//! others.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -13,10 +14,11 @@ use crate::variables::Away;
 
 const REPORTED: usize = 50;
 
-/// With this many, quadratic time would be minutes.
+/// The number of errors. With quadratic time, a test would take minutes.
 const MANY: usize = 20_000;
 
-/// A debug build needs some seconds for what a release build parses in a tenth of one.
+/// How long a test may take. A debug build needs seconds for what a release build parses in a tenth
+/// of a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn repeated(one: impl Fn(usize) -> String) -> String {
@@ -26,13 +28,13 @@ fn repeated(one: impl Fn(usize) -> String) -> String {
     })
 }
 
-/// The messages for a document.
+/// The messages of the errors in a document.
 fn messages(api: &Api, document: &str) -> Vec<String> {
     let errors = api.prepare(document, None).unwrap_err();
     errors.into_iter().map(|error| error.message).collect()
 }
 
-/// Documents with many errors of one kind.
+/// Documents, each of which has many errors of one kind.
 fn documents() -> Vec<(String, &'static str)> {
     let variables = |r#type: &str| repeated(|number| format!("$v{number}: {type}"));
     let list = |word: &str| repeated(|number| word.replace('#', &number.to_string()));
@@ -141,7 +143,7 @@ async fn the_first_errors_of_variables_are_reported() {
             .unwrap()
             .contains("more errors")
     );
-    // The same number of valid ones is sent to PostgreSQL.
+    // The same number of valid values is sent to PostgreSQL.
     api.execute(&prepared, Some(&values("1")), context)
         .await
         .unwrap_err();

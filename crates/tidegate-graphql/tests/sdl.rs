@@ -1,4 +1,4 @@
-//! The schema in the schema definition language.
+//! Tests of the schema in the schema definition language.
 
 use tidegate_testkit::assert_golden;
 

@@ -1,4 +1,4 @@
-//! Lowering of subscriptions.
+//! Tests of the lowering of subscriptions.
 
 use serde_json::value::RawValue;
 use tidegate_graphql::{Api, ChangeKind, Error, Subscription};

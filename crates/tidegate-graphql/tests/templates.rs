@@ -1,4 +1,4 @@
-//! Requests that share a plan send what they would send alone.
+//! Tests that requests which share a plan send the same statements as they would alone.
 
 use std::sync::Mutex;
 
@@ -12,11 +12,11 @@ use tidegate_values::{Column, Type, WireFormat};
 
 use crate::fixture::api;
 
-/// Records what is sent, and returns no rows.
+/// An executor that records the statements that are sent, and returns no rows.
 #[derive(Default)]
 struct Notes {
     sent: Mutex<Vec<String>>,
-    /// The memory addresses of the statements' texts.
+    /// The memory addresses of the statements' texts, which are equal if a text is shared.
     texts: Mutex<Vec<usize>>,
 }
 
@@ -82,7 +82,7 @@ impl Executor for Notes {
     }
 }
 
-/// What a request sends, and its response.
+/// The statements that a request sends, its response, and the addresses of the texts.
 async fn ask(api: &Api, document: &str, variables: &str) -> (Vec<String>, String, Vec<usize>) {
     let notes = Notes::default();
     let prepared = api.prepare(document, None).expect(document);
@@ -152,7 +152,7 @@ const VALUES: &[&str] = &[
     "{\"lower\": 1, \"upper\": 5}",
 ];
 
-/// Random numbers (Knuth, MMIX).
+/// Generates random numbers (Knuth, MMIX).
 fn next(seed: &mut u64, below: usize) -> usize {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -165,7 +165,7 @@ async fn what_is_sent_is_the_same_with_and_without_templates() {
     let mut seed = 17;
     for document in DOCUMENTS {
         let shared = api();
-        // Only a few different values, so that structures repeat.
+        // There are only a few different values, so that equal structures occur.
         for _ in 0..12 {
             let few: Vec<_> = (0..3)
                 .map(|_| VALUES[next(&mut seed, VALUES.len())])
@@ -187,7 +187,8 @@ async fn what_is_sent_is_the_same_with_and_without_templates() {
     }
 }
 
-/// Another value of the same kind needs no new text. Another kind, null or another direction does.
+/// Requests share a statement if their values are of the same kind. A value of another kind, null,
+/// and another direction of the order need a statement of their own.
 #[tokio::test]
 async fn values_share_a_statement_and_shapes_do_not() {
     let by_key = "query($a: ID) { getArtists(id: $a) { id } }";
@@ -210,7 +211,7 @@ async fn values_share_a_statement_and_shapes_do_not() {
         (shown, r#"{"a": true}"#, r#"{"a": false}"#, false),
     ] {
         let api = api();
-        // The second request makes the template.
+        // A template is made for the second request.
         for _ in 0..2 {
             ask(&api, document, first).await;
         }

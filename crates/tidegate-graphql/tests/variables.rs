@@ -1,4 +1,4 @@
-//! Which values variables accept (GraphQL, section 6.1.2).
+//! Tests of which values variables accept (GraphQL, section 6.1.2).
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use tidegate_sql::{
 
 use crate::fixture::api;
 
-/// An executor that is unavailable. A request that reaches it has coerced all values.
+/// An executor that is unavailable. If a request reaches it, all values were coerced.
 pub(crate) struct Away;
 
 impl Executor for Away {
@@ -43,7 +43,7 @@ impl Executor for Away {
     }
 }
 
-/// The message and whether there is `data`; `None` if a statement was sent.
+/// The message of the error, and whether the response has `data`; `None` if a statement was sent.
 async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
     let api = api();
     let prepared = api.prepare(document, None).expect(document);

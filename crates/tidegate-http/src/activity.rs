@@ -1,5 +1,5 @@
 //! The recent requests of a tenant, for its owner: counts by second, and the last slow or failed
-//! statements. Each node has its own, in memory.
+//! statements. Each node keeps its own counts, in memory.
 
 mod outline;
 
@@ -11,50 +11,51 @@ use bytes::Bytes;
 use serde::Serialize;
 use tidegate_sql::DatabaseName;
 
-/// The number of seconds with counts.
+/// The number of seconds for which requests are counted.
 const SECONDS: usize = 300;
 const WINDOW: i64 = 300;
-/// The number of statements that are stored.
+/// How many statements are stored of a tenant.
 const STATEMENTS: usize = 50;
-/// A statement that takes longer is slow.
+/// A statement is slow if it takes longer than this.
 const SLOW: Duration = Duration::from_secs(1);
-/// The number of tenants that are stored. Beyond it, tenants without requests in the last
+/// The number of tenants that are stored. When there are more, tenants without requests in the last
 /// [`SECONDS`] are removed.
 const TENANTS: usize = 1_000;
-/// The status of a request whose client left before the response. That is no error.
-const CLIENT_LEFT: u16 = 499;
-/// Longer request bodies are not stored until the end of a request.
+/// The status recorded of a request whose client disconnected before the response. It does not
+/// count as an error.
+pub const CLIENT_LEFT: u16 = 499;
+/// The longest request body that is stored until the request has ended.
 pub const LONGEST_BODY: usize = 16 * 1024;
 
-/// The recent requests by tenant.
+/// The recent requests of all tenants.
 #[derive(Debug, Default)]
 pub struct Activity(Mutex<HashMap<DatabaseName, TenantActivity>>);
 
 /// A request that has ended.
 #[derive(Debug)]
 pub struct Finished<'a> {
-    /// When it ended, in milliseconds since 1970.
+    /// When the request ended, in milliseconds since 1970.
     pub at: i64,
-    /// How long it took.
+    /// How long the request took.
     pub took: Duration,
     /// The status of the response.
     pub status: u16,
-    /// The path of its route.
+    /// The path of the request's route.
     pub route: &'static str,
-    /// The role as which it ran.
+    /// The role as which the request ran.
     pub role: &'a str,
-    /// The code of its first error.
+    /// The code of the first error in the response.
     pub error: Option<&'static str>,
     /// The SQLSTATE of PostgreSQL's error.
     pub sqlstate: Option<&'a str>,
-    /// The request's body, if it has a statement.
+    /// The request's body, if it contains a statement.
     pub body: Option<&'a Bytes>,
 }
 
 /// A statement that was slow or failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecentStatement {
-    /// When it ended, in milliseconds since 1970.
+    /// When the statement ended, in milliseconds since 1970.
     #[serde(skip)]
     pub at: i64,
     route: &'static str,
@@ -70,21 +71,23 @@ pub struct RecentStatement {
 /// The recent requests of a tenant.
 #[derive(Debug)]
 struct TenantActivity {
-    /// Requests and errors of each second, by the second modulo [`SECONDS`].
+    /// The number of requests and errors in each second; the index is the second modulo
+    /// [`SECONDS`].
     counts: Box<[(u32, u32); SECONDS]>,
     /// The newest second with counts.
     last: i64,
     statements: VecDeque<RecentStatement>,
 }
 
-/// A tenant's requests; the oldest second and the newest statement come first.
+/// The recent requests of a tenant. The counts begin with the oldest second, the statements with
+/// the newest.
 #[derive(Debug, Default)]
 pub struct Recent {
-    /// Requests of each second.
+    /// The number of requests in each second.
     pub requests: Vec<u32>,
-    /// Requests of each second that failed.
+    /// The number of failed requests in each second.
     pub errors: Vec<u32>,
-    /// Statements that were slow or failed.
+    /// The statements that were slow or failed.
     pub statements: Vec<RecentStatement>,
 }
 
@@ -112,7 +115,7 @@ impl Activity {
         }
     }
 
-    /// A tenant's requests at `now`, in milliseconds since 1970.
+    /// The recent requests of a tenant at the time `now`, in milliseconds since 1970.
     pub fn recent(&self, database: &DatabaseName, now: i64) -> Recent {
         let second = now.div_euclid(1_000);
         let mut tenants = self.lock();
@@ -145,7 +148,7 @@ impl TenantActivity {
         }
     }
 
-    /// Clears the counts of the seconds since the last request.
+    /// Clears the counts of the seconds after the newest one, up to `second`.
     fn advance(&mut self, second: i64) {
         let passed = (second - self.last).clamp(0, WINDOW);
         for ahead in 0..passed {
@@ -181,7 +184,7 @@ fn index_of(second: i64) -> usize {
 
 impl RecentStatement {
     fn of(finished: &Finished<'_>) -> Self {
-        // Values cannot be found in a text that cannot be parsed.
+        // If PostgreSQL cannot parse the text, the values in it cannot be found and removed.
         let is_parsed = finished.sqlstate != Some("42601")
             && !finished.error.is_some_and(|code| code.contains("PARSE"));
         let body = finished.body.filter(|body| is_parsed && !body.is_empty());

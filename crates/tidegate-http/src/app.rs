@@ -1,4 +1,4 @@
-//! The parts that endpoints use.
+//! The parts of the service that endpoints use.
 
 mod builder;
 mod default_user;
@@ -80,8 +80,8 @@ struct Parts {
 }
 
 impl App {
-    /// Starts an app from its three required parts: the executor, the issuer, and the store with
-    /// the default user of each database.
+    /// Starts to build an app from its three required parts: the executor, the issuer, and the
+    /// store of users and OAuth clients.
     pub fn builder(
         executor: Arc<dyn Executor>,
         issuer: Arc<Issuer>,
@@ -96,8 +96,8 @@ impl App {
         self.0.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Drops what is cached of `database`'s default user. Must be called when the tenant's users or
-    /// settings have changed; otherwise a change takes effect after five seconds.
+    /// Removes the default user of `database` from the cache. Must be called when the tenant's
+    /// users or settings have changed; otherwise the change takes effect after five seconds.
     pub fn forget_default_user(&self, database: &str) {
         self.0.default_users.forget(database);
     }
@@ -117,17 +117,17 @@ impl App {
         &self.0.apis
     }
 
-    /// The change events; `None` if the node has none.
+    /// The feed of change events; `None` if the node has none.
     pub fn feed(&self) -> Option<&Feed> {
         self.0.feed.as_ref()
     }
 
-    /// The catalogs of the tenants.
+    /// The cached catalogs of the tenants.
     pub fn catalogs(&self) -> &CatalogCache {
         &self.0.catalogs
     }
 
-    /// Issues and checks tokens.
+    /// The issuer, which gives and checks tokens.
     pub fn issuer(&self) -> &Issuer {
         &self.0.issuer
     }
@@ -142,7 +142,7 @@ impl App {
         self.0.accounts.as_deref()
     }
 
-    /// The limits.
+    /// The limits on requests, and the timeouts.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
@@ -157,7 +157,7 @@ impl App {
         &self.0.origins
     }
 
-    /// The database of requests that name none.
+    /// The database of anonymous requests that name none.
     pub fn anonymous_database(&self) -> Option<&DatabaseName> {
         self.0.anonymous_database.as_ref()
     }
@@ -182,7 +182,7 @@ impl App {
         self.0.providers.as_deref()
     }
 
-    /// How people contact support.
+    /// A text that says how people contact support.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
@@ -192,12 +192,12 @@ impl App {
         self.0.graphiql.as_ref()
     }
 
-    /// The browser console, unless it is switched off.
+    /// The browser console; `None` if it is switched off.
     pub fn console(&self) -> Option<&Console> {
         self.0.console.as_ref()
     }
 
-    /// The documentation, unless it is switched off together with the console.
+    /// The documentation; `None` if it is switched off, together with the console.
     pub fn docs(&self) -> Option<&Docs> {
         self.0.docs.as_ref()
     }
@@ -212,7 +212,7 @@ impl App {
         &self.0.activity
     }
 
-    /// The counters.
+    /// The counters of the HTTP server.
     pub fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
@@ -222,7 +222,7 @@ impl App {
         self.0.metrics_token.as_ref()
     }
 
-    /// The metrics of other parts.
+    /// The sources of the metrics of other parts of the service.
     pub fn metrics_sources(&self) -> impl Iterator<Item = &dyn MetricsSource> {
         self.0.metrics_sources.iter().map(|source| &**source)
     }
@@ -232,7 +232,7 @@ impl App {
         &self.0.memory
     }
 
-    /// The slots for statements of anonymous callers.
+    /// The limit on concurrent statements of anonymous callers.
     pub(crate) fn read_slots(&self) -> &ReadSlots {
         &self.0.read_slots
     }
@@ -245,7 +245,7 @@ impl App {
         &self.0.default_users
     }
 
-    /// The methods of all tenants.
+    /// The registry of the methods of all tenants.
     pub fn methods(&self) -> &Registry {
         &self.0.methods
     }
@@ -260,15 +260,16 @@ impl App {
         self.0.spans.as_deref()
     }
 
-    /// The span of a request; `None` if no spans are collected, or if the caller's trace is not
-    /// sampled.
+    /// The position of a new request in its trace; `None` if no spans are collected, or if the
+    /// client's trace is not sampled.
     pub fn span_context(&self, headers: &HeaderMap) -> Option<SpanContext> {
         self.0.spans.as_ref()?;
         let number = self.0.traced.fetch_add(1, Ordering::Relaxed);
         SpanContext::below(headers, self.0.node, number)
     }
 
-    /// A new request id. It is unique among nodes with different numbers.
+    /// A new request id: the number of this node and the number of the request. It is unique among
+    /// nodes with different numbers.
     #[expect(
         clippy::missing_panics_doc,
         reason = "hex digits and a dash are visible ASCII"

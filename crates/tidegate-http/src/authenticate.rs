@@ -5,26 +5,30 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use tidegate_identity::{AnonymousSql, StoreError};
-use tidegate_oauth::Claims;
+use tidegate_oauth::{Claims, Scopes};
 use tidegate_sql::{DatabaseName, Login, Principal, RoleName, RoleUse};
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::memory::Holder;
 
+pub use tidegate_oauth::Scope;
+
 const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 
 /// A client together with its identity.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The database and role of its statements.
+    /// The database and role as which the caller's statements run.
     pub principal: Principal,
-    /// Whether it sent no token, so that a token could give it more privileges.
+    /// Whether the request had no token. Then a token could give the caller more privileges.
     pub anonymous: bool,
+    /// What its token may be used for.
+    pub scopes: Scopes,
 }
 
 impl Caller {
-    /// The login of its statements.
+    /// The login of the caller's statements; `None` if they run as the service itself.
     pub fn login(&self) -> Option<&Login> {
         match &self.principal {
             Principal::Role(login) => Some(login),
@@ -32,13 +36,23 @@ impl Caller {
         }
     }
 
-    /// The account in the memory budget for its requests.
+    /// Refuses a request for which the token has none of these scopes.
+    ///
+    /// # Errors
+    ///
+    /// 403.
+    pub fn require(&self, needed: &[Scope]) -> Result<(), ApiError> {
+        require(self.scopes, needed)
+    }
+
+    /// The account of the memory budget that the caller's requests are charged to.
     pub fn holder(&self) -> Holder {
         holder(self.login())
     }
 
-    /// The login, if it is a default user's. Anyone can get a token of the default user, because
-    /// the guest grant needs no secret; therefore limits on anonymous callers apply to it too.
+    /// The login, if it is that of a default user. Anyone can get a token of a default user,
+    /// because the guest grant needs no secret. So limits on anonymous callers also apply to
+    /// callers with such a token.
     pub fn default_user(&self) -> Option<&Login> {
         self.login()
             .filter(|login| login.role_use == RoleUse::Anonymous)
@@ -46,15 +60,18 @@ impl Caller {
 }
 
 /// The caller by its token. Without a token, the default user of the database in the header
-/// `Tidegate-Database`, or of the configured database.
+/// `Tidegate-Database`, or of the configured database. A token must have one of the `needed` scopes;
+/// with none of them, the operation checks the scope.
 ///
 /// # Errors
 ///
 /// 401 for an invalid token (such a request never runs as anonymous), and if there is neither a
-/// token nor a default user; 400 for more than one `Tidegate-Database`.
-pub async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
+/// token nor a default user; 403 for a token without the scope; 400 for more than one `Tidegate-Database`.
+pub async fn caller(app: &App, headers: &HeaderMap, needed: &[Scope]) -> Result<Caller, ApiError> {
     if let Some(token) = bearer(headers)? {
-        return by_token(app, token).map(Caller::from);
+        let caller = Caller::from(by_token(app, token).await?);
+        caller.require(needed)?;
+        return Ok(caller);
     }
     anonymous(app, named_database(headers)?).await
 }
@@ -63,7 +80,7 @@ pub async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> 
 ///
 /// # Errors
 ///
-/// 400 for more than one: a proxy may have checked another one than we would use.
+/// 400 for more than one header: a proxy may have checked another one than this service would use.
 pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut names = headers.get_all(DATABASE).iter();
     match (names.next(), names.next()) {
@@ -74,7 +91,8 @@ pub fn named_database(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     }
 }
 
-/// The caller without a token: the default user of the named database, or of the configured one.
+/// The caller of a request without a token: the default user of the database `named`, or of the
+/// configured one.
 ///
 /// # Errors
 ///
@@ -97,13 +115,13 @@ pub async fn anonymous(app: &App, named: Option<&str>) -> Result<Caller, ApiErro
 /// A user with a valid token.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// The database and role of its statements.
+    /// The database and role as which the user's statements run.
     pub login: Login,
     /// The claims of the token.
     pub claims: Arc<Claims>,
 }
 
-/// The account in the memory budget for a login, or for callers without one.
+/// The account in the memory budget to which requests of a login count, or requests without one.
 pub fn holder(login: Option<&Login>) -> Holder {
     let Some(login) = login else {
         return Holder::Anonymous(None);
@@ -111,7 +129,7 @@ pub fn holder(login: Option<&Login>) -> Holder {
     let database = login.database.clone();
     match login.role_use {
         RoleUse::Anonymous => Holder::Anonymous(Some(database)),
-        RoleUse::User(_) | RoleUse::Trusted { .. } => Holder::Tenant(database),
+        RoleUse::User(_) | RoleUse::Member(_) | RoleUse::Trusted(_) => Holder::Tenant(database),
     }
 }
 
@@ -120,31 +138,53 @@ impl From<User> for Caller {
         Self {
             principal: Principal::Role(user.login),
             anonymous: false,
+            scopes: user.claims.scopes,
         }
     }
 }
 
-/// The user by its token.
+/// The user by its token, which must have the scope.
 ///
 /// # Errors
 ///
-/// 401 without a token, and for an invalid one.
-pub fn user(app: &App, headers: &HeaderMap) -> Result<User, ApiError> {
+/// 401 without a token, and for an invalid one; 403 for one without the scope.
+pub async fn user(app: &App, headers: &HeaderMap, needed: Scope) -> Result<User, ApiError> {
     let token = bearer(headers)?.ok_or_else(|| ApiError::missing_token("a token is required"))?;
-    by_token(app, token)
+    let user = by_token(app, token).await?;
+    require(user.claims.scopes, &[needed])?;
+    Ok(user)
 }
 
-/// The user with this token.
+fn require(scopes: Scopes, needed: &[Scope]) -> Result<(), ApiError> {
+    if needed.is_empty() || needed.iter().any(|scope| scopes.allows(*scope)) {
+        Ok(())
+    } else {
+        Err(ApiError::insufficient_scope(needed))
+    }
+}
+
+/// The user with this token. The caller of this function checks the scope.
 ///
 /// # Errors
 ///
-/// 401 if it is invalid.
-pub fn by_token(app: &App, token: &str) -> Result<User, ApiError> {
-    let claims = app.issuer().verify(token).map_err(ApiError::from_bearer)?;
+/// 401 if it is invalid, 503 if it is a personal access token and the store is down.
+pub async fn by_token(app: &App, token: &str) -> Result<User, ApiError> {
+    let claims = app.issuer().authenticate_token(token).await;
+    let claims = claims.map_err(ApiError::from_bearer)?;
     Ok(User {
         login: login(&claims),
         claims,
     })
+}
+
+/// Checks again whether the token of a user is valid. Needs no I/O.
+///
+/// # Errors
+///
+/// 401 if it has expired or its session has ended.
+pub fn recheck(app: &App, user: &User) -> Result<(), ApiError> {
+    let checked = app.issuer().recheck(&user.claims);
+    checked.map_err(ApiError::from_bearer)
 }
 
 /// The default user of the database in the path. A token is ignored.
@@ -168,10 +208,11 @@ async fn known_default_user(app: &App, database: &str) -> Result<Option<Caller>,
     Ok(login.map(|login| Caller {
         principal: Principal::Role(login),
         anonymous: true,
+        scopes: Scopes::UNRESTRICTED,
     }))
 }
 
-/// What the tenant allows its default user to do with SQL of its own.
+/// Which SQL of its own the tenant's default user may run.
 ///
 /// # Errors
 ///
@@ -194,7 +235,10 @@ pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    let token = value.to_str().ok().and_then(|value| {
+    // `HeaderValue::to_str` looks at each byte, and tokens are long.
+    let value = value.as_bytes();
+    let text = std::str::from_utf8(value).ok().filter(|_| value.is_ascii());
+    let token = text.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });

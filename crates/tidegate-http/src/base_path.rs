@@ -1,4 +1,4 @@
-//! The path prefix of the service.
+//! The path prefix under which the service is reached.
 
 /// The path of the issuer's URL without a trailing slash, which prefixes all paths.
 pub fn base_of(issuer: &str) -> &str {

@@ -1,4 +1,4 @@
-//! The body of a response: nothing, bytes, or rows that arrive while the client reads.
+//! The body of a response: empty, bytes, or rows that are produced while the client reads.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::memory::Reservation;
 use crate::report::Subject;
 
 /// The response was aborted after its first byte. The connection is closed abnormally, so that the
-/// client does not take the part for the whole. The cause was logged where it occurred.
+/// client does not take the part for a complete response. The cause was logged where it occurred.
 #[derive(Debug, thiserror::Error)]
 #[error("the response was aborted by an error after its first byte")]
 pub struct BodyAborted;
@@ -21,7 +21,8 @@ pub struct BodyAborted;
 ///
 /// Dropping it stops the producer.
 pub trait BodySource: Send {
-    /// Whether a statement produces the bytes. It is cancelled when the client disconnects.
+    /// Whether a running statement produces the bytes. Such a statement is cancelled when the
+    /// client disconnects.
     fn is_statement(&self) -> bool {
         false
     }
@@ -31,21 +32,22 @@ pub trait BodySource: Send {
         None
     }
 
-    /// The next bytes; `None` is the end.
+    /// Polls for the next bytes; `None` is the end.
     fn poll_next(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, BodyAborted>>>;
 }
 
-/// Observes a response until it has been sent. It is dropped with the response.
+/// Observes a response until it has been sent. The response owns its watchers and drops them with
+/// it.
 pub trait Watcher: Send {
-    /// The client waits for more bytes.
+    /// Called when the client could take more bytes but none are ready.
     fn pending(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
     }
 
-    /// All bytes have been handed to the connection.
+    /// Called when all bytes have been handed to the connection.
     fn complete(&mut self);
 }
 
@@ -54,13 +56,13 @@ pub struct Body {
     content: Content,
     /// What the log and the metrics record of the response.
     pub subject: Subject,
-    /// That of the access log, and that of the connection.
+    /// The watcher of the access log, and then that of the connection.
     watchers: [Option<Box<dyn Watcher>>; 2],
 }
 
-/// What a body holds.
+/// The content of a response body.
 pub enum Content {
-    /// Nothing, or nothing left.
+    /// There are no bytes, or none are left.
     Empty,
     /// Bytes in one piece.
     Whole(Bytes),
@@ -68,9 +70,9 @@ pub enum Content {
     Pieces {
         /// The remaining pieces.
         pieces: VecDeque<Bytes>,
-        /// The sum of their sizes.
+        /// The number of remaining bytes in all pieces.
         size: u64,
-        /// Their reservation in the memory budget, until they have been sent.
+        /// The reservation in the memory budget for the pieces, held until they have been sent.
         share: Option<Reservation>,
     },
     /// Bytes that are produced while the client reads.
@@ -83,7 +85,7 @@ impl Body {
         Content::Empty.into()
     }
 
-    /// Adds a watcher: the access log's, then the connection's.
+    /// Adds a watcher. The access log adds the first one, the connection the second one.
     ///
     /// # Panics
     ///
@@ -141,7 +143,7 @@ impl From<Bytes> for Body {
 }
 
 impl Content {
-    /// Takes the content out; nothing is left.
+    /// Takes the content out and leaves an empty one.
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::Empty)
     }
@@ -174,7 +176,7 @@ impl Content {
         matches!(self, Self::Streamed(source) if source.is_statement())
     }
 
-    /// The next bytes; `None` is the end.
+    /// Polls for the next bytes; `None` is the end.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyAborted>>> {
         let next = match self {
             Self::Empty => None,
@@ -189,7 +191,7 @@ impl Content {
             }),
             Self::Streamed(source) => ready!(source.as_mut().poll_next(cx)),
         };
-        // Release what the source holds as soon as it has ended.
+        // The source has ended, so it is dropped at once with what it holds.
         if !matches!(next, Some(Ok(_))) {
             *self = Self::Empty;
         }
@@ -220,7 +222,7 @@ impl http_body::Body for Body {
             }
             return Poll::Pending;
         };
-        // hyper does not poll again if no bytes remain, so the end is reported here.
+        // hyper does not poll again if no bytes remain, so the watchers are notified here.
         if !matches!(next, Some(Err(_))) && body.content.exact_size() == Some(0) {
             for watcher in body.watchers.iter_mut().flatten() {
                 watcher.complete();

@@ -1,4 +1,4 @@
-//! A request as endpoints get it, and responses that they share.
+//! A request as endpoints get it, and responses that many endpoints share.
 
 use std::fmt;
 
@@ -13,27 +13,27 @@ use crate::error::JSON;
 use crate::forwarded::Peer;
 use crate::report::{Context, Subject};
 
-/// `Cache-Control` for documents that may be a few minutes old.
+/// The value of `Cache-Control` for documents that may be five minutes old.
 pub const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// A request as endpoints get it.
 pub struct Call<'a, B> {
-    /// The service.
+    /// The parts of the service.
     pub app: &'a App,
     /// The address from which the request came.
     pub peer: Peer,
-    /// Its head.
+    /// The head of the request: method, URI and headers.
     pub head: &'a Parts,
-    /// Its body.
+    /// The body of the request, not read yet.
     pub body: B,
-    /// The largest body in bytes.
+    /// The size of the largest allowed body, in bytes.
     pub body_limit: u64,
     /// What the log records of the request.
     pub subject: &'a mut Subject,
 }
 
 impl<B> Call<'_, B> {
-    /// The context of the request, for the log.
+    /// The context of the request, for log lines.
     pub fn context(&self) -> Context<'_> {
         Context::new(self.head, self.subject)
     }
@@ -48,7 +48,7 @@ impl<B> fmt::Debug for Call<'_, B> {
     }
 }
 
-/// 200 with a JSON body.
+/// A response with status 200 and a JSON body.
 pub fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body> {
     let mut response = Response::new(Body::from(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -56,7 +56,7 @@ pub fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body> {
     response
 }
 
-/// 204.
+/// A response with status 204 and no body.
 pub fn no_content() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

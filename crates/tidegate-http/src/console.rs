@@ -7,14 +7,14 @@ use http::HeaderValue;
 
 use crate::etag::etag;
 
-/// A file.
+/// A file of the console or of the documentation.
 pub struct File {
     name: Cow<'static, str>,
     /// The value of `Content-Type`.
     pub media_type: &'static str,
-    /// Its content.
+    /// The content of the file.
     pub bytes: Bytes,
-    /// The strong entity tag of the content.
+    /// The strong entity tag of the file.
     pub etag: HeaderValue,
 }
 
@@ -41,19 +41,19 @@ impl Console {
         }
     }
 
-    /// The page.
+    /// The HTML page of the console.
     pub fn page(&self) -> &File {
         &self.page
     }
 
-    /// A file that the page loads; `None` if there is no file with this name.
+    /// A file that the console's page loads; `None` if there is no file with this name.
     pub fn file(&self, name: &str) -> Option<&File> {
         self.files.iter().find(|file| file.name == name)
     }
 }
 
 impl File {
-    /// A file with a validator of its content.
+    /// A file, with an entity tag computed from its content.
     pub(crate) fn new(
         name: impl Into<Cow<'static, str>>,
         media_type: &'static str,
@@ -68,7 +68,7 @@ impl File {
         }
     }
 
-    /// Its name.
+    /// The name of the file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

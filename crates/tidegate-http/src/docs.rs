@@ -1,4 +1,4 @@
-//! The pages of the documentation, with their validators.
+//! The pages of the documentation, with their entity tags.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ impl Docs {
         files.iter().find(|file| file.name() == path)
     }
 
-    /// The page for a path that leads nowhere.
+    /// The page for a path below `/docs/` that does not exist.
     pub fn not_found(&self) -> File {
         let page = tidegate_docs::not_found(&self.base);
         File::new("", "text/html; charset=utf-8", page.into())

@@ -1,8 +1,8 @@
-//! The one place where errors become status codes, names and texts, with one function for each
-//! protocol.
+//! The only place where errors become status codes, error codes and texts, with one function for
+//! each protocol.
 //!
-//! An error is logged here, once, with the request, the principal and the route; never with a
-//! token, a parameter or SQL.
+//! An error is logged here, once, with the request, the principal and the route. Tokens, parameters
+//! and SQL are never logged.
 
 mod accounts;
 mod graphql;
@@ -19,18 +19,19 @@ use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
+use tidegate_oauth::Scope;
 use tidegate_sql::DatabaseError;
 
 pub use rest::{JSON, NO_STORE};
 
 use crate::report::Context;
 
-/// An error response, with the cause for the log.
+/// An error response, with the cause of the error for the log.
 #[derive(Debug)]
 pub struct ApiError {
-    /// The status.
+    /// The status of the response.
     pub status: StatusCode,
-    /// The name in `errorCode`, or in `error` of an OAuth response.
+    /// The error code: the value of `errorCode`, or of `error` in an OAuth response.
     pub code: &'static str,
     /// The text for the developer of a client.
     pub message: Cow<'static, str>,
@@ -41,25 +42,27 @@ pub struct ApiError {
 /// Fields that only some errors have.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// PostgreSQL's error.
+    /// The error that PostgreSQL reported.
     pub rejection: Option<DatabaseError>,
-    /// When a retry may succeed: `Retry-After`.
+    /// The time after which a retry may succeed, for `Retry-After`.
     pub retry_after: Option<Duration>,
-    /// The allowed methods of the path: `Allow`.
+    /// The methods that the path allows, for `Allow`.
     pub allow: Option<&'static str>,
-    /// How to authenticate: `WWW-Authenticate`.
+    /// How the client can authenticate, for `WWW-Authenticate`.
     pub challenge: Option<Challenge>,
-    /// The cause, for the log.
+    /// The cause of the error, for the log.
     pub cause: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// How to authenticate.
+/// How the client can authenticate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Challenge {
     /// A token is needed (RFC 6750, section 3).
     Bearer,
     /// The token is not accepted.
     InvalidToken,
+    /// The token's scopes do not include the request (RFC 6750, section 3.1).
+    InsufficientScope,
     /// The client's credentials in `Authorization` are not accepted (RFC 6749, section 5.2).
     Basic,
 }
@@ -70,12 +73,16 @@ impl Challenge {
         match self {
             Self::Bearer => "Bearer",
             Self::InvalidToken => "Bearer error=\"invalid_token\"",
+            Self::InsufficientScope => "Bearer error=\"insufficient_scope\"",
             Self::Basic => "Basic realm=\"tidegate\", charset=\"UTF-8\"",
         }
     }
 }
 
-/// A macro, because the level of an event must be a constant.
+/// The code for a token whose scopes do not include the request.
+pub(crate) const INSUFFICIENT_SCOPE: &str = "INSUFFICIENT_SCOPE";
+
+/// This is a macro and not a function, because the level of a `tracing` event must be a constant.
 macro_rules! failed {
     ($level:ident, $failure:ident, $context:ident, $cause:ident) => {
         tracing::$level!(
@@ -106,7 +113,7 @@ impl ApiError {
         }
     }
 
-    /// 400: invalid input. The text says where, and what was expected.
+    /// 400: invalid input. The message must name the place and what was expected.
     pub fn input(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "INPUT_VALIDATION_ERROR", message)
     }
@@ -132,6 +139,17 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "INSUFFICIENT_PRIVILEGES", message)
     }
 
+    /// 403: the request needs one of these scopes, and the token has none of them.
+    pub fn insufficient_scope(needed: &[Scope]) -> Self {
+        let names: Vec<_> = needed.iter().map(|scope| scope.name()).collect();
+        let text = format!(
+            "the token has no scope for this request; it needs {}",
+            names.join(" or ")
+        );
+        Self::new(StatusCode::FORBIDDEN, INSUFFICIENT_SCOPE, text)
+            .challenging(Challenge::InsufficientScope)
+    }
+
     /// 409: the request conflicts with the present state.
     pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::CONFLICT, "CONFLICT", message)
@@ -142,25 +160,25 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
     }
 
-    /// 403: the form was not sent from our page in this browser.
+    /// 403: the form was not sent from a page of this service in this browser.
     pub fn stale_form() -> Self {
         let text = "This form is out of date, or your browser keeps no cookies for this site. Go \
                     back, load the page again and repeat it.";
         Self::new(StatusCode::FORBIDDEN, "STALE_FORM", text)
     }
 
-    /// 403: sign-up is closed.
+    /// 403: sign-up is not allowed.
     pub fn sign_up_closed() -> Self {
         let text = "Accounts for this application are made by its owner. Ask there for one.";
         Self::new(StatusCode::FORBIDDEN, "SIGN_UP_CLOSED", text)
     }
 
-    /// 404.
+    /// 404: the named object does not exist.
     pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
     }
 
-    /// 426: the address speaks WebSocket.
+    /// 426: the path serves only WebSocket connections.
     pub fn upgrade_required() -> Self {
         let text = "this address serves WebSocket (RFC 6455, version 13) over HTTP/1.1";
         Self::new(StatusCode::UPGRADE_REQUIRED, "UPGRADE_REQUIRED", text)
@@ -175,7 +193,7 @@ impl ApiError {
         )
     }
 
-    /// 405, with the methods of the path.
+    /// 405: the path does not have this method; `allow` lists those that it has.
     pub fn method_not_allowed(allow: &'static str) -> Self {
         let text = "this path does not take this method";
         let mut failure = Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", text);
@@ -183,7 +201,7 @@ impl ApiError {
         failure
     }
 
-    /// 406.
+    /// 406: the response cannot have a format that the client accepts.
     pub fn not_acceptable(message: &'static str) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
     }
@@ -194,12 +212,12 @@ impl ApiError {
         Self::new(StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT", text)
     }
 
-    /// 413.
+    /// 413: the body or the result is too large.
     pub fn too_large(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
     }
 
-    /// 415.
+    /// 415: the body has another format than the path expects.
     pub fn unsupported_media_type(message: &'static str) -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -215,19 +233,19 @@ impl ApiError {
             .retrying_after(Duration::from_secs(1))
     }
 
-    /// 503, with `Retry-After`.
+    /// 503: a dependency is unavailable, with `Retry-After`.
     pub fn unavailable(code: &'static str, message: &'static str, after: Duration) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retrying_after(after)
     }
 
-    /// 500: a fault of the service. The cause is only logged.
+    /// 500: an error of the service itself. The cause is logged and not sent.
     pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let text = "internal server error";
         let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", text);
         failure.caused_by(Some(cause.into()))
     }
 
-    /// Adds the index of the failed request in an array, from 0.
+    /// Prefixes the message with the index of the failed request in an array, from 0.
     pub fn of_request(mut self, index: usize) -> Self {
         self.message = format!("[{index}]: {}", self.message).into();
         self
@@ -282,7 +300,7 @@ impl ApiError {
         );
     }
 
-    /// Logs the cause, if there is one: the response does not contain it.
+    /// Logs the cause, if there is one. The response does not contain it.
     pub fn log(&self, context: &Context<'_>) {
         let cause = self
             .details
@@ -299,7 +317,7 @@ impl ApiError {
     }
 }
 
-/// An error and its causes in one line.
+/// Displays an error and its causes in one line.
 struct Chain<'a>(&'a dyn StdError);
 
 impl fmt::Display for Chain<'_> {

@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use http::HeaderValue;
 
-/// The entity tag of a document. It is weak, because compression changes the bytes but not their meaning
-/// (RFC 9110, section 8.8.1).
+/// The entity tag of a document. It is weak, because compression changes the bytes of the document
+/// but not its meaning (RFC 9110, section 8.8.1).
 #[expect(
     clippy::missing_panics_doc,
     reason = "hex digits and quotes are visible ASCII"

@@ -1,25 +1,26 @@
-//! The client of a request that came through proxies.
-//! `X-Forwarded-For` and `X-Forwarded-Proto` count only if the peer is a trusted proxy, because any
-//! other client can send anything in them. The content of `Forwarded` (RFC 7239) is not parsed; its
-//! presence only shows that there is a proxy.
+//! The address and the scheme of a client whose request came through proxies.
+//! `X-Forwarded-For` and `X-Forwarded-Proto` are used only if the peer is a trusted proxy, because
+//! any other client can send anything in them. `Forwarded` (RFC 7239) is not parsed; its presence
+//! only shows that there is a proxy.
 
 use std::net::IpAddr;
 
 use http::HeaderMap;
 use ipnet::IpNet;
 
-/// The other end of a connection.
+/// The other end of a TCP connection: a client or a proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// Its address.
+    /// The address of the peer.
     pub address: IpAddr,
-    /// Whether the connection to us is encrypted.
+    /// Whether the connection to this service is encrypted.
     pub encrypted: bool,
-    /// Whether our end has a loopback address, so that other machines cannot intercept the traffic.
+    /// Whether this service's end of the connection has a loopback address. Then other machines
+    /// cannot intercept the traffic.
     pub loopback: bool,
 }
 
-/// The client's address: the peer's, or behind trusted proxies the last address in
+/// The client's address. That is the peer's address, or behind trusted proxies the last address in
 /// `X-Forwarded-For` that is not a trusted proxy's.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.address.to_canonical();
@@ -39,7 +40,7 @@ pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
     client
 }
 
-/// Whether the request cannot have been read on its way.
+/// Whether no other machine can have read the request on its way.
 pub fn is_private(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     if is_encrypted(peer, headers, trusted) {
         return true;
@@ -54,7 +55,7 @@ pub fn is_local(peer: Peer, headers: &HeaderMap) -> bool {
     peer.loopback && !may_be_remote(headers)
 }
 
-/// Whether the request was encrypted, up to us or to the trusted proxy.
+/// Whether the request was encrypted on its way to this service or to the trusted proxy.
 pub fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let https = |scheme: &str| scheme.eq_ignore_ascii_case("https");
     peer.encrypted
@@ -62,8 +63,8 @@ pub fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool 
             && last_scheme(headers).is_some_and(https)
 }
 
-/// Whether a proxy's headers say, or do not rule out, that the client is on another machine or used
-/// plain HTTP.
+/// Whether the headers of a proxy show, or do not rule out, that the client is on another machine
+/// or used plain HTTP.
 fn may_be_remote(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all("x-forwarded-for").iter();
     let is_local = |hop: &str| parse(hop.trim()).is_some_and(|address| address.is_loopback());
@@ -84,7 +85,7 @@ fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address))
 }
 
-/// An address in a proxy's header: bare, with a port, or in brackets.
+/// An address in a proxy's header, alone, with a port, or in brackets.
 fn parse(hop: &str) -> Option<IpAddr> {
     let bare = hop
         .strip_prefix('[')

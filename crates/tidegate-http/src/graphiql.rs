@@ -4,25 +4,25 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-/// The file of the page; it loads the others.
+/// The name of the HTML file, which loads the other files.
 const PAGE: &str = "page.html";
-/// The placeholder for the nonce.
+/// The placeholder for the nonce in the HTML file.
 const NONCE: &str = "{{nonce}}";
-/// The placeholder for the path prefix of the service.
+/// The placeholder for the path prefix of the service in the HTML file.
 const BASE: &str = "{{base}}";
 
 /// Why a folder is not a GraphiQL build.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphiqlError {
-    /// It has no page.
+    /// The folder has no HTML file.
     #[error("page.html is missing")]
     NoPage,
-    /// Its page is not text, or was not built for this service.
+    /// The HTML file is not text, or was not built for this service.
     #[error("page.html is not a page that `npm run build` made for this service")]
     ForeignPage,
 }
 
-/// A GraphiQL build: a page and the files that it loads.
+/// A GraphiQL build: the HTML file and the files that it loads.
 pub struct Graphiql {
     page: String,
     assets: HashMap<String, Bytes>,
@@ -30,8 +30,8 @@ pub struct Graphiql {
 }
 
 impl Graphiql {
-    /// A build from its files by name. `random` makes the nonce of each page (CSP 3, section
-    /// 2.3.1).
+    /// Takes a build as its files by name. `random` generates the nonce of each page (CSP 3,
+    /// section 2.3.1).
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Graphiql {
         })
     }
 
-    /// The page for a service with the path prefix `base`, and its nonce.
+    /// The HTML page for a service with the path prefix `base`, and its nonce.
     pub fn page(&self, base: &str) -> (String, String) {
         let nonce = format!("{:032x}", u128::from_be_bytes((self.nonce)()));
         let page = self.page.replace(BASE, base).replace(NONCE, &nonce);

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-/// Implements `Debug` with only the type's name, because the fields may contain values of callers.
+/// Implements `Debug` with the type's name only, because the fields may contain values of callers.
 macro_rules! opaque_debug {
     ($type:ident) => {
         impl std::fmt::Debug for $type {

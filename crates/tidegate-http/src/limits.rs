@@ -5,7 +5,8 @@ use std::time::Duration;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// The limits. Each is a setting or has a fixed default, which the API's contract defines.
+/// The limits on requests. Each of them is a setting or has a fixed default, which the API's
+/// contract defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest request body, in bytes.
@@ -14,39 +15,40 @@ pub struct Limits {
     pub sql_text: usize,
     /// The largest response in a format that is not streamed, in bytes.
     pub response: u64,
-    /// The memory budget of all requests, for bodies of more than 64 KiB and responses of more than
-    /// 256 KiB. One tenant gets at most half of it, all anonymous callers together a quarter.
+    /// The memory budget of all requests, in bytes. Bodies of more than 64 KiB and responses of
+    /// more than 256 KiB count. One tenant gets at most half of it, all anonymous callers together
+    /// a quarter.
     pub memory: u64,
-    /// Requests in an array of SQL requests.
+    /// The number of requests in an array of SQL requests.
     pub batch: usize,
-    /// Parameter sets in all requests of a body.
+    /// The number of parameter sets in all requests of a body.
     pub parameter_sets: usize,
     /// Limits on a GraphQL request; its response is also limited by `response`.
     pub graphql: tidegate_graphql::Limits,
-    /// Requests in an array of GraphQL requests.
+    /// The number of requests in an array of GraphQL requests.
     pub graphql_batch: usize,
-    /// The run time of a statement; a request may ask for less.
+    /// The run time of a statement. A request may ask for a shorter one.
     pub statement: Duration,
-    /// Concurrent connections.
+    /// The number of concurrent connections.
     pub connections: usize,
-    /// Concurrent requests on one HTTP/2 connection.
+    /// The number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
-    /// Timeouts of a connection.
+    /// The timeouts of a connection.
     pub timeouts: Timeouts,
 }
 
-/// Timeouts of a connection.
+/// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// The TLS handshake.
+    /// How long the TLS handshake may take.
     pub handshake: Duration,
-    /// From the first byte of a request's head to the last; also up to the first byte of a
-    /// connection.
+    /// How long a request's head may take, from its first byte to its last. Also how long a new
+    /// connection may take until its first byte.
     pub header: Duration,
-    /// Of a connection without a request.
+    /// How long a connection may exist without a request.
     pub idle: Duration,
-    /// How long a request body may lag behind `body_rate`; also the longest time without a byte of
-    /// it, however many bytes came before.
+    /// How far a request body may be behind `body_rate`. Also the longest time without a byte of
+    /// the body, however fast the bytes before came.
     pub body: Duration,
     /// The lowest rate of a request body, in bytes per second.
     pub body_rate: u64,

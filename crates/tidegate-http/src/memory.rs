@@ -1,26 +1,28 @@
 //! The memory budget: how much all requests together may hold in bodies and collected responses.
 //!
-//! A tenant may hold as much as it leaves free: half of everything if it is alone, a third if
-//! another tenant does the same, and so on. So one tenant cannot use everything up. All anonymous
-//! callers together may hold a third of what they leave free, which is a quarter of everything if
-//! they are alone. Those of one tenant may hold half of that part, by the same rule.
+//! A tenant may hold as much as it leaves free, so no tenant can use up the budget: a single active
+//! tenant holds at most half of it, each of two active tenants at most a third, and so on. All
+//! anonymous callers together may hold a third of what they leave free, which is a quarter of the
+//! budget if nothing else is reserved. The anonymous callers of one tenant may hold as much as they
+//! leave of that part.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_sql::DatabaseName;
 
-/// The holder has used up its part. It is freed when its requests end.
+/// The holder has used up its part of the budget. Memory becomes free when requests of the holder
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("all memory for large bodies and answers is in use")]
 pub struct Exhausted;
 
-/// The account to which a reservation counts.
+/// The account that a reservation is charged to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// The users of a tenant.
     Tenant(DatabaseName),
-    /// Callers that run as the default user of a tenant; `None` stands for callers that have not
+    /// The callers that run as the default user of a tenant; `None` for callers that have not
     /// authenticated yet.
     Anonymous(Option<DatabaseName>),
 }
@@ -31,7 +33,7 @@ impl Holder {
     }
 }
 
-/// The memory of all requests.
+/// The memory budget of all requests. Clones share it.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget(Arc<Mutex<Held>>);
 
@@ -39,9 +41,9 @@ pub struct MemoryBudget(Arc<Mutex<Held>>);
 struct Held {
     /// The bytes that are not reserved.
     free: u64,
-    /// The bytes of all anonymous callers.
+    /// The bytes that all anonymous callers together hold.
     anonymous: u64,
-    /// The bytes of each holder that has any.
+    /// The bytes that each holder has reserved; holders without bytes are absent.
     holders: HashMap<Holder, u64>,
 }
 
@@ -55,7 +57,7 @@ impl MemoryBudget {
         })))
     }
 
-    /// An empty reservation for a request.
+    /// A reservation for one request, of no bytes yet.
     pub fn share(&self, holder: Holder) -> Reservation {
         Reservation {
             memory: self.clone(),
@@ -107,7 +109,7 @@ impl Held {
     }
 }
 
-/// The memory of one request; freed when it is dropped.
+/// The memory that one request has reserved. Dropping the reservation frees the memory.
 #[derive(Debug)]
 pub struct Reservation {
     memory: MemoryBudget,
@@ -116,7 +118,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves more.
+    /// Reserves more bytes.
     ///
     /// # Errors
     ///
@@ -148,7 +150,7 @@ mod tests {
         Holder::Anonymous(Some(DatabaseName::new(name)))
     }
 
-    /// Reserves single bytes until it fails. Returns how many succeeded.
+    /// Reserves single bytes until a reservation fails. Returns how many succeeded.
     fn fill(share: &mut Reservation) -> u64 {
         while share.take(1).is_ok() {}
         share.held

@@ -14,21 +14,21 @@ use crate::report::Errors;
 
 use errors::ErrorCounts;
 
-/// Upper bounds of the latency histogram in seconds, up to the deadline of statements. No bound is
-/// more than 2.5 times the one before it, so that quantiles are precise everywhere.
+/// The upper bounds of the latency histogram in seconds, up to the deadline of statements. No bound
+/// is more than 2.5 times the previous one, so that quantiles are precise everywhere.
 const BOUNDS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0,
     60.0,
 ];
 
-/// The largest number of routes.
+/// The largest number of routes that can be counted.
 pub const ROUTES: usize = 64;
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// Metrics of another part of the service, in the text format, each family with its `# HELP` and `#
-/// TYPE` lines.
+/// A source of metrics of another part of the service. It writes the text format, each family with
+/// its `# HELP` and `# TYPE` lines.
 pub trait MetricsSource: Send + Sync {
-    /// Appends the metrics.
+    /// Appends the metrics to `text`.
     fn write(&self, text: &mut String) -> fmt::Result;
 }
 
@@ -41,7 +41,7 @@ impl<F: Fn(&mut String) -> fmt::Result + Send + Sync> MetricsSource for F {
 /// The counters of the HTTP server.
 #[derive(Debug)]
 pub struct Metrics {
-    /// By the index of the route; the last element is for requests without a route.
+    /// The counters of each route, by its index; the last element is for requests without a route.
     routes: [PerRoute; ROUTES + 1],
     in_flight: AtomicI64,
     connections: AtomicI64,
@@ -53,7 +53,8 @@ pub struct Metrics {
 #[derive(Debug, Default)]
 struct PerRoute {
     classes: [AtomicU64; CLASSES.len()],
-    /// Requests by the first bound that they did not exceed; the last element is for the others.
+    /// The number of requests for each bound: a request counts at the lowest bound that it did not
+    /// exceed. The last element is for slower requests.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     microseconds: AtomicU64,
 }
@@ -77,12 +78,12 @@ impl Metrics {
         self.in_flight.fetch_add(1, Relaxed);
     }
 
-    /// Adds to the number of open connections.
+    /// Adds `change` to the number of open connections.
     pub fn connection(&self, change: i64) {
         self.connections.fetch_add(change, Relaxed);
     }
 
-    /// Adds to the number of open WebSocket connections (RFC 6455).
+    /// Adds `change` to the number of open WebSocket connections (RFC 6455).
     pub fn socket(&self, change: i64) {
         self.sockets.fetch_add(change, Relaxed);
     }
@@ -113,8 +114,8 @@ impl Metrics {
         route.microseconds.fetch_add(microseconds, Relaxed);
     }
 
-    /// All metrics in the text format: those of HTTP by the `paths` of the routes, and those of
-    /// `sources`.
+    /// All metrics in the text format: those of the HTTP server, with the paths of the routes as
+    /// labels, and those of `sources`.
     pub fn text<'a>(
         &self,
         paths: &[&'static str],

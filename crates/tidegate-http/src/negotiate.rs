@@ -23,7 +23,7 @@ pub enum ContentType {
 }
 
 impl ContentType {
-    /// The format in `Content-Type`; JSON without one.
+    /// The format that `Content-Type` names, JSON without the header; `None` for any other format.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let Some(value) = headers.get(CONTENT_TYPE) else {
             return Some(Self::Json);
@@ -41,7 +41,8 @@ impl ContentType {
     }
 }
 
-/// An item of a list with weights (RFC 9110, section 12.4.2), without its other parameters.
+/// The name and the weight of an item in a list with weights (RFC 9110, section 12.4.2). Other
+/// parameters of the item are dropped.
 pub fn weighted(item: &str) -> (&str, f32) {
     let mut parts = item.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
@@ -52,7 +53,8 @@ pub fn weighted(item: &str) -> (&str, f32) {
     )
 }
 
-/// The format of a result: `output_format`, or else `Accept`, or else JSON.
+/// The format of a result: `named` by the member `output_format`, or else by `Accept`, or else
+/// JSON.
 ///
 /// # Errors
 ///
@@ -62,7 +64,7 @@ pub fn output_format(
     headers: &HeaderMap,
 ) -> Result<OutputFormat, ApiError> {
     let mut accepted = headers.get_all(ACCEPT).iter().peekable();
-    // The header of nearly all clients, without parsing.
+    // Nearly all clients send no `Accept` or one of these values, which need no parsing.
     if accepted
         .peek()
         .is_none_or(|value| EASY.contains(&value.as_bytes()))
@@ -115,7 +117,7 @@ const FORMATS: [OutputFormat; 4] = [
     OutputFormat::GeoJson,
 ];
 
-/// How precisely a range names a format, and its weight in thousandths.
+/// How precisely a media range in `Accept` names a format, and its weight in thousandths.
 type Match = (u8, u16);
 
 fn best(quality: impl Fn(OutputFormat) -> Option<Match>) -> Option<OutputFormat> {
@@ -186,7 +188,7 @@ impl Preferences {
             return Ok(());
         };
         let (name, value) = (name.trim(), value.trim().trim_matches('"'));
-        // The first one counts (RFC 7240, section 2).
+        // The first preference of a name counts (RFC 7240, section 2).
         if name.eq_ignore_ascii_case("wait") && self.wait.is_none() {
             self.wait = Some(seconds(value)?);
         } else if name.eq_ignore_ascii_case("timezone") && self.timezone.is_none() {

@@ -1,4 +1,4 @@
-//! Operations of callers, the same over HTTP and over a WebSocket.
+//! The operations of callers, which are the same over HTTP and over a WebSocket.
 
 mod access;
 mod collect;

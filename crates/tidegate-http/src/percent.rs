@@ -46,7 +46,7 @@ pub fn decode_form(text: &str) -> Option<Cow<'_, str>> {
     decode(text)
 }
 
-/// The pairs of a form or query, in order; `None` if one cannot be decoded.
+/// The names and values of a form or query, in order; `None` if one of them cannot be decoded.
 pub fn form(text: &str) -> Option<Vec<(String, String)>> {
     text.split('&')
         .filter(|pair| !pair.is_empty())

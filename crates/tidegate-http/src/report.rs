@@ -11,25 +11,25 @@ use crate::activity::LONGEST_BODY;
 /// The header with the id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A route in the log and the metrics.
+/// A route as the log and the metrics name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteLabel {
-    /// Its index in the table of routes.
+    /// The index of the route in the table of routes.
     pub index: usize,
-    /// Its path, such as `/api/v4/sql/schema/{schema}`.
+    /// The path of the route, such as `/api/v4/sql/schema/{schema}`.
     pub path: &'static str,
 }
 
-/// What is recorded of a request while it is served.
+/// What is recorded of a request for the log and the metrics while it is served.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
-    /// The route.
+    /// The route of the request.
     pub route: Option<RouteLabel>,
-    /// The role as which the request runs.
+    /// The database and the role as which the request runs.
     pub login: Option<Login>,
-    /// The errors in the response, also those of a response with status 200.
+    /// The errors in the response. A response with status 200 can have errors too.
     pub errors: Option<Box<Errors>>,
-    /// The body that holds the statement; empty if it is long.
+    /// The request's body, if it contains a statement; no bytes if the body is long.
     pub body: Option<Bytes>,
 }
 
@@ -55,16 +55,16 @@ impl Subject {
 pub struct Context<'a> {
     /// The request's id.
     pub request_id: &'a str,
-    /// The path of its route.
+    /// The path of the request's route.
     pub route: &'static str,
-    /// Its database.
+    /// The database of the request.
     pub database: Option<&'a str>,
-    /// Its role.
+    /// The role of the request.
     pub role: Option<&'a str>,
 }
 
 impl<'a> Context<'a> {
-    /// The context of a request over HTTP.
+    /// The context of a request that came over HTTP.
     pub fn new(head: &'a Parts, subject: &'a Subject) -> Self {
         let id = head.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let login = subject.login.as_ref();
@@ -82,20 +82,20 @@ impl<'a> Context<'a> {
 pub enum Protocol {
     /// The REST and SQL endpoints.
     Rest,
-    /// RFC 6749.
+    /// The OAuth endpoints (RFC 6749).
     OAuth,
-    /// HTML.
+    /// The HTML pages.
     Page,
     /// GraphQL over HTTP.
     GraphQl,
     /// JSON-RPC 2.0.
     JsonRpc,
-    /// Messages of a WebSocket.
+    /// The messages of a WebSocket.
     WebSocket,
 }
 
 impl Protocol {
-    /// The label in metrics.
+    /// The name of the protocol as a label in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rest => "rest",
@@ -108,8 +108,8 @@ impl Protocol {
     }
 }
 
-/// The errors of one response: their codes, and of the first one the SQLSTATE, table and
-/// constraint. PostgreSQL's messages are left out, because they may contain values.
+/// The errors of one response: the codes of all, and the SQLSTATE, table and constraint of the
+/// first. PostgreSQL's messages are left out, because they may contain values.
 #[derive(Clone, Debug)]
 pub struct Errors {
     /// The protocol of the response.
@@ -140,7 +140,7 @@ impl Errors {
         Some(Self::new(Protocol::GraphQl, counts, summary.rejection()))
     }
 
-    /// The error of a JSON-RPC message without calls.
+    /// The error of a JSON-RPC message that could not be parsed into calls.
     pub fn of_reply(reply: &tidegate_rpc::Reply) -> Self {
         let code = match reply.code() {
             -32700 => "INVALID_JSON",
@@ -174,7 +174,7 @@ impl Errors {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// Logs the errors of an operation over a WebSocket, for which there is no access log line.
+    /// Logs the errors of an operation over a WebSocket, which has no line in the access log.
     pub fn log(&self, context: &Context<'_>) {
         tracing::info!(
             target: "tidegate::access",

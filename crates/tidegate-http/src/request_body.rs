@@ -13,22 +13,23 @@ use crate::error::ApiError;
 use crate::limits::Limits;
 use crate::memory::{Exhausted, Reservation};
 
-/// How much is read of a body that is too large. Many clients send all of it before they read the
-/// response; they would only see a broken connection.
+/// How many bytes are read and discarded of a body that is too large. Many clients read the
+/// response only after they have sent the whole body. Without this they would see a broken
+/// connection instead of the error.
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
-/// Bodies up to this size need no reservation in the memory budget.
+/// The size up to which a body needs no reservation in the memory budget.
 const SMALL: u64 = 64 * 1024;
 
-/// The error of a request body.
+/// The error of a connection while its body is read.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A body that has been read.
+/// A request body that has been read completely.
 pub struct RequestBody {
     /// The bytes.
     pub bytes: Bytes,
-    /// The reservation for the bytes, until the request has ended.
+    /// The reservation in the memory budget for the bytes, held until the request has ended.
     _share: Reservation,
 }
 
@@ -66,7 +67,7 @@ where
         .get(CONTENT_LENGTH)
         .and_then(|size| size.to_str().ok()?.parse().ok());
     if announced.is_some_and(|size: u64| size > limits.request_body) {
-        // A client that waits for `100 Continue` has not sent anything yet.
+        // A client that waits for `100 Continue` has not sent anything of the body yet.
         if !headers.contains_key(EXPECT) {
             discard(body, DISCARDED, DISCARDING).await;
         }
@@ -85,7 +86,7 @@ where
     })
 }
 
-/// Reads the rest after the first piece.
+/// Reads the rest of a body whose first piece has arrived.
 async fn collect<B>(
     first: Bytes,
     mut body: B,
@@ -98,8 +99,8 @@ where
 {
     let mut paid = SMALL;
     let mut whole = BytesMut::from(first);
-    // The system provides memory only when it is written to, so announcing a large body costs
-    // nothing.
+    // The operating system provides memory only when it is written to. So a client that announces a
+    // large body and does not send it costs no memory.
     let announced = body.size_hint().lower().min(limits.request_body);
     whole.reserve(usize::try_from(announced).unwrap_or_default());
     loop {
@@ -123,8 +124,8 @@ where
     }
 }
 
-/// The deadline for the next bytes. Each byte extends it by the time that it takes at the lowest
-/// rate, but to no later than the timeout from now.
+/// The deadline for the next bytes. Each received byte extends it by the time that a byte takes at
+/// the lowest rate, but the deadline is never later than the timeout from now.
 fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     let rate = limits.timeouts.body_rate.max(1);
     let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);
@@ -152,7 +153,7 @@ where
     }
 }
 
-/// Reads and discards a body. Returns whether it ended within `most` bytes and `time`.
+/// Reads and discards a body. Returns whether the body ended within `most` bytes and `time`.
 pub async fn discard<B>(mut body: B, most: u64, time: Duration) -> bool
 where
     B: http_body::Body<Data = Bytes> + Unpin,

@@ -1,4 +1,4 @@
-//! A cache of parsed statements: programs send the same few texts repeatedly.
+//! A cache of parsed statements. Programs send the same few texts repeatedly.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,11 @@ use tidegate_sql::{InputError, Statement};
 
 /// The longest text that is cached.
 const LONGEST: usize = 4 * 1024;
-/// The sum of all texts in bytes. The parsed statements take about as much again.
+/// How many bytes of text are cached. The parsed statements take about as much again.
 const CAPACITY: usize = 512 * 1024;
 
-/// Statements by their text. Parsing depends on nothing else, so all tenants share them. A full
-/// cache is cleared: what is still needed is parsed again within microseconds.
+/// Parsed statements by their text. All tenants share them, because parsing depends on the text
+/// only. A full cache is cleared; parsing a statement again takes microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Statements(Mutex<Kept>);
 

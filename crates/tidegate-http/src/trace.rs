@@ -5,33 +5,32 @@ use std::time::Instant;
 use http::{HeaderMap, Method};
 use tidegate_sql::Login;
 
-/// A receiver of the spans of completed requests. It must not block, because requests end while it
-/// runs.
+/// A receiver of the spans of ended requests. It must not block, because requests wait for it.
 pub trait SpanSink: Send + Sync {
-    /// Receives a span.
+    /// Receives the span of a request.
     fn record(&self, span: Span);
 }
 
-/// A request that has ended.
+/// The span of a request that has ended.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// Its position in the trace.
+    /// The position of the span in its trace.
     pub context: SpanContext,
-    /// When its head had been received.
+    /// When the head of the request had been received.
     pub started: Instant,
-    /// When its response had been sent.
+    /// When the response had been sent.
     pub ended: Instant,
-    /// Its method.
+    /// The method of the request.
     pub method: Method,
-    /// Its route, such as `/api/v4/sql/schema/{schema}`; `none` without one.
+    /// The path of the route, such as `/api/v4/sql/schema/{schema}`; `none` without one.
     pub route: &'static str,
     /// The status of the response.
     pub status: u16,
-    /// Whether the response was complete.
+    /// Whether the response was sent completely.
     pub complete: bool,
-    /// Its request id.
+    /// The id of the request.
     pub request_id: String,
-    /// The database and the role of its statements.
+    /// The database and the role as which the request ran.
     pub login: Option<Login>,
 }
 
@@ -42,13 +41,13 @@ pub struct SpanContext {
     pub trace: u128,
     /// The id of the span.
     pub span: u64,
-    /// The id of the caller's span, if it sent one.
+    /// The id of the client's span, if the client sent one.
     pub parent: Option<u64>,
 }
 
 impl SpanContext {
-    /// A span below the caller's in `traceparent`, or the root of a new trace; `None` if the
-    /// caller's trace is not sampled.
+    /// A new span below the client's span in `traceparent`, or the root of a new trace; `None` if
+    /// the client's trace is not sampled.
     ///
     /// The id of the span is derived from `node` and `number`, which together must be unique.
     pub fn below(headers: &HeaderMap, node: u64, number: u64) -> Option<Self> {

@@ -1,5 +1,5 @@
-//! Users with their PostgreSQL roles: the one way to create, change and drop a user, used by the
-//! command line and the management API.
+//! Users with their PostgreSQL roles. The command line and the management API create, change and
+//! drop users only through [`Accounts`].
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,15 +8,17 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::directory::refuse_owner;
-use crate::{GroupLock, NewUser, Result, RoleAdmin, User, UserChange, UserDirectory, UserKey};
+use crate::{
+    Error, GroupLock, NewUser, Result, RoleAdmin, User, UserChange, UserDirectory, UserKey,
+};
 
 /// The users of tenants: their records in a [`UserDirectory`] and their PostgreSQL roles.
 #[derive(Clone)]
 pub struct Accounts {
     directory: UserDirectory,
     roles: Arc<dyn RoleAdmin>,
-    /// Serialises group changes on this node before they take the cluster-wide lock, because
-    /// waiting for that holds a connection.
+    /// Serialises group changes on this node. They take this lock before the cluster-wide one,
+    /// because waiting for that holds a connection.
     next: Arc<Mutex<()>>,
 }
 
@@ -30,7 +32,7 @@ impl Accounts {
         }
     }
 
-    /// The same, with `actor` and `address` in the audit log.
+    /// The same manager of users, whose audit events name `actor` and `address`.
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
             directory: self.directory.acting_as(actor, address),
@@ -39,15 +41,16 @@ impl Accounts {
         }
     }
 
-    /// The records of users.
+    /// The directory of the users' records.
     pub fn directory(&self) -> &UserDirectory {
         &self.directory
     }
 
-    /// Creates a user: the record, which reserves the name, then the role. If the role cannot be
-    /// created, the record is deleted.
+    /// Creates a user: the record, which reserves the name, then the role, then what the functions
+    /// of claims return for it. If the role cannot be created, or its claims cannot be written, the
+    /// record is deleted.
     ///
-    /// Errors of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
+    /// Errors: those of [`UserDirectory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
         let joins = !new.user_groups.is_empty();
         let _lock = self.lock_groups(joins, new.database.as_str()).await?;
@@ -56,18 +59,24 @@ impl Accounts {
             self.directory.drop_user(&user.key).await?;
             return Err(error.into());
         }
+        if (user.properties.is_some() || user.default_user)
+            && let Err(error) = self.write_claims(&user.key).await
+        {
+            self.drop(&user.key, false).await?;
+            return Err(error);
+        }
         Ok(user)
     }
 
-    /// Changes a user. A role that becomes the default user's is limited before the record is
-    /// written; the limits of a former default user's role are removed after.
+    /// Changes a user. The role of a user who becomes the default user is limited before the record
+    /// is written. The limits are removed from the role of a former default user afterwards.
     ///
     /// Group changes alter the role first, then the record. If the node dies in between, the record
     /// does not claim that rights are gone which the role still has, and repeating the change
     /// repairs it. If the record cannot be written, the role is changed back. Group changes of a
     /// tenant are serialised, so that records and roles agree.
     ///
-    /// Errors of [`UserDirectory::change_user`], and [`Error::Role`](crate::Error::Role).
+    /// Errors: those of [`UserDirectory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let groups = change.user_groups.is_some();
         let _lock = self.lock_groups(groups, &key.database).await?;
@@ -79,6 +88,7 @@ impl Accounts {
             self.roles.set_groups(&after).await?;
         }
         let default_user = change.default_user;
+        let claims = change.properties.is_some() || default_user.is_some();
         let changed = self.directory.change_user(key, change).await;
         if changed.is_err() && groups {
             self.roles.set_groups(&before).await?;
@@ -88,10 +98,35 @@ impl Accounts {
             (Some(true), Err(_)) => self.roles.limit_role(&before).await?,
             _ => {}
         }
+        if claims && changed.is_ok() {
+            self.write_claims(key).await?;
+        }
         changed
     }
 
-    /// Locks the groups of a tenant, on this node and in the cluster; `None` if no group changes.
+    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for a user with a role,
+    /// until the record has not changed meanwhile. So of several changes at once, the one that is
+    /// recorded last counts in the database too. Does nothing if the user does not exist any more.
+    ///
+    /// [`Error::Role`](crate::Error::Role).
+    pub async fn write_claims(&self, key: &UserKey) -> Result<()> {
+        let mut written = None;
+        loop {
+            let user = match self.directory.user(key).await {
+                Err(Error::NotFound(_)) => return Ok(()),
+                user => user?,
+            };
+            let claims = Some((user.properties.clone(), user.default_user));
+            if written == claims {
+                return Ok(());
+            }
+            self.roles.set_claims(&user).await?;
+            written = claims;
+        }
+    }
+
+    /// Locks the groups of a tenant, on this node and in the cluster; `None` if the change leaves
+    /// groups unchanged.
     async fn lock_groups(
         &self,
         changes_groups: bool,
@@ -105,8 +140,8 @@ impl Accounts {
         Ok(Some((everywhere, here)))
     }
 
-    /// Returns the error that [`Accounts::drop`] would return, so that a request can drop all of
-    /// several users or none.
+    /// Returns the error that [`Accounts::drop`] would return, so that a request can drop either
+    /// all of several users or none.
     pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
@@ -118,8 +153,8 @@ impl Accounts {
     /// Drops a sub-user: the role, then the record, so that a failed attempt can be repeated. With
     /// `reassign`, the tenant's owner gets what the role owns.
     ///
-    /// Errors of [`UserDirectory::drop_user`], and [`Error::Role`](crate::Error::Role) when the role
-    /// owns something and `reassign` is not set, or is used in other databases.
+    /// Errors: those of [`UserDirectory::drop_user`], and [`Error::Role`](crate::Error::Role) when
+    /// the role owns something and `reassign` is not set, or is used in other databases.
     pub async fn drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;

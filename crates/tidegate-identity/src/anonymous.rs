@@ -1,19 +1,19 @@
 //! Whether anonymous callers of a tenant may run SQL of their own.
 
-/// Which SQL a tenant runs for its default user.
+/// Which SQL of anonymous callers a tenant runs, as its default user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnonymousSql {
-    /// None.
+    /// No SQL of anonymous callers.
     #[default]
     Off,
     /// One read-only statement at a time, in a read-only transaction, with tight limits.
     Read,
-    /// Everything that the default user's privileges allow.
+    /// All SQL that the default user's privileges allow.
     On,
 }
 
 impl AnonymousSql {
-    /// The names of all values, for error messages.
+    /// The names of all values, as error messages list them.
     pub const NAMES: &str = "off, read or on";
 
     /// The value with this name.
@@ -26,7 +26,7 @@ impl AnonymousSql {
         }
     }
 
-    /// The name of the value, as settings and requests have it.
+    /// The name of the value in settings and requests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",

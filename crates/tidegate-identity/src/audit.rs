@@ -7,7 +7,7 @@ use crate::{EndReason, SessionId, Timestamp};
 /// An event for the audit log. It never holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
-    /// When it happened.
+    /// When the event happened.
     pub at: Timestamp,
     /// What happened.
     pub kind: AuditKind,
@@ -17,9 +17,9 @@ pub struct AuditEvent {
     pub database: Option<String>,
     /// The user name as given in the request, cut to 64 characters.
     pub user: Option<String>,
-    /// The client.
+    /// The id of the OAuth client that the event concerns.
     pub client_id: Option<String>,
-    /// The session.
+    /// The OAuth session that the event concerns.
     pub session: Option<SessionId>,
     /// The client address of the request.
     pub address: Option<IpAddr>,
@@ -28,40 +28,42 @@ pub struct AuditEvent {
     pub actor: Option<String>,
 }
 
-/// An event as read from the log.
+/// An event as read from the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Its number, for paging; later events have higher numbers.
+    /// The event's number, for paging; later events have higher numbers.
     pub number: u64,
-    /// When it happened.
+    /// When the event happened.
     pub at: Timestamp,
     /// The event's name; a newer version may have written names that [`AuditKind`] lacks.
     pub event: String,
-    /// Additional detail.
+    /// Additional detail, such as an account's issuer or a table.
     pub detail: Option<String>,
     /// The user name as given in the request.
     pub user: Option<String>,
-    /// The client.
+    /// The id of the OAuth client that the event concerns.
     pub client_id: Option<String>,
-    /// The session.
+    /// The OAuth session that the event concerns.
     pub session: Option<SessionId>,
     /// The client address of the request.
     pub address: Option<IpAddr>,
-    /// The user who changed a record.
+    /// The user who changed a record; `None` for the operator, and for events that users cause by
+    /// signing in.
     pub actor: Option<String>,
 }
 
-/// A page of the log.
+/// A page of the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditPage {
-    /// The events, by number.
+    /// The events, in the order of their numbers.
     pub entries: Vec<AuditEntry>,
-    /// Where the next page starts: after this number.
+    /// The number after which the next page starts.
     pub next: u64,
 }
 
 impl AuditPage {
-    /// Builds a page from at most `limit` entries; `highest` is the highest number in the log.
+    /// Builds a page from the entries that were read, at most `limit` from `since` on; `highest` is
+    /// the highest number in the log.
     pub fn new(entries: Vec<AuditEntry>, limit: u32, since: AuditSince, highest: u64) -> Self {
         let full = entries.len() >= limit as usize;
         let next = match (entries.last(), since) {
@@ -73,16 +75,16 @@ impl AuditPage {
     }
 }
 
-/// Where to start reading the log.
+/// The point in the audit log at which to start reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditSince {
-    /// After the event with this number; 0 reads from the start.
+    /// Read after the event with this number; 0 reads from the start.
     Number(u64),
-    /// From this time on.
+    /// Read from this time on.
     Time(Timestamp),
 }
 
-/// User names are cut to this length: names that were tried may have any length.
+/// User names are cut to this length, because a name in a failed sign-in may have any length.
 const NAME_CHARACTERS: usize = 64;
 const DETAIL_CHARACTERS: usize = 255;
 
@@ -103,7 +105,7 @@ impl AuditEvent {
         }
     }
 
-    /// The detail of the event, or else that of its kind.
+    /// The detail of the event; without one, the detail of its kind.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref().or(self.kind.detail())
     }
@@ -160,22 +162,29 @@ impl AuditEvent {
 /// The kinds of audit events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditKind {
-    /// The grant of this name opened a session.
+    /// A session was opened by the grant of this name.
     SessionOpened(&'static str),
-    /// A session was ended early. A reuse has the name `refresh_reuse` or `code_reuse`.
+    /// A session was ended early. A session ended because of a reused token or code has the event
+    /// name `refresh_reuse` or `code_reuse`.
     SessionEnded(EndReason),
     /// A user name or password was wrong.
     SignInFailed,
-    /// A person signed in on one of our pages.
+    /// A person signed in on one of the service's pages.
     SignedIn,
     /// An owner got a token to act as a user.
     Impersonated,
-    /// A person signed out on one of our pages.
+    /// A person signed out on one of the service's pages.
     SignedOut,
     /// A person approved a client's request on a page.
     ConsentGiven,
     /// A person denied a client's request on a page.
     ConsentDenied,
+    /// A person took back what a client was allowed.
+    ConsentWithdrawn,
+    /// A personal access token was created; the detail is its name.
+    TokenCreated,
+    /// A personal access token was revoked; the detail is its name.
+    TokenRevoked,
     /// A second factor was set up.
     SecondFactorAdded,
     /// A second factor was removed.
@@ -228,6 +237,9 @@ impl AuditKind {
             Self::SignedOut => "signed_out",
             Self::ConsentGiven => "consent_given",
             Self::ConsentDenied => "consent_denied",
+            Self::ConsentWithdrawn => "consent_withdrawn",
+            Self::TokenCreated => "token_created",
+            Self::TokenRevoked => "token_revoked",
             Self::SecondFactorAdded => "second_factor_added",
             Self::SecondFactorRemoved => "second_factor_removed",
             Self::SecondFactorFailed => "second_factor_failed",
@@ -249,7 +261,7 @@ impl AuditKind {
         }
     }
 
-    /// The grant that opened a session, or the reason that ended it.
+    /// The grant that opened the session, or the reason for which it was ended.
     pub const fn detail(self) -> Option<&'static str> {
         match self {
             Self::SessionOpened(grant) => Some(grant),

@@ -7,39 +7,40 @@ use crate::{SecretHash, Timestamp, UserKey};
 /// A signed-in browser, as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserSession {
-    /// The hash of its cookie, which has 256 random bits.
+    /// The hash of the session's cookie, which has 256 random bits.
     pub id: SecretHash,
-    /// The user.
+    /// The user who is signed in.
     pub user: UserKey,
-    /// Fingerprint of the user's password: when the password changes, the session is invalid.
+    /// The fingerprint of the user's password at sign-in. When the password changes, the session is
+    /// invalid.
     pub password_fingerprint: SecretHash,
-    /// Whether the second factor was verified.
+    /// Whether the second factor was verified in this session.
     pub second_factor: bool,
-    /// The `User-Agent`, cut to 256 characters.
+    /// The `User-Agent` of the browser, cut to 256 characters.
     pub agent: String,
-    /// The client address.
+    /// The client address at sign-in.
     pub address: Option<IpAddr>,
     /// When the user signed in.
     pub created_at: Timestamp,
-    /// When it was last used, accurate to a few minutes.
+    /// When the session was last used, accurate to a few minutes.
     pub seen_at: Timestamp,
-    /// When it expires if it is not used.
+    /// When the session expires if it is not used.
     pub expires_at: Timestamp,
 }
 
-/// Where a request for a page came from.
+/// The browser and the address that a request for a page came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestContext {
-    /// The client address.
+    /// The client address of the request.
     pub address: Option<IpAddr>,
-    /// The `User-Agent`.
+    /// The `User-Agent` of the request.
     pub agent: String,
 }
 
 const AGENT_CHARACTERS: usize = 256;
 
 impl RequestContext {
-    /// The `User-Agent` to store.
+    /// The `User-Agent` without control characters, cut to the stored length.
     pub(crate) fn stored_agent(&self) -> String {
         let plain = self.agent.chars().filter(|c| !c.is_control());
         plain.take(AGENT_CHARACTERS).collect()

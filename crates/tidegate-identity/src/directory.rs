@@ -12,9 +12,9 @@ use crate::{AuditEvent, AuditKind, EndReason, Ports, Result, SessionId, UserKey}
 
 /// The records of users, and the settings of tenants.
 ///
-/// It manages records only; [`Accounts`](crate::Accounts) manages the PostgreSQL roles with them.
-/// An issuer refuses sessions that a change ended after it has next read
-/// the ended ones.
+/// It manages records only; [`Accounts`](crate::Accounts) manages the PostgreSQL roles with them. A
+/// change may end sessions. An issuer refuses their tokens after it has next read the ended
+/// sessions.
 #[derive(Clone, Debug)]
 pub struct UserDirectory {
     ports: Ports,
@@ -23,7 +23,7 @@ pub struct UserDirectory {
 }
 
 impl UserDirectory {
-    /// A directory over these ports.
+    /// A directory that works on `ports`.
     pub fn new(ports: Ports) -> Self {
         Self {
             ports,
@@ -32,8 +32,8 @@ impl UserDirectory {
         }
     }
 
-    /// The same directory, with the user `actor` and `address` in the audit log. Without this, the
-    /// actor is the operator.
+    /// The same directory, whose audit events name the user `actor` and `address`. Without this,
+    /// they name the operator.
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
             ports: self.ports.clone(),

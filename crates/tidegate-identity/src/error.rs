@@ -1,4 +1,4 @@
-//! Errors.
+//! The errors of this crate.
 
 mod store_error;
 
@@ -8,16 +8,16 @@ use crate::{OutboundError, RoleError};
 
 pub use store_error::StoreError;
 
-/// This crate's result.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// All errors of this crate. Exhaustive, so that the server must handle each new one.
+/// All errors of this crate. The enum is exhaustive, so the server must handle each new variant.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A malformed value.
+    /// A value of the request or of the settings is malformed.
     #[error("malformed {part}, expected {expected}")]
     Malformed {
-        /// Which part.
+        /// The part that is malformed.
         part: &'static str,
         /// What was expected.
         expected: &'static str,
@@ -40,25 +40,25 @@ pub enum Error {
     /// The person or the identity provider denied the login.
     #[error("the login was denied")]
     LoginDenied,
-    /// The user does not exist or the password is wrong. The answer does not say which.
+    /// The user does not exist or the password is wrong. The response does not say which.
     #[error("wrong user name or password")]
     WrongCredentials,
-    /// Too many attempts.
+    /// A rate limit refuses the attempt.
     #[error("too many attempts")]
     TooManyAttempts {
-        /// When to retry.
+        /// The time after which to retry.
         retry_after: Duration,
     },
     /// All hashing threads are busy and their queue is full.
     #[error("the password hashing queue is full")]
     Busy {
-        /// When to retry.
+        /// The time after which to retry.
         retry_after: Duration,
     },
     /// A member of a record has an invalid value.
     #[error("invalid {member}, expected {expected}")]
     InvalidMember {
-        /// Its name.
+        /// The name of the member.
         member: &'static str,
         /// What is allowed.
         expected: &'static str,
@@ -69,7 +69,7 @@ pub enum Error {
     /// The tenant has a default user already.
     #[error("the tenant has another default user")]
     DefaultUserTaken,
-    /// No such record.
+    /// There is no such record; the text says of which kind.
     #[error("{0} not found")]
     NotFound(&'static str),
     /// A stored secret cannot be decrypted or is malformed.
@@ -81,7 +81,7 @@ pub enum Error {
     /// The hashing threads have ended, or a hash cannot be computed.
     #[error("the password hasher failed")]
     HasherFailed,
-    /// An external service failed.
+    /// An email server or identity provider failed.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
     /// A PostgreSQL role could not be changed.

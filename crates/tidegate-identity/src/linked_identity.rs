@@ -7,15 +7,15 @@ const NAME_CHARACTERS: usize = 128;
 /// An account of an identity provider that is linked to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedIdentity {
-    /// The id of the provider through which it was linked; `None` for old records.
+    /// The id of the identity provider; `None` for old records.
     pub provider: Option<String>,
     /// The provider's issuer identifier, a URL.
     pub issuer: String,
-    /// The subject identifier, which never changes.
+    /// The provider's id of the account, which never changes: the claim `sub`.
     pub subject: String,
-    /// The person's user name or email address there, cut to 128 characters.
+    /// The person's user name or email address at the provider, cut to 128 characters.
     pub name: Option<String>,
-    /// When it was linked; `None` for old records.
+    /// When the account was linked; `None` for old records.
     pub linked_at: Option<Timestamp>,
 }
 
@@ -39,9 +39,9 @@ impl LinkedIdentity {
 /// The result of unlinking an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlinkOutcome {
-    /// It was unlinked.
+    /// The account was unlinked.
     Done,
-    /// The user has no such link.
+    /// The account is not linked to the user.
     Missing,
     /// The user has no password and no other linked account, and could no longer sign in.
     LastCredential,

@@ -11,9 +11,10 @@ use zeroize::{Zeroize as _, Zeroizing};
 use crate::{Error, Result, SecureRandom};
 
 const LENGTH: usize = 32;
-/// Separates these derivations from others of the same key.
+/// The HKDF salt. It makes the derived keys differ from those that another program derives from the
+/// same bytes.
 const SALT: &[u8] = b"tidegate";
-/// The first byte of everything encrypted, so that another format can follow.
+/// The first byte of all encrypted data, so that another format can follow.
 const SEAL_VERSION: u8 = 1;
 
 /// 32 random bytes, known only to the operator and the running server.
@@ -24,7 +25,7 @@ const SEAL_VERSION: u8 = 1;
 pub struct MasterKey(Zeroizing<[u8; LENGTH]>);
 
 impl MasterKey {
-    /// Generates a key.
+    /// Generates a random master key.
     pub fn generate(random: &dyn SecureRandom) -> Result<Self> {
         Ok(Self(Zeroizing::new(random.bytes()?)))
     }
@@ -48,7 +49,7 @@ impl MasterKey {
             })
     }
 
-    /// The key as text, for the key file.
+    /// The key in base64url, for the key file.
     pub fn to_base64url(&self) -> Zeroizing<String> {
         Zeroizing::new(URL_SAFE_NO_PAD.encode(*self.0))
     }
@@ -68,7 +69,7 @@ impl MasterKey {
         hmac::Key::new(hmac::HMAC_SHA256, self.derive("form token").as_slice())
     }
 
-    /// Encrypts `secret`; it can be decrypted only with the same `label`.
+    /// Encrypts `secret`. It can be decrypted only with the same `label`.
     pub fn seal(&self, label: &str, secret: &[u8], random: &dyn SecureRandom) -> Result<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = random.bytes()?;
         let mut sealed = vec![SEAL_VERSION];
@@ -87,8 +88,8 @@ impl MasterKey {
         Ok(sealed)
     }
 
-    /// Decrypts the result of [`seal`](Self::seal); [`Error::DamagedSecret`] unless key and label
-    /// match.
+    /// Decrypts the result of [`seal`](Self::seal); [`Error::DamagedSecret`] unless it was
+    /// encrypted with this key and label.
     pub fn open(&self, label: &str, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
         let (&version, rest) = sealed.split_first().ok_or(Error::DamagedSecret)?;
         let (nonce, ciphertext) = rest

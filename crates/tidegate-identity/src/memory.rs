@@ -13,10 +13,10 @@ use crate::{
 };
 use tables::Tables;
 
-/// Tables of another crate in a [`MemoryStore`], whose rows depend on users, tenants and browser
-/// sessions. They are changed in the same atomic step.
+/// The tables of another crate in a [`MemoryStore`], whose rows depend on users, tenants and
+/// browser sessions. A change of those changes the dependent rows in the same atomic step.
 pub trait DependentTables: Send {
-    /// Ends the live sessions of some users; returns their ids.
+    /// Ends the live sessions of certain users; returns their ids.
     fn end_sessions(
         &mut self,
         is_of: &dyn Fn(&UserKey) -> bool,
@@ -24,14 +24,14 @@ pub trait DependentTables: Send {
         at: Timestamp,
     ) -> Vec<SessionId>;
 
-    /// Voids what was approved in browser sessions that do not exist any more.
+    /// Voids codes and device approvals of browser sessions that do not exist any more.
     fn void_approvals(&mut self, exists: &dyn Fn(&SecretHash) -> bool);
 
-    /// Deletes what belongs to a tenant.
+    /// Deletes the rows that belong to a tenant.
     fn delete_tenant(&mut self, database: &str);
 }
 
-/// No tables.
+/// A store without tables of another crate.
 impl DependentTables for () {
     fn end_sessions(
         &mut self,
@@ -47,8 +47,8 @@ impl DependentTables for () {
     fn delete_tenant(&mut self, _database: &str) {}
 }
 
-/// Keeps everything in this process, with the tables `T` of another crate. One lock makes every
-/// step atomic.
+/// A store that keeps all records in this process, with the tables `T` of another crate. One lock
+/// makes every step atomic.
 #[derive(Default)]
 pub struct MemoryStore<T = ()>(Mutex<(Tables, T)>);
 
@@ -71,8 +71,8 @@ impl<T> MemoryStore<T> {
         step(&mut self.lock().1)
     }
 
-    /// Deletes attempt counters, audit events and browser sessions from before these times; returns
-    /// the number of rows.
+    /// Deletes attempt counters, audit events and browser sessions older than the given times;
+    /// returns the number of rows.
     pub fn purge_identity(&self, attempts: Timestamp, audit: Timestamp, browsers: Timestamp) -> u64
     where
         T: DependentTables,

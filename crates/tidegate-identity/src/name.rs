@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::{Error, Result, UserKey};
 
-/// PostgreSQL truncates longer identifiers ("Identifiers and Key Words", `NAMEDATALEN`).
+/// The longest identifier of PostgreSQL, which truncates longer ones ("Identifiers and Key Words",
+/// `NAMEDATALEN`).
 const IDENTIFIER_BYTES: usize = 63;
 const TENANT_BYTES: usize = 30;
 const USER_CHARACTERS: usize = 32;
@@ -14,7 +15,8 @@ const USER_CHARACTERS: usize = 32;
 pub struct TenantName(String);
 
 impl TenantName {
-    /// A name for a new tenant: `[a-z_][a-z0-9_]*`, at most 30 bytes, not starting with `pg_`.
+    /// Checks a name for a new tenant: `[a-z_][a-z0-9_]*`, at most 30 bytes, not starting with
+    /// `pg_`.
     pub fn parse(name: &str) -> Result<Self> {
         let first = name
             .bytes()
@@ -32,8 +34,9 @@ impl TenantName {
         })
     }
 
-    /// The name of an existing database: any name that PostgreSQL allows, except with a slash,
-    /// which separates tenant and user in role names, or control characters.
+    /// Checks the name of an existing database that becomes a tenant: any name that PostgreSQL
+    /// allows, except with control characters or a slash, which separates tenant and user in role
+    /// names.
     pub fn adopted(name: &str) -> Result<Self> {
         let allowed = name.chars().all(|c| c != '/' && !c.is_control());
         if allowed && !name.is_empty() && name.len() <= IDENTIFIER_BYTES {
@@ -57,18 +60,18 @@ impl fmt::Display for TenantName {
     }
 }
 
-/// Whether the name is a dot segment: clients remove those from URLs (RFC 3986, section 5.2.4).
+/// Whether the name is a dot segment, which clients remove from URLs (RFC 3986, section 5.2.4).
 fn is_dot_segment(name: &str) -> bool {
     matches!(name, "." | "..")
 }
 
-/// The name of a sub-user: 1 to 32 characters of `[A-Za-z0-9_.@+-]`, case preserved, not `.` or
-/// `..`.
+/// The name of a sub-user: 1 to 32 characters of `[A-Za-z0-9_.@+-]`, but not `.` or `..`. Its case
+/// is preserved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UserName(String);
 
 impl UserName {
-    /// Checks the name.
+    /// Checks the name; [`Error::InvalidMember`] if it is not allowed.
     pub fn parse(name: &str) -> Result<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_.@+-".contains(&b);
         let length = 1..=USER_CHARACTERS;
@@ -112,8 +115,8 @@ pub(crate) fn is_official(name: &str) -> bool {
 /// The role of a group: `database/group/name`. No user can have this role, because user names have
 /// no slash.
 ///
-/// [`Error::InvalidMember`] unless the name is a valid [`UserName`] and the role has at most 63
-/// bytes.
+/// Errors: [`Error::InvalidMember`] unless the name is a valid [`UserName`] and the role has at
+/// most 63 bytes.
 pub fn group_role(database: &str, group: &str) -> Result<String> {
     let role = format!("{database}/group/{group}");
     if UserName::parse(group).is_ok() && role.len() <= IDENTIFIER_BYTES {
@@ -126,8 +129,8 @@ pub fn group_role(database: &str, group: &str) -> Result<String> {
     })
 }
 
-/// The role of a user: the database's name for its owner, `database/name` for others. At most 63
-/// bytes, because PostgreSQL would truncate it and two users could share a role.
+/// The role of a user: the database's name for its owner, `database/name` for others. It has at
+/// most 63 bytes, because PostgreSQL would truncate it and two users could share a role.
 pub(crate) fn role_name(key: &UserKey) -> Result<String> {
     let role = key.to_string();
     if role.len() <= IDENTIFIER_BYTES {

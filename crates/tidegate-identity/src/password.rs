@@ -1,5 +1,5 @@
-//! Password hashing with Argon2id, in a thread pool of its own, so that many sign-ins do not slow
-//! down queries.
+//! Password hashing with Argon2id. It runs on its own threads, so that many sign-ins do not slow
+//! down requests.
 
 mod cost;
 mod pool;
@@ -24,8 +24,8 @@ const SALT_BYTES: usize = 16;
 pub struct PasswordHasher {
     pool: Pool,
     cost: PasswordCost,
-    /// A hash of an unknown password. Passwords of unknown users are verified against it, so that
-    /// the answer takes the same time.
+    /// A hash that no password matches. Passwords of unknown users are verified against it, so that
+    /// the response takes the same time.
     dummy_hash: String,
 }
 
@@ -34,7 +34,7 @@ pub struct PasswordHasher {
 pub(crate) enum PasswordCheck {
     Wrong,
     Right {
-        /// A new hash to store, if the stored one has other cost parameters.
+        /// A new hash of the password to store, if the stored one has other cost parameters.
         rehashed: Option<String>,
     },
 }
@@ -61,7 +61,8 @@ impl PasswordHasher {
         })
     }
 
-    /// The number of hashing threads for this many cores: half of them, at least one.
+    /// The number of hashing threads for a machine with this many cores: half of them, at least
+    /// one.
     pub fn threads_for(cores: usize) -> usize {
         (cores / 2).max(1)
     }
@@ -73,8 +74,8 @@ impl PasswordHasher {
 
     /// The hash of a new password, in PHC form.
     ///
-    /// [`Error::InvalidMember`] unless it has 8 to 256 bytes; [`Error::Busy`] when the queue is
-    /// full.
+    /// Errors: [`Error::InvalidMember`] unless the password has 8 to 256 bytes; [`Error::Busy`]
+    /// when the queue is full.
     pub async fn hash(&self, password: &Secret, random: &dyn SecureRandom) -> Result<String> {
         if !LENGTHS.contains(&password.expose().len()) {
             return Err(Error::InvalidMember {
@@ -131,8 +132,8 @@ fn hash(password: &Secret, salt: &SaltString, cost: PasswordCost) -> Result<Stri
         .map_err(|_| Error::HasherFailed)
 }
 
-/// `None` when the password is wrong, else whether the hash has the current cost parameters. A
-/// malformed hash is an error, because it means that the store is damaged.
+/// Whether the hash has the current cost parameters; `None` when the password is wrong. A malformed
+/// hash is an error, because it means that the store is damaged.
 fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bool>> {
     let hash = PasswordHash::new(hash)
         .ok()

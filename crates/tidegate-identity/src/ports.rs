@@ -8,11 +8,11 @@ use crate::{AuditEvent, Clock, IdentityStore, PasswordHasher, SecureRandom};
 /// Storage, time, randomness and password hashing.
 #[derive(Clone)]
 pub struct Ports {
-    /// Durable state.
+    /// The store of all durable state.
     pub store: Arc<dyn IdentityStore>,
-    /// The time.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
+    /// The source of random bytes.
     pub random: Arc<dyn SecureRandom>,
     /// The thread pool that hashes passwords.
     pub hasher: Arc<PasswordHasher>,

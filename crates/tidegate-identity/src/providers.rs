@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use crate::{Secret, Timestamp};
 
-/// The result of these ports' methods.
+/// The result of the methods of [`Mailer`] and [`IdentityProviders`].
 pub type OutboundFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, OutboundError>> + Send + 'a>>;
 
@@ -16,7 +16,7 @@ pub type OutboundFuture<'a, T> =
 pub struct OutboundError(#[source] Box<dyn StdError + Send + Sync>);
 
 impl OutboundError {
-    /// An error with this cause.
+    /// An error that wraps this cause.
     pub fn new(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self(cause.into())
     }
@@ -34,7 +34,7 @@ pub struct Email {
 }
 
 impl std::fmt::Debug for Email {
-    /// Without the body, which contains a secret link.
+    /// Omits the body, which contains a secret link.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Email")
             .field("subject", &self.subject)
@@ -44,61 +44,61 @@ impl std::fmt::Debug for Email {
 
 /// Sends email.
 pub trait Mailer: Send + Sync {
-    /// Hands a message to a mail server. On success the server is responsible for delivery.
+    /// Hands a message to a mail server. After success that server is responsible for delivery.
     fn send<'a>(&'a self, message: &'a Email) -> OutboundFuture<'a, ()>;
 }
 
 /// An identity provider, as shown on the sign-in page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderName {
-    /// Its id in URLs.
+    /// The provider's id in URLs.
     pub id: String,
-    /// Its display name.
+    /// The provider's display name.
     pub label: String,
 }
 
-/// The state of one browser's login at a provider.
+/// The state of one browser's login at an identity provider.
 #[derive(Clone, Debug)]
 pub struct LoginState {
-    /// The callback URL.
+    /// The URL to which the provider sends the browser back.
     pub redirect_uri: String,
-    /// The `state` parameter (RFC 6749, section 10.12).
+    /// The `state` parameter, which ties the callback to the request (RFC 6749, section 10.12).
     pub state: String,
     /// The nonce that the ID token must contain (OpenID Connect Core 1.0, section 15.5.2).
     pub nonce: String,
     /// The code verifier (RFC 7636).
     pub verifier: Secret,
-    /// The current time.
+    /// The time by which to check the times in the ID token.
     pub now: Timestamp,
 }
 
-/// A person's identity at a provider.
+/// A person's account at an identity provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalIdentity {
     /// The provider's issuer identifier, a URL.
     pub issuer: String,
-    /// The subject identifier, which never changes.
+    /// The provider's id of the account, which never changes: the claim `sub`.
     pub subject: String,
     /// The email address, if the provider has verified it.
     pub verified_email: Option<String>,
-    /// The preferred user name.
+    /// The user name that the person prefers.
     pub name: Option<String>,
 }
 
 /// The configured identity providers.
 pub trait IdentityProviders: Send + Sync {
-    /// All providers.
+    /// The names of all configured providers.
     fn names(&self) -> &[ProviderName];
 
-    /// The URL to which the browser is redirected; `None` for an unknown provider.
+    /// The provider's URL to which the browser is redirected; `None` for an unknown provider.
     fn begin<'a>(
         &'a self,
         provider: &'a str,
         login: &'a LoginState,
     ) -> OutboundFuture<'a, Option<String>>;
 
-    /// The identity of the person who returned with this code. Implementations verify signature,
-    /// issuer, audience, times and nonce of the ID token.
+    /// Redeems the code of a callback and returns the identity of the person. Implementations
+    /// verify signature, issuer, audience, times and nonce of the ID token.
     fn complete<'a>(
         &'a self,
         provider: &'a str,

@@ -8,10 +8,10 @@ use crate::{Error, Result, Secret};
 
 /// The port for cryptographic randomness: session ids, token ids, salts, secrets, nonces.
 ///
-/// Signing keys and signature nonces do not use it: `ring` accepts only the operating system's
-/// source for them ([`system_source`]), because a predictable one would reveal the key.
+/// Signing keys and signature nonces do not use this port: `ring` accepts only the operating
+/// system's source for them ([`system_source`]), because a predictable one would reveal the key.
 pub trait SecureRandom: Send + Sync {
-    /// Fills `bytes`; [`Error::NoRandomness`] when the source fails.
+    /// Fills `bytes` with random bytes; [`Error::NoRandomness`] when the source fails.
     fn fill(&self, bytes: &mut [u8]) -> Result<()>;
 }
 
@@ -29,12 +29,12 @@ impl dyn SecureRandom + '_ {
     }
 }
 
-/// The operating system's source.
+/// The operating system's source of random bytes.
 #[derive(Clone, Debug)]
 pub struct SystemRandom(ring::rand::SystemRandom);
 
 impl SystemRandom {
-    /// The source, for a binary to pass in.
+    /// Creates the source. Only a binary calls this, and passes the source on.
     #[expect(
         clippy::new_without_default,
         reason = "a caller that takes the system's randomness names it"
@@ -50,7 +50,7 @@ impl SecureRandom for SystemRandom {
     }
 }
 
-/// The source that `ring` needs for signing keys.
+/// The operating system's source, in the type that `ring` needs for signing keys.
 #[expect(
     clippy::disallowed_methods,
     reason = "ring's own trait is sealed, so its source cannot arrive as an argument of our port"

@@ -9,17 +9,18 @@ use crate::UserKey;
 
 pub use counter::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome};
 
-/// Passwords tried for one user name of one tenant, whether it exists or not.
+/// Counts passwords tried for one user name of one tenant, whether the user exists or not.
 const ACCOUNT: &str = "account";
-/// Failures from one address.
+/// Counts failed sign-ins from one address.
 pub(crate) const ADDRESS: &str = "address";
-/// Codes tried as the second factor of one user.
+/// Counts codes tried as the second factor of one user.
 const SECOND_FACTOR: &str = "second_factor";
-/// Sign-ups from one address.
+/// Counts sign-ups from one address.
 pub(crate) const SIGN_UP: &str = "sign_up";
-/// Email messages requested for one user, or from one address. The name is that of stored rows.
+/// Counts email messages requested for one user, or from one address. The value is kept because
+/// stored rows have it.
 pub(crate) const EMAIL: &str = "letter";
-/// Uses of one email link.
+/// Counts uses of one email link.
 const LINK: &str = "link";
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -28,24 +29,25 @@ const HOUR: Duration = Duration::from_hours(1);
 /// The rate limits of sign-in and sign-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
-    /// Passwords tried for one account.
+    /// How many passwords may be tried for one user.
     pub account: AttemptLimit,
-    /// Failures from one address.
+    /// How many sign-ins may fail from one address.
     pub address: AttemptLimit,
-    /// Second-factor codes tried for one user.
+    /// How many second-factor codes may be tried for one user.
     pub second_factor: AttemptLimit,
-    /// Accounts made from one address.
+    /// How many users may sign up from one address.
     pub sign_up: AttemptLimit,
-    /// Email messages to one user.
+    /// How many email messages are sent to one user.
     pub emails: AttemptLimit,
-    /// Email messages requested from one address.
+    /// How many email messages may be requested from one address.
     pub emails_per_address: AttemptLimit,
 }
 
 impl Default for RateLimits {
-    /// 10 passwords per account in 15 minutes, then growing waits of 30 seconds to 15 minutes; the
-    /// same after 5 second-factor codes. Per address: 30 failures a minute and 60 sign-ups an hour.
-    /// 5 messages per user and 20 per address an hour.
+    /// Per user: 10 passwords or 5 second-factor codes in 15 minutes, then growing waits of 30
+    /// seconds to 15 minutes; 5 email messages an hour.
+    ///
+    /// Per address: 30 failed sign-ins a minute; 60 sign-ups and 20 email messages an hour.
     fn default() -> Self {
         Self {
             account: AttemptLimit::growing(10),
@@ -58,17 +60,17 @@ impl Default for RateLimits {
     }
 }
 
-/// The counter of an account.
+/// The counter of passwords tried for a user.
 pub(crate) fn account(key: &UserKey) -> AttemptKey {
     AttemptKey::of_user(ACCOUNT, key)
 }
 
-/// The counter of a user's second factor.
+/// The counter of codes tried as a user's second factor.
 pub(crate) fn second_factor(key: &UserKey) -> AttemptKey {
     AttemptKey::of_user(SECOND_FACTOR, key)
 }
 
-/// The counter of messages to a user, whether the user exists or not.
+/// The counter of email messages to a user, whether the user exists or not.
 pub(crate) fn emails_to(key: &UserKey) -> AttemptKey {
     AttemptKey::of_user(EMAIL, key)
 }

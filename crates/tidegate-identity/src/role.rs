@@ -9,15 +9,16 @@ use crate::User;
 /// The result of a [`RoleAdmin`]'s methods.
 pub type RoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, RoleError>> + Send + 'a>>;
 
-/// While this is held, no other node changes group memberships of the tenant.
+/// A lock on a tenant's groups. While a node holds it, no other node changes their members.
 pub type GroupLock = Box<dyn Send>;
 
-/// Creates, changes and drops the roles of users.
+/// The port that creates, changes and drops the roles of users.
 pub trait RoleAdmin: Send + Sync {
     /// Creates the LOGIN role of a user as a member of the user's groups.
     fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Waits for the cluster-wide lock on the tenant's groups. Dropping the result releases it.
+    /// Waits for the cluster-wide lock on the tenant's groups. Dropping the returned value releases
+    /// the lock.
     fn lock_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupLock>;
 
     /// Makes the role a member of the roles of `user.user_groups`, which are created if missing,
@@ -28,6 +29,10 @@ pub trait RoleAdmin: Send + Sync {
     /// role.
     fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
+    /// Writes what `tidegate.user_id()` and `tidegate.claims()` return for the role, from the name,
+    /// the properties and whether it is the default user's.
+    fn set_claims<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+
     /// Returns the error that [`Self::drop_role`] would return.
     fn check_drop_role<'a>(
         &'a self,
@@ -36,8 +41,8 @@ pub trait RoleAdmin: Send + Sync {
         reassign: bool,
     ) -> RoleFuture<'a, ()>;
 
-    /// Ends the role's connections and drops it. With `reassign`, what it owns goes to the tenant's
-    /// owner, whose role is `owner`, unless that would give others the owner's rights
+    /// Ends the role's connections and drops it. With `reassign`, the objects that it owns go to
+    /// the tenant's owner, whose role is `owner`, unless that would give others the owner's rights
     /// ([`RoleError::CarriesRights`]); without `reassign`, owning anything is
     /// [`RoleError::OwnsObjects`]. Rights or objects in other databases are
     /// [`RoleError::UsedElsewhere`]. A missing role is no error; after an error the role is
@@ -59,15 +64,16 @@ pub enum RoleError {
     /// The role owns objects of the database.
     #[error("the role owns {count} objects of the database, such as {example}")]
     OwnsObjects {
-        /// How many.
+        /// How many objects the role owns.
         count: i64,
-        /// One of them, as PostgreSQL describes it.
+        /// One of the objects, as PostgreSQL describes it.
         example: String,
     },
-    /// The role owns routines or views that would let others act with the new owner's rights.
+    /// The role owns routines or views. After reassignment, users of these would act with the new
+    /// owner's rights.
     #[error("the role owns what would run with the new owner's rights: {}", .0.join(", "))]
     CarriesRights(Vec<String>),
-    /// The role has rights or objects in other databases, where they must be removed first.
+    /// The role has rights or objects in these other databases, where they must be removed first.
     #[error("the role has rights or objects in other databases: {}", .0.join(", "))]
     UsedElsewhere(Vec<String>),
     /// The role has rights that the administrator cannot revoke, as PostgreSQL describes them.
@@ -76,7 +82,7 @@ pub enum RoleError {
     /// PostgreSQL cannot be reached now; the same call may succeed later.
     #[error("PostgreSQL cannot be reached")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
-    /// PostgreSQL refused: the administrator lacks a right, or there is a bug.
+    /// PostgreSQL refused the statement: the administrator lacks a right, or Tidegate has a bug.
     #[error("the role could not be changed")]
     Failed(#[source] Box<dyn StdError + Send + Sync>),
 }

@@ -11,7 +11,8 @@ use crate::{Result, Secret, SecretHash, SecureRandom};
 pub struct SecondFactor {
     /// The TOTP secret (RFC 6238), encrypted; opaque to a store.
     pub sealed_secret: Vec<u8>,
-    /// The time step of the last accepted code; codes of this or an earlier step are refused.
+    /// The number of the last 30-second step whose code was accepted. Codes of this or an earlier
+    /// step are refused.
     pub used_step: u64,
     /// The number of unused recovery codes.
     pub recovery_codes: u64,
@@ -23,7 +24,7 @@ pub(crate) struct RecoveryCode(String);
 const BYTES: usize = 10;
 
 impl RecoveryCode {
-    /// How many codes a user gets.
+    /// How many recovery codes a user gets.
     pub(crate) const COUNT: usize = 10;
 
     pub(crate) fn generate(random: &dyn SecureRandom) -> Result<Self> {
@@ -49,7 +50,7 @@ impl RecoveryCode {
         SecretHash::of(&Secret::new(self.0.as_str()))
     }
 
-    /// For display.
+    /// The code as it is shown to the user, in four groups.
     pub(crate) fn display(&self) -> Secret {
         let groups: Vec<&str> = (0..4)
             .filter_map(|n| self.0.get(4 * n..4 * n + 4))

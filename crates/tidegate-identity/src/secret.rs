@@ -30,7 +30,7 @@ impl Secret {
 }
 
 impl PartialEq for Secret {
-    /// Compares in constant time for equal lengths.
+    /// Compares two secrets of equal length in constant time.
     fn eq(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
@@ -44,8 +44,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The SHA-256 of a generated secret: a client secret, a code, a browser cookie. Such secrets have
-/// at least 80 random bits, most have 256, so no slow hash is needed.
+/// The SHA-256 of a generated secret, such as a client secret, a code or a browser cookie. A
+/// generated secret has at least 80 random bits, most have 256, so no slow hash is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretHash([u8; 32]);
 
@@ -57,7 +57,7 @@ impl SecretHash {
         Self(hash)
     }
 
-    /// Compares in constant time.
+    /// Compares two hashes in constant time.
     pub fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -72,7 +72,7 @@ impl SecretHash {
         &self.0
     }
 
-    /// The hash in base64url, for use as an identifier; reveals nothing about the secret.
+    /// The hash in base64url, for use as an identifier. It reveals nothing about the secret.
     pub fn to_base64url(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }

@@ -32,7 +32,7 @@ use crate::{
     rate_limit,
 };
 
-/// Authenticates the users of all tenants and keeps their browser sessions.
+/// Authenticates the users of all tenants and manages their browser sessions.
 pub struct IdentityService {
     ports: Ports,
     settings: Settings,
@@ -42,7 +42,7 @@ pub struct IdentityService {
 }
 
 impl IdentityService {
-    /// A service for the users in the store of these ports.
+    /// A service for the users in the store of `ports`.
     pub fn new(ports: Ports, master: MasterKey, settings: Settings) -> Self {
         Self {
             form_key: master.form_key(),
@@ -53,14 +53,15 @@ impl IdentityService {
         }
     }
 
-    /// A guard for the attempts of one request.
+    /// A new, empty set of counted attempts for one request.
     pub fn attempts(&self) -> CountedAttempts<'_> {
         CountedAttempts::new(&self.ports, &self.pending)
     }
 
-    /// A guard for the attempts of one request, of which one by its address is counted.
+    /// A set of counted attempts for one request, with one attempt of the request's address
+    /// counted.
     ///
-    /// [`Error::TooManyAttempts`](crate::Error::TooManyAttempts).
+    /// Errors: [`Error::TooManyAttempts`](crate::Error::TooManyAttempts).
     pub async fn attempts_from(&self, address: Option<IpAddr>) -> Result<CountedAttempts<'_>> {
         let mut attempts = self.attempts();
         if let Some(address) = address {

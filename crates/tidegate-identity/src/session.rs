@@ -1,4 +1,5 @@
-//! OAuth sessions as far as users end them. Their records belong to the issuer.
+//! Ids of OAuth sessions, and the reasons for which sessions are ended. The records of sessions
+//! belong to the issuer.
 
 use std::fmt;
 
@@ -20,12 +21,12 @@ impl SessionId {
         &self.0
     }
 
-    /// The id as a number, for code that distinguishes sessions without knowing tokens.
+    /// The id as a number, for code that tells sessions apart without the tokens.
     pub const fn as_u128(&self) -> u128 {
         u128::from_be_bytes(self.0)
     }
 
-    /// Parses the form that [`Display`](fmt::Display) writes; `None` for anything else.
+    /// Parses the text that [`Display`](fmt::Display) writes; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 16];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
@@ -48,19 +49,19 @@ impl fmt::Debug for SessionId {
 /// Why a session was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndReason {
-    /// The client revoked one of its tokens (RFC 7009).
+    /// The client revoked one of the session's tokens (RFC 7009).
     Revoked,
     /// A refresh token was presented after one of its successors, so it was copied.
     RefreshReuse,
     /// The session's authorization code was presented again, so it was copied.
     CodeReuse,
-    /// The user ended it on the account page.
+    /// The user ended the session on the account page.
     UserEnded,
-    /// It was ended by its user or by the owner of the database, over the API.
+    /// The user or the tenant's owner ended the session over the API.
     Ended,
     /// The user's password was set.
     PasswordChanged,
-    /// The user became the default user, or is no longer.
+    /// The user became the default user, or ceased to be it.
     UserChanged,
     /// The user was dropped.
     UserDropped,
@@ -85,7 +86,7 @@ impl EndReason {
         Self::TenantDropped,
     ];
 
-    /// The name in a store and in the audit log.
+    /// The name of the reason in a store and in the audit log.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Revoked => "revoked",

@@ -1,4 +1,4 @@
-//! Settings.
+//! Settings of an [`IdentityService`](crate::IdentityService).
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ const DAY: Duration = Duration::from_hours(24);
 #[derive(Clone, Debug)]
 pub struct Settings {
     address: String,
-    /// Lifetimes.
+    /// The lifetimes of browser sessions, links and logins.
     pub lifetimes: Lifetimes,
-    /// Rate limits.
+    /// The rate limits of sign-in and sign-up.
     pub limits: RateLimits,
 }
 
 impl Settings {
-    /// The defaults for a service at this URL, which email links begin with: `http` or `https`, a
-    /// host, no query, no fragment; otherwise [`Error::Malformed`].
+    /// The default settings of a service at this URL, with which email links begin. The URL has
+    /// `http` or `https`, a host, no query and no fragment; otherwise [`Error::Malformed`].
     pub fn new(address: &str) -> Result<Self> {
         let address = address.trim_end_matches('/');
         let host = address
@@ -48,20 +48,20 @@ impl Settings {
     }
 }
 
-/// Lifetimes.
+/// The lifetimes of browser sessions, links and logins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// A browser session that is not used.
+    /// How long a browser session lives without use.
     pub browser_idle: Duration,
-    /// A browser session in any case.
+    /// How long a browser session lives at most.
     pub browser: Duration,
     /// How recent a sign-in must be to link an account without entering the password.
     pub recent_sign_in: Duration,
-    /// The link that confirms a sign-up.
+    /// How long the link that confirms a sign-up is valid.
     pub sign_up_link: Duration,
-    /// The link that resets a password.
+    /// How long the link that resets a password is valid.
     pub reset_link: Duration,
-    /// A login at an identity provider.
+    /// How long a login at an identity provider may take.
     pub provider_login: Duration,
 }
 

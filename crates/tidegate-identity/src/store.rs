@@ -26,24 +26,24 @@ pub enum WriteOutcome {
     Done,
     /// Update: the record does not exist, or was changed concurrently.
     Missing,
-    /// Insert: the name is taken. Users conflict by name or role.
+    /// Insert: the name is taken. For a user, also: the role is taken.
     Taken,
     /// The tenant has another default user.
     DefaultUserTaken,
 }
 
-/// The port to durable storage. Object safe.
+/// The port to durable storage of users. The trait is object safe.
 pub trait IdentityStore: Send + Sync {
     /// The user with this key.
     fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>>;
 
-    /// A tenant's users, by name.
+    /// A tenant's users, sorted by name.
     fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
 
     /// Whether a tenant has a user of this name, ignoring case.
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
-    /// A tenant's users with this email address, ignoring case, by name; at most 10.
+    /// A tenant's users with this email address, ignoring case, sorted by name; at most 10.
     fn users_with_email<'a>(
         &'a self,
         database: &'a str,
@@ -58,19 +58,19 @@ pub trait IdentityStore: Send + Sync {
         subject: &'a str,
     ) -> StoreFuture<'a, Option<User>>;
 
-    /// Links an account to an existing user. `false` if the account is linked in the tenant
-    /// already. The link is deleted with the user.
+    /// Links an account to an existing user. `false` if the account is already linked to a user of
+    /// the tenant. The store deletes the link with the user.
     fn insert_identity<'a>(
         &'a self,
         key: &'a UserKey,
         identity: &'a LinkedIdentity,
     ) -> StoreFuture<'a, bool>;
 
-    /// The linked accounts of a user, by issuer and subject.
+    /// The linked accounts of a user, sorted by issuer and subject.
     fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>>;
 
-    /// Deletes a link unless it is the user's only credential. Atomic: of two concurrent calls for
-    /// a user without a password, one fails.
+    /// Deletes the link to an account unless it is the user's only credential. The step is atomic:
+    /// of two concurrent calls for a user with two links and no password, one fails.
     fn delete_identity<'a>(
         &'a self,
         key: &'a UserKey,
@@ -100,13 +100,14 @@ pub trait IdentityStore: Send + Sync {
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Replaces `email`, `properties`, `user_groups` and `default_user`, if these are unchanged
-    /// since they were read: `Done`, `Missing` (also after a concurrent change) or
+    /// Replaces `email`, `properties`, `user_groups` and `default_user`, if these members are
+    /// unchanged since they were read: `Done`, `Missing` (also after a concurrent change) or
     /// `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Replaces the password's hash, if it equals `before` where that is given (so that rehashing
-    /// does not undo a change of the password). Ends no session. Whether it was replaced.
+    /// Replaces the password's hash; if `before` is given, only if the stored hash equals it, so
+    /// that rehashing does not undo a change of the password. Ends no session. Returns whether the
+    /// hash was replaced.
     fn set_password_hash<'a>(
         &'a self,
         key: &'a UserKey,
@@ -118,8 +119,8 @@ pub trait IdentityStore: Send + Sync {
     /// `false` if it does not exist.
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool>;
 
-    /// Deletes everything that is stored of a tenant and, in the same transaction, ends its sessions
-    /// ([`EndReason::TenantDropped`]). No error if there is nothing.
+    /// Deletes all rows of a tenant and, in the same transaction, ends its sessions
+    /// ([`EndReason::TenantDropped`]). A tenant without rows is no error.
     fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()>;
 
     /// Ends all live sessions of a user and returns their ids; deletes the user's browser sessions.
@@ -130,7 +131,7 @@ pub trait IdentityStore: Send + Sync {
         at: Timestamp,
     ) -> StoreFuture<'a, Vec<SessionId>>;
 
-    /// Counts an attempt in one atomic step; parallel calls for one key are serialised:
+    /// Counts an attempt in one atomic step; parallel calls for one counter are serialised:
     ///
     /// 1. a counter that is absent or has `expires_at <= now` becomes
     ///    `{count: 0, open_at: null, expires_at: now + window}`;
@@ -152,14 +153,15 @@ pub trait IdentityStore: Send + Sync {
     /// counter is no error.
     fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()>;
 
-    /// Deletes a counter, which lifts its wait.
+    /// Deletes an attempt counter, which ends its wait.
     fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()>;
 
     /// Appends events to the audit log.
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()>;
 
-    /// A tenant's events from `since` on, by number, at most `limit`. Reading on from
-    /// [`AuditPage::next`] misses no event: the call waits for events that are being written.
+    /// A tenant's audit events from `since` on, by number, at most `limit`. A caller that continues
+    /// at [`AuditPage::next`] misses no event, because the call waits for events that are being
+    /// written.
     fn audit<'a>(
         &'a self,
         database: &'a str,
@@ -167,7 +169,7 @@ pub trait IdentityStore: Send + Sync {
         limit: u32,
     ) -> StoreFuture<'a, AuditPage>;
 
-    /// Adds a browser session with a new id. It is deleted with its user.
+    /// Adds a browser session with a new id. The store deletes it with its user.
     fn insert_browser_session<'a>(&'a self, session: &'a BrowserSession) -> StoreFuture<'a, ()>;
 
     /// The browser session with this id, expired or not.
@@ -181,8 +183,8 @@ pub trait IdentityStore: Send + Sync {
         expires_at: Timestamp,
     ) -> StoreFuture<'_, ()>;
 
-    /// Deletes a browser session, and voids what was approved in it and not used yet. Whether it
-    /// existed.
+    /// Deletes a browser session, and voids its unredeemed codes and device approvals. Returns
+    /// whether the session existed.
     fn delete_browser_session(&self, id: SecretHash) -> StoreFuture<'_, bool>;
 
     /// A user's browser sessions that are not expired at `now`, the most recently used first.
@@ -195,8 +197,8 @@ pub trait IdentityStore: Send + Sync {
     /// A user's second factor.
     fn second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<SecondFactor>>;
 
-    /// Adds a user's second factor with its recovery codes. `false` if the user has one. It is
-    /// deleted with the user.
+    /// Adds a user's second factor with its recovery codes; `false` if the user has one already.
+    /// The store deletes it with the user.
     fn insert_second_factor<'a>(
         &'a self,
         key: &'a UserKey,
@@ -204,21 +206,22 @@ pub trait IdentityStore: Send + Sync {
         recovery_codes: &'a [SecretHash],
     ) -> StoreFuture<'a, bool>;
 
-    /// Marks the code of a step as used. `false` if it or a later one was used; of parallel calls
-    /// for one step exactly one succeeds.
+    /// Marks the TOTP code of a time step as used; `false` if the code of this or a later step was
+    /// used before. Of parallel calls for one step exactly one succeeds.
     fn use_second_factor_step<'a>(&'a self, key: &'a UserKey, step: u64) -> StoreFuture<'a, bool>;
 
-    /// Deletes a recovery code. Whether it existed; of parallel calls exactly one finds it.
+    /// Deletes a recovery code; returns whether it existed. Of parallel calls exactly one gets
+    /// `true`.
     fn use_recovery_code<'a>(&'a self, key: &'a UserKey, code: SecretHash)
     -> StoreFuture<'a, bool>;
 
-    /// Deletes a user's second factor. Whether it existed.
+    /// Deletes a user's second factor; returns whether it existed.
     fn delete_second_factor<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, bool>;
 }
 
 impl dyn IdentityStore + '_ {
-    /// Appends events to the audit log. A failure is logged and not returned: what they report has
-    /// succeeded already.
+    /// Appends events to the audit log. A failure is logged and not returned, because the actions
+    /// that the events report have succeeded already.
     pub async fn append_audit_or_log(&self, events: &[AuditEvent]) {
         if let Err(error) = self.append_audit(events).await {
             tracing::warn!(%error, events = events.len(), "audit events could not be written");

@@ -80,12 +80,12 @@ impl<F: Fn() -> SystemTime + Send + Sync> Clock for F {
     }
 }
 
-/// A clock for tests that moves only on request.
+/// A clock for tests. It moves only when a test advances it.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// A clock whose current time is `now`.
     pub fn new(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.millis()))
     }

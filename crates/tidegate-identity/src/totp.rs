@@ -9,10 +9,10 @@ use crate::Timestamp;
 
 const PERIOD: i64 = 30;
 const DIGITS: u32 = 6;
-/// 160 bits, as RFC 4226 (section 4) recommends.
+/// The length of a TOTP secret: 160 bits, as RFC 4226 (section 4) recommends.
 pub(crate) const SECRET_BYTES: usize = 20;
 
-/// A shared secret.
+/// A secret shared with the user's authenticator app.
 pub(crate) struct Totp(Zeroizing<Vec<u8>>);
 
 impl Totp {
@@ -24,13 +24,13 @@ impl Totp {
         &self.0
     }
 
-    /// The time step of a code: the current, previous or next one, to allow for slow typing and
-    /// clock skew (RFC 6238, section 5.2).
+    /// The time step to which a code belongs: the current, previous or next one, to allow for slow
+    /// typing and clock skew (RFC 6238, section 5.2). `None` for a wrong code.
     pub(crate) fn step_of(&self, code: &str, now: Timestamp) -> Option<u64> {
         let typed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
         let present = u64::try_from(now.seconds().div_euclid(PERIOD)).ok()?;
         let mut found = None;
-        // Compare all three, so that the time reveals nothing.
+        // All three codes are compared, so that the time does not reveal which one matched.
         for step in [present.saturating_sub(1), present + 1, present] {
             let fits: bool = self.code(step).as_bytes().ct_eq(typed.as_bytes()).into();
             if fits {
@@ -40,7 +40,7 @@ impl Totp {
         found
     }
 
-    /// The code of a step (RFC 4226, section 5.3).
+    /// The code of a time step (RFC 4226, section 5.3).
     fn code(&self, step: u64) -> String {
         let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &self.0);
         let tag = hmac::sign(&key, &step.to_be_bytes());
@@ -60,7 +60,8 @@ impl Totp {
 mod tests {
     use super::*;
 
-    /// RFC 6238, appendix B, the last six of its eight digits.
+    /// The examples of RFC 6238, appendix B. Their codes have eight digits, of which the last six
+    /// are compared.
     #[test]
     fn the_examples_of_the_rfc_match() {
         let totp = Totp::new(Zeroizing::new(b"12345678901234567890".to_vec()));

@@ -11,7 +11,7 @@ use crate::Timestamp;
 pub struct UserKey {
     /// The tenant's database.
     pub database: String,
-    /// The user's name; the owner's is the database's name.
+    /// The user's name. The owner of a tenant has the name of the database.
     pub name: String,
 }
 
@@ -29,7 +29,7 @@ impl UserKey {
         Self::new(database, database)
     }
 
-    /// Whether this is the tenant's owner.
+    /// Whether the user is the tenant's owner.
     pub fn is_owner(&self) -> bool {
         self.database == self.name
     }
@@ -45,25 +45,25 @@ impl fmt::Display for UserKey {
     }
 }
 
-/// A person or program that may sign in.
+/// The record of a user: a person or program with a PostgreSQL role.
 #[derive(Clone, PartialEq)]
 pub struct User {
-    /// The tenant and the name.
+    /// The tenant's database and the user's name.
     pub key: UserKey,
-    /// The PostgreSQL LOGIN role that its statements run as: the database's name for an owner,
-    /// `database/name` for others; an adopted tenant's owner may have another role.
+    /// The PostgreSQL LOGIN role that the user's statements run as: the database's name for an
+    /// owner, `database/name` for others. The owner of an adopted database may have another role.
     pub role: String,
     /// The Argon2id hash of the password in PHC form; `None` without a password.
     pub password_hash: Option<String>,
     /// The email address.
     pub email: Option<String>,
-    /// A JSON object that is included in the user's tokens.
+    /// A JSON object that is included in the user's tokens as a claim.
     pub properties: Option<Map<String, Value>>,
     /// The groups that the user belongs to.
     pub user_groups: Vec<String>,
     /// Whether anonymous callers run as this user. At most one per tenant, never the owner.
     pub default_user: bool,
-    /// When it was created.
+    /// When the user was created.
     pub created_at: Timestamp,
 }
 

@@ -17,7 +17,7 @@ pub(crate) const CHEAP: PasswordCost = PasswordCost {
     lanes: 1,
 };
 
-/// `SplitMix64`: the same bytes in every run.
+/// A `SplitMix64` generator with a fixed seed, which yields the same bytes in every run.
 pub(crate) struct SeededRandom(AtomicU64);
 
 impl SeededRandom {

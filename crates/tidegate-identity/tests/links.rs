@@ -1,4 +1,4 @@
-//! Links that reset a password, and links that sign in.
+//! Tests of links that reset a password, and of links that sign in.
 
 use std::time::Duration;
 

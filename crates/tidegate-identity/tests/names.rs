@@ -1,4 +1,4 @@
-//! Names of tenants and users.
+//! Tests of the names of tenants and users.
 
 use tidegate_identity::{TenantName, UserName};
 

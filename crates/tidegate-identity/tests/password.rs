@@ -1,4 +1,4 @@
-//! Passwords and their hashes.
+//! Tests of passwords and their hashes.
 
 use tidegate_identity::{
     IdentityStore as _, LoginAttempt, PasswordCost, PasswordHasher, Secret, UserKey,

@@ -1,4 +1,4 @@
-//! Enrolment, verification and removal of a second factor.
+//! Tests of the enrolment, verification and removal of a second factor.
 
 use ring::hmac;
 use tidegate_identity::{Browser, Clock as _, RequestContext, Secret, UserKey};

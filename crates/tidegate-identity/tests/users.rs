@@ -1,4 +1,4 @@
-//! The records of users.
+//! Tests of the records of users.
 
 use tidegate_identity::{Error, NewOwner, NewUser, Secret, TenantName, UserKey, UserName};
 

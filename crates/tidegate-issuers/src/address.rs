@@ -1,18 +1,18 @@
-//! Which addresses may be asked for keys, so that a tenant cannot reach the network behind the
-//! service (server-side request forgery).
+//! Decides to which addresses requests for keys may go, so that a tenant cannot use them to reach
+//! the network of the service (server-side request forgery).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Where requests for keys may go.
+/// The networks to which requests for keys may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Network {
-    /// Only to public addresses, encrypted.
+    /// Requests may go only to public addresses, and must be encrypted.
     #[default]
     PublicOnly,
-    /// Also to private addresses, and unencrypted to this machine.
+    /// Requests may also go to private addresses, and to this machine without encryption.
     AllowPrivate,
 }
 
@@ -23,7 +23,7 @@ impl Network {
     }
 }
 
-/// Not globally reachable by the IANA special-purpose address registries.
+/// The IPv4 networks that are not globally reachable, by the IANA special-purpose address registry.
 const PRIVATE_V4: [(Ipv4Addr, u8); 14] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -41,9 +41,10 @@ const PRIVATE_V4: [(Ipv4Addr, u8); 14] = [
     (Ipv4Addr::new(224, 0, 0, 0), 3),
 ];
 
-/// All public IPv6 addresses are in `2000::/3`.
+/// The IPv6 network that contains all public addresses.
 const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
-/// Teredo and other protocols, documentation, and 6to4, which leads to an IPv4 address.
+/// The networks in it that are not public: Teredo and other protocols, documentation, and 6to4,
+/// which leads to an IPv4 address.
 const PRIVATE_V6: [(Ipv6Addr, u8); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -63,8 +64,9 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Resolves names to the addresses that a request may go to. The check is behind the resolution, so
-/// that a name cannot resolve to another address for the check than for the connection.
+/// Resolves names to addresses to which a request may go. The addresses are checked after the
+/// resolution, so that a name cannot resolve to one address for the check and to another for the
+/// connection.
 #[derive(Debug)]
 pub(crate) struct Resolver(pub(crate) Network);
 
@@ -85,7 +87,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The address in the host of a URL, if it is one: names are resolved by [`Resolver`].
+/// The address, if the host of a URL is an IP address. A host name is resolved by [`Resolver`].
 pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[')
         .trim_end_matches(']')

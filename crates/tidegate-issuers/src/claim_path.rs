@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 /// The longest path, in bytes.
 const MAX_LENGTH: usize = 512;
 
-/// Where a claim stands in a token: names joined by dots, indexes in brackets.
+/// The path to a claim in a token: names joined by dots, and indexes in brackets.
 ///
-/// A name that has a dot or a bracket is written in brackets and quotes, as issuers ask for in
+/// A name with a dot or a bracket is written in brackets and quotes. Issuers require such names in
 /// namespaced claims: `["https://shop.example.com/roles"][0]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -26,22 +26,22 @@ enum Segment {
     Index(usize),
 }
 
-/// Why a text is no claim path.
+/// The reason why a text is not a claim path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{path}` is not a claim path: {expected} was expected at byte {at}; a path is like `realm_access.roles[0]` or `[\"https://example.com/roles\"][0]`"
 )]
 pub struct ClaimPathError {
-    /// The text.
+    /// The text that was to be parsed.
     pub path: String,
-    /// The byte where reading stopped.
+    /// The byte offset at which parsing stopped.
     pub at: usize,
-    /// What was expected there.
+    /// What was expected at that offset.
     pub expected: &'static str,
 }
 
 impl ClaimPath {
-    /// The path of a claim at the top.
+    /// The path of a claim at the top level.
     pub(crate) fn member(name: &str) -> Self {
         Self {
             text: name.to_owned(),
@@ -49,7 +49,7 @@ impl ClaimPath {
         }
     }
 
-    /// The value in the claims of a token; `None` if there is none.
+    /// The value at this path in the claims of a token; `None` if there is none.
     pub fn find<'c>(&self, claims: &'c Map<String, Value>) -> Option<&'c Value> {
         let (first, rest) = self.segments.split_first()?;
         let Segment::Member(first) = first else {
@@ -94,7 +94,8 @@ impl FromStr for ClaimPath {
     }
 }
 
-/// The first segment of the text and what follows, or what was expected.
+/// Parses the first segment of the text, and returns the text after it. The error is what was
+/// expected.
 fn segment(text: &str, is_first: bool) -> Result<(Segment, &str), &'static str> {
     if let Some(quoted) = text.strip_prefix("[\"") {
         let (name, behind) = quoted

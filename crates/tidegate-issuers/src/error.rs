@@ -1,63 +1,65 @@
-//! Errors: of settings (the owner's), of tokens (the caller's), of requests to the issuer.
+//! Errors of settings, for which the owner is at fault, of tokens, for which the caller is, and of
+//! requests to an issuer.
 
 use crate::ClaimPath;
 
-/// Why settings of an issuer are rejected.
+/// The reason why the settings of an issuer are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The issuer or the address of its keys is no URL, or not an encrypted one.
+    /// The issuer or the address of its keys is not a URL, or the URL is not encrypted.
     #[error(
         "`{member}` is {url}: an https URL without user, query and fragment was expected (http only for this machine, if private addresses are allowed)"
     )]
     Url {
-        /// `issuer` or `jwks_url`.
+        /// The name of the setting: `issuer` or `jwks_url`.
         member: &'static str,
-        /// The value.
+        /// The value of the setting.
         url: String,
     },
-    /// The URL names a private address.
+    /// The host of a URL is a private address.
     #[error("`{member}` is {url}: requests to private addresses are not allowed")]
     PrivateAddress {
-        /// `issuer` or `jwks_url`.
+        /// The name of the setting: `issuer` or `jwks_url`.
         member: &'static str,
-        /// The value.
+        /// The value of the setting.
         url: String,
     },
     /// A list is empty or too long.
     #[error("`{member}` has {found} elements: 1 to {most} were expected")]
     Count {
-        /// `audience` or `algorithms`.
+        /// The name of the setting: `audience` or `algorithms`.
         member: &'static str,
-        /// How many it has.
+        /// The number of its elements.
         found: usize,
-        /// The limit.
+        /// The largest number that is allowed.
         most: usize,
     },
     /// The tolerated clock skew is too large.
     #[error("`clock_skew` is {found} seconds: at most {most} were expected")]
     ClockSkew {
-        /// The value.
+        /// The clock skew in the settings, in seconds.
         found: u64,
-        /// The limit.
+        /// The largest clock skew that is allowed, in seconds.
         most: u64,
     },
-    /// The TLS library cannot be set up.
+    /// The HTTP client cannot be created, because the TLS library cannot be set up.
     #[error("the HTTP client cannot be made: {0}")]
     Client(String),
 }
 
-/// Why a token is rejected. No variant carries a part of the token besides names of claims.
+/// The reason why a token is rejected. No variant contains a part of the token, except the names of
+/// claims.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Longer than any real token.
+    /// The token is longer than any real token.
     #[error("the token has {length} bytes, at most {most} are allowed")]
     TooLong {
-        /// Its length.
+        /// The length of the token in bytes.
         length: usize,
-        /// The limit.
+        /// The largest length that is accepted.
         most: usize,
     },
-    /// Not a signed JSON Web Token.
+    /// The text is not a signed JSON Web Token.
     #[error("the token is malformed: {0}")]
     Malformed(&'static str),
     /// The header names an algorithm that the issuer may not use, such as `none` or `HS256`.
@@ -66,27 +68,27 @@ pub enum TokenError {
     /// The issuer has no key with the `kid` of the token.
     #[error("the issuer has no key with the id that the token names")]
     UnknownKey,
-    /// The signature does not verify.
+    /// The signature is invalid.
     #[error("the signature of the token is not valid")]
     Signature,
-    /// Another `iss`.
+    /// The claim `iss` names another issuer.
     #[error("the token is of another issuer")]
     Issuer,
-    /// None of the expected audiences.
+    /// The claim at this path names none of the expected audiences.
     #[error("the token is for another audience: none of the configured ones is in `{0}`")]
     Audience(ClaimPath),
-    /// `exp` has passed.
+    /// The time in `exp` has passed.
     #[error("the token has expired")]
     Expired,
-    /// `nbf` or `iat` is in the future.
+    /// The time in `nbf` or `iat` is in the future.
     #[error("the token is not valid yet")]
     NotYetValid,
-    /// A claim is missing, or not of the expected type.
+    /// A claim is missing, or its value is not of the expected type.
     #[error("the claim `{claim}` of the token is missing or unusable: {expected} was expected")]
     Claim {
-        /// Where it was looked for.
+        /// The path of the claim.
         claim: String,
-        /// What was expected.
+        /// The type that was expected.
         expected: &'static str,
     },
     /// The keys of the issuer cannot be loaded. The client may retry.
@@ -94,34 +96,34 @@ pub enum TokenError {
     Unavailable(FetchError),
 }
 
-/// Why a document of the issuer cannot be loaded.
+/// The reason why a document of the issuer cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The address is private.
+    /// The address of the document is private.
     #[error("{0} is a private address")]
     PrivateAddress(String),
-    /// The connection failed, timed out, or the response is no success.
+    /// The connection failed, the request timed out, or the response was not successful.
     #[error("{url}: {reason}")]
     Request {
-        /// The document.
+        /// The URL of the document.
         url: String,
-        /// Why.
+        /// The cause of the failure.
         reason: String,
     },
-    /// More bytes than any real document has.
+    /// The document has more bytes than any real one.
     #[error("{url}: the response has more than {most} bytes")]
     TooLarge {
-        /// The document.
+        /// The URL of the document.
         url: String,
-        /// The limit.
+        /// The largest size that is accepted, in bytes.
         most: usize,
     },
-    /// The document is not what was expected.
+    /// The document does not have the expected content.
     #[error("{url}: {expected} was expected")]
     Document {
-        /// The document.
+        /// The URL of the document.
         url: String,
-        /// What was expected.
+        /// The content that was expected.
         expected: &'static str,
     },
 }

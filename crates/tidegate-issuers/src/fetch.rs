@@ -1,4 +1,4 @@
-//! Requests to an issuer: its discovery document and its keys.
+//! Requests the discovery document and the keys of an issuer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{FetchError, IssuerSettings, Network, SettingsError};
 
 /// How long a request may take as a whole.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum size of a response. Real key sets have a few kilobytes.
+/// The largest size of a response, in bytes. Real key sets have a few kilobytes.
 const MAX_BODY: usize = 512 * 1024;
 
 /// Loads the documents of one issuer.
@@ -34,7 +34,8 @@ struct Discovery {
 
 impl Fetch {
     pub(crate) fn new(settings: &IssuerSettings, network: Network) -> Result<Self, SettingsError> {
-        // A proxy would resolve names behind the check of addresses.
+        // No proxy is used, because a proxy would resolve names itself, without the check of
+        // addresses.
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
@@ -50,7 +51,7 @@ impl Fetch {
         })
     }
 
-    /// The current keys of the issuer.
+    /// Loads the current keys of the issuer.
     pub(crate) async fn keys(&self) -> Result<KeySet, FetchError> {
         let url = match &self.jwks_url {
             Some(url) => url.clone(),
@@ -63,8 +64,8 @@ impl Fetch {
         })
     }
 
-    /// The address of the keys, from OpenID Connect's discovery document, else from that of OAuth
-    /// (RFC 8414, section 3.1).
+    /// The URL of the keys, from the discovery document of OpenID Connect, or else from that of
+    /// OAuth (RFC 8414, section 3.1).
     async fn discover(&self) -> Result<String, FetchError> {
         let base = self.issuer.trim_end_matches('/');
         let url = format!("{base}/.well-known/openid-configuration");
@@ -92,7 +93,7 @@ impl Fetch {
             url: url.to_owned(),
             reason,
         };
-        // The discovery document names addresses too.
+        // The URL may come from the discovery document, so it is checked too.
         check_url("jwks_url", url, self.network).map_err(|error| failed(error.to_string()))?;
         let request_failed = |error: reqwest::Error| failed(root_cause(&error));
         let mut response = self.http.get(url).send().await.map_err(request_failed)?;
@@ -116,7 +117,8 @@ impl Fetch {
     }
 }
 
-/// The well-known part goes between host and path.
+/// The URL of the OAuth metadata document. The well-known part of the path comes between the host
+/// and the issuer's path.
 fn oauth_metadata_url(issuer: &str) -> Option<String> {
     let mut url = reqwest::Url::parse(issuer).ok()?;
     let path = url.path().trim_end_matches('/').to_owned();
@@ -124,7 +126,7 @@ fn oauth_metadata_url(issuer: &str) -> Option<String> {
     Some(url.into())
 }
 
-/// The innermost error: the outer ones repeat the URL.
+/// The innermost cause of an error. The outer errors only repeat the URL.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.last().map(ToString::to_string).unwrap_or_default()

@@ -13,16 +13,16 @@ use crate::key_set::KeySet;
 use crate::token::Token;
 use crate::{ClaimPath, IssuerSettings, Network, SettingsError, SignatureAlgorithm, TokenError};
 
-/// How many bytes of verified tokens are cached; their claims take about three times as much.
+/// How many bytes of verified tokens are cached. Their claims take about three times as much.
 const CACHED_BYTES: u64 = 4 << 20;
-/// What most tokens have, in bytes.
+/// The usual length of a token in bytes, with which the cache is dimensioned.
 const USUAL_LENGTH: usize = 1_024;
-/// The longest name of a user or role, in bytes.
+/// The longest name of a user or role that is accepted, in bytes.
 const MAX_NAME: usize = 255;
-/// The most roles of a token.
+/// The largest number of roles in a token that is accepted.
 const MOST_ROLES: usize = 100;
 
-/// An issuer that is configured; clone the `Arc` around it.
+/// A configured issuer. Share it in an `Arc`.
 #[derive(Debug)]
 pub struct Issuer {
     settings: IssuerSettings,
@@ -45,23 +45,23 @@ impl Weighter<Box<str>, Cached> for TokenLength {
     }
 }
 
-/// A token whose signature, issuer, audience and times were verified.
+/// A verified token. Its signature, issuer, audience and times are valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedToken {
     /// The value of the user claim.
     pub user: String,
-    /// The values of the role claim in the order of the token, or the default role; empty if neither is
-    /// configured.
+    /// The values of the role claim in the order of the token, or else the default role. Empty if
+    /// neither is configured.
     pub roles: Vec<String>,
     /// When the token expires, in seconds since 1970.
     pub expires_at: u64,
-    /// All claims.
+    /// All claims of the token.
     pub claims: Map<String, Value>,
     not_before: u64,
 }
 
 impl Issuer {
-    /// An issuer; its keys are loaded with the first token.
+    /// Creates an issuer. Its keys are loaded with the first token.
     pub fn new(settings: IssuerSettings, network: Network) -> Result<Self, SettingsError> {
         settings.check(network)?;
         let fetch = Fetch::new(&settings, network)?;
@@ -76,12 +76,12 @@ impl Issuer {
         })
     }
 
-    /// The settings.
+    /// The settings of the issuer.
     pub fn settings(&self) -> &IssuerSettings {
         &self.settings
     }
 
-    /// Verifies a token at a time.
+    /// Verifies a token at the time `now`.
     pub async fn verify(
         &self,
         token: &str,
@@ -109,7 +109,7 @@ impl Issuer {
         Ok(verified)
     }
 
-    /// The claims of a token with a valid signature.
+    /// Checks the claims of a token whose signature is valid.
     fn read_claims(&self, claims: Map<String, Value>) -> Result<VerifiedToken, TokenError> {
         let settings = &self.settings;
         if claims.get("iss").and_then(Value::as_str) != Some(&settings.issuer) {
@@ -170,7 +170,7 @@ fn seconds(time: SystemTime) -> u64 {
     since.as_ref().map_or(0, Duration::as_secs)
 }
 
-/// A `NumericDate`, which may have a fraction (RFC 7519, section 2).
+/// Reads a time, which is a `NumericDate` and may have a fraction (RFC 7519, section 2).
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -191,7 +191,7 @@ fn time(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, TokenErr
     }
 }
 
-/// A string, or the strings of an array.
+/// Reads a value that is a string or an array of strings.
 fn strings(value: Option<&Value>) -> Option<Vec<String>> {
     match value? {
         Value::String(one) => Some(vec![one.clone()]),
@@ -210,7 +210,7 @@ fn is_name(text: &str) -> bool {
 fn user(path: &ClaimPath, claims: &Map<String, Value>) -> Result<String, TokenError> {
     let text = match path.find(claims) {
         Some(Value::String(text)) => Some(text.clone()),
-        // Some issuers number their users.
+        // Some issuers have numbers for their users.
         Some(Value::Number(number)) => Some(number.to_string()),
         _ => None,
     };

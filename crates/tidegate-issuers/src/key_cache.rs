@@ -1,5 +1,5 @@
-//! Caches the keys of an issuer and loads them again: after ten minutes, and when a token names an
-//! unknown key.
+//! Caches the keys of an issuer. The keys are loaded again after ten minutes, and when a token
+//! names an unknown key.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -12,11 +12,12 @@ use crate::key_set::{KeySet, SignatureCheck};
 use crate::token::Token;
 use crate::{FetchError, SignatureAlgorithm, TokenError};
 
-/// After this time the keys are loaded again, while requests go on with those at hand.
+/// The age at which the keys are loaded again. Meanwhile, requests use the cached keys.
 const FRESH: Duration = Duration::from_mins(10);
 /// How long keys are used while the issuer cannot be reached.
 const USABLE: Duration = Duration::from_hours(24);
-/// The least time between two requests, so that callers with invented keys cannot make many.
+/// The shortest time between two requests for keys, so that callers with invented key ids cannot
+/// cause many.
 const BETWEEN_REQUESTS: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl KeyCache {
         }
     }
 
-    /// Verifies the signature of a token, and returns the keys that did.
+    /// Verifies the signature of a token, and returns the key set that verified it.
     pub(crate) async fn verify(
         self: &Arc<Self>,
         token: &Token<'_>,
@@ -67,7 +68,8 @@ impl KeyCache {
                 SignatureCheck::Invalid if token.header.kid.is_some() => {
                     return Err(TokenError::Signature);
                 }
-                // Without an id, the key may be one that the issuer has added since.
+                // A token without a key id may be signed with a key that the issuer has added
+                // since.
                 SignatureCheck::Invalid | SignatureCheck::NoKey => {}
             }
         }
@@ -82,7 +84,8 @@ impl KeyCache {
         }
     }
 
-    /// Whether these are still the keys: a cached token counts only with the keys that verified it.
+    /// Whether `keys` is still the current key set. A cached token is valid only with the key set
+    /// that verified it.
     pub(crate) fn are_current(self: &Arc<Self>, keys: &Arc<KeySet>) -> bool {
         let loaded = self.usable();
         loaded.is_some_and(|loaded| {
@@ -97,7 +100,7 @@ impl KeyCache {
     }
 
     fn refresh_if_stale(self: &Arc<Self>, loaded: &Loaded) {
-        // A lock that is taken means that they are being loaded.
+        // If another task holds the lock, the keys are being loaded.
         if loaded.at.elapsed() >= FRESH && self.attempt.try_lock().is_ok() {
             let cache = Arc::clone(self);
             tokio::spawn(async move {
@@ -106,8 +109,8 @@ impl KeyCache {
         }
     }
 
-    /// Loads the keys, unless they were asked for a moment ago. Callers wait for one request together.
-    /// Returns why the last request failed.
+    /// Loads the keys, unless they were requested in the last ten seconds. All callers wait for the
+    /// same request. Returns the reason why the last request failed.
     async fn refresh(&self) -> Option<FetchError> {
         let mut attempt = self.attempt.lock().await;
         if let Some(last) = &*attempt
@@ -115,7 +118,8 @@ impl KeyCache {
         {
             return last.error.clone();
         }
-        // Counts also if the caller leaves meanwhile.
+        // The attempt is recorded before the request, so that it counts even if the caller is
+        // dropped meanwhile.
         *attempt = Some(Attempt {
             at: Instant::now(),
             error: None,
@@ -136,7 +140,8 @@ impl KeyCache {
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         let (keys, at) = (Arc::new(keys), Instant::now());
         match &mut *loaded {
-            // Unchanged keys keep their identity, and with it the cached tokens.
+            // If the keys are unchanged, the key set remains the same value, so that cached tokens
+            // stay valid.
             Some(loaded) if *loaded.keys == *keys => loaded.at = at,
             loaded => *loaded = Some(Loaded { keys, at }),
         }

@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use crate::SignatureAlgorithm;
 
-/// The most keys of a set: each may be tried for a token without a `kid`.
+/// The largest number of keys in a set. Each of them may be tried for a token without a `kid`.
 const MOST_KEYS: usize = 64;
 
-/// The usable keys of a key set.
+/// The keys of a key set that can verify signatures.
 pub(crate) struct KeySet {
     keys: Vec<PublicKey>,
-    /// As the issuer sent them.
+    /// The key set as the issuer sent it.
     document: Vec<Value>,
 }
 
@@ -55,7 +55,7 @@ struct Jwk {
 
 struct PublicKey {
     id: Option<String>,
-    /// The algorithms that the key is good for.
+    /// The algorithms that the key can be used with.
     algorithms: &'static [SignatureAlgorithm],
     material: KeyMaterial,
 }
@@ -69,18 +69,18 @@ enum KeyMaterial {
     Curve(Vec<u8>),
 }
 
-/// What the keys say of a signature.
+/// The result of checking a signature with the keys of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureCheck {
     Valid,
     Invalid,
-    /// There is no key with the id for the algorithm.
+    /// The set has no key with the id of the token for the algorithm.
     NoKey,
 }
 
 impl KeySet {
-    /// The usable keys. Unknown kinds of keys and keys for encryption are skipped (RFC 7517, section
-    /// 5). `None` if no key is left.
+    /// Reads the keys that can verify signatures. Keys of unknown kinds and keys for encryption are
+    /// skipped (RFC 7517, section 5). `None` if no key is left.
     pub(crate) fn read(document: KeySetDocument) -> Option<Self> {
         let document = document.keys;
         let keys = document.iter().take(MOST_KEYS);
@@ -88,7 +88,8 @@ impl KeySet {
         (!keys.is_empty()).then_some(Self { keys, document })
     }
 
-    /// Checks a signature with the keys that have this id; a token without one is checked with all.
+    /// Checks a signature with the keys that have this id. For a token without an id, all keys are
+    /// tried.
     pub(crate) fn check(
         &self,
         id: Option<&str>,
@@ -142,8 +143,8 @@ impl PublicKey {
 }
 
 impl Jwk {
-    /// The key and the algorithms of its kind: the key decides, so that no token can have it used with
-    /// another kind of algorithm.
+    /// The key material, and the algorithms of its kind. The key decides on the algorithms, so that
+    /// a token cannot have the key used with an algorithm of another kind.
     fn key(&self) -> Option<(&'static [SignatureAlgorithm], KeyMaterial)> {
         use SignatureAlgorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
         match (self.kty.as_str(), self.crv.as_deref()) {

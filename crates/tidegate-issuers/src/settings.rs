@@ -1,4 +1,4 @@
-//! What a tenant says of an issuer.
+//! The settings with which a tenant describes an issuer.
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -6,46 +6,47 @@ use serde::Deserialize;
 use crate::address::literal;
 use crate::{ClaimPath, Network, SettingsError};
 
-/// The most elements of `audience` and `algorithms`.
+/// The largest number of elements in `audience` and in `algorithms`.
 const MOST_ELEMENTS: usize = 20;
-/// The largest tolerated clock skew, in seconds.
+/// The largest clock skew that is tolerated, in seconds.
 const MOST_CLOCK_SKEW: u64 = 300;
 
-/// An issuer of tokens that a tenant accepts.
+/// The settings of an issuer whose tokens a tenant accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IssuerSettings {
-    /// The claim `iss` of its tokens, to the letter, and where its discovery document is.
+    /// The issuer's URL. Tokens must have exactly this text as the claim `iss`, and the discovery
+    /// document is found by it.
     pub issuer: String,
-    /// The address of its keys; otherwise the discovery document names it (OpenID Connect Discovery
-    /// 1.0, section 4, or RFC 8414).
+    /// The URL of the issuer's keys. If absent, the discovery document names it (OpenID Connect
+    /// Discovery 1.0, section 4, or RFC 8414).
     #[serde(default)]
     pub jwks_url: Option<String>,
-    /// The accepted audiences: a token has to name one of them.
+    /// The accepted audiences. A token must name one of them.
     pub audience: Vec<String>,
-    /// Where a token names its audience. `aud` for most issuers, `client_id` for access tokens of
-    /// Cognito, `azp` for Clerk.
+    /// The path of the claim that names the audience. It is `aud` for most issuers, `client_id` for
+    /// access tokens of Cognito, and `azp` for Clerk.
     #[serde(default = "aud")]
     pub audience_claim: ClaimPath,
-    /// The accepted signature algorithms; RS256, ES256 and `EdDSA` if not given.
+    /// The accepted signature algorithms. The default is RS256, ES256 and `EdDSA`.
     #[serde(default = "default_algorithms")]
     pub algorithms: Vec<SignatureAlgorithm>,
-    /// Where a token names the user; `sub` if not given.
+    /// The path of the claim that names the user. The default is `sub`.
     #[serde(default = "sub")]
     pub user_claim: ClaimPath,
-    /// Where a token names one or more roles, as a string or an array of strings.
+    /// The path of the claim that names one or more roles, as a string or an array of strings.
     #[serde(default)]
     pub role_claim: Option<ClaimPath>,
-    /// The role of tokens that do not have `role_claim`; without a default they are rejected.
+    /// The role for tokens that do not have `role_claim`. If absent, such tokens are rejected.
     #[serde(default)]
     pub default_role: Option<String>,
-    /// The tolerated difference of clocks, in seconds; 60 if not given.
+    /// The clock skew that is tolerated, in seconds. The default is 60.
     #[serde(default = "default_clock_skew")]
     pub clock_skew: u64,
 }
 
 /// A signature algorithm with public keys (RFC 7518, section 3.1; RFC 8037). Algorithms with shared
-/// secrets cannot be named.
+/// secrets are not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the RFC")]
 pub enum SignatureAlgorithm {
@@ -62,7 +63,7 @@ pub enum SignatureAlgorithm {
 }
 
 impl SignatureAlgorithm {
-    /// The algorithm that the header of a token names.
+    /// The algorithm that the header of a token names; `None` if it is not supported.
     pub(crate) fn of_header(name: &str) -> Option<Self> {
         let name = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
         Self::deserialize(name).ok()
@@ -87,7 +88,7 @@ fn default_clock_skew() -> u64 {
 }
 
 impl IssuerSettings {
-    /// Checks the settings before anything is requested.
+    /// Checks the settings before any request is sent.
     pub(crate) fn check(&self, network: Network) -> Result<(), SettingsError> {
         check_url("issuer", &self.issuer, network)?;
         if let Some(url) = &self.jwks_url {
@@ -116,7 +117,8 @@ fn check_count(member: &'static str, found: usize) -> Result<(), SettingsError> 
     })
 }
 
-/// Checks an address that is requested. Names are checked when they are resolved.
+/// Checks a URL to which requests are sent. The addresses of a name are checked when it is
+/// resolved.
 pub(crate) fn check_url(
     member: &'static str,
     text: &str,

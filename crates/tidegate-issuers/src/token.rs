@@ -1,4 +1,4 @@
-//! The parts of a token (RFC 7515, section 7.1).
+//! Splits a token into its parts (RFC 7515, section 7.1).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,14 +8,15 @@ use serde_json::{Map, Value};
 
 use crate::TokenError;
 
-/// The longest accepted token, in bytes. Tokens with many groups have a few kilobytes.
+/// The length of the longest accepted token, in bytes. Tokens with many groups have a few
+/// kilobytes.
 const MAX_LENGTH: usize = 16 * 1024;
 
 /// A token whose signature has not been verified.
 #[derive(Debug)]
 pub(crate) struct Token<'t> {
     pub(crate) header: TokenHeader,
-    /// Header and payload, which the signature covers.
+    /// The header and the payload, which the signature covers.
     pub(crate) signed: &'t str,
     pub(crate) signature: Vec<u8>,
     payload: &'t str,
@@ -28,13 +29,13 @@ pub(crate) struct TokenHeader {
     crit: Option<Value>,
 }
 
-/// What an unverified token says of its issuer: good only to choose the [`Issuer`](crate::Issuer) that
-/// verifies it.
+/// The claims of a token that has not been verified. They may be used only to choose the
+/// [`Issuer`](crate::Issuer) that verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnverifiedToken {
     /// The claim `iss`.
     pub issuer: String,
-    /// The claims.
+    /// All claims of the token.
     pub claims: Map<String, Value>,
 }
 
@@ -68,7 +69,7 @@ impl<'t> Token<'t> {
             .filter(|(_, payload)| !payload.contains('.'))
             .ok_or(TokenError::Malformed(parts))?;
         let header: TokenHeader = decode(header, "its header is no JSON object in base64url")?;
-        // Section 4.1.11: extensions that are not understood.
+        // The token has extensions that this service does not understand (section 4.1.11).
         if header.crit.is_some() {
             return Err(TokenError::Malformed("its header has critical extensions"));
         }

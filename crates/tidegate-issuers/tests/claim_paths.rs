@@ -1,4 +1,4 @@
-//! Paths to claims.
+//! Tests of claim paths.
 
 use serde_json::json;
 use tidegate_issuers::ClaimPath;

@@ -14,7 +14,7 @@ use tidegate_issuers::{Issuer, IssuerSettings, Network, TokenError, VerifiedToke
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The time of all tests.
+/// The current time in all tests, in seconds since 1970.
 pub(crate) const NOW: u64 = 1_500;
 
 pub(crate) fn at(seconds: u64) -> SystemTime {
@@ -60,19 +60,19 @@ impl Signer {
     }
 }
 
-/// What the server answers at a path.
+/// What the server responds at a path.
 #[derive(Clone)]
 pub(crate) enum Document {
     Json(Value),
-    /// A response as it goes over the wire.
+    /// The bytes of a whole response.
     Raw(String),
-    /// A body that does not end.
+    /// A response whose body does not end.
     Endless,
-    /// No response at all.
+    /// There is no response.
     Silence,
 }
 
-/// The HTTP server of an issuer.
+/// The HTTP server of an issuer, which serves its documents.
 pub(crate) struct IssuerServer {
     pub(crate) url: String,
     documents: Arc<Mutex<HashMap<String, Document>>>,
@@ -80,7 +80,7 @@ pub(crate) struct IssuerServer {
 }
 
 impl IssuerServer {
-    /// A server with a discovery document and these keys.
+    /// Starts a server with a discovery document and these keys.
     pub(crate) async fn start(keys: &[&Signer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -124,12 +124,12 @@ impl IssuerServer {
         self.set("/keys", Document::Json(json!({"keys": keys})));
     }
 
-    /// How many requests were answered.
+    /// The number of requests that the server has answered.
     pub(crate) fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
 
-    /// Settings of the issuer with further members.
+    /// The issuer of this server; `more` are further members of its settings.
     pub(crate) fn issuer(&self, more: Value) -> Issuer {
         let mut settings = json!({"issuer": self.url, "audience": ["api"]});
         let Value::Object(more) = more else {
@@ -139,7 +139,7 @@ impl IssuerServer {
         Issuer::new(read(settings), Network::AllowPrivate).unwrap()
     }
 
-    /// Claims of a valid token.
+    /// The claims of a valid token.
     pub(crate) fn claims(&self) -> Value {
         json!({"iss": self.url, "aud": "api", "sub": "ada", "iat": 1_000, "exp": 2_000})
     }

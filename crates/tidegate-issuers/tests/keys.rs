@@ -1,4 +1,4 @@
-//! How keys are loaded, cached and replaced.
+//! Tests of how keys are loaded, cached and replaced.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn a_new_key_is_found_by_its_id_at_most_once_in_ten_seconds() {
     tokio::time::advance(Duration::from_secs(10)).await;
     verify(&issuer, &token).await.unwrap();
     assert_eq!(server.requests(), 4);
-    // The key is gone, and with it the tokens that it had verified.
+    // The key was removed, so the tokens that it had verified are rejected.
     let error = verify(&issuer, &old.token(&claims)).await.unwrap_err();
     assert_eq!(error, TokenError::UnknownKey);
 }
@@ -47,7 +47,7 @@ async fn a_cached_token_is_rejected_once_its_key_is_gone() {
     verify(&issuer, &token).await.unwrap();
     server.set_keys(&[&new]);
     tokio::time::advance(Duration::from_mins(10)).await;
-    // This one is still answered by the keys at hand, and starts the request for new ones.
+    // This token is verified with the cached keys, and starts the request for new ones.
     verify(&issuer, &token).await.unwrap();
     while server.requests() < 4 {
         tokio::task::yield_now().await;
@@ -138,7 +138,7 @@ async fn an_issuer_that_does_not_answer_costs_five_seconds() {
         .unwrap_err();
     assert!(matches!(unavailable(error), FetchError::Request { .. }));
     assert!(before.elapsed() < Duration::from_secs(6));
-    // Others do not wait again.
+    // Callers after the first one do not wait again.
     let before = tokio::time::Instant::now();
     verify(&issuer, &signer.token(&server.claims()))
         .await

@@ -1,4 +1,4 @@
-//! Tokens of external issuers, with keys from a server on this machine.
+//! Tests of tokens of external issuers, with keys from a server on this machine.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

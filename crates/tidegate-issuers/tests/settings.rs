@@ -1,4 +1,4 @@
-//! Settings of issuers.
+//! Tests of the settings of issuers.
 
 use serde_json::{Value, json};
 use tidegate_issuers::{Issuer, IssuerSettings, Network, SettingsError};

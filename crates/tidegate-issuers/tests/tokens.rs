@@ -1,4 +1,4 @@
-//! Which tokens are accepted.
+//! Tests of which tokens are accepted.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn a_valid_token_gives_user_roles_and_claims() {
     assert_eq!(Value::Object(verified.claims.clone()), claims);
     assert_eq!(unverified(&token).unwrap().issuer, server.url);
 
-    // A second time it is cached, and its times are checked all the same.
+    // The second time, the token comes from the cache. Its times are checked again.
     let again = verify(&issuer, &token).await.unwrap();
     assert!(Arc::ptr_eq(&verified, &again));
     let expired = issuer.verify(&token, at(2_000)).await;
@@ -42,7 +42,7 @@ async fn tokens_of_each_algorithm_verify_with_the_keys_of_their_kind() {
     let tokens = golden["tokens"].as_object().unwrap();
     assert_eq!(tokens.len(), 9);
     for (algorithm, token) in tokens {
-        // The tokens were signed for this issuer.
+        // The tokens were signed for an issuer with this URL.
         let more = json!({"issuer": "http://127.0.0.1:1", "algorithms": [algorithm],
             "jwks_url": format!("{}/keys", server.url)});
         let issuer = server.issuer(more);
@@ -156,7 +156,7 @@ async fn headers_choose_neither_algorithm_nor_key() {
             "{member}"
         );
     }
-    // The key of the right id is used with the algorithm of its kind only.
+    // A key with the right id is used only with algorithms of its kind.
     let confused = signer.sign(&json!({"alg": "RS256", "kid": "a"}), &claims);
     assert_eq!(
         verify(&issuer, &confused).await.unwrap_err(),

@@ -1,4 +1,4 @@
-//! Tokens in the shapes of well-known issuers, with the settings that fit them.
+//! Tests of tokens as well-known issuers make them, with the settings for these issuers.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn identity_servers() -> Vec<Vendor> {
     ]
 }
 
-/// Issuers that leave out `aud`, or have one audience for all applications.
+/// Issuers whose tokens have no `aud`, or the same audience for all applications.
 fn platforms() -> Vec<Vendor> {
     vec![
         Vendor {

@@ -1,4 +1,4 @@
-//! Email by SMTP (RFC 5321) with TLS.
+//! Sends email by SMTP (RFC 5321), with TLS.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,10 +11,10 @@ use tidegate_identity::{Email, Mailer, OutboundError, OutboundFuture};
 
 use crate::error::{Error, Result};
 
-/// Timeout of each SMTP command.
+/// How long each SMTP command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends email through one SMTP server.
+/// A mailer that sends email through one SMTP server.
 #[derive(Clone)]
 pub struct SmtpMailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -24,12 +24,13 @@ pub struct SmtpMailer {
 impl SmtpMailer {
     /// A mailer for the server at `url`, with `sender` in `From`.
     ///
-    /// `smtps://user:password@host` uses implicit TLS, `smtp://…?tls=required` STARTTLS. Plain
-    /// `smtp://host:port` is allowed only for a server on this machine.
+    /// `smtps://user:password@host` uses implicit TLS, and `smtp://…?tls=required` uses STARTTLS.
+    /// Plain `smtp://host:port` is allowed only for a server on this machine.
     ///
     /// # Errors
     ///
-    /// [`Error::SmtpUrl`], [`Error::Unencrypted`], [`Error::Sender`].
+    /// [`Error::SmtpUrl`] for an invalid URL, [`Error::Unencrypted`] for an unencrypted connection,
+    /// [`Error::Sender`] for an invalid sender.
     pub fn new(url: &str, sender: &str) -> Result<Self> {
         let (scheme, rest) = url
             .split_once("://")
@@ -77,7 +78,7 @@ impl fmt::Debug for SmtpMailer {
     }
 }
 
-/// The host in the part of a URL after the scheme.
+/// The host in a URL, of which `rest` is the part after the scheme.
 fn host_of(rest: &str) -> &str {
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, at)| at);

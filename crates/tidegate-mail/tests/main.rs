@@ -1,4 +1,4 @@
-//! Email over a real socket, to a server that records the session.
+//! Tests of sending email over a real socket, to a server that records the session.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use tidegate_identity::{Email, Mailer as _};

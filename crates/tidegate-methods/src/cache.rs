@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 use crate::method::Method;
 use crate::name::MethodName;
 
-/// Methods by tenant and name. A read takes a shared lock for two lookups.
+/// A cache of methods by tenant and name. A lookup takes a shared lock and looks up both.
 #[derive(Debug)]
 pub(crate) struct Cache {
     most: usize,
@@ -18,18 +18,18 @@ pub(crate) struct Cache {
 #[derive(Debug, Default)]
 struct State {
     tenants: HashMap<DatabaseName, HashMap<MethodName, Arc<Method>>>,
-    /// The size of all methods, as [`weight`] estimates it.
+    /// The approximate size of all cached methods in bytes, as [`weight`] estimates it.
     bytes: usize,
-    /// The number of invalidations.
+    /// The number of invalidations so far.
     forgotten: u64,
 }
 
-/// The number of invalidations before a read of the store.
+/// The number of invalidations that had happened before a read of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Since(u64);
 
 impl Cache {
-    /// A cache for at most this many bytes.
+    /// A cache for methods of at most `most` bytes.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -45,8 +45,8 @@ impl Cache {
         Since(self.read().forgotten)
     }
 
-    /// Stores methods that were read from the store, unless there was an invalidation since; what
-    /// was read may then be stale.
+    /// Caches methods that were read from the store. If there was an invalidation since the read
+    /// began, the methods may be stale and are not cached.
     pub(crate) fn put(&self, tenant: &DatabaseName, methods: &[Arc<Method>], since: Since) {
         let mut state = self.write();
         let bytes: usize = methods.iter().map(|method| weight(method)).sum();
@@ -105,7 +105,7 @@ impl Cache {
 }
 
 impl State {
-    /// Makes room: evicts another tenant, or this one if there is no other.
+    /// Evicts the methods of another tenant, or those of `tenant` if there is no other.
     fn drop_tenant_other_than(&mut self, tenant: &DatabaseName) {
         let other = self.tenants.keys().find(|other| *other != tenant).cloned();
         self.drop_tenant(&other.unwrap_or_else(|| tenant.clone()));
@@ -118,7 +118,7 @@ impl State {
     }
 }
 
-/// The approximate memory of a method: its texts, the parsed statement and the overhead.
+/// The approximate size of a method in bytes: its texts, the parsed statement and the overhead.
 fn weight(method: &Method) -> usize {
     let definition = method.definition();
     let texts = definition.type_hints.iter().chain(&definition.type_formats);

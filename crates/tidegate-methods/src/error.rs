@@ -1,4 +1,4 @@
-//! Errors of methods, and who is at fault.
+//! Errors of methods. They tell whether the caller, the method's author or the service is at fault.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -8,32 +8,33 @@ use tidegate_sql::request::RequestError;
 
 use crate::name::MethodName;
 
-/// The result of this crate's functions.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation of the store failed.
+/// The reason why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The store is unreachable; a retry may succeed.
     #[error("the store of the methods cannot be reached")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
-    /// The store returned something unexpected: a defect of the store or of this service.
+    /// The store returned something unexpected: the store or this service has a bug.
     #[error("the store of the methods failed")]
     Failed(#[source] Box<dyn StdError + Send + Sync>),
 }
 
-/// Why methods were not defined, changed or found.
+/// The reason why methods were not defined, changed or found.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The body is not JSON, not a definition, or has an invalid member, which the text names.
+    /// The body is not JSON, is not a definition, or has an invalid member. The text names the
+    /// member.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// `q` is not a statement that a method may have.
+    /// The text `q` is not a statement that a method may have.
     #[error("{}{source}", DefinitionPosition(*index))]
     Statement {
         /// The index of the definition, if the body is an array.
         index: Option<usize>,
-        /// The problem.
+        /// What is wrong with the statement.
         source: InputError,
     },
     /// Methods with these names exist, or the body defines a name twice.

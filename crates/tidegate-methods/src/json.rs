@@ -1,4 +1,4 @@
-//! Reads JSON (RFC 8259) with errors that name the member, and writes it.
+//! Reads JSON (RFC 8259), with errors that name the member, and writes it.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -20,12 +20,12 @@ pub(crate) fn write(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings, booleans and maps of them have a JSON form")
 }
 
-/// The kind of a value.
+/// The kind of a JSON value.
 pub(crate) fn kind(raw: &RawValue) -> JsonKind {
     JsonKind::of(raw.get())
 }
 
-/// The elements of an array; `None` for other values.
+/// The elements of an array; `None` for any other value.
 pub(crate) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
     json::elements(raw.get()).ok()
 }

@@ -10,7 +10,7 @@ use crate::name::MethodName;
 use crate::signature::Signature;
 use crate::store::{MayRemove, MethodStore, NewMethod, Revise, StoreFuture, WriteOutcome};
 
-/// Stores methods in memory only. One lock makes every operation atomic.
+/// A store that keeps methods in this process. One lock makes every operation atomic.
 #[derive(Debug, Default)]
 pub struct MemoryMethodStore(Mutex<Tables>);
 
@@ -33,7 +33,7 @@ impl MemoryMethodStore {
     }
 }
 
-/// An operation that is complete when it is awaited.
+/// Wraps a finished result as a future.
 fn done<'a, T: Send + 'a>(value: T) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(Ok(value)))
 }
@@ -200,7 +200,7 @@ impl Tables {
     }
 }
 
-/// The methods with these names, or the names that do not exist.
+/// The methods with these names. If some do not exist, their names as [`WriteOutcome::Missing`].
 fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutcome> {
     let missing = names.iter().filter(|name| !known.contains_key(*name));
     let missing: Vec<_> = missing.cloned().collect();
@@ -212,7 +212,7 @@ fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, WriteOutc
     }
 }
 
-/// The names that are taken by existing methods, or by an earlier one of the same call.
+/// The names that are taken by existing methods, or by an earlier name of the same call.
 fn taken<'a>(
     known: Option<&Methods>,
     names: impl Iterator<Item = &'a MethodName>,

@@ -11,29 +11,29 @@ use crate::json;
 use crate::name::MethodName;
 use crate::signature::{Signature, SignatureField};
 
-/// A method as a store keeps it.
+/// A method as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The definition.
+    /// The definition of the method.
     pub definition: Definition,
-    /// The user who defined it.
+    /// The name of the user who defined the method.
     pub creator: String,
-    /// Whether the tenant's owner wrote `q`, so that it may run on shared connections of the
-    /// tenant.
+    /// Whether the tenant's owner wrote `q`. Then the statement may run on shared connections of
+    /// the tenant.
     pub by_owner: bool,
-    /// What the last dry run inferred. `None` before the first one, and after a change of `q` or a
-    /// hint.
+    /// The types that the last dry run inferred. `None` before the first dry run, and after a
+    /// change of `q` or a type hint.
     pub signature: Option<Signature>,
-    /// Changes with every write.
+    /// The version of the method, which changes with every write.
     pub version: u64,
 }
 
-/// A method with its version.
+/// The name and the version of a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned {
-    /// The method's name.
+    /// The name of the method.
     pub name: MethodName,
-    /// The required version.
+    /// The version of the method.
     pub version: u64,
 }
 
@@ -45,33 +45,33 @@ pub struct Method {
 }
 
 impl Method {
-    /// Parses the statement of a stored method.
+    /// Makes a method ready: parses the statement of a stored method.
     pub fn new(record: Record) -> Self {
         let statement = record.definition.statement().map(Arc::new);
         Self { record, statement }
     }
 
-    /// The stored method.
+    /// The method as stored.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// The name.
+    /// The name of the method.
     pub fn name(&self) -> &MethodName {
         &self.record.definition.name
     }
 
-    /// The definition.
+    /// The definition of the method.
     pub fn definition(&self) -> &Definition {
         &self.record.definition
     }
 
-    /// What the last dry run inferred, if there was one.
+    /// The types that the last dry run inferred; `None` before the first one.
     pub fn signature(&self) -> Option<&Signature> {
         self.record.signature.as_ref()
     }
 
-    /// The format of the result; JSON by default.
+    /// The format of the method's result; JSON by default.
     pub fn output_format(&self) -> OutputFormat {
         self.record.definition.output_format.unwrap_or_default()
     }
@@ -84,11 +84,11 @@ impl Method {
         }
     }
 
-    /// The statement.
+    /// The parsed statement of the method.
     ///
     /// # Errors
     ///
-    /// The error of [`Statement::parse`], for a statement that was stored when more was accepted.
+    /// The error of [`Statement::parse`]. It occurs if an earlier version accepted the statement.
     pub fn statement(&self) -> Result<&Arc<Statement>, InputError> {
         self.statement.as_ref().map_err(Clone::clone)
     }
@@ -104,7 +104,7 @@ impl Method {
         self.statement()?.bind(params, hints, formats)
     }
 
-    /// The statement with the method's hints and no parameter set, for a dry run.
+    /// The statement with the method's hints and without parameter sets, for a dry run.
     ///
     /// # Errors
     ///

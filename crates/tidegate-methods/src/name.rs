@@ -17,10 +17,10 @@ pub struct MethodName(Arc<str>);
 pub struct InvalidName;
 
 impl MethodName {
-    /// The most characters of a name.
+    /// The largest number of characters in a name.
     pub const MOST: usize = 128;
 
-    /// Takes a name as it is; case is not folded.
+    /// Checks a name. Its case is not folded.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl MethodName {
         valid.then(|| Self(Arc::from(name))).ok_or(InvalidName)
     }
 
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! Methods as an `OpenRPC` document (`OpenRPC` Specification 1.3.2), its schemas in JSON Schema
-//! draft 7.
+//! Describes methods in an `OpenRPC` document (`OpenRPC` Specification 1.3.2), with schemas in JSON
+//! Schema draft 7.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use tidegate_values::OutputFormat;
 use crate::method::Method;
 use crate::signature::{SignatureField, ValueForm};
 
-/// The description of the service in a document.
+/// What the document says about the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info<'a> {
-    /// The API's title.
+    /// The title of the API.
     pub title: &'a str,
-    /// The API's version.
+    /// The version of the API.
     pub version: &'a str,
-    /// The URL of the endpoint, if known.
+    /// The URL of the endpoint, if it is known.
     pub url: Option<&'a str>,
 }
 
-/// The document for these methods, ordered by name, as JSON text. A method without a dry run has
-/// the names of its parameters without types, and rows with any content.
+/// The document for these methods as JSON text, with the methods sorted by name. If a method had no
+/// dry run, its parameters have names but no types, and its rows any content.
 pub fn document(info: &Info<'_>, methods: &[Arc<Method>]) -> String {
     let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
     methods.sort_by_key(|method| method.name());
@@ -62,7 +62,7 @@ fn params(method: &Method) -> Vec<Value> {
     }
 }
 
-/// The schema of a call's `result`.
+/// The schema of the member `result` in the response to a call.
 fn result(method: &Method) -> Value {
     let data = match method.output_format() {
         OutputFormat::Csv | OutputFormat::Ndjson => json!({"type": "string"}),
@@ -100,7 +100,7 @@ fn nullable(schema: Value, nullable: bool) -> Value {
     }
 }
 
-/// An object all of whose members are required.
+/// The schema of an object in which all members are required.
 fn object<'a>(members: impl Iterator<Item = (&'a str, Value)>) -> Value {
     let properties: Map<_, _> = members
         .map(|(name, schema)| (name.to_owned(), schema))
@@ -166,7 +166,7 @@ fn range(bound: &ValueForm) -> Value {
     range
 }
 
-/// The schemas that others reference.
+/// The schemas to which other schemas refer.
 fn schemas() -> Value {
     let numbers = |names: &[&'static str]| {
         object(names.iter().map(|name| (*name, json!({"type": "number"}))))

@@ -1,4 +1,4 @@
-//! The methods of all tenants.
+//! The registry of the methods of all tenants.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::rights::Caller;
 use crate::signature::Signature;
 use crate::store::{MethodStore, NewMethod, Revision, WriteOutcome};
 
-/// The default size of the cache, enough for about 40,000 methods.
+/// The default size of the cache in bytes, enough for about 40,000 methods.
 const MOST_CACHED: usize = 64 << 20;
 
-/// The methods of all tenants: a store with a cache in front of it.
+/// The methods of all tenants: a store, and a cache of what was read from it.
 ///
-/// Calls look methods up in the cache first, and then in the store. A missing method is not cached,
-/// so that a new method can be called on every node at once. Listing and changing always use the
-/// store. The registry invalidates the methods that it writes itself. For writes of other nodes,
-/// the server calls [`forget`](Self::forget) for each notification, and
+/// Calls look up methods in the cache first, and then in the store. The absence of a method is not
+/// cached, so that a new method can be called on every node at once. Listing and changing always
+/// use the store. The registry invalidates the methods that it writes itself. For writes of other
+/// nodes, the server calls [`forget`](Self::forget) for each notification, and
 /// [`forget_all`](Self::forget_all) if notifications may have been missed.
 pub struct Registry {
     store: Arc<dyn MethodStore>,
@@ -40,12 +40,12 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// A registry for a store.
+    /// A registry of the methods in a store.
     pub fn new(store: Arc<dyn MethodStore>) -> Self {
         Self::with_capacity(store, MOST_CACHED)
     }
 
-    /// A registry whose cache has at most about this many bytes.
+    /// A registry whose cache has about `most` bytes at most.
     pub fn with_capacity(store: Arc<dyn MethodStore>, most: usize) -> Self {
         Self {
             store,
@@ -53,7 +53,7 @@ impl Registry {
         }
     }
 
-    /// The method, if it is cached; no I/O.
+    /// The method if it is cached; does no I/O.
     pub fn cached(&self, tenant: &DatabaseName, name: &str) -> Option<Arc<Method>> {
         self.cache.get(tenant, name)
     }
@@ -62,7 +62,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`StoreError`].
+    /// [`StoreError`] if the store cannot be read.
     pub async fn lookup(
         &self,
         tenant: &DatabaseName,
@@ -79,7 +79,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`StoreError`].
+    /// [`StoreError`] if the store cannot be read.
     pub async fn lookup_all(
         &self,
         tenant: &DatabaseName,
@@ -108,11 +108,11 @@ impl Registry {
         Ok(found)
     }
 
-    /// All methods of a tenant ordered by name, from the store.
+    /// All methods of a tenant from the store, sorted by name.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`].
+    /// [`Error::Store`] if the store cannot be read.
     pub async fn list(&self, tenant: &DatabaseName) -> Result<Vec<Arc<Method>>> {
         Ok(methods(self.store.list(tenant).await?))
     }
@@ -142,7 +142,7 @@ impl Registry {
         Ok(found.cloned().collect())
     }
 
-    /// Defines methods, all or none. Returns their names in order.
+    /// Defines all of the methods or none. Returns their names in order.
     ///
     /// # Errors
     ///
@@ -172,8 +172,8 @@ impl Registry {
         Ok(names)
     }
 
-    /// Changes methods, all or none. Returns their names after the change. Concurrent changes of a
-    /// method are serialized, and each applies to the result of the previous one.
+    /// Changes all of the methods or none. Returns their names after the change. Concurrent changes
+    /// of a method are serialized, and each applies to the result of the previous one.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl Registry {
         Ok(patch.name.clone().map_or(before, |name| vec![name]))
     }
 
-    /// Removes methods, all or none.
+    /// Removes all of the methods or none.
     ///
     /// # Errors
     ///
@@ -218,12 +218,12 @@ impl Registry {
         written(self.store.remove(tenant, &names, &may_remove).await?)
     }
 
-    /// Stores what a dry run inferred. Returns false, without storing anything, if the method was
+    /// Stores the types that a dry run inferred. Stores nothing and returns false if the method was
     /// changed since.
     ///
     /// # Errors
     ///
-    /// [`StoreError`].
+    /// [`StoreError`] if the store failed.
     pub async fn record(
         &self,
         tenant: &DatabaseName,
@@ -241,29 +241,30 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`StoreError`].
+    /// [`StoreError`] if the store failed.
     pub async fn remove_tenant(&self, tenant: &DatabaseName) -> Result<(), StoreError> {
         let removed = self.store.remove_tenant(tenant).await;
         self.forget_tenant(tenant);
         removed
     }
 
-    /// Invalidates methods, after a notification that they changed.
+    /// Invalidates cached methods, after a notification that they changed.
     pub fn forget(&self, tenant: &DatabaseName, names: &[impl AsRef<str>]) {
         self.cache.forget(tenant, names);
     }
 
-    /// Invalidates the methods of a tenant.
+    /// Invalidates all cached methods of a tenant.
     pub fn forget_tenant(&self, tenant: &DatabaseName) {
         self.cache.forget_tenant(tenant);
     }
 
-    /// Invalidates everything, if notifications may have been missed.
+    /// Invalidates all cached methods. Must be called if notifications may have been missed.
     pub fn forget_all(&self) {
         self.cache.forget_all();
     }
 
-    /// Parses the names. The error for invalid names lists all missing methods.
+    /// Parses the names of methods. The error for invalid names lists all methods that do not
+    /// exist.
     async fn named(&self, tenant: &DatabaseName, names: &[&str]) -> Result<Vec<MethodName>> {
         let parsed = names.iter().filter_map(|name| MethodName::parse(name).ok());
         let parsed: Vec<_> = parsed.collect();
@@ -273,8 +274,8 @@ impl Registry {
         Ok(parsed)
     }
 
-    /// Invalidates the methods when the guard is dropped, so also if the caller of a write is gone
-    /// before the write ends.
+    /// Invalidates the methods when the returned guard is dropped. This happens even if the caller
+    /// of a write is dropped before the write ends.
     fn forget_when_done<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -301,7 +302,8 @@ impl Drop for ForgetOnDrop<'_> {
     }
 }
 
-/// The revision of a method for a patch. The user who sends `q` is its author, even if it is unchanged.
+/// The state of a method after a patch. The user who sends `q` becomes its author, even if `q` is
+/// unchanged.
 fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     let after = patch.apply(&before.definition);
     Revision {
@@ -314,8 +316,8 @@ fn revise(before: &Record, who: Caller<'_>, patch: &Patch) -> Revision {
     }
 }
 
-/// Whether the hints are still the owner's. A hint may name a type whose input function belongs to
-/// another user.
+/// Whether the type hints are still those of the owner. This matters because a hint may name a type
+/// whose input function belongs to another user.
 fn keeps_hints(who: Caller<'_>, patch: &Patch) -> bool {
     who.owner || patch.type_hints == MemberChange::Keep
 }
@@ -337,7 +339,7 @@ fn methods(records: Vec<Record>) -> Vec<Arc<Method>> {
     methods.map(Arc::new).collect()
 }
 
-/// The valid method names, each once. Methods with invalid names cannot exist.
+/// The names that are valid method names, each once. A method with an invalid name cannot exist.
 fn valid<'a>(names: impl Iterator<Item = &'a str>) -> Vec<MethodName> {
     let names = names.filter_map(|name| MethodName::parse(name).ok());
     let mut names: Vec<_> = names.collect();
@@ -346,7 +348,7 @@ fn valid<'a>(names: impl Iterator<Item = &'a str>) -> Vec<MethodName> {
     names
 }
 
-/// Each name once, in the order of its first occurrence.
+/// Each name once, in the order in which the names first occur.
 fn once(names: &[impl AsRef<str>]) -> Vec<&str> {
     let mut seen = std::collections::HashSet::new();
     let names = names.iter().map(AsRef::as_ref);

@@ -1,4 +1,4 @@
-//! Permissions on methods.
+//! Permissions to manage methods.
 
 /// The caller of a management function.
 ///
@@ -6,15 +6,15 @@
 /// privileges in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller<'a> {
-    /// The user's name, which is stored as a method's creator.
+    /// The name of the user. It is stored with a method as its creator.
     pub user: &'a str,
     /// Whether the user owns the tenant.
     pub owner: bool,
 }
 
 impl Caller<'_> {
-    /// Whether the user may change and remove a method of `creator`: the owner every method, a
-    /// sub-user its own.
+    /// Whether the user may change and remove a method of `creator`. The owner may do so with every
+    /// method, a sub-user with its own.
     pub fn may_change(&self, creator: &str) -> bool {
         self.owner || self.user == creator
     }

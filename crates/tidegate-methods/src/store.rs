@@ -18,16 +18,16 @@ use crate::method::{Record, Versioned};
 use crate::name::MethodName;
 use crate::signature::Signature;
 
-/// What a store's methods return.
+/// The result of a store's methods.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// The outcome of a write. Except for `Done` nothing was written, and the names are those that
+/// The outcome of a write. If it is not `Done`, nothing was written, and the names are those that
 /// prevented the write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// The write succeeded.
+    /// The methods were written.
     Done,
-    /// These names are taken, by other methods or within the call.
+    /// These names are taken by other methods, or occur twice in the call.
     Taken(Vec<MethodName>),
     /// These methods do not exist.
     Missing(Vec<MethodName>),
@@ -35,56 +35,56 @@ pub enum WriteOutcome {
     Refused(Vec<MethodName>),
 }
 
-/// A method to add.
+/// A method to be added.
 #[derive(Clone, Debug)]
 pub struct NewMethod {
-    /// Its definition.
+    /// The definition of the method.
     pub definition: Definition,
-    /// The user who defines it.
+    /// The name of the user who defines the method.
     pub creator: String,
-    /// Whether the user is the tenant's owner.
+    /// Whether that user is the tenant's owner.
     pub by_owner: bool,
 }
 
 /// The new state of a method.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// The new definition. Another name renames the method.
+    /// The new definition. If it has another name, the method is renamed.
     pub definition: Definition,
-    /// Whether the stored signature is still valid.
+    /// Whether the types that were inferred for the method are still valid.
     pub keeps_signature: bool,
     /// Whether the tenant's owner wrote `q`.
     pub by_owner: bool,
 }
 
-/// Returns the new state of a method; `None` rejects the change.
+/// A function that returns the new state of a method; `None` rejects the change.
 pub type Revise<'a> = dyn Fn(&Record) -> Option<Revision> + Send + Sync + 'a;
 
-/// Whether a method may be removed.
+/// A function that returns whether a method may be removed.
 pub type MayRemove<'a> = dyn Fn(&Record) -> bool + Send + Sync + 'a;
 
-/// The port to the store of methods. It is object-safe; a registry has a `dyn MethodStore`.
+/// The port to the store of methods. The trait is object-safe; a registry has a `dyn MethodStore`.
 pub trait MethodStore: Send + Sync {
-    /// The existing methods among these names, in any order.
+    /// The methods among these names that exist, in any order.
     fn get<'a>(
         &'a self,
         tenant: &'a DatabaseName,
         names: &'a [MethodName],
     ) -> StoreFuture<'a, Vec<Record>>;
 
-    /// All methods of the tenant, ordered by the bytes of their names.
+    /// All methods of the tenant, sorted by the bytes of their names.
     fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>>;
 
-    /// Adds methods without signatures: `Done` or `Taken`.
+    /// Adds methods without inferred types. The outcome is `Done` or `Taken`.
     fn insert<'a>(
         &'a self,
         tenant: &'a DatabaseName,
         methods: &'a [NewMethod],
     ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Changes methods; each name occurs once. `Done`, `Missing`, `Refused`, or `Taken` for a new
-    /// name. Concurrent writes are serialized across all nodes: no other write of a method happens
-    /// between the call of `revise` and the write of its result.
+    /// Changes methods. Each name occurs once. The outcome is `Done`, `Missing` or `Refused`, or
+    /// `Taken` for a new name. Concurrent writes are serialised across all nodes: between the call
+    /// of `revise` and the write of its result, no other write of the method happens.
     fn update<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -92,8 +92,8 @@ pub trait MethodStore: Send + Sync {
         revise: &'a Revise<'a>,
     ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Removes methods; each name occurs once. `Done`, `Missing` or `Refused`. Serialized as in
-    /// [`update`](Self::update).
+    /// Removes methods. Each name occurs once. The outcome is `Done`, `Missing` or `Refused`.
+    /// Concurrent writes are serialised as in [`update`](Self::update).
     fn remove<'a>(
         &'a self,
         tenant: &'a DatabaseName,
@@ -101,8 +101,8 @@ pub trait MethodStore: Send + Sync {
         may_remove: &'a MayRemove<'a>,
     ) -> StoreFuture<'a, WriteOutcome>;
 
-    /// Stores what a dry run inferred, if the method still has the given version. Returns whether
-    /// it has.
+    /// Stores the types that a dry run inferred, if the method still has the given version. Returns
+    /// whether it has.
     fn put_signature<'a>(
         &'a self,
         tenant: &'a DatabaseName,

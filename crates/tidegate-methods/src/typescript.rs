@@ -25,7 +25,8 @@ use tidegate_values::OutputFormat;
 use crate::method::Method;
 use crate::signature::{Signature, SignatureField, ValueForm};
 
-/// The declared types in the order of the text. A declaration may use later ones.
+/// The TypeScript types that may be declared, in the order of the text. A declaration may use later
+/// ones.
 const DECLARATIONS: &[(Helper, &str)] = &[
     (
         Helper::Interval,
@@ -67,7 +68,7 @@ const DECLARATIONS: &[(Helper, &str)] = &[
     ),
 ];
 
-/// A declared type.
+/// A TypeScript type that may be declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Helper {
     Interval,
@@ -80,8 +81,8 @@ enum Helper {
     Geometry,
 }
 
-/// The text for these methods, ordered by name. A method without a dry run has parameters and rows
-/// of any content.
+/// The text for these methods, with the methods sorted by name. If a method had no dry run, its
+/// parameters and rows have any content.
 pub fn interfaces(methods: &[Arc<Method>]) -> String {
     let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
     methods.sort_by_key(|method| method.name());
@@ -137,7 +138,7 @@ fn write_fields(fields: &[SignatureField], text: &mut String) {
     write_object(fields, text);
 }
 
-/// An object type. Without members it is a type that no object with a member matches.
+/// Writes an object type. An object type without members matches no object with a member.
 fn write_object<'a>(
     mut members: impl Iterator<Item = (&'a str, &'a ValueForm, bool)>,
     text: &mut String,
@@ -151,7 +152,7 @@ fn write_object<'a>(
         write_name(name, false, text);
         text.push_str(": ");
         write_form(form, text);
-        // `unknown` already includes null.
+        // The type `unknown` includes null already.
         if nullable && *form != ValueForm::Json {
             text.push_str(" | null");
         }
@@ -205,8 +206,8 @@ fn write_range(bound: &ValueForm, text: &mut String) {
     text.push('>');
 }
 
-/// A name as it is if it is a valid member name (any keyword is, except `new` before a
-/// parenthesis), and otherwise as a string literal.
+/// Writes a name as it is if it is a valid member name, and otherwise as a string literal. Every
+/// keyword is a valid name, except `new` before a parenthesis.
 fn write_name(name: &str, quoted: bool, text: &mut String) {
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
     let plain = name.starts_with(begins) && name.chars().all(|c| begins(c) || c.is_ascii_digit());
@@ -227,7 +228,7 @@ fn write_name(name: &str, quoted: bool, text: &mut String) {
     text.push('"');
 }
 
-/// The types that have to be declared.
+/// The types that the methods use and that must be declared.
 fn used(methods: &[&Method]) -> Vec<Helper> {
     let mut used = Vec::new();
     let mut see = |form: &ValueForm| {

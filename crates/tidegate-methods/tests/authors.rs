@@ -1,4 +1,4 @@
-//! The author of a method's text.
+//! Tests of who is the author of a method's text.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Nullability, checked with PostgreSQL.
+//! Compares which columns may be NULL with PostgreSQL.
 
 use std::sync::Arc;
 
@@ -70,7 +70,8 @@ impl Fixture {
         columns.iter().map(|column| column.nullable).collect()
     }
 
-    /// Which columns are NULL in some row, in a transaction that is rolled back.
+    /// Which columns are NULL in some row of the result. The statement runs in a transaction that
+    /// is rolled back.
     async fn nulls(&self, q: &str) -> Vec<bool> {
         let all = self
             .client

@@ -29,7 +29,7 @@ pub(crate) fn patch(body: &str) -> Patch {
     Patch::parse(body.as_bytes(), Limits::default()).unwrap()
 }
 
-/// A store that counts the queries, and can delay its result.
+/// A store that counts queries and can delay their results.
 #[derive(Default)]
 struct Counted {
     inner: MemoryMethodStore,
@@ -215,7 +215,7 @@ async fn what_was_read_before_a_notice_is_not_kept_after_it() {
 #[tokio::test]
 async fn no_more_is_kept_at_hand_than_the_capacity() {
     let store: Arc<MemoryMethodStore> = Arc::default();
-    // A short method takes a little more than a KiB.
+    // A short method takes a little more than 1 KiB, so three of them fit.
     let registry = Registry::with_capacity(store, 3 << 10 | 512);
     let lake = DatabaseName::new("lake");
     for tenant in [&reef(), &lake] {

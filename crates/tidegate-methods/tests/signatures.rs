@@ -3,7 +3,7 @@ use tidegate_methods::{NotNull, Signature, ValueForm};
 use tidegate_sql::{Description, Statement};
 use tidegate_values::{Column, Type, WireFormat};
 
-/// Name, type and origin.
+/// A result column: its name, type and origin.
 type Shown<'a> = (&'a str, Type, Option<(u32, i16)>);
 
 fn description(parameters: &[Type], columns: &[Shown<'_>]) -> Description {
@@ -19,7 +19,7 @@ fn description(parameters: &[Type], columns: &[Shown<'_>]) -> Description {
     }
 }
 
-/// Whether an unchanged NOT NULL column is nullable in the result of this statement.
+/// Whether an unchanged NOT NULL column counts as nullable in the result of this statement.
 fn nullable(q: &str) -> bool {
     let statement = Statement::parse(q).unwrap();
     let description = description(&[], &[("id", Type::INT4, Some((7, 1)))]);

@@ -7,7 +7,8 @@ use tidegate_values::{Type, TypeKind};
 
 use crate::fixture::method;
 
-/// The text for one of each type: `tsc --strict --target es2022` compiles it together with `use.ts` beside it.
+/// The expected text for one method of each type. `tsc --strict --target es2022` must compile it
+/// together with `use.ts` in the same directory.
 const GOLDEN: &str = "tests/typescript/golden.ts";
 
 fn made(name: &str, kind: TypeKind) -> Type {
@@ -18,7 +19,7 @@ fn attribute(name: &str, r#type: Type) -> Attribute {
     Attribute::new(name.to_owned(), r#type)
 }
 
-/// A type for every row of the value table, and types constructed of them.
+/// A type for every row of the table of values, and types that are constructed of them.
 fn every_type() -> Vec<(&'static str, Type)> {
     let geometry = made("geometry", TypeKind::Simple);
     let price = made("price", TypeKind::Domain(Type::NUMERIC));

@@ -2,6 +2,8 @@
 
 use tidegate_identity::{SecretHash, SessionId, Timestamp, UserKey};
 
+use crate::Scopes;
+
 /// An authorization code as stored. The code itself has 256 random bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizationCode {
@@ -13,13 +15,15 @@ pub struct AuthorizationCode {
     pub redirect_uri: String,
     /// The S256 challenge (RFC 7636, section 4.2): 43 characters of base64url.
     pub challenge: String,
+    /// The scopes of the request.
+    pub scopes: Scopes,
     /// The user who approved the request.
     pub user: UserKey,
-    /// The browser session in which it was issued; `None` when that has ended, which voids an
-    /// unused code.
+    /// The browser session in which the code was issued. `None` after that session has ended, which
+    /// voids an unused code.
     pub browser: Option<SecretHash>,
-    /// When it expires.
+    /// When the code expires.
     pub expires_at: Timestamp,
-    /// The session that it opened; `None` while it is unused.
+    /// The session that the code opened; `None` while the code is unused.
     pub session: Option<SessionId>,
 }

@@ -7,20 +7,20 @@ use tidegate_identity::Timestamp;
 /// grant with PKCE or by the device grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuiltinClients {
-    /// Their ids. No tenant can register a client with one of these ids.
+    /// The ids of the built-in clients. No tenant can register a client with one of these ids.
     pub ids: Vec<String>,
-    /// The pages of this service that may use them, as complete URLs. Only the service itself can
-    /// receive a code there, so the user is not asked for consent.
+    /// The pages of this service that may use the built-in clients, as complete URLs. Only the
+    /// service itself can receive a code at these URLs, so the user is not asked for consent.
     pub pages: Vec<String>,
 }
 
 impl BuiltinClients {
-    /// Whether this is the id of a built-in client.
+    /// Whether `id` is the id of a built-in client.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.ids.iter().any(|known| known == id)
     }
 
-    /// The client with this id.
+    /// The built-in client with this id.
     pub(crate) fn find(&self, id: &str) -> Option<Client> {
         let name = match id {
             "tidegate" => "Tidegate",
@@ -43,20 +43,22 @@ impl BuiltinClients {
                 GrantKind::RefreshToken,
                 GrantKind::DeviceCode,
             ]),
+            service_user: None,
             created_at: Timestamp::from_seconds(0),
         })
     }
 
-    /// Whether this is one of the pages of this service.
+    /// Whether `uri` is one of the pages of this service.
     pub(crate) fn is_page(&self, uri: &str) -> bool {
         self.pages.iter().any(|page| page == uri)
     }
 
-    /// A built-in client as it is when it redirects to `uri`; `None` if it may not.
+    /// The built-in client `client` as it is when it redirects to `uri`; `None` if it may not
+    /// redirect there.
     ///
-    /// It may redirect to a page of this service, and to any port of a loopback IP literal, where a
-    /// program of the user's listens (RFC 8252, section 7.3). Other programs could listen there
-    /// too, so the user is asked for consent (section 8.6).
+    /// A built-in client may redirect to a page of this service, and to any port of a loopback IP
+    /// literal, where a program of the user's listens (RFC 8252, section 7.3). Other programs could
+    /// listen there too, so the user is asked for consent (section 8.6).
     pub(crate) fn redirecting(&self, client: Client, uri: &str) -> Option<Client> {
         if self.is_page(uri) {
             return Some(Client {

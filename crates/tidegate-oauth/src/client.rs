@@ -2,7 +2,7 @@
 
 use tidegate_identity::{Secret, SecretHash, Timestamp};
 
-/// An application. It belongs to one tenant, unless it is built in.
+/// A registered OAuth client. It belongs to one tenant, unless it is built in.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are the flags of the wire"
@@ -22,9 +22,9 @@ pub struct Client {
     pub homepage: Option<String>,
     /// A description of the application.
     pub description: Option<String>,
-    /// Public, or confidential with its secrets.
+    /// Whether the client is public or confidential, with the secrets of a confidential one.
     pub authentication: ClientAuthentication,
-    /// Whether users are asked for consent.
+    /// Whether users are asked for consent before the client gets a code.
     pub confirm: bool,
     /// Whether signing in through this client requires a second factor.
     pub two_factor: bool,
@@ -34,12 +34,15 @@ pub struct Client {
     pub social_signup: bool,
     /// The grants that the client may use.
     pub grants: GrantSet,
-    /// When it was registered.
+    /// The user that a confidential client acts as by the grant `client_credentials`; a user of
+    /// the client's tenant.
+    pub service_user: Option<String>,
+    /// When the client was registered.
     pub created_at: Timestamp,
 }
 
 impl Client {
-    /// Whether users of this database may sign in through the client.
+    /// Whether users of `database` may sign in through the client.
     pub fn admits(&self, database: &str) -> bool {
         self.database.as_deref().is_none_or(|own| own == database)
     }
@@ -77,7 +80,8 @@ impl ClientAuthentication {
         let previous = previous
             .as_ref()
             .filter(|previous| now < previous.expires_at);
-        // Compare each secret with both, so that the time does not reveal which one matched.
+        // Each secret is compared with both stored ones, so that the time does not reveal which
+        // matched.
         secrets.map(SecretHash::of).fold(false, |accepted, shown| {
             let old = previous.is_some_and(|previous| previous.hash.matches(&shown));
             accepted | current.matches(&shown) | old
@@ -90,11 +94,11 @@ impl ClientAuthentication {
 pub struct ExpiringSecret {
     /// The secret's hash.
     pub hash: SecretHash,
-    /// When it expires.
+    /// When the secret expires.
     pub expires_at: Timestamp,
 }
 
-/// The kinds of grants.
+/// The grants, by which a client gets a token and a session is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantKind {
     /// A user name and a password (RFC 6749, section 4.3).
@@ -107,25 +111,30 @@ pub enum GrantKind {
     DeviceCode,
     /// A token of the tenant's default user, without credentials of a user.
     Guest,
-    /// An owner acts as a user of its tenant. It opens sessions, and is not a grant of the token
-    /// endpoint.
+    /// The credentials of a client that names a user of its tenant (RFC 6749, section 4.4).
+    ClientCredentials,
+    /// A personal access token. It is a session of its own, and not a grant of the token endpoint.
+    PersonalToken,
+    /// An owner acts as a user of its tenant. Impersonation opens sessions, but is not a grant of
+    /// the token endpoint.
     Impersonation,
 }
 
 impl GrantKind {
     /// All kinds that a client may use.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Password,
         Self::RefreshToken,
         Self::AuthorizationCode,
         Self::DeviceCode,
         Self::Guest,
+        Self::ClientCredentials,
     ];
 
     /// The standard name of the device grant (RFC 8628, section 3.4).
     pub const DEVICE_URN: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-    /// The name on the wire and in a store.
+    /// The name of the grant in requests and in a store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -133,19 +142,20 @@ impl GrantKind {
             Self::AuthorizationCode => "authorization_code",
             Self::DeviceCode => "device_code",
             Self::Guest => "guest",
+            Self::ClientCredentials => "client_credentials",
+            Self::PersonalToken => "personal_token",
             Self::Impersonation => "impersonation",
         }
     }
 
-    /// The kind that opened a session, by its name in a store.
+    /// The grant that opened a session, from its name in a store.
     pub fn of_session(name: &str) -> Option<Self> {
-        if name == Self::Impersonation.name() {
-            return Some(Self::Impersonation);
-        }
-        Self::from_name(name)
+        let others = [Self::Impersonation, Self::PersonalToken];
+        let other = others.into_iter().find(|kind| kind.name() == name);
+        other.or_else(|| Self::from_name(name))
     }
 
-    /// The kind that a client may use, by its name; the device grant has two names.
+    /// The grant with this name, among those that a client may use. The device grant has two names.
     pub fn from_name(name: &str) -> Option<Self> {
         if name == Self::DEVICE_URN {
             return Some(Self::DeviceCode);
@@ -159,7 +169,7 @@ impl GrantKind {
 pub enum GrantSet {
     /// All grants, including those that later versions add.
     All,
-    /// Only these.
+    /// Only the listed grants.
     Only(Vec<GrantKind>),
 }
 

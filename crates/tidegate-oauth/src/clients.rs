@@ -1,5 +1,5 @@
-//! The records of clients, for the command line and the management API: create, list, change, rotate
-//! secrets, drop.
+//! The records of clients, for the command line and the management API: create, list, change,
+//! rotate secrets, drop.
 
 mod check;
 
@@ -10,14 +10,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tidegate_identity::{
-    AuditKind, Error as IdentityError, Secret, SecretHash, StoreError, TenantName,
+    AuditKind, Error as IdentityError, Secret, SecretHash, StoreError, TenantName, UserKey,
 };
 
 use crate::{Client, ClientAuthentication, ExpiringSecret, GrantSet, Ports, Result};
 
-/// How long a secret stays valid after a rotation.
+/// How long the previous secret stays valid after a rotation.
 const OVERLAP: Duration = Duration::from_hours(24);
-/// How often a change is retried after a concurrent change.
+/// The start of generated secrets.
+const SECRET_PREFIX: &str = "tgc_";
+/// How often a change of a client is tried again when another request changed the client meanwhile.
 const MAX_TRIES: u32 = 20;
 
 /// A client to register. [`NewClient::new`] has the defaults of the API.
@@ -27,9 +29,9 @@ const MAX_TRIES: u32 = 20;
     reason = "they are the flags of the wire"
 )]
 pub struct NewClient {
-    /// The tenant that it belongs to.
+    /// The tenant that the client belongs to.
     pub database: TenantName,
-    /// Its id: 1 to 64 characters of `[A-Za-z0-9_.-]`; generated if absent.
+    /// The client's id: 1 to 64 characters of `[A-Za-z0-9_.-]`; generated if absent.
     pub id: Option<String>,
     /// The name shown to users.
     pub name: String,
@@ -39,7 +41,7 @@ pub struct NewClient {
     pub homepage: Option<String>,
     /// A description of the application.
     pub description: Option<String>,
-    /// Whether it is a public client.
+    /// Whether the client is public.
     pub public: bool,
     /// The secret of a confidential client; 256 bits are generated if absent.
     pub secret: Option<Secret>,
@@ -51,8 +53,10 @@ pub struct NewClient {
     pub allow_signup: bool,
     /// Whether users may sign up with an identity provider.
     pub social_signup: bool,
-    /// The grants that it may use.
+    /// The grants that the client may use.
     pub grants: GrantSet,
+    /// The user that it acts as by the grant `client_credentials`.
+    pub service_user: Option<String>,
 }
 
 impl NewClient {
@@ -73,6 +77,7 @@ impl NewClient {
             allow_signup: false,
             social_signup: false,
             grants: GrantSet::All,
+            service_user: None,
         }
     }
 }
@@ -80,32 +85,34 @@ impl NewClient {
 /// Changes to a client; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct ClientChange {
-    /// The name shown to users.
+    /// The new name shown to users.
     pub name: Option<String>,
-    /// The redirect URIs.
+    /// The new redirect URIs.
     pub redirect_uris: Option<Vec<String>>,
-    /// The application's home page, or none.
+    /// The new home page; `Some(None)` removes it.
     pub homepage: Option<Option<String>>,
-    /// The description, or none.
+    /// The new description; `Some(None)` removes it.
     pub description: Option<Option<String>>,
-    /// Whether it is a public client.
+    /// Whether the client becomes public.
     pub public: Option<bool>,
-    /// Whether users are asked for consent.
+    /// Whether users are to be asked for consent.
     pub confirm: Option<bool>,
-    /// Whether signing in requires a second factor.
+    /// Whether signing in is to require a second factor.
     pub two_factor: Option<bool>,
-    /// Whether users may sign up.
+    /// Whether users may sign up from now on.
     pub allow_signup: Option<bool>,
-    /// Whether users may sign up with an identity provider.
+    /// Whether users may sign up with an identity provider from now on.
     pub social_signup: Option<bool>,
-    /// The grants that it may use.
+    /// The grants that the client may use from now on.
     pub grants: Option<GrantSet>,
+    /// The user that it acts as by the grant `client_credentials`, or none.
+    pub service_user: Option<Option<String>>,
     /// Whether to rotate the secret.
     pub rotate_secret: bool,
 }
 
 impl ClientChange {
-    /// Applies all fields except the authentication.
+    /// Copies all fields into `client` except those of its authentication.
     fn apply(self, client: &mut Client) {
         fn set<T>(field: &mut T, value: Option<T>) {
             if let Some(value) = value {
@@ -121,22 +128,23 @@ impl ClientChange {
         set(&mut client.allow_signup, self.allow_signup);
         set(&mut client.social_signup, self.social_signup);
         set(&mut client.grants, self.grants);
+        set(&mut client.service_user, self.service_user);
     }
 }
 
 /// A client that was created or changed, with its new secret, which is shown only once.
 #[derive(Clone, Debug)]
 pub struct CreatedClient {
-    /// The record.
+    /// The record of the client.
     pub client: Client,
-    /// The new secret, if there is one.
+    /// The client's new secret, if it got one.
     pub secret: Option<Secret>,
 }
 
 /// The records of clients.
 ///
-/// An [`Issuer`](crate::Issuer) refuses sessions that a change ended after its next
-/// `refresh_denylist`.
+/// Changes of clients may end sessions. An [`Issuer`](crate::Issuer) refuses their tokens from its
+/// next `refresh_denylist` on.
 #[derive(Clone, Debug)]
 pub struct ClientDirectory {
     ports: Ports,
@@ -147,7 +155,7 @@ pub struct ClientDirectory {
 }
 
 impl ClientDirectory {
-    /// A directory over these ports.
+    /// A directory that works on `ports`.
     pub fn new(ports: Ports) -> Self {
         Self {
             ports,
@@ -157,8 +165,8 @@ impl ClientDirectory {
         }
     }
 
-    /// The same directory, with the user `actor` and `address` in the audit log. Without this, the
-    /// actor is the operator.
+    /// The same directory, whose audit events name the user `actor` and `address`. Without this,
+    /// they name the operator.
     #[must_use]
     pub fn acting_as(self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
@@ -168,8 +176,8 @@ impl ClientDirectory {
         }
     }
 
-    /// The same directory, which refuses new clients with one of these ids: those of built-in
-    /// clients.
+    /// The same directory, which also refuses to register clients with these ids, because built-in
+    /// clients have them.
     #[must_use]
     pub fn reserving(self, ids: &[String]) -> Self {
         Self {
@@ -180,7 +188,8 @@ impl ClientDirectory {
 
     /// Registers a client.
     ///
-    /// [`IdentityError::InvalidMember`] naming the member, [`IdentityError::Taken`] when the id is taken.
+    /// Errors: [`IdentityError::InvalidMember`] naming the member, [`IdentityError::Taken`] when
+    /// the id is taken.
     pub async fn create_client(&self, new: NewClient) -> Result<CreatedClient> {
         check::secret(new.secret.as_ref(), new.public)?;
         let id = match &new.id {
@@ -190,7 +199,7 @@ impl ClientDirectory {
         let secret = match (&new.secret, new.public) {
             (_, true) => None,
             (Some(secret), false) => Some(secret.clone()),
-            (None, false) => Some(self.ports.random.secret()?),
+            (None, false) => Some(self.new_secret()?),
         };
         let authentication = match &secret {
             None => ClientAuthentication::Public,
@@ -212,9 +221,11 @@ impl ClientDirectory {
             allow_signup: new.allow_signup,
             social_signup: new.social_signup,
             grants: new.grants,
+            service_user: new.service_user,
             created_at: self.ports.clock.now(),
         };
         check::client(&client)?;
+        self.check_service_user(&client).await?;
         let reserved = self.reserved_ids.contains(&client.id);
         if reserved || !self.ports.store.insert_client(&client).await? {
             return Err(IdentityError::Taken("client").into());
@@ -223,7 +234,34 @@ impl ClientDirectory {
         Ok(CreatedClient { client, secret })
     }
 
-    /// A tenant's clients, by id.
+    /// A new secret: 256 bits, with a prefix by which secret scanners find it.
+    fn new_secret(&self) -> Result<Secret> {
+        let secret = self.ports.random.secret()?;
+        Ok(Secret::new(format!("{SECRET_PREFIX}{}", secret.expose())))
+    }
+
+    /// [`IdentityError::InvalidMember`] unless the service user of a client exists, and only a
+    /// confidential client has one.
+    async fn check_service_user(&self, client: &Client) -> Result<()> {
+        let named = client
+            .database
+            .as_deref()
+            .zip(client.service_user.as_deref());
+        let Some((database, name)) = named else {
+            return Ok(());
+        };
+        let user = self.ports.store.user(&UserKey::new(database, name)).await?;
+        let expected = match (&client.authentication, user) {
+            (ClientAuthentication::Public, _) => "no service user for a public client",
+            (_, None) => "the name of a user of the database",
+            (_, Some(user)) if user.default_user => "a user other than the default user",
+            (_, Some(_)) => return Ok(()),
+        };
+        let member = "service_user";
+        Err(IdentityError::InvalidMember { member, expected }.into())
+    }
+
+    /// A tenant's clients, sorted by id.
     pub async fn clients(&self, database: &str) -> Result<Vec<Client>> {
         Ok(self.ports.store.clients(database).await?)
     }
@@ -236,14 +274,14 @@ impl ClientDirectory {
             .ok_or(IdentityError::NotFound("client").into())
     }
 
-    /// Changes a client. Returns it with its new secret if there is one: by `rotate_secret`, or
-    /// because the client is no longer public.
+    /// Changes a client and returns it. It gets a new secret with `rotate_secret`, and when a
+    /// public client becomes confidential.
     ///
     /// After a rotation the previous secret works for another 24 hours, older ones stop at once. A
     /// client that becomes public loses its secrets at once.
     ///
-    /// [`IdentityError::NotFound`], [`IdentityError::InvalidMember`] naming the member, also for a rotation of a
-    /// public client.
+    /// Errors: [`IdentityError::NotFound`], [`IdentityError::InvalidMember`] naming the member,
+    /// also for a rotation of a public client.
     pub async fn change_client(
         &self,
         database: &str,
@@ -278,11 +316,13 @@ impl ClientDirectory {
         change.apply(&mut client);
         check::client(&client)?;
         let secret = self.change_authentication(&mut client, rotate, public)?;
+        self.check_service_user(&client).await?;
         let done = self.ports.store.update_client(&read, &client).await?;
         Ok(done.then_some(CreatedClient { client, secret }))
     }
 
-    /// Makes the client public or confidential, with a new secret where it needs one.
+    /// Makes the client public or confidential. Generates a secret for a client that becomes
+    /// confidential or rotates its secret.
     fn change_authentication(
         &self,
         client: &mut Client,
@@ -309,7 +349,7 @@ impl ClientDirectory {
         if before.is_some() && !rotate {
             return Ok(None);
         }
-        let secret = self.ports.random.secret()?;
+        let secret = self.new_secret()?;
         let expires_at = self.ports.clock.now().plus(OVERLAP);
         client.authentication = ClientAuthentication::Confidential {
             current: SecretHash::of(&secret),
@@ -329,7 +369,7 @@ impl ClientDirectory {
         Ok(changed.secret.ok_or(IdentityError::NotFound("client"))?)
     }
 
-    /// Drops a client and ends its sessions; [`IdentityError::NotFound`].
+    /// Drops a client and ends its sessions; [`IdentityError::NotFound`] if it does not exist.
     pub async fn drop_client(&self, database: &str, id: &str) -> Result<()> {
         let client = self.client(database, id).await?;
         if !self

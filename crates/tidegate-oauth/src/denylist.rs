@@ -1,4 +1,4 @@
-//! The ended sessions known to this node; checked on every request.
+//! The denylist: the ended sessions that this node knows. It is checked on every request.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -15,7 +15,7 @@ pub(crate) struct Denylist {
 }
 
 impl Denylist {
-    /// Whether the session was ended.
+    /// Whether the session with this id has ended.
     pub(crate) fn contains(&self, id: SessionId) -> bool {
         self.ended
             .read()
@@ -31,7 +31,7 @@ impl Denylist {
             .insert(id, at);
     }
 
-    /// The time from which the next refresh must read.
+    /// The time since which the next refresh must read ended sessions from the store.
     pub(crate) fn since(&self, lifetimes: &Lifetimes, now: Timestamp) -> Timestamp {
         let last_read = *self
             .last_read
@@ -43,8 +43,8 @@ impl Denylist {
         })
     }
 
-    /// Adds the result of a refresh that began at `now`, and drops entries whose tokens have
-    /// expired.
+    /// Adds the ended sessions that a refresh found, which began at `now`. Drops sessions whose
+    /// access tokens have expired.
     pub(crate) fn merge(&self, found: &[EndedSession], lifetimes: &Lifetimes, now: Timestamp) {
         let oldest = now.minus(lifetimes.denial());
         let mut ended = self.ended.write().unwrap_or_else(PoisonError::into_inner);

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::Result;
+use crate::{Result, Scopes};
 use tidegate_identity::{SecretHash, SecureRandom, Timestamp, UserKey};
 
-/// The alphabet of user codes: no vowels, so that no words appear, and no letters that look alike
-/// (RFC 8628, section 6.1). 20 to the power of 8 are 34.6 bits.
+/// The alphabet of user codes: no vowels, so that no words appear, and no characters that look
+/// alike (RFC 8628, section 6.1). A code of 8 characters has 20^8 values, which is 34.6 bits.
 const ALPHABET: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
 
@@ -16,34 +16,38 @@ const LENGTH: usize = 8;
 pub struct DeviceCode {
     /// The hash of the 256-bit code that the device polls with.
     pub hash: SecretHash,
-    /// The code that the person enters: 8 letters without the dash, unique among the stored ones.
+    /// The code that the person enters: 8 characters without the dash, unique among the stored
+    /// ones.
     pub user_code: String,
     /// The client that the device runs.
     pub client_id: String,
-    /// The state.
+    /// The scopes that the device asked for.
+    pub scopes: Scopes,
+    /// Whether a user has approved or denied the request, or the code was redeemed.
     pub state: DeviceState,
     /// The minimum time between two polls, in whole seconds.
     pub interval: Duration,
-    /// A poll before this time is too early; `None` before the first poll.
+    /// The time before which a poll is too early; `None` before the first poll.
     pub poll_at: Option<Timestamp>,
-    /// When it expires.
+    /// When both codes expire.
     pub expires_at: Timestamp,
 }
 
-/// Who approved a device, and in which browser session. The approval is void when that session
-/// ends.
+/// The user who approved a device, and the browser session in which that happened. The approval is
+/// void when that session ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
-    /// The user.
+    /// The user who approved the device.
     pub user: UserKey,
     /// The id of the user's browser session.
     pub browser: SecretHash,
 }
 
-/// The states of a device code. Only `Pending` can change to another, and `Approved` to `Consumed`.
+/// The states of a device code. `Pending` can change to `Approved` or `Denied`, and `Approved` to
+/// `Consumed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceState {
-    /// Not decided yet.
+    /// No user has decided yet.
     Pending,
     /// Approved by a user.
     Approved(Approval),
@@ -77,11 +81,11 @@ pub struct DevicePoll {
 impl DeviceCode {
     /// Tolerance for early polls, because clocks and networks are not exact.
     pub const GRACE: Duration = Duration::from_millis(500);
-    /// Added to the interval by every poll that is too early (section 3.5).
+    /// Every poll that is too early lengthens the interval by this (RFC 8628, section 3.5).
     pub const SLOWER: Duration = Duration::from_secs(5);
 
-    /// The device code after a poll at `now`: the rule of
-    /// [`IssuerStore::poll_device_code`](crate::IssuerStore::poll_device_code) as a pure function.
+    /// The device code after a poll at `now`. This is the rule that a store must apply in
+    /// [`IssuerStore::poll_device_code`](crate::IssuerStore::poll_device_code), as a pure function.
     pub fn polled(mut self, now: Timestamp) -> DevicePoll {
         let early = self
             .poll_at
@@ -102,12 +106,13 @@ impl DeviceCode {
 pub(crate) struct UserCode(String);
 
 impl UserCode {
-    /// Generates a code; all letters are equally likely.
+    /// Generates a random code; all characters are equally likely.
     pub(crate) fn generate(random: &dyn SecureRandom) -> Result<Self> {
         let mut code = String::with_capacity(LENGTH);
         while code.len() < LENGTH {
             let [byte] = random.bytes()?;
-            // 240 is the largest multiple of 20 that a byte holds.
+            // Bytes from 240 on are skipped. 240 is a multiple of 20, so each character is equally
+            // likely.
             if byte < 240 {
                 code.push(char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]));
             }
@@ -129,14 +134,14 @@ impl UserCode {
         (known && code.len() == LENGTH).then_some(Self(code))
     }
 
-    /// The letters without the dash.
+    /// The code without the dash.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl fmt::Display for UserCode {
-    /// With a dash: `XXXX-XXXX`.
+    /// The code with a dash: `XXXX-XXXX`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (left, right) = self.0.split_at(LENGTH / 2);
         write!(f, "{left}-{right}")
@@ -171,6 +176,7 @@ mod tests {
             hash: SecretHash::from_bytes([1; 32]),
             user_code: "BCDFGHJK".to_owned(),
             client_id: "app".to_owned(),
+            scopes: Scopes::UNRESTRICTED,
             state: DeviceState::Pending,
             interval: Duration::from_secs(5),
             poll_at: None,

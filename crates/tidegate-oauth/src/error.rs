@@ -1,4 +1,4 @@
-//! Errors, their codes on the wire, and their kinds.
+//! Errors, their codes in responses, and their kinds.
 
 mod code;
 mod description;
@@ -11,10 +11,10 @@ use tidegate_identity::{Error as IdentityError, RoleError, StoreError};
 pub use code::ErrorKind;
 pub use token_error::TokenError;
 
-/// This crate's result.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// All errors of this crate. Exhaustive, so that the server must handle each new one.
+/// All errors of this crate. The enum is exhaustive, so the server must handle each new variant.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A required parameter is absent or empty.
@@ -34,14 +34,29 @@ pub enum Error {
     /// An unknown grant type.
     #[error("unknown grant type")]
     UnsupportedGrantType,
+    /// An unknown scope, or one that was not granted (RFC 6749, sections 3.3 and 6).
+    #[error("invalid scope")]
+    InvalidScope,
+    /// A resource other than this service (RFC 8707, section 2).
+    #[error("unknown resource")]
+    InvalidTarget,
+    /// The client is public or names no service user, so it has no grant `client_credentials`.
+    #[error("the client has no service user")]
+    NoServiceUser,
+    /// This caller may not make personal access tokens; the reason.
+    #[error("{0}")]
+    PersonalTokenRefused(&'static str),
+    /// The user has as many personal access tokens as it may have.
+    #[error("too many personal access tokens")]
+    TooManyPersonalTokens,
     /// A response type other than `code` (RFC 6749, section 3.1.1).
     #[error("unknown response type")]
     UnsupportedResponseType,
     /// The redirect URI is not registered for the client.
     #[error("the redirect address is not registered")]
     UnregisteredRedirect,
-    /// The authorization code is unknown, used, expired, or was issued for another client, redirect
-    /// URI or challenge. The answer does not say which.
+    /// The authorization code is unknown, used or expired, or was issued for another client,
+    /// redirect URI or challenge. The response does not say which.
     #[error("invalid authorization code")]
     InvalidCode,
     /// The person has not decided about the device yet.
@@ -62,10 +77,10 @@ pub enum Error {
     /// No device waits with this user code.
     #[error("unknown user code")]
     UnknownUserCode,
-    /// This client requires a second factor, which the grant cannot carry.
+    /// This client requires a second factor, and the grant cannot carry its code.
     #[error("the client requires a second factor")]
     SecondFactorNeeded,
-    /// This user has a second factor, which the grant cannot carry.
+    /// This user has a second factor, and the grant cannot carry its code.
     #[error("the user has a second factor")]
     SecondFactorMissing,
     /// This client does not allow sign-up.
@@ -80,17 +95,18 @@ pub enum Error {
     /// The token to revoke was issued to another client (RFC 7009, section 2.1).
     #[error("the token belongs to another client")]
     ForeignToken,
-    /// No such client.
+    /// There is no client with this id.
     #[error("unknown client")]
     UnknownClient,
-    /// No such client, at the guest endpoint, which reports it with another code.
+    /// There is no client with this id. The guest endpoint reports this with a code of its own.
     #[error("unknown client")]
     UnknownGuestClient,
     /// The secret of a confidential client is wrong or missing, or a public client asks for
     /// something that requires a secret.
     #[error("client authentication failed")]
     ClientNotAuthenticated,
-    /// The refresh token is forged, expired, revoked, superseded, or was issued to another client.
+    /// The refresh token is forged, expired, revoked, issued to another client, or reused after a
+    /// later one.
     #[error("invalid refresh token")]
     InvalidRefreshToken,
     /// The database does not exist or has no default user.
@@ -99,19 +115,20 @@ pub enum Error {
     /// An invalid bearer token (RFC 6750, section 3.1).
     #[error("invalid token, {0}")]
     InvalidToken(TokenError),
-    /// A user may not act as another one; the reason.
+    /// The caller may not act as another user; the text is the reason.
     #[error("{0}")]
     ImpersonationRefused(&'static str),
-    /// The store belongs to another master key.
+    /// The data in the store was encrypted with another master key.
     #[error("the store belongs to another master key")]
     WrongMasterKey,
-    /// The next key has not been published for long enough.
+    /// The next signing key cannot become active yet, because it was published too recently.
     #[error("the next key has not been published for long enough")]
     KeyTooYoung {
-        /// How much longer to wait.
+        /// How long to wait until the key can become active.
         wait: Duration,
     },
-    /// The user could not be authenticated or managed, or a port failed.
+    /// The error of `tidegate-identity` or of a port, such as a wrong password or an unavailable
+    /// store.
     #[error(transparent)]
     Identity(#[from] IdentityError),
 }
@@ -122,12 +139,12 @@ impl From<StoreError> for Error {
     }
 }
 
-/// When to retry after an outage.
+/// What `Retry-After` reports while a dependency is unavailable.
 const OUTAGE_RETRY: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// When to retry, in whole seconds rounded up, at least one; for [`ErrorKind::Throttled`] and
-    /// [`ErrorKind::Unavailable`].
+    /// The seconds until a retry makes sense, rounded up, at least one; for
+    /// [`ErrorKind::Throttled`] and [`ErrorKind::Unavailable`].
     pub fn retry_after(&self) -> Option<u64> {
         let Self::Identity(error) = self else {
             return None;

@@ -3,6 +3,7 @@
 mod account;
 mod authenticate;
 mod authorize;
+mod consent;
 mod device;
 mod federation;
 mod grant;
@@ -11,6 +12,7 @@ mod introspection;
 mod key_rotation;
 mod maintenance;
 mod metadata;
+mod personal_token;
 mod session;
 mod sign_up;
 mod tenant_sessions;
@@ -27,12 +29,13 @@ pub use federation::{LoginOutcome, ProviderCallback};
 pub use impersonation::ImpersonationToken;
 pub use introspection::{ActiveToken, Introspection};
 pub use metadata::Endpoints;
+pub use personal_token::{CreatedPersonalToken, NewPersonalToken};
 
 use tidegate_identity::{Error as IdentityError, IdentityService, MasterKey, Timestamp};
 
 use crate::denylist::Denylist;
 use crate::key::KeyRing;
-use crate::token::{self, RefreshTokens, Segments, TokenCache};
+use crate::token::{self, PersonalTokens, RefreshTokens, Segments, TokenCache};
 use crate::{
     Claims, ClientDirectory, Error, GuestRequest, Ports, Result, Settings, TokenError,
     TokenRequest, TokenResponse,
@@ -46,16 +49,17 @@ pub struct Issuer {
     pub(crate) identity: IdentityService,
     master: MasterKey,
     refresh_tokens: RefreshTokens,
+    personal_tokens: PersonalTokens,
     ring: RwLock<Arc<KeyRing>>,
     cache: TokenCache,
     denylist: Denylist,
 }
 
 impl Issuer {
-    /// Starts an issuer: checks the master key against the store, loads the signing keys (creates
-    /// the first ones if there are none) and the ended sessions.
+    /// Starts an issuer: checks the master key against the store, loads the signing keys (and
+    /// creates the first ones if there are none) and the ended sessions.
     ///
-    /// [`Error::WrongMasterKey`] when the store belongs to another master key.
+    /// Errors: [`Error::WrongMasterKey`] when the store belongs to another master key.
     pub async fn start(ports: Ports, master: MasterKey, settings: Settings) -> Result<Self> {
         let fingerprint = master.fingerprint();
         if ports.store.claim_master_key(&fingerprint).await? != fingerprint {
@@ -70,6 +74,7 @@ impl Issuer {
         let ring = KeyRing::open(records, &master)?.ok_or(IdentityError::DamagedSecret)?;
         let issuer = Self {
             refresh_tokens: RefreshTokens::new(&master),
+            personal_tokens: PersonalTokens::new(&master),
             identity: IdentityService::new(
                 ports.identity(),
                 master.clone(),
@@ -106,25 +111,26 @@ impl Issuer {
         &self.identity
     }
 
-    /// Answers a token request sent from `address`.
+    /// Handles a token request sent from `address`.
     ///
-    /// Errors are those of the token endpoint (RFC 6749, section 5.2): `unauthorized_client`,
-    /// `invalid_client`, `invalid_grant`; also [`IdentityError::TooManyAttempts`], [`IdentityError::Busy`] and
-    /// [`Error::Identity`].
+    /// The errors are those of the token endpoint (RFC 6749, section 5.2): `unauthorized_client`,
+    /// `invalid_client`, `invalid_grant`; also [`IdentityError::TooManyAttempts`],
+    /// [`IdentityError::Busy`] and [`Error::Identity`].
     pub async fn token(
         &self,
         request: TokenRequest,
         address: Option<IpAddr>,
     ) -> Result<TokenResponse> {
         let client = self.require_client(&request.client).await?;
+        self.check_resource(request.resource.as_deref())?;
         let cx = self.grant_context(&client, address);
         grant::exchange(&cx, &request).await
     }
 
     /// Issues a token for the tenant's default user, without credentials of a user.
     ///
-    /// [`Error::UnknownGuestClient`], [`Error::ClientNotAuthenticated`], [`Error::NoDefaultUser`],
-    /// and the errors of [`token`](Self::token).
+    /// Errors: [`Error::UnknownGuestClient`], [`Error::ClientNotAuthenticated`],
+    /// [`Error::NoDefaultUser`], and the errors of [`token`](Self::token).
     pub async fn guest(
         &self,
         request: GuestRequest,
@@ -138,12 +144,21 @@ impl Issuer {
         grant::guest::exchange(&cx, &request).await
     }
 
-    /// Verifies an access token. No I/O: verified signatures are cached, and the ended sessions are
-    /// in memory.
+    /// Verifies an access token without I/O: verified signatures are cached, and the ended sessions
+    /// are in memory.
     ///
-    /// [`Error::InvalidToken`] with the reason.
+    /// Errors: [`Error::InvalidToken`] with the reason if the token is not valid.
     pub fn verify(&self, token: &str) -> Result<Arc<Claims>> {
         let claims = self.decode_signed(token)?;
+        self.recheck(&claims)?;
+        Ok(claims)
+    }
+
+    /// Checks again whether the token with these claims is still valid: it may have expired, and its
+    /// session may have ended. No I/O.
+    ///
+    /// [`Error::InvalidToken`] with the reason.
+    pub fn recheck(&self, claims: &Claims) -> Result<()> {
         let now = self.ports.clock.now();
         if claims.expires_at.plus(self.settings.lifetimes.leeway) <= now {
             return Err(Error::InvalidToken(TokenError::Expired));
@@ -151,7 +166,7 @@ impl Issuer {
         if self.denylist.contains(claims.session) {
             return Err(Error::InvalidToken(TokenError::SessionEnded));
         }
-        Ok(claims)
+        Ok(())
     }
 
     /// The remaining lifetime of a token with these claims; zero when it has expired.
@@ -160,27 +175,27 @@ impl Issuer {
         Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
 
-    /// The claims of an access token with a valid signature of ours, expired or not.
+    /// The claims of an access token that one of the issuer's keys has signed, expired or not.
     fn decode_signed(&self, token: &str) -> Result<Arc<Claims>> {
         if token.len() > token::MAX_LENGTH {
             return Err(Error::InvalidToken(TokenError::TooLong));
         }
-        let malformed = Error::InvalidToken(TokenError::Malformed);
-        let segments = Segments::split(token).ok_or(malformed)?;
-        if let Some(claims) = self.cache.get(segments.signed, segments.signature) {
+        let malformed = || Error::InvalidToken(TokenError::Malformed);
+        let (signed, signature) = token.rsplit_once('.').ok_or_else(malformed)?;
+        if let Some(claims) = self.cache.get(signed, signature) {
             return Ok(claims);
         }
+        let segments = Segments::split(token).ok_or_else(malformed)?;
         let time = (self.ports.clock.now(), self.settings.lifetimes.leeway);
         let claims = token::decode_access(&segments, &self.ring(), self.settings.issuer(), time)
             .map_err(Error::InvalidToken)?;
         let claims = Arc::new(claims);
-        self.cache
-            .insert(segments.signed, segments.signature, &claims);
+        self.cache.insert(signed, signature, &claims);
         Ok(claims)
     }
 
-    /// The public keys (RFC 7517), as JSON text. Changes only when keys do, so it may be cached for
-    /// minutes.
+    /// The public keys as a JWK set (RFC 7517), as JSON text. It changes only when keys do, so it
+    /// may be cached for minutes.
     pub fn key_set(&self) -> Result<String> {
         self.ring().document()
     }

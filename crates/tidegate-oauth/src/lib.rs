@@ -4,6 +4,7 @@ mod authorization_code;
 mod builtin;
 mod client;
 mod clients;
+mod consent;
 mod denylist;
 mod device_code;
 mod error;
@@ -16,6 +17,7 @@ mod ports;
 mod rate_limit;
 mod redirect;
 mod request;
+mod scope;
 mod session;
 mod settings;
 mod store;
@@ -25,11 +27,13 @@ pub use authorization_code::AuthorizationCode;
 pub use builtin::BuiltinClients;
 pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet};
 pub use clients::{ClientChange, ClientDirectory, CreatedClient, NewClient};
+pub use consent::Consent;
 pub use device_code::{Approval, DeviceCode, DevicePoll, DeviceState};
 pub use error::{Error, ErrorKind, Result, TokenError};
 pub use issuer::{
-    Account, ActiveToken, AuthorizationError, AuthorizationRequest, DeviceAuthorization, Endpoints,
-    ImpersonationToken, Introspection, Issuer, LoginOutcome, PendingDevice, ProviderCallback,
+    Account, ActiveToken, AuthorizationError, AuthorizationRequest, CreatedPersonalToken,
+    DeviceAuthorization, Endpoints, ImpersonationToken, Introspection, Issuer, LoginOutcome,
+    NewPersonalToken, PendingDevice, ProviderCallback,
 };
 pub use key::{KeyState, SigningKeyRecord};
 pub use memory::{IssuerTables, MemoryStore};
@@ -39,7 +43,8 @@ pub use request::{
     BasicCredentials, ClientCredentials, DeviceRequest, GrantParameters, GuestRequest, Parameters,
     TokenManagementRequest, TokenRequest,
 };
-pub use session::{EndedSession, Session, SessionEnd};
+pub use scope::{Scope, Scopes};
+pub use session::{EndedSession, PersonalToken, Session, SessionEnd};
 pub use settings::{Lifetimes, Settings};
 pub use store::{IssuerStore, PurgeBefore, RefreshOutcome};
 pub use token::{Claims, TokenResponse};

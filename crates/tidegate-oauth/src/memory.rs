@@ -5,13 +5,13 @@ mod tables;
 use tidegate_identity::{EndReason, SecretHash, SessionId, StoreFuture, Timestamp, UserKey};
 
 use crate::{
-    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, DeviceState, EndedSession,
-    GrantKind, IssuerStore, PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
+    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, DeviceState,
+    EndedSession, GrantKind, IssuerStore, PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
 };
 
 pub use tables::IssuerTables;
 
-/// Keeps everything in this process. One lock makes every step atomic.
+/// An issuer's store that keeps all records in this process. One lock makes every step atomic.
 pub type MemoryStore = tidegate_identity::MemoryStore<IssuerTables>;
 
 /// Wraps a finished result as a future.
@@ -115,6 +115,57 @@ impl IssuerStore for MemoryStore {
         expires_at: Timestamp,
     ) -> StoreFuture<'_, RefreshOutcome> {
         done(self.step(|tables| tables.present(id, number, now, expires_at)))
+    }
+
+    fn use_personal_token(
+        &self,
+        hash: SecretHash,
+        now: Timestamp,
+    ) -> StoreFuture<'_, Option<Session>> {
+        done(self.step(|tables| tables.use_personal_token(hash, now)))
+    }
+
+    fn personal_tokens<'a>(
+        &'a self,
+        database: &'a str,
+        user: Option<&'a str>,
+        now: Timestamp,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<Session>> {
+        let is_listed = |session: &Session| {
+            let named = user.is_none_or(|user| user == session.user.name);
+            session.personal.is_some() && session.user.database == database && named
+        };
+        let mut tokens = self.step(|tables| tables.sessions_where(now, is_listed));
+        tokens.truncate(limit as usize);
+        done(tokens)
+    }
+
+    fn consent<'a>(
+        &'a self,
+        key: &'a UserKey,
+        client_id: &'a str,
+    ) -> StoreFuture<'a, Option<Consent>> {
+        let key = (key.clone(), client_id.to_owned());
+        done(self.step(|tables| tables.consents.get(&key).cloned()))
+    }
+
+    fn consents_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Consent>> {
+        done(self.step(|tables| {
+            let own = tables.consents.iter().filter(|((user, _), _)| user == key);
+            own.map(|(_, consent)| consent.clone()).collect()
+        }))
+    }
+
+    fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()> {
+        let key = (key.clone(), consent.client_id.clone());
+        self.step(|tables| tables.consents.insert(key, consent.clone()));
+        done(())
+    }
+
+    fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool> {
+        let key = (key.clone(), client_id.to_owned());
+        done(self.step(|tables| tables.consents.remove(&key).is_some()))
     }
 
     fn end_session(

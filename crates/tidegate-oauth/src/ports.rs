@@ -1,4 +1,4 @@
-//! The ports that the issuer and the directory of clients share.
+//! The ports that [`Issuer`](crate::Issuer) and [`ClientDirectory`](crate::ClientDirectory) share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::IssuerStore;
 /// Storage, time, randomness and password hashing.
 #[derive(Clone)]
 pub struct Ports {
-    /// Durable state.
+    /// The store of all durable state.
     pub store: Arc<dyn IssuerStore>,
-    /// The time.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
+    /// The source of random bytes.
     pub random: Arc<dyn SecureRandom>,
     /// The thread pool that hashes passwords.
     pub hasher: Arc<PasswordHasher>,
@@ -33,7 +33,7 @@ impl Ports {
         }
     }
 
-    /// An audit event with the current time.
+    /// A new audit event with the current time.
     pub(crate) fn event(&self, kind: AuditKind, database: Option<&str>) -> AuditEvent {
         AuditEvent::new(self.clock.now(), kind, database)
     }

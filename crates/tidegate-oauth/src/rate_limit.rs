@@ -1,17 +1,17 @@
-//! Rate limits of the issuer's endpoints. Those of sign-in are in `tidegate-identity`.
+//! Rate limits of the issuer's endpoints. The rate limits of sign-in are in `tidegate-identity`.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use tidegate_identity::{AttemptKey, AttemptLimit};
 
-/// Wrong secrets for one client from one address.
+/// Counts wrong secrets for one client from one address.
 const CLIENT: &str = "client";
-/// Guest sessions opened from one address.
+/// Counts guest sessions opened from one address.
 pub(crate) const GUEST: &str = "guest";
-/// Device codes requested from one address.
+/// Counts device codes requested from one address.
 pub(crate) const DEVICE: &str = "device";
-/// Wrong user codes from one address, or from one signed-in browser.
+/// Counts wrong user codes from one address, or from one signed-in browser.
 pub(crate) const USER_CODE: &str = "user_code";
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -20,25 +20,29 @@ const HOUR: Duration = Duration::from_hours(1);
 /// The rate limits of an issuer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
-    /// Wrong secrets for one client from one address.
+    /// How many wrong secrets for one client may come from one address.
     pub client: AttemptLimit,
-    /// Guest sessions from one address.
+    /// How many guest sessions may be opened from one address.
     pub guest: AttemptLimit,
-    /// Guest sessions kept for one tenant. Of more than that, those not refreshed within a day are
-    /// deleted.
+    /// How many guest sessions are kept for one tenant. Beyond that, those not refreshed within a
+    /// day are deleted.
     pub guest_sessions: u32,
-    /// Device codes from one address.
+    /// How many device codes may be requested from one address.
     pub device: AttemptLimit,
-    /// Wrong user codes from one address.
+    /// How many wrong user codes may come from one address.
     pub user_code: AttemptLimit,
-    /// Wrong user codes of one signed-in browser.
+    /// How many wrong user codes may come from one signed-in browser.
     pub user_codes_per_browser: AttemptLimit,
 }
 
 impl Default for RateLimits {
     /// Per address: 20 wrong secrets of one client and 10 wrong user codes a minute; 1,000 guest
-    /// sessions and 1,000 device codes an hour. 5 wrong user codes of a signed-in browser in 15
-    /// minutes, then growing waits of 30 seconds to 15 minutes. 100,000 guest sessions per tenant.
+    /// sessions and 1,000 device codes an hour.
+    ///
+    /// Per signed-in browser: 5 wrong user codes in 15 minutes, then growing waits of 30 seconds to
+    /// 15 minutes.
+    ///
+    /// Per tenant: 100,000 guest sessions.
     fn default() -> Self {
         Self {
             client: AttemptLimit::steady(20, MINUTE),
@@ -51,7 +55,7 @@ impl Default for RateLimits {
     }
 }
 
-/// The counter of wrong secrets for a client from one address.
+/// The counter of wrong secrets that are sent for a client from one address.
 pub(crate) fn client(id: &str, from: Option<IpAddr>) -> AttemptKey {
     let from = from.map(|address| AttemptKey::of_address(CLIENT, address).subject);
     AttemptKey::of_text(CLIENT, &format!("{id} {}", from.unwrap_or_default()))

@@ -8,11 +8,13 @@ const MAX_LENGTH: usize = 2048;
 /// The prefixes of URIs on a loopback IP literal.
 const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
 
-/// Whether a client may register this URI: absolute, ASCII, no fragment; `https` with a host and
-/// without user info (which would hide the host); `http` only to this machine, because a code sent
-/// in the clear can be read by others (RFC 8252, section 7.3; RFC 9700, section 2.6); or a scheme
-/// that is a reversed domain name (RFC 8252, section 7.1), which excludes `javascript:` and
-/// `data:`.
+/// Whether a client may register this URI. It must be absolute, ASCII and without a fragment, and
+/// have one of these schemes:
+///
+/// - `https`, with a host and without user info, which would hide the host.
+/// - `http`, only to this machine, because others can read a code that is sent in the clear (RFC
+///   8252, section 7.3; RFC 9700, section 2.6).
+/// - A reversed domain name (RFC 8252, section 7.1), which excludes `javascript:` and `data:`.
 pub(crate) fn is_registrable(uri: &str) -> bool {
     match parts(uri) {
         Some(("https", rest)) => host_of(rest).is_some(),
@@ -22,12 +24,12 @@ pub(crate) fn is_registrable(uri: &str) -> bool {
     }
 }
 
-/// Whether this is an `http` or `https` URL with a host.
+/// Whether `uri` is an `http` or `https` URL with a host.
 pub(crate) fn is_page(uri: &str) -> bool {
     matches!(parts(uri), Some(("https" | "http", rest)) if host_of(rest).is_some())
 }
 
-/// The scheme and the rest of an absolute ASCII URI without a fragment.
+/// The scheme of an absolute ASCII URI without a fragment, and what follows the colon.
 fn parts(uri: &str) -> Option<(&str, &str)> {
     let plain = uri
         .bytes()
@@ -40,14 +42,14 @@ fn parts(uri: &str) -> Option<(&str, &str)> {
     (plain && named && uri.len() <= MAX_LENGTH).then_some((scheme, rest))
 }
 
-/// Whether a host is this machine, independent of DNS.
+/// Whether a host is this machine for certain, without asking DNS.
 fn is_loopback(host: &str) -> bool {
     let literal = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
     literal || host == "localhost"
 }
 
-/// The host in `//host[:port]`, if it is a name or an IP literal, with no user info and a valid
-/// port; an IPv6 literal without its brackets.
+/// The host in `//host[:port]`, which must be a name or an IP literal, with no user info and a
+/// valid port. An IPv6 literal is returned without its brackets.
 fn host_of(rest: &str) -> Option<&str> {
     let authority = rest.strip_prefix("//")?.split(['/', '?']).next()?;
     if authority.contains('@') {
@@ -72,8 +74,8 @@ fn host_of(rest: &str) -> Option<&str> {
     (is_host && port.is_none_or(|port| port.parse::<u16>().is_ok())).then_some(host)
 }
 
-/// Whether this is a valid host name. A `*` is not: in a content security policy it would match a
-/// whole domain.
+/// Whether `host` is a valid host name. A `*` is not valid, because in a content security policy it
+/// would match a whole domain.
 fn is_name(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     !host.is_empty() && host.bytes().all(allowed)
@@ -95,7 +97,12 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
-/// Whether this is an `http` URL on a loopback IP literal, at any port (RFC 8252, section 7.3).
+/// Whether this is an `https` URL: the certificate says who receives the response.
+pub(crate) fn is_remote(uri: &str) -> bool {
+    matches!(parts(uri), Some(("https", rest)) if host_of(rest).is_some_and(|host| !is_loopback(host)))
+}
+
+/// Whether `uri` is an `http` URL on a loopback IP literal, at any port (RFC 8252, section 7.3).
 pub(crate) fn is_loopback_literal(uri: &str) -> bool {
     without_port(uri).is_some()
 }
@@ -109,7 +116,7 @@ pub(crate) fn lookup_prefix(given: &str) -> &str {
         .unwrap_or(given)
 }
 
-/// The host of an `http` URI on a loopback IP literal, and the part after the port.
+/// The host of an `http` URI on a loopback IP literal, and what follows the port.
 fn without_port(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let host = ["127.0.0.1", "[::1]"]

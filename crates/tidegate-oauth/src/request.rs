@@ -1,4 +1,4 @@
-//! Requests as data, decoded by the server.
+//! The requests of the OAuth endpoints, parsed from parameters that the server has decoded.
 
 mod basic;
 mod credentials;
@@ -9,7 +9,7 @@ pub use basic::BasicCredentials;
 pub use credentials::ClientCredentials;
 pub use parameters::Parameters;
 
-use crate::{Error, GrantKind, Result};
+use crate::{Error, GrantKind, Result, Scopes};
 use tidegate_identity::Secret;
 
 /// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2 and 6; RFC 8628, section 3.4).
@@ -17,30 +17,36 @@ use tidegate_identity::Secret;
 pub struct TokenRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The grant.
+    /// The grant and its parameters.
     pub grant: GrantParameters,
+    /// The resource that the token is for (RFC 8707, section 2.2).
+    pub resource: Option<String>,
 }
 
-/// The parameters of a grant.
+/// The parameters of each grant.
 #[derive(Clone, Debug)]
 pub enum GrantParameters {
     /// A user name and a password.
     Password {
-        /// The user.
+        /// The user's name.
         username: String,
         /// The password.
         password: Secret,
-        /// The tenant; `None` when the user is its owner.
+        /// The tenant's database; `None` when the user is the tenant's owner.
         database: Option<String>,
+        /// The scopes.
+        scopes: Scopes,
     },
     /// A refresh token.
     RefreshToken {
-        /// The token.
+        /// The refresh token.
         token: Secret,
+        /// The scopes of the new access token; none for those of the session.
+        scopes: Scopes,
     },
     /// An authorization code.
     AuthorizationCode {
-        /// The code.
+        /// The authorization code.
         code: Secret,
         /// The redirect URI of the authorization request.
         redirect_uri: String,
@@ -52,26 +58,34 @@ pub enum GrantParameters {
         /// The device code.
         code: Secret,
     },
+    /// The client's own credentials.
+    ClientCredentials {
+        /// The scopes.
+        scopes: Scopes,
+    },
 }
 
 impl TokenRequest {
-    /// Parses a token request. `scope` is accepted and ignored.
+    /// Parses a token request. A code has the scopes of its own request, so `scope` is ignored with
+    /// one.
     ///
     /// `invalid_request` for missing, repeated and ill-typed parameters, then
-    /// `unsupported_grant_type`.
+    /// `unsupported_grant_type` and `invalid_scope`.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let grant_type = parameters.required("grant_type")?;
         let client = ClientCredentials::parse(parameters, basic)?;
-        parameters.text("scope")?;
+        let scope = parameters.text("scope")?.unwrap_or_default();
         let grant = match grant_type {
             "password" => GrantParameters::Password {
                 username: parameters.required("username")?.to_owned(),
                 password: parameters.required_secret("password")?,
                 database: parameters.text("database")?.map(str::to_owned),
+                scopes: Scopes::parse(scope)?,
             },
             "refresh_token" => GrantParameters::RefreshToken {
                 token: parameters.required_secret("refresh_token")?,
+                scopes: Scopes::parse(scope)?,
             },
             "authorization_code" => GrantParameters::AuthorizationCode {
                 code: parameters.required_secret("code")?,
@@ -81,9 +95,16 @@ impl TokenRequest {
             "device_code" | GrantKind::DEVICE_URN => GrantParameters::DeviceCode {
                 code: parameters.required_secret("device_code")?,
             },
+            "client_credentials" => GrantParameters::ClientCredentials {
+                scopes: Scopes::parse(scope)?,
+            },
             _ => return Err(Error::UnsupportedGrantType),
         };
-        Ok(Self { client, grant })
+        Ok(Self {
+            client,
+            grant,
+            resource: parameters.text("resource")?.map(str::to_owned),
+        })
     }
 }
 
@@ -92,17 +113,23 @@ impl TokenRequest {
 pub struct GuestRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
-    /// The tenant.
+    /// The tenant's database.
     pub database: String,
+    /// The scopes.
+    pub scopes: Scopes,
 }
 
 impl GuestRequest {
-    /// Parses a guest request; `invalid_request` as for [`TokenRequest::parse`].
+    /// Parses a guest request; the errors of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
         let database = parameters.required("database")?.to_owned();
-        Ok(Self { client, database })
+        Ok(Self {
+            client,
+            database,
+            scopes: scopes(parameters)?,
+        })
     }
 }
 
@@ -111,16 +138,17 @@ impl GuestRequest {
 pub struct DeviceRequest {
     /// The client's credentials.
     pub client: ClientCredentials,
+    /// The scopes.
+    pub scopes: Scopes,
 }
 
 impl DeviceRequest {
-    /// Parses a device request; `invalid_request` as for [`TokenRequest::parse`]. `scope` is
-    /// accepted and ignored.
+    /// Parses a device request; the errors of [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
-        parameters.text("scope")?;
-        Ok(Self { client })
+        let scopes = scopes(parameters)?;
+        Ok(Self { client, scopes })
     }
 }
 
@@ -145,4 +173,9 @@ impl TokenManagementRequest {
             token: parameters.required_secret("token")?,
         })
     }
+}
+
+/// The parameter `scope`; [`Error::InvalidScope`].
+pub(crate) fn scopes(parameters: &Parameters) -> Result<Scopes> {
+    Scopes::parse(parameters.text("scope")?.unwrap_or_default())
 }

@@ -1,34 +1,38 @@
 //! Sessions: opened by a grant, kept alive by refresh tokens, ended by revocation.
 
-use tidegate_identity::{EndReason, SessionId, Timestamp, UserKey};
+use tidegate_identity::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
 
-use crate::GrantKind;
+use crate::{GrantKind, Scopes};
 
-/// One login and its tokens: one row, whatever the number of refreshes.
+/// One sign-in and its tokens. It is one row in the store, whatever the number of refreshes.
 ///
-/// Its refresh tokens are numbered from 1; presenting token n issues token n + 1. `presented` is
-/// the highest number that was ever presented, 0 before the first refresh.
+/// The refresh tokens of a session are numbered from 1. Presenting token n issues token n + 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// The `sid` of its tokens.
+    /// The session's id: the claim `sid` of its tokens.
     pub id: SessionId,
     /// The user.
     pub user: UserKey,
-    /// The client that the tokens were issued to.
+    /// The client that the tokens were issued to; empty for a personal access token.
     pub client_id: String,
-    /// The grant that opened it.
+    /// The grant that opened the session.
     pub grant: GrantKind,
-    /// The highest number of a refresh token that was ever presented.
+    /// The scopes of its tokens.
+    pub scopes: Scopes,
+    /// The personal access token that the session is.
+    pub personal: Option<Box<PersonalToken>>,
+    /// The highest number of a refresh token that was ever presented; 0 before the first refresh.
     pub presented: u64,
-    /// When it was opened.
+    /// When the session was opened.
     pub created_at: Timestamp,
-    /// When it was opened or last refreshed.
+    /// When it was opened or last refreshed; for a personal access token, when it was last used.
     pub refreshed_at: Timestamp,
-    /// When it expires without a refresh; moves with every refresh, never beyond `closes_at`.
+    /// When the session expires unless it is refreshed. A refresh moves this, but not beyond
+    /// `closes_at`.
     pub expires_at: Timestamp,
-    /// When it expires in any case.
+    /// When the session expires even if it is refreshed.
     pub closes_at: Timestamp,
-    /// When and why it was ended early.
+    /// When and why the session was ended early; `None` if it was not.
     pub ended: Option<SessionEnd>,
 }
 
@@ -39,20 +43,29 @@ impl Session {
     }
 }
 
+/// A personal access token: a secret that a user made for a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonalToken {
+    /// The name that the user gave it.
+    pub name: String,
+    /// The hash of the token.
+    pub hash: SecretHash,
+}
+
 /// The early end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnd {
-    /// When it was ended.
+    /// When the session was ended.
     pub at: Timestamp,
-    /// Why it was ended.
+    /// Why the session was ended.
     pub reason: EndReason,
 }
 
 /// An entry of the denylist: access tokens of this session are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedSession {
-    /// The session.
+    /// The session's id.
     pub id: SessionId,
-    /// When it was ended.
+    /// When the session was ended.
     pub at: Timestamp,
 }

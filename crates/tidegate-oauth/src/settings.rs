@@ -13,19 +13,19 @@ const DAY: Duration = Duration::from_hours(24);
 pub struct Settings {
     /// Settings of sign-in, with the issuer's URL as it appears in tokens (RFC 8414, section 2).
     pub identity: tidegate_identity::Settings,
-    /// Lifetimes.
+    /// The lifetimes of tokens, codes, sessions and keys.
     pub lifetimes: Lifetimes,
-    /// Rate limits.
+    /// The rate limits of the issuer's endpoints.
     pub limits: RateLimits,
     /// The built-in clients; none by default.
     pub builtin: BuiltinClients,
-    /// The capacity of the cache of verified tokens, about 1 KB each. Half of it certainly stays
-    /// cached.
+    /// How many verified tokens are cached; each takes about 1 KB. At least half of them stay
+    /// cached when the cache is full.
     pub token_cache: usize,
 }
 
 impl Settings {
-    /// The defaults for an issuer at this URL; the errors of [`tidegate_identity::Settings::new`].
+    /// The default settings of an issuer at this URL. Errors: [`tidegate_identity::Settings::new`].
     pub fn new(issuer: &str) -> Result<Self> {
         Ok(Self {
             identity: tidegate_identity::Settings::new(issuer)?,
@@ -42,28 +42,28 @@ impl Settings {
     }
 }
 
-/// Lifetimes.
+/// The lifetimes of tokens, codes, sessions and keys, and the tolerances that belong to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// An access token.
+    /// How long an access token is valid.
     pub access_token: Duration,
-    /// A session that is not refreshed.
+    /// How long a session lives without a refresh.
     pub session_idle: Duration,
-    /// A session in any case.
+    /// How long a session lives at most, with refreshes.
     pub session: Duration,
     /// Tolerated clock skew between two nodes.
     pub leeway: Duration,
-    /// An authorization code.
+    /// How long an authorization code is valid.
     pub authorization_code: Duration,
-    /// A device code and its user code.
+    /// How long a device code and its user code are valid.
     pub device_code: Duration,
     /// The minimum time between two polls of a device.
     pub device_interval: Duration,
-    /// An active signing key, until it is rotated automatically.
+    /// How long a signing key signs before it is rotated automatically.
     pub key_active: Duration,
     /// How long a key is published before it may sign.
     pub key_notice: Duration,
-    /// The audit log.
+    /// How long events stay in the audit log.
     pub audit: Duration,
 }
 
@@ -85,13 +85,13 @@ impl Default for Lifetimes {
 }
 
 impl Lifetimes {
-    /// How long an access token of an ended session could still be valid: its lifetime, the clock
-    /// skew, and the denylist overlap.
+    /// How long an ended session must stay in the denylist: the lifetime of its access tokens, the
+    /// clock skew, and the overlap of two refreshes.
     pub(crate) fn denial(&self) -> Duration {
         self.access_token + self.leeway + DENYLIST_OVERLAP
     }
 }
 
-/// How far each denylist refresh reads back before the previous one, for slow transactions and for
-/// nodes whose clock is behind.
+/// A denylist refresh reads from this long before the previous one, because transactions may be
+/// slow and the clock of another node may be behind.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

@@ -1,5 +1,5 @@
-//! The port to durable storage: records, and the few steps that must be atomic. The rules are those
-//! of [`IdentityStore`]; also:
+//! The port to durable storage: records, and the few steps that must be atomic. The rules of
+//! [`IdentityStore`] apply, and these:
 //!
 //! - The row of a session outlives its user and client: [`IssuerStore::ended_sessions`] must return
 //!   ended sessions until [`IssuerStore::purge`] deletes them.
@@ -10,31 +10,33 @@ use tidegate_identity::{
 };
 
 use crate::{
-    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, EndedSession, Session,
+    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, Session,
     SigningKeyRecord,
 };
 
 /// The result of presenting a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshOutcome {
-    /// The token is valid; the updated session.
+    /// The token is valid; holds the updated session.
     Accepted(Session),
     /// The session does not exist, has ended or has expired.
     Invalid,
-    /// A successor was presented before. The session is unchanged; the caller must end it.
+    /// A later token of the session was presented before. The session is unchanged; the caller of
+    /// the store must end it.
     Reused,
 }
 
-/// What [`IssuerStore::purge`] deletes.
+/// The times before which [`IssuerStore::purge`] deletes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PurgeBefore {
-    /// Sessions whose `expires_at` or `ended.at` is before this.
+    /// Sessions whose `expires_at` or `ended.at` is before this are deleted.
     pub sessions: Timestamp,
-    /// Attempt counters whose `expires_at` is before this.
+    /// Attempt counters whose `expires_at` is before this are deleted.
     pub attempts: Timestamp,
-    /// Audit events before this.
+    /// Audit events before this are deleted.
     pub audit: Timestamp,
-    /// Codes, device codes and browser sessions whose `expires_at` is before this.
+    /// Authorization codes, device codes and browser sessions whose `expires_at` is before this are
+    /// deleted.
     pub flows: Timestamp,
 }
 
@@ -47,7 +49,7 @@ pub trait IssuerStore: IdentityStore {
     /// The client with this id, in any tenant.
     fn client<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Client>>;
 
-    /// A tenant's clients, by id.
+    /// A tenant's clients, sorted by id.
     fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>>;
 
     /// The redirect URIs of clients of all tenants that start with this prefix.
@@ -60,7 +62,7 @@ pub trait IssuerStore: IdentityStore {
     /// was read. `false` after a concurrent change.
     fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool>;
 
-    /// Deletes a client with its codes and, in the same transaction, ends its sessions
+    /// Deletes a client with its codes and consents and, in the same transaction, ends its sessions
     /// ([`EndReason::ClientDropped`]). `false` if it does not exist.
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool>;
 
@@ -92,7 +94,41 @@ pub trait IssuerStore: IdentityStore {
         expires_at: Timestamp,
     ) -> StoreFuture<'_, RefreshOutcome>;
 
-    /// Ends a session. Whether this call ended it.
+    /// The session of the personal access token with this hash, if it is alive at `now`; sets its
+    /// `refreshed_at` to `now`.
+    fn use_personal_token(
+        &self,
+        hash: SecretHash,
+        now: Timestamp,
+    ) -> StoreFuture<'_, Option<Session>>;
+
+    /// A tenant's personal access tokens that are alive at `now`, those of one user if it is named,
+    /// the most recently used first, at most `limit`.
+    fn personal_tokens<'a>(
+        &'a self,
+        database: &'a str,
+        user: Option<&'a str>,
+        now: Timestamp,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<Session>>;
+
+    /// What the user allowed the client.
+    fn consent<'a>(
+        &'a self,
+        key: &'a UserKey,
+        client_id: &'a str,
+    ) -> StoreFuture<'a, Option<Consent>>;
+
+    /// Everything that the user allowed, by client. Consents are deleted with the user.
+    fn consents_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Consent>>;
+
+    /// Adds a consent, or replaces the one for the same client.
+    fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()>;
+
+    /// Deletes a consent. Whether it existed.
+    fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool>;
+
+    /// Ends a session; `false` if it has ended already or does not exist.
     fn end_session(&self, id: SessionId, reason: EndReason, at: Timestamp)
     -> StoreFuture<'_, bool>;
 
@@ -103,12 +139,13 @@ pub trait IssuerStore: IdentityStore {
     /// All signing keys.
     fn signing_keys(&self) -> StoreFuture<'_, Vec<SigningKeyRecord>>;
 
-    /// Adds a key in state `Next` or `Active`, unless there is one in that state already. Whether
-    /// it was added. Atomic.
+    /// Adds a key in state `Next` or `Active`, unless there is one in that state already; returns
+    /// whether the key was added. The check and the insertion are one atomic step.
     fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool>;
 
     /// In one transaction, if `next` is in state `Next` and `active` in state `Active`: `active`
-    /// becomes `Retired` and `next` becomes `Active`, both since `at`. Whether it did.
+    /// becomes `Retired` and `next` becomes `Active`, both since `at`. Returns whether the states
+    /// were changed.
     fn promote_signing_key<'a>(
         &'a self,
         next: &'a str,
@@ -116,18 +153,18 @@ pub trait IssuerStore: IdentityStore {
         at: Timestamp,
     ) -> StoreFuture<'a, bool>;
 
-    /// Deletes a key in state `Retired`. Whether it was deleted.
+    /// Deletes a key in state `Retired`; returns whether there was one.
     fn delete_signing_key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
 
     /// Deletes expired rows; returns their number.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
 
-    /// Deletes guest sessions last refreshed before this, except the `kept` most recently refreshed
-    /// of each tenant; returns the number of rows.
+    /// Deletes guest sessions that were last refreshed before `before`, except the `kept` most
+    /// recently refreshed ones of each tenant; returns the number of deleted rows.
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 
-    /// Adds a code with a new hash; its browser session exists. It is deleted with the
-    /// client; when the browser session is deleted, its `browser` becomes `None`.
+    /// Adds a code with a new hash, whose browser session exists. The store deletes the code with
+    /// its client, and sets `browser` to `None` when the browser session is deleted.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 
     /// The code with this hash, used or not, expired or not.
@@ -135,18 +172,18 @@ pub trait IssuerStore: IdentityStore {
 
     /// Redeems a code in one atomic step: if it is unused, not expired at the session's
     /// `created_at` and its browser session exists, adds the session and stores its id with the
-    /// code. Whether it did; of parallel calls exactly one does.
+    /// code. Returns whether the code was redeemed; of parallel calls exactly one gets `true`.
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
-    /// Adds a pending device code. `false` if its user code exists already. It is deleted with its
-    /// client, if that is not a built-in one.
+    /// Adds a pending device code; `false` if its user code exists already. The store deletes the
+    /// device code with its client, unless that is a built-in one.
     fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool>;
 
     /// The device code with this user code, in any state.
     fn device_code<'a>(&'a self, user_code: &'a str) -> StoreFuture<'a, Option<DeviceCode>>;
 
-    /// Records a poll at `now` and returns the device code, in one atomic step; the rule as code is
-    /// [`DeviceCode::polled`]. `None` when the client has no such device code.
+    /// Records a poll at `now` and returns the device code, in one atomic step.
+    /// [`DeviceCode::polled`] has the rule as code. `None` when the client has no such device code.
     fn poll_device_code<'a>(
         &'a self,
         hash: SecretHash,
@@ -154,8 +191,8 @@ pub trait IssuerStore: IdentityStore {
         now: Timestamp,
     ) -> StoreFuture<'a, Option<DevicePoll>>;
 
-    /// Approves or denies a device code that is pending and not expired at `now`. Whether it did.
-    /// An approval is deleted with its browser session.
+    /// Approves or denies a device code that is pending and not expired at `now`; returns whether
+    /// there was one. The store deletes an approved device code with its browser session.
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,
@@ -164,7 +201,7 @@ pub trait IssuerStore: IdentityStore {
     ) -> StoreFuture<'a, bool>;
 
     /// In one atomic step, if the device code is approved and not expired at the session's
-    /// `created_at`: consumes it and adds the session. Whether it did.
+    /// `created_at`: consumes the device code and adds the session. Returns whether that was so.
     fn redeem_device_code<'a>(
         &'a self,
         hash: SecretHash,

@@ -2,6 +2,7 @@
 
 mod access;
 mod cache;
+mod personal;
 mod refresh;
 mod response;
 
@@ -10,9 +11,10 @@ pub use response::TokenResponse;
 
 pub(crate) use access::{AccessToken, decode as decode_access, encode as encode_access};
 pub(crate) use cache::TokenCache;
+pub(crate) use personal::PersonalTokens;
 pub(crate) use refresh::{RefreshClaims, RefreshTokens};
 
-/// Longer tokens are refused unread.
+/// Tokens that are longer are refused without being parsed.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
 /// The three segments of a compact JWS (RFC 7515, section 7.1).
@@ -20,7 +22,7 @@ pub(crate) struct Segments<'a> {
     pub(crate) header: &'a str,
     pub(crate) payload: &'a str,
     pub(crate) signature: &'a str,
-    /// Header and payload with the dot between them: the signed text.
+    /// The header and the payload with the dot between them, which is what the signature covers.
     pub(crate) signed: &'a str,
 }
 

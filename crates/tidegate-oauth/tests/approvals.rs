@@ -1,5 +1,5 @@
-//! Unredeemed codes and device approvals end with the browser session, the user, the client and the
-//! tenant.
+//! Tests that unredeemed codes and device approvals end with the browser session, the user, the
+//! client and the tenant.
 
 use tidegate_identity::{
     Browser, NewOwner, NewUser, RequestContext, Secret, TenantName, UserChange, UserKey, UserName,

@@ -1,4 +1,4 @@
-//! The authorization code grant: requests, codes, PKCE.
+//! Tests of the authorization code grant: requests, codes, PKCE.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const REQUEST: [(&str, &str); 7] = [
     ("response_type", "code"),
     ("client_id", "app"),
     ("redirect_uri", CALLBACK),
-    ("scope", "anything"),
+    ("scope", "read"),
     ("state", "a b&c"),
     ("code_challenge", CHALLENGE),
     ("code_challenge_method", "S256"),
@@ -86,7 +86,9 @@ async fn a_code_gives_tokens_once() {
     let tokens = redeem(&api, &[], &code).await.unwrap();
     let claims = api.issuer.verify(tokens.access_token.expose()).unwrap();
     assert_eq!((&*claims.role, &*claims.client_id), ("demo/alice", "app"));
-    api.refresh(&tokens.refresh_token).await.unwrap();
+    api.refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     assert_eq!(self::code(redeem(&api, &[], &code).await), "invalid_grant");
     let dead = api.issuer.verify(tokens.access_token.expose());
     assert_eq!(
@@ -95,7 +97,7 @@ async fn a_code_gives_tokens_once() {
         "a second use ends what the first gave"
     );
     assert_eq!(
-        self::code(api.refresh(&tokens.refresh_token).await),
+        self::code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
         "invalid_grant"
     );
     assert!(api.audit().contains(&"code_reuse"));

@@ -1,4 +1,5 @@
-//! Wrong secrets of a confidential client are rate limited by address, right ones never.
+//! Tests of the rate limit for a confidential client: wrong secrets are counted by address, a valid
+//! secret is never refused.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -26,8 +27,8 @@ const ENDPOINTS: [&str; 7] = [
     "introspect",
 ];
 
-/// Sends `secret` to `endpoint`. The tokens and codes are invalid, so a right secret leads to
-/// another error than a wrong one.
+/// Sends `secret` to `endpoint`. The tokens and codes in the request are invalid, so a request with
+/// a valid secret fails too, but not with the error of a wrong secret.
 async fn send(api: &Fixture, endpoint: &str, secret: &str, from: IpAddr) -> Result<()> {
     let client = [("client_id", "server"), ("client_secret", secret)];
     let with = |others: &[(&'static str, &'static str)]| {
@@ -73,7 +74,7 @@ async fn send(api: &Fixture, endpoint: &str, secret: &str, from: IpAddr) -> Resu
     api.issuer.token(request, from).await.map(drop)
 }
 
-/// Whether the client was authenticated, whatever the result.
+/// Whether the client was authenticated, even if the request failed afterwards.
 fn accepted(answer: &Result<()>) -> bool {
     !matches!(
         answer,
@@ -89,7 +90,8 @@ async fn wrong_secrets_from_anywhere_do_not_refuse_the_right_one() {
             let from = IpAddr::from([203, 0, 113, number % 3]);
             send(&api, endpoint, "wrong", from).await.unwrap_err();
         }
-        // Also from an address that sent wrong ones, because several backends may share it.
+        // The valid secret is accepted also from an address that sent wrong ones, because several
+        // backends may share an address.
         for from in [BACKEND, [203, 0, 113, 0].into()] {
             for other in ENDPOINTS {
                 let answer = send(&api, other, RIGHT, from).await;

@@ -1,4 +1,4 @@
-//! The device grant (RFC 8628).
+//! Tests of the device grant (RFC 8628).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub(crate) async fn decide_in(
 #[tokio::test]
 async fn a_device_gets_codes() {
     let api = Fixture::start().await;
-    let device = begin(&api, &[("client_id", "app"), ("scope", "x")])
+    let device = begin(&api, &[("client_id", "app"), ("scope", "read")])
         .await
         .unwrap();
     let body: Value = serde_json::from_str(&device.to_json()).unwrap();
@@ -155,7 +155,9 @@ async fn both_names_of_the_grant_lead_to_tokens() {
             "invalid_grant",
             "consumed"
         );
-        api.refresh(&tokens.refresh_token).await.unwrap();
+        api.refresh(tokens.refresh_token.as_ref().unwrap())
+            .await
+            .unwrap();
     }
 }
 

@@ -1,4 +1,4 @@
-//! The texts of errors.
+//! Tests of the texts of errors.
 
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ fn samples() -> Vec<Error> {
         TokenError::UnknownHeader,
         TokenError::BadSignature,
         TokenError::NotForUs,
+        TokenError::UnknownPersonalToken,
         TokenError::Expired,
         TokenError::SessionEnded,
     ];
@@ -24,6 +25,11 @@ fn samples() -> Vec<Error> {
         Error::ParameterNotText("client_id"),
         Error::TwoCredentials,
         Error::UnsupportedGrantType,
+        Error::InvalidScope,
+        Error::InvalidTarget,
+        Error::NoServiceUser,
+        Error::PersonalTokenRefused("no"),
+        Error::TooManyPersonalTokens,
         Error::GrantNotAllowed,
         Error::ForeignDatabase,
         Error::ForeignToken,

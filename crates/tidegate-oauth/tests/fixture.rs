@@ -29,7 +29,7 @@ pub(crate) const CHEAP: PasswordCost = PasswordCost {
     lanes: 1,
 };
 
-/// `SplitMix64`: the same bytes in every run.
+/// A `SplitMix64` generator with a fixed seed, which yields the same bytes in every run.
 pub(crate) struct SeededRandom(AtomicU64);
 
 impl SeededRandom {
@@ -63,7 +63,8 @@ pub(crate) static MASTER: LazyLock<MasterKey> =
     LazyLock::new(|| MasterKey::generate(&SeededRandom::new(1)).unwrap());
 
 /// A running issuer: tenant `demo` with owner `demo`, user `alice`, default user `guest`; public
-/// client `app`, confidential client `server`; tenant `other` with owner `other` and client `alien`.
+/// client `app`, confidential client `server`; tenant `other` with owner `other` and client
+/// `alien`.
 pub(crate) struct Fixture {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) clock: Arc<ManualClock>,

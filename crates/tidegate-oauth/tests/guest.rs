@@ -1,4 +1,4 @@
-//! The guest grant.
+//! Tests of the guest grant.
 
 use tidegate_identity::{Error as IdentityError, UserChange, UserKey};
 use tidegate_oauth::{Error, ErrorKind, Issuer, Settings};
@@ -19,7 +19,10 @@ async fn a_guest_gets_a_token_of_the_default_user() {
         ("guest", "demo/guest")
     );
     assert!(claims.shared, "anonymous callers share the role");
-    let refreshed = api.refresh(&response.refresh_token).await.unwrap();
+    let refreshed = api
+        .refresh(response.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     assert!(
         api.issuer
             .verify(refreshed.access_token.expose())
@@ -128,7 +131,7 @@ async fn a_change_of_the_default_user_ends_its_sessions() {
             "invalid_token"
         );
         assert_eq!(
-            code(api.refresh(&tokens.refresh_token).await),
+            code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
             "invalid_grant"
         );
     }
@@ -165,21 +168,36 @@ async fn of_too_many_guest_sessions_the_idle_are_deleted() {
     let pairs = [("database", "demo"), ("client_id", "app")];
     let mut guests = Vec::new();
     for _ in 0..4 {
-        guests.push(api.guest(&pairs).await.unwrap().refresh_token);
+        guests.push(api.guest(&pairs).await.unwrap().refresh_token.unwrap());
     }
     api.clock.advance(24 * HOUR);
     keeper.maintain().await.unwrap();
-    let busy = api.refresh(&guests[0]).await.unwrap().refresh_token;
+    let busy = api
+        .refresh(&guests[0])
+        .await
+        .unwrap()
+        .refresh_token
+        .unwrap();
     api.clock.advance(HOUR);
-    let second = api.refresh(&guests[1]).await.unwrap().refresh_token;
-    let third = api.refresh(&guests[2]).await.unwrap().refresh_token;
+    let second = api
+        .refresh(&guests[1])
+        .await
+        .unwrap()
+        .refresh_token
+        .unwrap();
+    let third = api
+        .refresh(&guests[2])
+        .await
+        .unwrap()
+        .refresh_token
+        .unwrap();
     api.clock.advance(12 * HOUR);
     keeper.maintain().await.unwrap();
     assert_eq!(code(api.refresh(&guests[3]).await), "invalid_grant");
     for token in [&busy, &second, &third] {
         api.refresh(token).await.unwrap();
     }
-    // Two sessions are within the limit, so they live as long as any.
+    // Two sessions are within the limit, so they live as long as sessions of other grants.
     let alice = api.alice().await;
     api.clock.advance(29 * 24 * HOUR);
     keeper.maintain().await.unwrap();
@@ -189,5 +207,7 @@ async fn of_too_many_guest_sessions_the_idle_are_deleted() {
         left += usize::from(api.refresh(token).await.is_ok());
     }
     assert_eq!(left, 2);
-    api.refresh(&alice.refresh_token).await.unwrap();
+    api.refresh(alice.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
 }

@@ -1,4 +1,4 @@
-//! Signing keys: created once, rotated during operation, encrypted at rest.
+//! Tests of signing keys: they are created once, rotated during operation, and encrypted at rest.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -136,7 +136,9 @@ async fn refresh_tokens_outlive_the_keys() {
         api.issuer.rotate_keys().await.unwrap();
         api.issuer.maintain().await.unwrap();
     }
-    api.refresh(&tokens.refresh_token).await.unwrap();
+    api.refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -149,7 +151,10 @@ async fn a_replaced_key_is_no_longer_accepted() {
     }
     api.issuer.replace_key().await.unwrap();
     other.refresh_keys().await.unwrap();
-    let tokens_after = api.refresh(&tokens.refresh_token).await.unwrap();
+    let tokens_after = api
+        .refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     for issuer in [&api.issuer, &other] {
         assert!(
             issuer.verify(tokens.access_token.expose()).is_err(),
@@ -248,7 +253,9 @@ async fn ended_sessions_reach_other_nodes_at_their_next_refresh() {
     let other = node(&api.ports).await;
     let tokens = api.alice().await;
     other.verify(tokens.access_token.expose()).unwrap();
-    api.revoke(&tokens.refresh_token).await.unwrap();
+    api.revoke(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     assert!(
         api.issuer.verify(tokens.access_token.expose()).is_err(),
         "here at once"
@@ -267,7 +274,9 @@ async fn ended_sessions_reach_other_nodes_at_their_next_refresh() {
 async fn the_denylist_holds_until_the_last_token_has_expired() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
-    api.revoke(&tokens.refresh_token).await.unwrap();
+    api.revoke(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     for _ in 0..720 {
         api.clock.advance(Duration::from_secs(5));
         api.issuer.refresh_denylist().await.unwrap();

@@ -1,4 +1,4 @@
-//! The metadata document (RFC 8414).
+//! Tests of the metadata document (RFC 8414).
 
 use serde_json::Value;
 use tidegate_oauth::{Endpoints, Settings};
@@ -32,6 +32,7 @@ async fn the_document_lists_what_is_implemented() {
             "authorization_code",
             "refresh_token",
             "password",
+            "client_credentials",
             "urn:ietf:params:oauth:grant-type:device_code",
             "device_code"
         ])

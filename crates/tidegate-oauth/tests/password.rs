@@ -1,4 +1,4 @@
-//! The password grant.
+//! Tests of the password grant.
 
 use serde_json::Value;
 use tidegate_identity::TenantName;

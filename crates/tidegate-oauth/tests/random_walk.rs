@@ -13,8 +13,8 @@ struct Model {
     presented: usize,
     ended: bool,
     closes: Timestamp,
-    /// Refresh token n is at index n - 1, with its expiry; of several with the same number, the
-    /// last.
+    /// The refresh tokens and their expiry; token n is at index n - 1. Of several tokens with the
+    /// same number, the last is kept.
     refresh: Vec<(Secret, Timestamp)>,
     access: Vec<(Secret, Timestamp)>,
 }
@@ -126,7 +126,7 @@ impl Model {
         let seconds = |time: Timestamp| Timestamp::from_seconds(time.seconds());
         self.refresh.truncate(number - 1);
         let idle = seconds(now.plus(30 * DAY).min(self.closes));
-        self.refresh.push((response.refresh_token, idle));
+        self.refresh.push((response.refresh_token.unwrap(), idle));
         let end = seconds(now.plus(HOUR).min(self.closes));
         self.access.push((response.access_token, end));
     }

@@ -1,5 +1,5 @@
-//! Rate limits: attempts are counted before passwords are verified, and refunded when they are
-//! right.
+//! Tests of the rate limits of sign-in: an attempt is counted before the password is verified, and
+//! refunded when it is right.
 
 use std::sync::Arc;
 use std::time::Duration;

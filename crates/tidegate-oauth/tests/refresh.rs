@@ -1,4 +1,4 @@
-//! The refresh grant and its detection of reuse.
+//! Tests of the refresh grant and its detection of reuse.
 
 use std::sync::Arc;
 
@@ -13,7 +13,10 @@ use crate::fixture::{DAY, Fixture, HOUR, code, segment};
 async fn every_refresh_gives_new_tokens() {
     let api = Fixture::start().await;
     let first = api.alice().await;
-    let second = api.refresh(&first.refresh_token).await.unwrap();
+    let second = api
+        .refresh(first.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     assert_ne!(first.access_token, second.access_token);
     assert_ne!(first.refresh_token, second.refresh_token);
     let [old, new] = [&first, &second].map(|r| api.issuer.verify(r.access_token.expose()).unwrap());
@@ -26,12 +29,19 @@ async fn a_token_may_come_again_while_no_successor_was_used() {
     let api = Fixture::start().await;
     let first = api.alice().await;
     for _ in 0..5 {
-        api.refresh(&first.refresh_token).await.unwrap();
+        api.refresh(first.refresh_token.as_ref().unwrap())
+            .await
+            .unwrap();
         api.clock.advance(HOUR);
     }
-    let second = api.refresh(&first.refresh_token).await.unwrap();
+    let second = api
+        .refresh(first.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     for _ in 0..5 {
-        api.refresh(&second.refresh_token).await.unwrap();
+        api.refresh(second.refresh_token.as_ref().unwrap())
+            .await
+            .unwrap();
     }
 }
 
@@ -39,13 +49,22 @@ async fn a_token_may_come_again_while_no_successor_was_used() {
 async fn a_token_after_its_successor_was_used_ends_the_session() {
     let api = Fixture::start().await;
     let first = api.alice().await;
-    let second = api.refresh(&first.refresh_token).await.unwrap();
-    let third = api.refresh(&second.refresh_token).await.unwrap();
+    let second = api
+        .refresh(first.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
+    let third = api
+        .refresh(second.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     assert!(matches!(
-        api.refresh(&first.refresh_token).await,
+        api.refresh(first.refresh_token.as_ref().unwrap()).await,
         Err(Error::InvalidRefreshToken)
     ));
-    for token in [&second.refresh_token, &third.refresh_token] {
+    for token in [
+        second.refresh_token.as_ref().unwrap(),
+        third.refresh_token.as_ref().unwrap(),
+    ] {
         assert_eq!(code(api.refresh(token).await), "invalid_grant");
     }
     assert_eq!(
@@ -67,7 +86,7 @@ async fn parallel_refreshes_with_one_token_all_succeed_and_their_successors_too(
     let first = api.alice().await;
     let tasks: Vec<_> = (0..16)
         .map(|_| {
-            let (api, token) = (api.clone(), first.refresh_token.clone());
+            let (api, token) = (api.clone(), first.refresh_token.clone().unwrap());
             tokio::spawn(async move { api.refresh(&token).await })
         })
         .collect();
@@ -76,7 +95,9 @@ async fn parallel_refreshes_with_one_token_all_succeed_and_their_successors_too(
         successors.push(task.await.unwrap().unwrap());
     }
     for successor in &successors {
-        api.refresh(&successor.refresh_token).await.unwrap();
+        api.refresh(successor.refresh_token.as_ref().unwrap())
+            .await
+            .unwrap();
     }
 }
 
@@ -85,10 +106,13 @@ async fn a_session_lives_thirty_days_without_a_refresh() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
     api.clock.advance(719 * HOUR);
-    let tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+    let tokens = api
+        .refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     api.clock.advance(31 * DAY);
     assert_eq!(
-        code(api.refresh(&tokens.refresh_token).await),
+        code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
         "invalid_grant"
     );
 }
@@ -99,17 +123,23 @@ async fn a_session_lives_ninety_days_however_busy_it_is() {
     let mut tokens = api.alice().await;
     for _ in 0..89 {
         api.clock.advance(DAY);
-        tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+        tokens = api
+            .refresh(tokens.refresh_token.as_ref().unwrap())
+            .await
+            .unwrap();
     }
     api.clock.advance(47 * HOUR / 2);
-    tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+    tokens = api
+        .refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     assert_eq!(
         tokens.expires_in, 1800,
         "no access token outlives its session"
     );
     api.clock.advance(HOUR / 2);
     assert_eq!(
-        code(api.refresh(&tokens.refresh_token).await),
+        code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
         "invalid_grant"
     );
 }
@@ -117,7 +147,7 @@ async fn a_session_lives_ninety_days_however_busy_it_is() {
 #[tokio::test]
 async fn a_refresh_token_can_be_looked_into() {
     let api = Fixture::start().await;
-    let payload = segment(&api.alice().await.refresh_token, 1);
+    let payload = segment(&api.alice().await.refresh_token.unwrap(), 1);
     assert_eq!(payload["response_type"], "refresh");
     let life = payload["exp"].as_i64().unwrap() - payload["iat"].as_i64().unwrap();
     assert_eq!(life, 30 * 24 * 3600);
@@ -131,10 +161,13 @@ async fn a_refresh_token_is_bound_to_its_client() {
         ("grant_type", "refresh_token"),
         ("client_id", "server"),
         ("client_secret", "demo-server-secret"),
-        ("refresh_token", tokens.refresh_token.expose()),
+        (
+            "refresh_token",
+            tokens.refresh_token.as_ref().unwrap().expose(),
+        ),
     ];
     assert_eq!(code(api.token(&pairs).await), "invalid_grant");
-    api.refresh(&tokens.refresh_token)
+    api.refresh(tokens.refresh_token.as_ref().unwrap())
         .await
         .expect("a foreign attempt costs the owner nothing");
 }
@@ -142,7 +175,7 @@ async fn a_refresh_token_is_bound_to_its_client() {
 #[tokio::test]
 async fn a_refresh_token_with_other_claims_is_refused() {
     let api = Fixture::start().await;
-    let token = api.alice().await.refresh_token;
+    let token = api.alice().await.refresh_token.unwrap();
     let parts: Vec<_> = token.expose().split('.').collect();
     for (claim, value) in [
         ("number", 2.into()),
@@ -162,7 +195,7 @@ async fn a_refresh_token_with_other_claims_is_refused() {
 async fn a_touched_refresh_token_is_refused() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
-    let genuine = tokens.refresh_token.expose();
+    let genuine = tokens.refresh_token.as_ref().unwrap().expose();
     let at = genuine.find('.').unwrap() + 10;
     let mut touched = genuine.to_owned();
     let other = if &genuine[at..=at] == "A" { "B" } else { "A" };
@@ -191,13 +224,13 @@ async fn dropping_the_user_or_setting_the_password_ends_the_sessions() {
     let password = tidegate_identity::Secret::new("alice5678");
     api.directory.set_password(&key, &password).await.unwrap();
     assert_eq!(
-        code(api.refresh(&tokens.refresh_token).await),
+        code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
         "invalid_grant"
     );
     let tokens = api.password("alice", "alice5678").await.unwrap();
     api.directory.drop_user(&key).await.unwrap();
     assert_eq!(
-        code(api.refresh(&tokens.refresh_token).await),
+        code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
         "invalid_grant"
     );
     api.issuer.refresh_denylist().await.unwrap();
@@ -220,7 +253,10 @@ async fn a_refreshed_token_has_the_properties_of_today() {
         .change_user(&UserKey::new("demo", "alice"), change)
         .await
         .unwrap();
-    let tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+    let tokens = api
+        .refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     let payload = segment(&tokens.access_token, 1);
     assert_eq!(
         (&payload["properties"]["team"], &payload["email"]),
@@ -240,7 +276,10 @@ async fn a_token_of_another_issuer_with_the_same_master_key_is_refused() {
     let pairs = [
         ("grant_type", "refresh_token"),
         ("client_id", "app"),
-        ("refresh_token", tokens.refresh_token.expose()),
+        (
+            "refresh_token",
+            tokens.refresh_token.as_ref().unwrap().expose(),
+        ),
     ];
     let request = || {
         let parameters = tidegate_oauth::Parameters::from_pairs(pairs);

@@ -1,4 +1,4 @@
-//! Parsing of requests: forms, JSON, Basic.
+//! Tests of the parsing of requests: forms, JSON, Basic.
 
 use tidegate_oauth::{
     BasicCredentials, DeviceRequest, Error, GrantKind, GuestRequest, Parameters,
@@ -22,7 +22,7 @@ fn json_with_the_form_content_type_is_reported() {
     let error = Parameters::from_form(br#"{"grant_type":"password","a":"b=c&d"}"#).unwrap_err();
     assert_eq!(error.code(), "invalid_request");
     assert!(error.to_string().contains("application/json"), "{error}");
-    // A leading brace alone is not JSON.
+    // A body that only begins with a brace is not JSON, so it is parsed as a form.
     Parameters::from_form(b"{=1&grant_type=password").unwrap();
 }
 
@@ -118,7 +118,7 @@ fn basic_credentials_are_read_in_both_ways() {
             .unwrap()
             .is_none()
     );
-    // "server:demo-server-secret"
+    // The header has "server:demo-server-secret" in base64.
     let plain = "basic  c2VydmVyOmRlbW8tc2VydmVyLXNlY3JldA==";
     assert!(BasicCredentials::from_header(plain).unwrap().is_some());
     assert!(
@@ -167,7 +167,8 @@ fn an_unknown_grant_type_is_answered_with_those_that_there_are() {
     let text = error.description();
     for kind in GrantKind::ALL {
         let listed = text.contains(kind.name());
-        // Guest sessions have their own endpoint.
+        // The guest grant is not one of the token endpoint's, because guest sessions have an
+        // endpoint of their own.
         assert_eq!(listed, kind != GrantKind::Guest, "{text}");
     }
     assert!(

@@ -1,4 +1,4 @@
-//! Revocation (RFC 7009) and introspection (RFC 7662).
+//! Tests of revocation (RFC 7009) and introspection (RFC 7662).
 
 use serde_json::json;
 use tidegate_identity::Secret;
@@ -12,13 +12,13 @@ async fn revoking_either_token_ends_the_session() {
     for which in 0..2 {
         let tokens = api.alice().await;
         let token = if which == 0 {
-            &tokens.refresh_token
+            tokens.refresh_token.as_ref().unwrap()
         } else {
             &tokens.access_token
         };
         api.revoke(token).await.unwrap();
         assert_eq!(
-            code(api.refresh(&tokens.refresh_token).await),
+            code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
             "invalid_grant"
         );
         assert_eq!(
@@ -45,8 +45,12 @@ async fn revoking_an_invalid_token_succeeds() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
     api.revoke(&Secret::new("no token at all")).await.unwrap();
-    api.revoke(&tokens.refresh_token).await.unwrap();
-    api.revoke(&tokens.refresh_token).await.unwrap();
+    api.revoke(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
+    api.revoke(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -56,7 +60,7 @@ async fn an_expired_access_token_still_signs_out() {
     api.clock.advance(2 * HOUR);
     api.revoke(&tokens.access_token).await.unwrap();
     assert_eq!(
-        code(api.refresh(&tokens.refresh_token).await),
+        code(api.refresh(tokens.refresh_token.as_ref().unwrap()).await),
         "invalid_grant"
     );
 }
@@ -67,18 +71,24 @@ async fn a_client_revokes_its_own_tokens_only() {
     let tokens = api.alice().await;
     let unknown = api
         .issuer
-        .revoke(about("nobody", &tokens.refresh_token), HERE)
+        .revoke(
+            about("nobody", tokens.refresh_token.as_ref().unwrap()),
+            HERE,
+        )
         .await;
     assert!(matches!(unknown, Err(Error::UnknownClient)));
     let unproved = api
         .issuer
-        .revoke(about("server", &tokens.refresh_token), HERE)
+        .revoke(
+            about("server", tokens.refresh_token.as_ref().unwrap()),
+            HERE,
+        )
         .await;
     assert!(matches!(unproved, Err(Error::ClientNotAuthenticated)));
     let pairs = [
         ("client_id", "server"),
         ("client_secret", "demo-server-secret"),
-        ("token", tokens.refresh_token.expose()),
+        ("token", tokens.refresh_token.as_ref().unwrap().expose()),
     ];
     let parameters = tidegate_oauth::Parameters::from_pairs(pairs);
     let request = tidegate_oauth::TokenManagementRequest::parse(&parameters, None).unwrap();
@@ -86,7 +96,9 @@ async fn a_client_revokes_its_own_tokens_only() {
         api.issuer.revoke(request, HERE).await,
         Err(Error::ForeignToken)
     ));
-    api.refresh(&tokens.refresh_token).await.unwrap();
+    api.refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -110,7 +122,7 @@ async fn introspection_describes_valid_tokens() {
         access["exp"].as_i64().unwrap() - access["iat"].as_i64().unwrap(),
         3600
     );
-    let refresh = api.introspect(&tokens.refresh_token).await;
+    let refresh = api.introspect(tokens.refresh_token.as_ref().unwrap()).await;
     assert_eq!(
         (&refresh["active"], &refresh["sid"]),
         (&true.into(), &access["sid"])
@@ -121,11 +133,16 @@ async fn introspection_describes_valid_tokens() {
 async fn introspection_reports_invalid_tokens_as_inactive() {
     let api = Fixture::start().await;
     let first = api.alice().await;
-    let second = api.refresh(&first.refresh_token).await.unwrap();
-    api.refresh(&second.refresh_token).await.unwrap();
+    let second = api
+        .refresh(first.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
+    api.refresh(second.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     let inactive = json!({"active": false});
     assert_eq!(
-        api.introspect(&first.refresh_token).await,
+        api.introspect(first.refresh_token.as_ref().unwrap()).await,
         inactive,
         "superseded"
     );
@@ -159,7 +176,7 @@ async fn introspection_sees_revocations_of_other_nodes_at_once() {
     let other = crate::fixture::node(&api.ports).await;
     let tokens = api.alice().await;
     other
-        .revoke(about("app", &tokens.refresh_token), HERE)
+        .revoke(about("app", tokens.refresh_token.as_ref().unwrap()), HERE)
         .await
         .unwrap();
     assert_eq!(

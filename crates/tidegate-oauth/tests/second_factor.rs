@@ -1,4 +1,4 @@
-//! What a second factor means for the password grant.
+//! Tests of the password grant for users with a second factor.
 
 use tidegate_identity::{
     Browser, IdentityStore as _, RequestContext, SecondFactor, Secret, TenantName, UserKey,
@@ -7,7 +7,7 @@ use tidegate_oauth::NewClient;
 
 use crate::fixture::{Fixture, code};
 
-/// A browser of alice, who now has a second factor that was verified there.
+/// A browser of alice, who has set up a second factor and verified it there.
 async fn enrolled(api: &Fixture) -> Browser {
     let key = UserKey::new("demo", "alice");
     let factor = SecondFactor {

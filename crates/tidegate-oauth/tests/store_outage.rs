@@ -1,4 +1,4 @@
-//! The store becomes unavailable and recovers.
+//! Tests of an issuer whose store becomes unavailable and recovers.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tidegate_identity::{
     StoreError, StoreFuture, Timestamp, UnlinkOutcome, User, UserKey, WriteOutcome,
 };
 use tidegate_oauth::{
-    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, EndedSession, ErrorKind,
+    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession, ErrorKind,
     IssuerStore, MemoryStore, Ports, PurgeBefore, RefreshOutcome, Result, Session,
     SigningKeyRecord, TokenResponse,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
 
-/// A store that can be made unavailable: the audit log alone, or everything.
+/// A store that tests can make unavailable: the audit log alone, or all of it.
 struct Unsteady {
     inner: Arc<MemoryStore>,
     away: AtomicBool,
@@ -117,6 +117,14 @@ impl IssuerStore for Unsteady {
         present_refresh_token(
             id: SessionId, number: u64, now: Timestamp, expires_at: Timestamp
         ) -> RefreshOutcome;
+        use_personal_token(hash: SecretHash, now: Timestamp) -> Option<Session>;
+        personal_tokens(
+            database: &'a str, user: Option<&'a str>, now: Timestamp, limit: u32
+        ) -> Vec<Session>;
+        consent(key: &'a UserKey, client_id: &'a str) -> Option<Consent>;
+        consents_of_user(key: &'a UserKey) -> Vec<Consent>;
+        put_consent(key: &'a UserKey, consent: &'a Consent) -> ();
+        delete_consent(key: &'a UserKey, client_id: &'a str) -> bool;
         end_session(id: SessionId, reason: EndReason, at: Timestamp) -> bool;
         ended_sessions(since: Timestamp) -> Vec<EndedSession>;
         signing_keys() -> Vec<SigningKeyRecord>;
@@ -160,8 +168,8 @@ async fn tokens_are_verified_during_a_store_outage_and_issued_after_it() {
     store.away.store(true, Ordering::SeqCst);
     api.issuer.verify(tokens.access_token.expose()).unwrap();
     unavailable(api.password("alice", "alice1234").await);
-    unavailable(api.refresh(&tokens.refresh_token).await);
-    unavailable(api.revoke(&tokens.refresh_token).await);
+    unavailable(api.refresh(tokens.refresh_token.as_ref().unwrap()).await);
+    unavailable(api.revoke(tokens.refresh_token.as_ref().unwrap()).await);
     unavailable(
         api.guest(&[("database", "demo"), ("client_id", "app")])
             .await,
@@ -173,7 +181,9 @@ async fn tokens_are_verified_during_a_store_outage_and_issued_after_it() {
     );
     unavailable(api.issuer.refresh_denylist().await);
     store.away.store(false, Ordering::SeqCst);
-    api.refresh(&tokens.refresh_token).await.unwrap();
+    api.refresh(tokens.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Access tokens: their format, and everything that must be rejected.
+//! Tests of access tokens: their format, and everything that must be rejected.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn fault(issuer: &Issuer, token: &str) -> TokenError {
     }
 }
 
-/// The public key of the key set with this id.
+/// The public key with this id, from the key set that the issuer publishes.
 fn public_key(issuer: &Issuer, kid: &Value) -> Vec<u8> {
     let set: Value = serde_json::from_str(&issuer.key_set().unwrap()).unwrap();
     let keys = set["keys"].as_array().unwrap();
@@ -117,7 +117,7 @@ async fn a_token_of_a_node_whose_clock_is_ahead_is_accepted_within_the_leeway() 
 #[tokio::test]
 async fn a_refresh_token_is_no_access_token() {
     let api = Fixture::start().await;
-    let token = api.alice().await.refresh_token;
+    let token = api.alice().await.refresh_token.unwrap();
     assert_eq!(
         fault(&api.issuer, token.expose()),
         TokenError::UnknownHeader
@@ -190,7 +190,7 @@ async fn touched_claims_and_signatures_are_refused() {
     assert_eq!(fault(&api.issuer, &forged), TokenError::BadSignature);
 }
 
-/// A valid ES256 signature by another key.
+/// A valid ES256 signature made with a key that is not the issuer's.
 fn evil_signature(signed: &str) -> String {
     let algorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
     #[expect(clippy::disallowed_methods, reason = "a test makes a key of its own")]
@@ -299,7 +299,10 @@ async fn the_claims_tell_whose_token_it_is_and_of_which_session() {
     ] {
         assert_eq!(claims[name], value, "{name}");
     }
-    let next = api.refresh(&first.refresh_token).await.unwrap();
+    let next = api
+        .refresh(first.refresh_token.as_ref().unwrap())
+        .await
+        .unwrap();
     let next = segment(&next.access_token, 1);
     let other = segment(&api.alice().await.access_token, 1);
     assert!(claims["sid"].is_string() && claims["jti"].is_string());

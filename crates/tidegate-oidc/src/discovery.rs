@@ -1,4 +1,5 @@
-//! Discovery of a provider's endpoints and keys (OpenID Connect Discovery 1.0, section 4).
+//! Loads the discovery document and the keys of a provider (OpenID Connect Discovery 1.0, section
+//! 4).
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +13,10 @@ use crate::id_token::KeySet;
 
 /// How long a discovery document is cached.
 const CACHE_TTL: Duration = Duration::from_hours(1);
-/// The maximum size of a response.
+/// The largest size of a response, in bytes.
 const MAX_BODY: usize = 256 * 1024;
 
-/// The used members of a discovery document.
+/// The members of a discovery document that this crate uses.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Discovery {
     pub(crate) issuer: String,
@@ -29,7 +30,7 @@ pub(crate) struct Discovery {
 pub(crate) struct DiscoveryCache(Mutex<Option<(Discovery, Timestamp)>>);
 
 impl DiscoveryCache {
-    /// The document of an issuer, loaded at most once an hour.
+    /// The discovery document of an issuer. It is loaded at most once an hour.
     pub(crate) async fn get(
         &self,
         http: &reqwest::Client,
@@ -44,7 +45,8 @@ impl DiscoveryCache {
         let base = issuer.trim_end_matches('/');
         let url = format!("{base}/.well-known/openid-configuration");
         let found: Discovery = get(http, &url).await?;
-        // Section 4.3: otherwise one provider could impersonate another.
+        // The issuer must be the configured one (section 4.3). Otherwise one provider could
+        // impersonate another.
         if found.issuer.trim_end_matches('/') != base {
             return Err(OutboundError::new(
                 "the discovery document is of another issuer",
@@ -67,7 +69,7 @@ impl DiscoveryCache {
     }
 }
 
-/// The provider's keys. They are not cached, because sign-ins are rare.
+/// Loads the provider's keys. They are not cached, because sign-ins are rare.
 pub(crate) async fn keys(
     http: &reqwest::Client,
     discovery: &Discovery,
@@ -80,7 +82,7 @@ async fn get<T: DeserializeOwned>(http: &reqwest::Client, url: &str) -> Result<T
     read(response).await
 }
 
-/// The JSON body of a successful response.
+/// The JSON body of a response, which must be successful.
 pub(crate) async fn read<T: DeserializeOwned>(
     response: reqwest::Response,
 ) -> Result<T, OutboundError> {
@@ -95,7 +97,8 @@ pub(crate) async fn read<T: DeserializeOwned>(
     serde_json::from_slice(&text).map_err(OutboundError::new)
 }
 
-/// Whether a URL is `https`, or `http` on this machine, so that no network can read or change it.
+/// Whether a URL is `https`, or `http` on this machine. Requests to such a URL cannot be read or
+/// changed on a network.
 pub(crate) fn is_secure(url: &str) -> bool {
     if let Some(rest) = url.strip_prefix("https://") {
         return !rest.is_empty();

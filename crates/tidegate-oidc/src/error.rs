@@ -1,9 +1,9 @@
 //! Errors of the provider settings.
 
-/// The result of this crate's constructors.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the provider settings are invalid.
+/// The reason why the settings of providers are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A provider's URL is neither `https` nor on this machine.

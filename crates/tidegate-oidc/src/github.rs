@@ -1,4 +1,5 @@
-//! GitHub issues no ID tokens: the identity comes from its REST API ("Users", "Emails").
+//! Signs users in with GitHub. GitHub issues no ID tokens, so the identity comes from its REST API
+//! ("Users", "Emails").
 
 use serde::Deserialize;
 use tidegate_identity::{ExternalIdentity, OutboundError};
@@ -19,7 +20,7 @@ struct Email {
     verified: bool,
 }
 
-/// The endpoints of a site. The site's URL serves as issuer of linked accounts.
+/// The endpoints of a GitHub site. The URL of the site serves as the issuer of linked accounts.
 pub(crate) fn endpoints(site: &str) -> Discovery {
     let site = site.trim_end_matches('/');
     Discovery {
@@ -30,8 +31,8 @@ pub(crate) fn endpoints(site: &str) -> Discovery {
     }
 }
 
-/// The identity of a token's user, from the REST API at `api`. Only the primary email address, and
-/// only if GitHub has verified it, is used.
+/// The identity of a token's user, from the REST API at `api`. The email address is the primary
+/// one, if GitHub has verified it.
 pub(crate) async fn identity(
     http: &reqwest::Client,
     (issuer, api): (&str, &str),

@@ -6,10 +6,10 @@ use ring::signature;
 use serde::Deserialize;
 use tidegate_identity::ExternalIdentity;
 
-/// Tolerated clock skew, in seconds.
+/// The tolerated clock skew, in seconds.
 const LEEWAY: i64 = 60;
 
-/// The expected claims.
+/// The claims that an ID token must have, with their values.
 pub(crate) struct Expected<'a> {
     pub(crate) issuer: &'a str,
     pub(crate) audience: &'a str,
@@ -18,7 +18,7 @@ pub(crate) struct Expected<'a> {
     pub(crate) now: i64,
 }
 
-/// Why an ID token is rejected.
+/// The reason why an ID token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IdTokenError {
     #[error("the ID token is malformed")]
@@ -31,7 +31,7 @@ pub(crate) enum IdTokenError {
     Time,
 }
 
-/// A provider's keys (RFC 7517).
+/// The public keys of a provider (RFC 7517).
 #[derive(Debug, Deserialize)]
 pub(crate) struct KeySet {
     keys: Vec<Jwk>,
@@ -77,7 +77,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// Some providers send booleans as strings.
+/// A boolean. Some providers send it as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Flag {
@@ -85,7 +85,7 @@ enum Flag {
     Text(String),
 }
 
-/// Verifies a token and returns the identity in it.
+/// Verifies an ID token, and returns the identity that it contains.
 pub(crate) fn verify(
     token: &str,
     keys: &KeySet,
@@ -149,8 +149,8 @@ fn check(claims: &IdTokenClaims, expected: &Expected<'_>) -> Result<(), IdTokenE
 }
 
 impl Jwk {
-    /// Whether the signature is valid for this key. The key type determines the allowed algorithm, so
-    /// a token with another one, such as `none`, is rejected.
+    /// Whether the signature is valid for this key. The type of the key determines the allowed
+    /// algorithm, so a token with another one, such as `none`, is rejected.
     fn verifies(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> bool {
         match (self.kty.as_str(), algorithm) {
             ("RSA", "RS256") => self.rsa().is_some_and(|(n, e)| {
@@ -183,7 +183,7 @@ impl Jwk {
         ))
     }
 
-    /// The uncompressed point (SEC 1, section 2.3.3).
+    /// The public key as an uncompressed point (SEC 1, section 2.3.3).
     fn point(&self) -> Option<Vec<u8>> {
         let mut point = vec![4];
         point.extend(bytes(self.x.as_deref()?).ok()?);

@@ -1,4 +1,5 @@
-//! The authorization code flow with identity providers, as an OAuth client.
+//! Signs users in with identity providers by the authorization code flow, in which this service is
+//! the OAuth client.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::settings::{ProviderKind, ProviderSettings};
 use crate::{github, id_token};
 
-/// Timeout of a request to a provider.
+/// How long a request to a provider may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The configured identity providers.
@@ -36,7 +37,7 @@ struct Provider {
     discovery: DiscoveryCache,
 }
 
-/// The field that OpenID Connect adds to a token response.
+/// The member that OpenID Connect adds to a token response.
 #[derive(Debug, Deserialize, Serialize)]
 struct IdToken {
     id_token: Option<String>,
@@ -60,7 +61,7 @@ type ProviderClient = Client<
 >;
 
 impl Providers {
-    /// Providers with these settings. No request is sent before the first sign-in.
+    /// Creates the providers with these settings. No request is sent before the first sign-in.
     ///
     /// # Errors
     ///
@@ -73,7 +74,7 @@ impl Providers {
                 return Err(Error::InsecureUrl(insecure.to_owned()));
             }
         }
-        // Following a redirect of a token endpoint would send secrets elsewhere.
+        // A redirect is not followed, because that would send secrets to another server.
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(REQUEST_TIMEOUT)

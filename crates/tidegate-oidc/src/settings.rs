@@ -5,34 +5,35 @@ use std::fmt;
 /// The settings of one provider.
 #[derive(Clone)]
 pub struct ProviderSettings {
-    /// Its id in URLs: lower-case letters and digits.
+    /// The id of the provider in URLs: lower-case letters and digits.
     pub id: String,
-    /// Its display name.
+    /// The display name of the provider.
     pub label: String,
-    /// The protocol that it speaks.
+    /// The protocol of the provider.
     pub kind: ProviderKind,
-    /// The `client_id` that it issued to this service.
+    /// The `client_id` that the provider issued to this service.
     pub client_id: String,
-    /// The client secret that it issued to this service.
+    /// The client secret that the provider issued to this service.
     pub client_secret: String,
 }
 
 /// The protocol of a provider.
 #[derive(Clone, Debug)]
 pub enum ProviderKind {
-    /// OpenID Connect, with the discovery document of this issuer.
+    /// OpenID Connect. Holds the issuer's URL, at which the discovery document is.
     OpenId(String),
-    /// GitHub's OAuth and REST API.
+    /// The OAuth and REST APIs of GitHub.
     GitHub {
-        /// The site where people sign in, such as `https://github.com`.
+        /// The URL of the site on which people sign in, such as `https://github.com`.
         site: String,
-        /// The REST API, such as `https://api.github.com`.
+        /// The URL of the REST API, such as `https://api.github.com`.
         api: String,
     },
 }
 
 impl ProviderSettings {
-    /// GitHub or a GitHub Enterprise Server, with the URLs of the site and of the REST API.
+    /// The settings for GitHub or a GitHub Enterprise Server, with the URLs of the site and of the
+    /// REST API.
     pub fn github((site, api): (&str, &str), client_id: &str, client_secret: &str) -> Self {
         let kind = ProviderKind::GitHub {
             site: site.to_owned(),
@@ -41,19 +42,19 @@ impl ProviderSettings {
         Self::new("github", "GitHub", kind, (client_id, client_secret))
     }
 
-    /// Google.
+    /// The settings for Google.
     pub fn google(client_id: &str, client_secret: &str) -> Self {
         let kind = ProviderKind::OpenId("https://accounts.google.com".to_owned());
         Self::new("google", "Google", kind, (client_id, client_secret))
     }
 
-    /// GitLab, at gitlab.com or self-managed.
+    /// The settings for GitLab, at gitlab.com or self-managed.
     pub fn gitlab(issuer: &str, client_id: &str, client_secret: &str) -> Self {
         let kind = ProviderKind::OpenId(issuer.to_owned());
         Self::new("gitlab", "GitLab", kind, (client_id, client_secret))
     }
 
-    /// Any other OpenID Connect provider.
+    /// The settings for any other OpenID Connect provider.
     pub fn openid(label: &str, issuer: &str, client_id: &str, client_secret: &str) -> Self {
         let kind = ProviderKind::OpenId(issuer.to_owned());
         Self::new("openid", label, kind, (client_id, client_secret))
@@ -81,7 +82,7 @@ impl fmt::Debug for ProviderSettings {
 }
 
 impl ProviderKind {
-    /// The configured URLs.
+    /// The URLs in the settings.
     pub(crate) fn urls(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
             Self::OpenId(issuer) => (issuer, None),
@@ -90,7 +91,7 @@ impl ProviderKind {
         std::iter::once(first).chain(second).map(String::as_str)
     }
 
-    /// The scopes to request.
+    /// The scopes that are requested.
     pub(crate) fn scopes(&self) -> &'static [&'static str] {
         match self {
             Self::OpenId(_) => &["openid", "email", "profile"],

@@ -1,5 +1,5 @@
-//! Settings of identity providers. The flows are tested against a real server in `tests/api` and
-//! `tests/clients/openid`.
+//! Tests of the settings of identity providers. The flows are tested with a real server in
+//! `tests/api` and `tests/clients/openid`.
 
 use tidegate_oidc::{Error, ProviderSettings, Providers};
 

@@ -15,7 +15,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// `GET`, `POST /account`.
+/// Handles `GET` and `POST /account`.
 pub async fn account<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -50,7 +50,7 @@ where
         Some(step) => {
             let done = end(&context, &browser, step).await;
             let done = match done {
-                // It has ended already.
+                // The session has ended already, which is what the user wants.
                 Err(Error::Identity(IdentityError::NotFound(_))) => Ok("Ended."),
                 done => done,
             };
@@ -79,6 +79,13 @@ async fn end(
                 .end_own_session(browser, id, &context.request)
                 .await?;
             Ok("The application has no access any more.")
+        }
+        "withdraw_consent" => {
+            let client = context.field("client").unwrap_or_default();
+            issuer
+                .withdraw_consent(browser, client, &context.request)
+                .await?;
+            Ok("The application has no access any more, and will ask again.")
         }
         "end_browser" => {
             let name = context.field("browser").unwrap_or_default();

@@ -13,8 +13,8 @@ use crate::template;
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 
-/// Sends the browser to the provider that the form names. It returns to
-/// `/signin/{provider}/callback`.
+/// Shows the page from which the browser goes to the identity provider that the form names. The
+/// provider sends the browser to `/signin/{provider}/callback`.
 pub(super) async fn link(
     context: &PageContext<'_>,
     browser: &Browser,
@@ -56,8 +56,8 @@ pub(super) async fn link(
     }
 }
 
-/// A page with a link to the provider. Not a redirect, because `form-action` would have to allow
-/// the provider's URL and every URL that it redirects to.
+/// A page with a link to the identity provider. A redirect would need a `form-action` policy that
+/// allows the provider's URL and every URL that it redirects to.
 fn provider_link_page(
     context: &PageContext<'_>,
     provider: &ProviderName,
@@ -87,7 +87,7 @@ fn ask(
     context.show("Is it you?", &card, (refused, None))
 }
 
-/// Removes the link that the form names.
+/// Removes the linked account that the form names.
 pub(super) async fn unlink(
     context: &PageContext<'_>,
     browser: &Browser,
@@ -104,7 +104,7 @@ pub(super) async fn unlink(
             notify_user(context, message);
             overview(context, (None, Some("The account is unlinked."))).await
         }
-        // It was unlinked already.
+        // The account was unlinked already, which is what the user wants.
         Err(IdentityError::NotFound(_)) => overview(context, (None, Some("Ended."))).await,
         Err(error) => {
             let refused = FormError::of("account", error)?;
@@ -129,7 +129,7 @@ pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>
     Ok(context.show(title, &card, (Some(&refused), None)))
 }
 
-/// Sends a message in the background, if email is configured.
+/// Sends an email message in the background, if email is configured.
 fn notify_user(context: &PageContext<'_>, message: Option<Email>) {
     if let Some(message) = message {
         tokio::spawn(send(context.app.clone(), vec![message]));

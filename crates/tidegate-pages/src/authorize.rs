@@ -4,7 +4,7 @@ use http::Response;
 use tidegate_oauth::AuthorizationError;
 
 use super::context::{PageContext, form};
-use super::form_error::request_error;
+use super::form_error::{failure, request_error};
 use super::sign_in::{Purpose, require_sign_in};
 use crate::template;
 use tidegate_http::body::Body;
@@ -12,7 +12,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// `GET`, `POST /auth`.
+/// Handles `GET` and `POST /auth`.
 pub async fn authorize<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -55,10 +55,16 @@ where
         Some("allow") => {
             Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await))
         }
-        _ if client.confirm || context.is_head() => {
+        _ if context.is_head()
+            || issuer
+                .needs_consent(&request, &browser)
+                .await
+                .map_err(failure)? =>
+        {
             let token = context.token();
             let name = user.key.name.as_str();
-            let card = template::consent(&form(&here, &token, None), client, name);
+            let card =
+                template::consent(&form(&here, &token, None), client, (name, request.scopes));
             Ok(context.show("Allow access", &card, (None, returns_to)))
         }
         _ => Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await)),

@@ -13,7 +13,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// `GET`, `POST /signup/confirm`.
+/// Handles `GET` and `POST /signup/confirm`.
 pub async fn confirm<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -43,7 +43,7 @@ where
             Err(Error::Identity(IdentityError::InvalidLink)) => {
                 return Ok(invalid_link_page(&context));
             }
-            // A parallel request created the user, most likely with the same link.
+            // The most likely cause: a parallel request with the same link created the user.
             Err(error) => refused = Some(FormError::of("", error)?),
         }
     }

@@ -1,4 +1,5 @@
-//! The context of a page request: browser, parameters, form and response helpers.
+//! The context of a page request: the browser, the parameters, the form, and methods that build
+//! responses.
 
 use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
@@ -26,7 +27,7 @@ pub(super) struct PageContext<'a> {
     head: &'a Parts,
     pub(super) request: RequestContext,
     cookie: Secret,
-    /// Whether the response must set the cookie.
+    /// Whether the cookie is new, so that the response must set it.
     fresh: bool,
     /// The signed-in browser, if any.
     pub(super) browser: Option<Browser>,
@@ -102,12 +103,13 @@ impl<'a> PageContext<'a> {
         })
     }
 
-    /// Whether this is a `HEAD` request, which must not change anything.
+    /// Whether the request is a `HEAD` request, which must not change anything.
     pub(super) fn is_head(&self) -> bool {
         self.head.method == Method::HEAD
     }
 
-    /// The form's field `step`; `None` without a form.
+    /// The form's field `step`, which names the step that the form belongs to; `None` without a
+    /// form.
     pub(super) fn step(&self) -> Option<&str> {
         self.form.text("step").ok().flatten()
     }
@@ -127,7 +129,8 @@ impl<'a> PageContext<'a> {
         &self.cookie
     }
 
-    /// A path of this service as the browser sees it.
+    /// The URL path of `path` of this service as the browser sees it, with the prefix of the
+    /// issuer's URL.
     pub(super) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base())
     }
@@ -137,7 +140,7 @@ impl<'a> PageContext<'a> {
         tidegate_http::base_path::base_of(self.app.issuer().address())
     }
 
-    /// The path and query of this request as the browser sees them.
+    /// The path and query of the request's URL as the browser sees them.
     pub(super) fn request_path(&self) -> String {
         let here = self.head.uri.path_and_query();
         self.path(here.map_or("/", http::uri::PathAndQuery::as_str))
@@ -182,7 +185,8 @@ impl<'a> PageContext<'a> {
         Ok(())
     }
 
-    /// A page response. `returns_to` is the URL to which its forms may finally redirect.
+    /// A response with a page. `returns_to` is the URL to which the page's forms may finally
+    /// redirect.
     pub(super) fn show(
         &self,
         title: &str,
@@ -202,7 +206,7 @@ impl<'a> PageContext<'a> {
         self.with_cookie(response)
     }
 
-    /// A redirect.
+    /// A response that redirects to `location`.
     pub(super) fn redirect(&self, location: &str) -> Response<Body> {
         self.with_cookie(template::redirect(location))
     }
@@ -216,7 +220,7 @@ impl<'a> PageContext<'a> {
     }
 }
 
-/// A form for this context.
+/// The attributes of a form that posts to `action`, with the error of the previous attempt.
 pub(super) fn form<'f>(
     action: &'f str,
     token: &'f str,
@@ -229,7 +233,8 @@ pub(super) fn form<'f>(
     }
 }
 
-/// Whether browsers use HTTPS; an `http:` issuer is for development only.
+/// Whether browsers reach the service by HTTPS. An issuer's URL with `http:` is for development
+/// only.
 fn is_secure(app: &App) -> bool {
     app.issuer().address().starts_with("https://")
 }
@@ -251,7 +256,8 @@ where
     Parameters::from_form(&body.bytes).map_err(failure)
 }
 
-/// Refuses a form that another site posted. Without these headers, the CSRF token decides.
+/// Refuses a form that another site posted, by `Sec-Fetch-Site` and `Origin`. Without these
+/// headers, only the CSRF token decides.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let site = text(http::HeaderName::from_static("sec-fetch-site"));

@@ -4,11 +4,12 @@ use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 use tidegate_identity::Secret;
 
-/// 256 bits in base64url.
+/// The length of the cookie's value: 256 bits in base64url.
 const LENGTH: usize = 43;
 
-/// The cookie's name. With the prefix, browsers accept it only from this host and only over HTTPS
-/// (RFC 6265bis, section 4.1.3), so other hosts of the domain cannot set it.
+/// The cookie's name. If the name begins with `__Host-`, browsers accept the cookie only from this
+/// host and only over HTTPS (RFC 6265bis, section 4.1.3), so other hosts of the domain cannot set
+/// it.
 fn name(secure: bool) -> &'static str {
     if secure {
         "__Host-tidegate"
@@ -29,7 +30,8 @@ pub(super) fn read(headers: &HeaderMap, secure: bool) -> Option<Secret> {
         .map(|(_, value)| value);
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let value = values.next()?;
-    // With two cookies, one may have been set by another host, so neither is used.
+    // If there are two cookies of the name, another host may have set one of them, so neither is
+    // used.
     let alone = values.next().is_none();
     (alone && value.len() == LENGTH && value.bytes().all(plain)).then(|| Secret::new(value))
 }

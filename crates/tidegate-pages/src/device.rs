@@ -11,7 +11,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// `GET`, `POST /device`.
+/// Handles `GET` and `POST /device`.
 pub async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -21,7 +21,7 @@ where
     if context.step() == Some("code") {
         return enter(&context).await;
     }
-    // A code from the query alone must be confirmed first.
+    // Anyone can make a link with a code in its query, so the person must confirm the code first.
     if context.parameter("step") != Some("confirm") {
         return Ok(ask(&context, context.parameter("user_code"), None));
     }
@@ -55,7 +55,7 @@ where
     let Some(allow) = decision(&context) else {
         let token = context.token();
         let (form, name) = (form(&back, &token, None), browser.user.key.name.as_str());
-        let card = template::device_consent(&form, &device.client, name, &device.user_code);
+        let card = template::device_consent(&form, &device, name);
         return Ok(context.show("Connect a device", &card, (None, None)));
     };
     let decided = issuer.decide_device(&device, &browser, allow, address);

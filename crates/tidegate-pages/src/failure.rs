@@ -1,4 +1,4 @@
-//! Failures as pages.
+//! Error pages.
 
 use http::header::{ALLOW, RETRY_AFTER};
 use http::{Response, StatusCode};
@@ -8,7 +8,8 @@ use tidegate_http::report::{Context, Protocol};
 
 use crate::template;
 
-/// The response of a page that failed. `issuer` is the issuer's URL, whose path prefixes all paths.
+/// The error page for a failed request of a page. `issuer` is the issuer's URL, whose path prefixes
+/// all paths.
 pub fn failure(failure: &ApiError, issuer: &str, context: &Context<'_>) -> Response<Body> {
     failure.log(context);
     let base = tidegate_http::base_path::base_of(issuer);
@@ -32,7 +33,7 @@ pub fn failure(failure: &ApiError, issuer: &str, context: &Context<'_>) -> Respo
     let card = template::failure((title, &text), back, context.request_id);
     let markup = template::layout(base, title, &card);
     let mut response = template::answer(failure.status, markup, None);
-    // The headers that the failure asks for.
+    // The headers that the error needs come from its plain response.
     let mut plain = failure.response(Vec::new(), Protocol::Page);
     response.body_mut().subject.errors = plain.body_mut().subject.errors.take();
     for name in [RETRY_AFTER, ALLOW] {

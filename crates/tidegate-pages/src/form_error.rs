@@ -14,15 +14,15 @@ const REFUSED: &str = "INPUT_VALIDATION_ERROR";
 #[derive(Clone, Debug)]
 pub(super) struct FormError {
     pub(super) status: StatusCode,
-    /// For the log and the metrics.
+    /// The error code for the log and the metrics.
     pub(super) code: &'static str,
     pub(super) retry_after: Option<u64>,
     pub(super) complaint: FormMessage,
 }
 
 impl FormError {
-    /// The message for an error, shown beside this field; a [`ApiError`] for errors that the person
-    /// cannot correct.
+    /// The form error for `error`, whose message is shown beside `field`. Errors that the person
+    /// cannot correct are returned as [`ApiError`].
     pub(super) fn of(field: &'static str, error: impl Into<Error>) -> Result<Self, ApiError> {
         let error = error.into();
         let (retry_after, code) = (error.retry_after(), error.code());
@@ -46,7 +46,7 @@ impl FormError {
         })
     }
 
-    /// An expired link; the page's text says so.
+    /// An invalid or expired link. The page itself has the text, so the message is empty.
     pub(super) fn expired_link() -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -56,7 +56,7 @@ impl FormError {
         }
     }
 
-    /// The user named another database than the one whose users may sign in.
+    /// The user named a database whose users may not sign in here; `text` says which users may.
     pub(super) fn wrong_database(text: String) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -66,7 +66,7 @@ impl FormError {
         }
     }
 
-    /// A message above the form that is no error.
+    /// A message above the form that reports no error.
     pub(super) fn notice(text: String) -> Self {
         Self {
             status: StatusCode::OK,
@@ -87,8 +87,8 @@ impl FormError {
     }
 }
 
-/// The status and the message for an error of users; `None` if the person cannot correct it. `wait`
-/// is in seconds.
+/// The status and the message for an error of `tidegate-identity`; `None` if the person cannot
+/// correct the error. `wait` is in seconds.
 fn identity_message(error: &IdentityError, wait: u64) -> Option<(u16, String)> {
     let (status, text) = match error {
         IdentityError::WrongCredentials => (400, "Wrong user name or password."),
@@ -132,11 +132,11 @@ pub(super) fn failure(error: impl Into<Error>) -> ApiError {
     ApiError::from_oauth(error, false)
 }
 
-/// The error page for a request that cannot be answered by a redirect.
+/// The error page for an authorization request whose error must not be sent by a redirect.
 pub(super) fn request_error(error: Error) -> ApiError {
     match error.kind() {
         ErrorKind::Unavailable | ErrorKind::Internal => failure(error),
-        // RFC 6749, section 4.1.2.1: show the error to the person, and do not redirect.
+        // The error is shown to the person (RFC 6749, section 4.1.2.1).
         _ => ApiError::input(format!(
             "The application sent you here with a request that is not in order: {}.",
             error.description()

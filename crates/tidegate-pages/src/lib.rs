@@ -41,13 +41,13 @@ use tidegate_http::body::Body;
 use tidegate_http::call::{MINUTES, json};
 use tidegate_http::etag::etag;
 
-/// `GET /assets/tidegate.css`
+/// Handles `GET /assets/tidegate.css`.
 pub fn stylesheet() -> Response<Body> {
     asset(STYLE, HeaderValue::from_static("text/css; charset=utf-8"))
 }
 
-/// `GET /favicon.ico`, which browsers request by default. They use the media type, not the
-/// extension.
+/// Handles `GET /favicon.ico`, which browsers request by default. The icon is an SVG image:
+/// browsers decide by the media type, not by the extension.
 pub fn icon() -> Response<Body> {
     asset(ICON, HeaderValue::from_static("image/svg+xml"))
 }

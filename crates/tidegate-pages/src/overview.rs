@@ -1,4 +1,4 @@
-//! The account page as it is shown, after every step.
+//! The response of the account page, which is shown after every step.
 
 use http::Response;
 use tidegate_http::body::Body;
@@ -9,7 +9,7 @@ use super::context::{PageContext, form};
 use super::form_error::{FormError, failure};
 use crate::template;
 
-/// Shows the account page, with the error of a form or with what was done.
+/// Shows the account page, with the error of a form, or with a message about what was done.
 pub(super) async fn overview(
     context: &PageContext<'_>,
     (refused, done): (Option<FormError>, Option<&str>),

@@ -15,8 +15,8 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// Redirects the browser to the provider. The query is that of `/auth`, where the browser
-/// continues.
+/// Redirects the browser to the identity provider. The request has the query of `/auth`, at which
+/// the browser continues after the login.
 pub async fn begin<B>(call: Call<'_, B>, provider: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,

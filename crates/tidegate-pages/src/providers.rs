@@ -1,4 +1,4 @@
-//! What the pages share about identity providers.
+//! Functions for identity providers that several pages share.
 
 use tidegate_http::error::ApiError;
 use tidegate_http::percent;
@@ -9,7 +9,7 @@ use super::context::PageContext;
 use super::form_error::failure;
 use crate::template;
 
-/// The buttons of the sign-in page.
+/// The identity providers that the sign-in page offers.
 pub(super) fn choices(context: &PageContext<'_>) -> Vec<template::Choice> {
     let names = context.app.providers().map(IdentityProviders::names);
     let choice = |name: &ProviderName| template::Choice {
@@ -23,7 +23,7 @@ pub(super) fn choices(context: &PageContext<'_>) -> Vec<template::Choice> {
     names.unwrap_or_default().iter().map(choice).collect()
 }
 
-/// The callback URL of a provider.
+/// The URL to which an identity provider sends the browser back.
 pub(super) fn callback(context: &PageContext<'_>, provider: &str) -> String {
     let issuer = context.app.issuer().address();
     format!("{issuer}/signin/{}/callback", percent::encode(provider))

@@ -13,7 +13,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// `GET`, `POST /reset`.
+/// Handles `GET` and `POST /reset`.
 pub async fn reset<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -35,8 +35,8 @@ where
     }
 }
 
-/// Looks the user up and sends the messages after the response, which is the same for every name
-/// and takes the same time.
+/// Handles the form that asks for a reset message. The user is looked up and the message is sent
+/// after the response, so the response is the same for every name and takes the same time.
 async fn ask(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     let mut refused = None;
     if context.step() == Some("ask") {
@@ -72,7 +72,7 @@ async fn ask(context: &PageContext<'_>) -> Result<Response<Body>, ApiError> {
     Ok(context.show("Forgot your password?", &card, (refused.as_ref(), None)))
 }
 
-/// Sends the reset messages to the user, if it exists.
+/// Sends the reset messages to the user, if there is such a user.
 async fn send_reset_emails(app: App, (database, username): (String, String)) {
     match app
         .issuer()
@@ -85,7 +85,7 @@ async fn send_reset_emails(app: App, (database, username): (String, String)) {
     }
 }
 
-/// Sends messages in the background; failures are logged.
+/// Sends email messages one after the other; failures are logged. Callers run it in the background.
 pub(super) async fn send(app: App, messages: Vec<Email>) {
     let Some(mail) = app.mailer() else { return };
     for message in &messages {

@@ -1,4 +1,4 @@
-//! Sign-in before a page: password, and the second factor where one is required.
+//! Sign-in, which pages require: by password, and by the second factor where one is required.
 
 use http::Response;
 use tidegate_identity::{Browser, Secret, UserKey};
@@ -11,15 +11,15 @@ use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::percent;
 
-/// What the sign-in is for.
+/// The page for which a user signs in, and which users may.
 pub(super) struct Purpose<'a> {
-    /// The client; `None` for a page of this service.
+    /// The OAuth client; `None` for a page of this service.
     pub(super) client: Option<&'a Client>,
     /// The database whose users may sign in; `None` for any.
     pub(super) database: Option<&'a str>,
     /// The URL of the page that requires the sign-in.
     pub(super) back: &'a str,
-    /// The URL to which the browser finally goes, if it differs.
+    /// The URL to which the browser goes in the end, if it is not `back`.
     pub(super) returns_to: Option<&'a str>,
     /// The sign-up page, if sign-up is allowed.
     pub(super) sign_up: Option<&'a str>,
@@ -87,7 +87,8 @@ async fn sign_in(
         .await
     {
         Ok(cookie) => {
-            // The previous session of the browser is not ended: it may be another person's.
+            // The previous session of the browser is not ended, because another person may have
+            // opened it.
             context.switch_cookie(cookie).await?;
             Ok(context.redirect(purpose.back))
         }
@@ -98,7 +99,7 @@ async fn sign_in(
     }
 }
 
-/// The message for a user of another database than the purpose's.
+/// The message for a signed-in user of another database than the one that the page requires.
 fn other_database(browser: &Browser, purpose: &Purpose<'_>) -> FormError {
     let key = &browser.user.key;
     FormError::notice(format!(
@@ -109,7 +110,7 @@ fn other_database(browser: &Browser, purpose: &Purpose<'_>) -> FormError {
     ))
 }
 
-/// Says whose users may sign in.
+/// A text that names the database whose users may sign in.
 fn allowed(purpose: &Purpose<'_>) -> String {
     let database = purpose.database.unwrap_or_default();
     match purpose.client {
@@ -132,7 +133,8 @@ fn sign_in_page(
         Some(database) => format!("/reset?database={}", percent::encode(database)),
         None => "/reset".to_owned(),
     });
-    // The database is known only for a client.
+    // An account of an identity provider is looked up in the client's database, so a client without
+    // one gets no buttons.
     let choices = match purpose.client {
         Some(client) if client.database.is_some() && purpose.returns_to.is_some() => {
             super::providers::choices(context)

@@ -26,11 +26,11 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    // A proxy on this machine connects from it for clients of other machines.
+    // A proxy on this machine also connects from a loopback address, for clients of other machines.
     let is_local = forwarded::is_local(call.peer, &call.head.headers);
     let mut context = PageContext::receive(call).await?;
     let refused = || ApiError::input(REFUSED);
-    // Programs that preview links send HEAD; the link must still work afterwards.
+    // Programs that preview links send `HEAD`. It must not use up the link.
     if context.is_head() {
         return Ok(context.redirect(&context.path("/")));
     }

@@ -10,7 +10,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// `GET`, `POST /signout`.
+/// Handles `GET` and `POST /signout`.
 pub async fn sign_out<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -19,7 +19,8 @@ where
     let mut context = PageContext::receive(call).await?;
     let next = next(&context).await?;
     match &context.browser {
-        // A link on another site must not sign the user out, so ask for confirmation.
+        // The page asks for confirmation, because a link on another site must not sign the user
+        // out.
         Some(browser) if context.step() != Some("sign_out") => {
             let (here, token) = (context.request_path(), context.token());
             let card = template::sign_out(&form(&here, &token, None), &browser.user.key.name);
@@ -33,7 +34,8 @@ where
     }
 }
 
-/// Where the browser goes: the URL that the request names, if a client has registered it.
+/// The URL to which the browser goes after sign-out: the one that the request names, if a client
+/// has registered it.
 async fn next(context: &PageContext<'_>) -> Result<Option<String>, ApiError> {
     let Some(uri) = context.parameter("redirect_uri") else {
         return Ok(None);

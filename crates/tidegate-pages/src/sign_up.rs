@@ -13,7 +13,7 @@ use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
 use tidegate_http::request_body::BodyError;
 
-/// `GET`, `POST /signup`.
+/// Handles `GET` and `POST /signup`.
 pub async fn sign_up<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
@@ -30,7 +30,8 @@ where
     if !client.allow_signup || !context.app.allows_sign_up() {
         return Err(ApiError::sign_up_closed());
     }
-    // Return to the sign-in page, which continues with a code at once.
+    // A browser that came from the sign-in page returns to it. As the user is then signed in, that
+    // page continues with a code at once.
     let from_sign_in = context.parameter("response_type").is_some();
     let sign_in = from_sign_in.then(|| context.path(&format!("/auth?{}", context.raw_query())));
     let refused = if context.step() == Some("sign_up") {
@@ -54,7 +55,7 @@ where
     Ok(context.show("Create an account", &card, more))
 }
 
-/// Creates the account at once, or after confirmation by email where email is configured.
+/// Creates the user at once, or, where email is configured, after confirmation by email.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,

@@ -1,6 +1,6 @@
 //! HTML templates and responses of the pages.
 //!
-//! They work without JavaScript. All text is escaped by the template engine.
+//! The pages work without JavaScript. The template engine escapes all text.
 
 mod account;
 mod form;
@@ -38,20 +38,22 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-/// A page response. `returns_to` is the URL to which the page's forms may finally redirect:
-/// Chromium applies `form-action` to every redirect after a form.
+/// A response with a page. `returns_to` is the URL to which the page's forms may finally redirect.
+/// The policy must allow it, because Chromium applies `form-action` to every redirect after a form.
 pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>) -> Response<Body> {
     let mut response = Response::new(Body::from(Bytes::from(page.into_string())));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HTML);
-    // Cut the link to the opening window. A browser that is only redirected keeps its own.
+    // This policy cuts the page off from the window that opened it. It is not set on redirects, so
+    // a browser that is only redirected keeps its opener.
     headers.insert(OPENER_POLICY, SAME_ORIGIN);
     protect(headers, returns_to);
     response
 }
 
-/// 303: the browser follows with GET and never repeats the form (RFC 9700, section 4.12).
+/// A redirect with status 303, so that the browser follows with GET and does not send the form
+/// again (RFC 9700, section 4.12).
 pub(crate) fn redirect(location: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     match HeaderValue::from_str(location) {
@@ -59,7 +61,7 @@ pub(crate) fn redirect(location: &str) -> Response<Body> {
             *response.status_mut() = StatusCode::SEE_OTHER;
             response.headers_mut().insert(LOCATION, location);
         }
-        // Redirect URIs are ASCII, which registration and parsing check.
+        // This does not happen: redirect URIs are ASCII, which registration and parsing check.
         Err(_) => *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR,
     }
     protect(response.headers_mut(), None);
@@ -87,7 +89,7 @@ fn protect(headers: &mut HeaderMap, returns_to: Option<&str>) {
     }
 }
 
-/// The source expression (CSP 3, section 2.3.1) for a URL, with a leading space.
+/// The source expression (CSP 3, section 2.3.1) that matches a URL, with a leading space.
 fn source_of(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let plain = |text: &str, more: &[u8]| {
@@ -105,7 +107,7 @@ fn source_of(uri: &str) -> Option<String> {
     };
     let host = rest.split(['/', '?']).next().unwrap_or_default();
     if host.starts_with('[') {
-        // There is no source expression for an IPv6 address.
+        // CSP has no source expression for an IPv6 address, so the whole scheme is allowed.
         return Some(format!(" {scheme}:"));
     }
     plain(host, b"-._:").then(|| format!(" {scheme}://{host}"))

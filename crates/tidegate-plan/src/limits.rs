@@ -4,11 +4,11 @@
 /// the first two limits is in [`PlanOutcome::truncated`](crate::PlanOutcome::truncated).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Rows of a list without a `limit` in the request.
+    /// The number of rows of a list if the request has no `limit`.
     pub default_rows: u64,
-    /// The most rows of a list, whatever the request says.
+    /// The largest number of rows of a list, even if the request has a larger `limit`.
     pub most_rows: u64,
-    /// Bytes of the rows of all levels, and of the response.
+    /// The largest size in bytes of the rows of all levels, and of the response.
     pub bytes: u64,
 }
 

@@ -12,18 +12,18 @@ use tidegate_filter::{Filter, Json};
 /// One operation of a document.
 #[derive(Debug)]
 pub enum Operation<'a> {
-    /// Root fields that read, all in one snapshot.
+    /// Root fields that read, all in one snapshot of the database.
     Query(Vec<Root<'a>>),
-    /// Root fields that write, in order, in one transaction.
+    /// Root fields that write, one after the other in one transaction.
     Mutation(Vec<Root<'a>>),
 }
 
 /// A root field.
 #[derive(Debug)]
 pub struct Root<'a> {
-    /// The response key.
+    /// The key of the field in the response.
     pub key: Arc<str>,
-    /// What it does.
+    /// What the field does.
     pub field: RootField<'a>,
 }
 
@@ -40,28 +40,30 @@ pub enum RootField<'a> {
     Update(RelationId, Update<'a>),
     /// Deletes rows.
     Delete(RelationId, Delete),
-    /// JSON text that is known before any statement runs: `__typename`, introspection.
+    /// Contains JSON text that is known before any statement runs, as for `__typename` and
+    /// introspection.
     Verbatim(Bytes),
-    /// JSON text that the caller inserts into the output, at a position of [`PlanOutcome::gaps`].
+    /// Contains JSON text that the caller inserts into the output, at a position of
+    /// [`PlanOutcome::gaps`].
     ///
     /// [`PlanOutcome::gaps`]: crate::PlanOutcome::gaps
     Gap,
 }
 
-/// A list of rows: of a relation, or of one end of a relationship.
+/// A list of rows of a relation, or of the rows that a relationship leads to.
 #[derive(Debug)]
 pub struct List {
     /// The condition on the rows.
     pub filter: Filter,
     /// The order of the rows. The primary key is appended to it.
     pub order: Vec<Order>,
-    /// The `limit` of the request.
+    /// The `limit` of the request, if it has one.
     pub limit: Option<u64>,
-    /// The `offset` of the request.
+    /// The `offset` of the request, if it has one.
     pub offset: Option<u64>,
-    /// The fields of each row.
+    /// The fields of each row in the response.
     pub selection: Selection,
-    /// Which of its values come from variables.
+    /// Which values of the list come from variables.
     pub origins: VariableSources,
 }
 
@@ -71,8 +73,8 @@ pub struct List {
 /// [`Template`]: crate::Template
 #[derive(Clone, Debug, Default)]
 pub struct VariableSources {
-    /// The variable of each comparison of the filter, in the order of [`Filter::leaves`].
-    /// Comparisons beyond the end of the vector have a value of their own.
+    /// The variable of each comparison in the filter, in the order of [`Filter::leaves`].
+    /// Comparisons after the end of the vector have a value of their own.
     pub filter: Vec<Option<usize>>,
     /// The variable of the limit.
     pub limit: Option<usize>,
@@ -83,16 +85,16 @@ pub struct VariableSources {
 /// The fields of a row, in the order of the response.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// The fields.
+    /// The fields, in the order of the response.
     pub fields: Vec<SelectedField>,
 }
 
 /// A field of a row.
 #[derive(Debug)]
 pub struct SelectedField {
-    /// The response key.
+    /// The key of the field in the response.
     pub key: Arc<str>,
-    /// Its content.
+    /// The content of the field.
     pub output: Output,
 }
 
@@ -104,7 +106,7 @@ pub enum Output {
     /// The value of a column.
     Column(ColumnId),
     /// Subfields of the value of a range or geometric column, or of each element of an array of
-    /// them.
+    /// such values.
     Parts(ColumnId, Vec<Subfield>),
     /// The related row of a to-one relationship, or null.
     One(RelationshipId, Selection),
@@ -115,11 +117,12 @@ pub enum Output {
 /// A field of a composite value, such as the lower bound of a range.
 #[derive(Clone, Debug)]
 pub struct Subfield {
-    /// The response key.
+    /// The key of the subfield in the response.
     pub key: Arc<str>,
-    /// Its content.
+    /// The content of the subfield.
     pub output: SubfieldOutput,
-    /// Whether its GraphQL type is non-null. A field error then makes the enclosing value null.
+    /// Whether the subfield's GraphQL type is non-null. Then a field error makes the enclosing
+    /// value null.
     pub not_null: bool,
 }
 
@@ -128,10 +131,10 @@ pub struct Subfield {
 pub enum SubfieldOutput {
     /// The name of the value's GraphQL type.
     Typename(Arc<str>),
-    /// A member of the value's JSON form, by its name there. Its own subfields follow if it is an
-    /// object or a list of objects.
+    /// A member of the value's JSON form, by the member's name there. If the member is an object or
+    /// a list of objects, its own subfields follow.
     Member(&'static str, Vec<Subfield>),
-    /// The value itself, which is a list: the subfields of its elements.
+    /// The elements of the value, which is a list, with the subfields of each element.
     Itself(Vec<Subfield>),
 }
 
@@ -142,39 +145,39 @@ pub struct Order {
     pub column: ColumnId,
     /// Whether the order is descending.
     pub descending: bool,
-    /// Whether NULL comes first; PostgreSQL's default if `None`.
+    /// Whether NULL comes first; `None` is PostgreSQL's default.
     pub nulls_first: Option<bool>,
 }
 
 /// The rows of an insert.
 #[derive(Debug)]
 pub struct Insert<'a> {
-    /// One object for each row. A missing column gets its default, an explicit null is NULL.
+    /// The rows, one object each. A missing column gets its default. An explicit null is NULL.
     pub rows: Vec<Json<'a>>,
-    /// Whether errors name the rows as numbered elements of `objects`, rather than as `data`.
+    /// Whether errors name a row as a numbered element of `objects` and not as `data`.
     pub listed: bool,
-    /// What to do about a conflict with an existing row.
+    /// What the insert does if a row conflicts with an existing one.
     pub on_conflict: Option<OnConflict>,
-    /// The fields to return of each row.
+    /// The fields that are returned of each inserted row.
     pub returning: Selection,
 }
 
-/// What an insert does about a conflict with an existing row.
+/// What an insert does if a row conflicts with an existing one.
 #[derive(Debug)]
 pub struct OnConflict {
-    /// Which conflicts it applies to.
+    /// The conflicts to which this applies.
     pub target: ConflictTarget,
-    /// The columns that take the new row's values. If there are none, the existing row stays as it
-    /// is and is not returned.
+    /// The columns of the existing row that get the new row's values. If there are none, the
+    /// existing row is unchanged and is not returned.
     pub update: Vec<ColumnId>,
 }
 
 /// The conflicts that `on conflict` applies to.
 #[derive(Debug)]
 pub enum ConflictTarget {
-    /// Those with a constraint of the relation.
+    /// Conflicts with a constraint of the relation.
     Constraint(Box<str>),
-    /// Those with a unique index over these columns.
+    /// Conflicts with a unique index over these columns.
     Columns(Vec<ColumnId>),
 }
 
@@ -183,9 +186,9 @@ pub enum ConflictTarget {
 pub struct Update<'a> {
     /// The condition on the rows; never empty.
     pub filter: Filter,
-    /// The new values.
+    /// The columns that change, with their new values.
     pub values: Vec<(ColumnId, Json<'a>)>,
-    /// The fields to return of each row.
+    /// The fields that are returned of each updated row.
     pub returning: Selection,
 }
 
@@ -194,7 +197,7 @@ pub struct Update<'a> {
 pub struct Delete {
     /// The condition on the rows; never empty.
     pub filter: Filter,
-    /// The fields to return of each deleted row.
+    /// The fields that are returned of each deleted row.
     pub returning: Selection,
 }
 
@@ -203,7 +206,7 @@ pub struct Delete {
 pub struct Aggregate {
     /// The condition on the rows.
     pub filter: Filter,
-    /// The columns to group by. Without any, all rows are one group.
+    /// The columns to group by. Without columns, all rows are one group.
     pub group_by: Vec<ColumnId>,
     /// The fields of each group.
     pub fields: Vec<AggregateField>,
@@ -212,9 +215,9 @@ pub struct Aggregate {
 /// A field of a group.
 #[derive(Debug)]
 pub struct AggregateField {
-    /// The response key.
+    /// The key of the field in the response.
     pub key: Arc<str>,
-    /// Its content.
+    /// The content of the field.
     pub output: AggregateOutput,
 }
 
@@ -227,7 +230,7 @@ pub enum AggregateOutput {
     Count,
     /// The value of a grouping column, or subfields of it.
     Group(ColumnId, Vec<Subfield>),
-    /// An aggregate function: an object with one value for each column.
+    /// An aggregate function over several columns, as an object with one member for each column.
     Function(AggregateFunction, Vec<(Arc<str>, AggregateColumn)>),
 }
 
@@ -243,12 +246,12 @@ pub enum AggregateColumn {
 /// An aggregate function over one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
-    /// `sum`
+    /// The function `sum`.
     Sum,
-    /// `avg`
+    /// The function `avg`.
     Avg,
-    /// `min`
+    /// The function `min`.
     Min,
-    /// `max`
+    /// The function `max`.
     Max,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// A segment of a path in the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathSegment {
-    /// A member, by its response key.
+    /// A member of an object, by its response key.
     Key(Arc<str>),
     /// An element of a list, counted from 0.
     Index(usize),
@@ -17,8 +17,8 @@ pub type Path = Vec<PathSegment>;
 /// What a plan reports besides the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOutcome {
-    /// Values that GraphQL cannot represent. They are null in the data, or the nearest nullable
-    /// value around them is. The caller's data is at fault (`BAD_USER_INPUT`).
+    /// The values that GraphQL cannot represent. In the data, such a value is null, or the nearest
+    /// nullable value around it is. The caller's data is the cause (`BAD_USER_INPUT`).
     pub field_errors: Vec<FieldError>,
     /// The lists with more rows than [`Limits`](crate::Limits) allow.
     pub truncated: Vec<Path>,
@@ -31,8 +31,8 @@ pub struct PlanOutcome {
 /// A value that GraphQL cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Its path in the response.
+    /// The path of the value in the response.
     pub path: Path,
-    /// Why it cannot be represented.
+    /// The reason why the value cannot be represented.
     pub problem: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Random operations, whose data must equal that of plain SQL.
+//! Runs random operations, whose data must equal the result of plain SQL.
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,8 @@ use tidegate_testkit::Random;
 
 use crate::fixture::Fixture;
 
-/// The tables of `MUSIC` with random rows, and keys with several columns, of text, of unusual
-/// widths, and with values that are equal although their bytes differ.
+/// The tables of `MUSIC` with random rows. Their keys have several columns, text, unusual widths,
+/// and values that are equal although their bytes differ.
 const SETUP: &str = r#"create table "Odd ""table" (a int2, b text, primary key (a, b), note text);
     create table artists (id int primary key, name text not null, country char(2));
     create table albums (id bigint primary key, artist_id int references artists, title text,
@@ -39,19 +39,19 @@ const SETUP: &str = r#"create table "Odd ""table" (a int2, b text, primary key (
         't' || i % 11, case when i % 3 > 0 then i % 2 = 0 end from generate_series(1, 150) i;
     insert into staff select i, 's' || i % 4, case when i > 3 then 1 + i % 3 end from generate_series(1, 15) i"#;
 
-/// Generates an operation and the SQL for the same data.
+/// Generates an operation, and the SQL for the same data.
 struct Case<'s> {
     fixture: &'s Fixture,
     random: Random,
     operation: String,
-    /// The number of lists that still have to be below a short one; `None` leaves the structure to
-    /// chance.
+    /// The number of lists that still must be generated below a short one. With `None` the
+    /// structure is random.
     below: Option<usize>,
 }
 
 impl Case<'_> {
     fn relation(&self, id: RelationId) -> &'static Relation {
-        // The schema lives as long as the test process.
+        // The schema is leaked, because it is needed until the test process ends.
         Box::leak(Box::new(self.fixture.schema[id].clone()))
     }
 
@@ -63,8 +63,8 @@ impl Case<'_> {
         self.list(id, "true", 0)
     }
 
-    /// Generates a list after its name; `within` connects its rows, `x{depth}`, with the enclosing
-    /// ones.
+    /// Generates the rest of a list after its name. `within` is the SQL condition that connects its
+    /// rows, `x{depth}`, with the enclosing ones.
     fn list(&mut self, id: RelationId, within: &str, depth: usize) -> String {
         let relation = self.relation(id);
         let (filter, condition) = self.filter(relation, depth);
@@ -88,7 +88,8 @@ impl Case<'_> {
             .map(|(name, how)| format!("{:?}", format!("{name}{how}")))
             .collect();
         let paged = limit.is_some() || offset.is_some();
-        // Without a page the order is only that of the request, which therefore has to be complete.
+        // Without a limit the statement has only the order of the request, so that order must be
+        // complete.
         let key = relation.primary_key.iter().flat_map(|key| &key.columns);
         let key: Vec<_> = key
             .map(|id| relation.column(*id).name.to_string())
@@ -179,7 +180,7 @@ impl Case<'_> {
         format!("'{{' || {} || '}}'", parts.join(" || ',' || "))
     }
 
-    /// A random relationship, or none.
+    /// A random relationship, or `None`.
     fn relationship(
         &mut self,
         relation: &'static Relation,

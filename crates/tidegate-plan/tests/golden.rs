@@ -9,7 +9,7 @@ use crate::fixture::Fixture;
 
 const GOLDEN: &str = "tests/golden/statements.txt";
 
-/// Each operation follows `> `, and its statements are in the lines below it.
+/// In the file, each operation follows `> `, and its statements are in the lines below.
 #[tokio::test]
 async fn statements_are_those_of_the_golden_file() {
     let fixture = Fixture::new("plan_golden", MUSIC).await;

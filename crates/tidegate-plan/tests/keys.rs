@@ -1,4 +1,4 @@
-//! Relationships with keys of every kind.
+//! Tests of relationships with keys of every kind.
 
 use crate::fixture::Fixture;
 
@@ -39,7 +39,7 @@ async fn composite_keys_and_null_in_a_part_of_them() {
     assert!(error.contains("three"), "{error}");
 }
 
-/// Keys that are equal although their bytes differ, and unusual texts.
+/// Some keys are equal although their bytes differ, and some have unusual texts.
 #[tokio::test]
 async fn equality_is_that_of_the_database() {
     let setup = r#"create collation nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -116,7 +116,7 @@ async fn keys_in_a_circle() {
     );
 }
 
-/// Keys for which no array of their own type can be used, alone and in combination.
+/// For these keys no array of their own type can be used. They are tested alone and in combination.
 #[tokio::test]
 async fn arrays_and_composite_types_are_keys() {
     let setup = r#"create type en as enum ('a', 'b,c'); create domain dar as int[];
@@ -159,7 +159,8 @@ async fn arrays_and_composite_types_are_keys() {
         }
         for below in ["", r#"({"limit": 9})"#] {
             let list = format!("{name}2{below} {{ id }}");
-            // Two lists, so that each has a statement of its own, and one whose rows are joined.
+            // The first two documents nest one list in another. In the third one, the parent row is
+            // joined.
             for text in [
                 format!("{name} {{ {list} }}"),
                 format!(r#"{name}({{"limit": 9}}) {{ {list} }}"#),

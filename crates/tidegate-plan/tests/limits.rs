@@ -1,4 +1,4 @@
-//! Limits never cut anything silently.
+//! Tests that limits never cut a list silently.
 
 use tidegate_plan::Limits;
 
@@ -101,7 +101,7 @@ async fn each_nested_list_has_its_own_limit_and_path() {
 #[tokio::test]
 async fn a_full_house_is_not_truncated() {
     let fixture = fixture("plan_full").await;
-    // Two albums with two rows each reach the shared limit of two lists of two.
+    // The shared limit of two lists of two is reached by two albums with two rows each.
     let answer = fixture
         .run(r#"albums({"order": ["id"], "where": {"id": {"in": [10, 12]}}}) { tracks { id } }"#)
         .await
@@ -151,7 +151,7 @@ async fn a_result_beyond_the_limit_of_bytes_is_an_error() {
         matches!(error, tidegate_sql::Error::ResultTooLarge(100)),
         "{error:?}"
     );
-    // The rows of each level are within the limit, the merged response is not.
+    // The rows of each level are within the limit, but the merged response exceeds it.
     let error = fixture
         .refusal(r#"albums({"limit": 2}) { artists { albums { title } } }"#)
         .await;

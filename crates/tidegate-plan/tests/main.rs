@@ -19,5 +19,6 @@ mod reading;
 mod values;
 mod writing;
 
-/// Artists with albums with tracks, genres of tracks, and staff who report to staff.
+/// The tables of most tests: artists, their albums and tracks, genres of tracks, and staff who
+/// report to staff.
 pub(crate) const MUSIC: &str = include_str!("fixture/music.sql");

@@ -1,4 +1,4 @@
-//! Unusual names, unusual relations, and hostile texts everywhere.
+//! Tests of unusual names, unusual relations, and hostile texts in all places.
 
 use crate::fixture::Fixture;
 

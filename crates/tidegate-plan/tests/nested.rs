@@ -1,10 +1,10 @@
-//! Nested lists are read by one statement.
+//! Tests that one statement reads nested lists.
 
 use crate::MUSIC;
 use crate::fixture::Fixture;
 
-/// Runs an operation whose root list is short, and once more without its limit. Both give the same
-/// in the order of the key.
+/// Runs an operation with a limited root list, and again without the limit. Both results must be
+/// equal, in the order of the key. Returns the result.
 async fn equal(fixture: &Fixture, root: &str, selection: &str) -> String {
     let short = format!(r#"{root}({{"order": ["id"], "limit": 20}}) {selection}"#);
     let short = fixture.run(&short).await.unwrap();
@@ -103,7 +103,7 @@ async fn what_cannot_be_shown_is_null_with_its_path_in_both_levels() {
     equal(&fixture, "q", "{ id must p { must q { must } } }").await;
 }
 
-/// Regardless of the number of levels and root fields.
+/// This holds for every number of levels and root fields.
 #[tokio::test]
 async fn a_document_is_one_round_trip() {
     let fixture = Fixture::new("plan_nested_shapes", MUSIC).await;
@@ -135,9 +135,9 @@ async fn a_document_is_one_round_trip() {
     }
 }
 
-/// The limit of a parent list decides which child lists there are, however PostgreSQL evaluates it:
-/// even with a policy that passes other rows each time, the child lists belong to the rows that are
-/// shown.
+/// The limit of a parent list decides which child lists there are. The policy in this test passes
+/// other rows each time it runs. The child lists must belong to the parent rows that are shown, in
+/// whichever way PostgreSQL evaluates the statement.
 #[tokio::test]
 async fn lists_belong_to_the_rows_that_are_shown() {
     let setup = "create table k (id int primary key);
@@ -152,7 +152,7 @@ async fn lists_belong_to_the_rows_that_are_shown() {
     }
 }
 
-/// Child tables inherit columns but not keys. Each list still has each row once.
+/// Child tables inherit columns but not keys, so keys repeat. Each list must have each row once.
 #[tokio::test]
 async fn keys_that_inheritance_repeats_do_not_repeat_lists() {
     let setup = "create table p (id int primary key); create table p2 () inherits (p);

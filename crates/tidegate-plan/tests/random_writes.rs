@@ -1,4 +1,5 @@
-//! Random inserts: the returned rows are those given, with defaults, in the order given.
+//! Runs random inserts. The returned rows must be the given ones, with defaults, in the given
+//! order.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,8 @@ use crate::fixture::Fixture;
 const SETUP: &str = r#"create table t (id int primary key, a int default 5, b text default 'd"\',
     c int[] default '{7}', j jsonb default '[]', d date)"#;
 
-/// A member of an object and what is shown of it; or nothing, and the default.
+/// A member of an object and the value that is shown for it. Without a member, the default is
+/// shown.
 fn value(random: &mut Random, column: usize) -> (Option<String>, String) {
     let number = random.below(1000);
     let texts = ["", "NULL", "a\\\\b", "{x,\\\"y\\\"}", "é 'q' $1", "\\n"];

@@ -1,4 +1,4 @@
-//! Reads that might write run in a read-only transaction.
+//! Tests that a read that might write runs in a read-only transaction.
 
 use serde_json::{Value, json};
 use tidegate_catalog::Schema;
@@ -6,7 +6,8 @@ use tidegate_plan::{ExecutionMode, Limits, Plan};
 
 use crate::fixture::{Fields, operation};
 
-/// Shelves with boxes; the members of the second document are added to the boxes.
+/// A schema of shelves with boxes; the members of `boxes` are added to the description of the
+/// boxes.
 fn schema(boxes: &Value) -> Schema {
     let column = |name: &str| json!({"name": name, "type": "int4"});
     let primary = |name: &str| json!({"name": name, "kind": "primary", "columns": ["id"]});
@@ -31,7 +32,7 @@ fn way(schema: &Schema, text: &str) -> ExecutionMode {
     plan.unwrap().mode()
 }
 
-/// All ways in which one statement reads the boxes.
+/// All documents in which one statement reads the boxes.
 const READS: [&str; 8] = [
     "boxes { id }",
     r#"boxes({"limit": 2}) { shelves { id } }"#,

@@ -1,4 +1,4 @@
-//! Lists, relationships, limits.
+//! Tests of lists, relationships and limits.
 
 use crate::MUSIC;
 use crate::fixture::Fixture;
@@ -46,7 +46,8 @@ async fn one_list_is_one_statement_and_needs_no_transaction() {
     );
 }
 
-/// Root fields of one row each, other root fields between them, and a key that does not exist.
+/// The document has root fields of one row each, other root fields between them, and a key that
+/// does not exist.
 #[tokio::test]
 async fn rows_by_key_share_a_statement() {
     let fixture = Fixture::new("plan_shared", MUSIC).await;

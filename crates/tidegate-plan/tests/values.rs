@@ -1,4 +1,4 @@
-//! The GraphQL forms of values.
+//! Tests of the GraphQL forms of values.
 
 use crate::fixture::Fixture;
 

@@ -1,4 +1,4 @@
-//! Inserts, updates and deletes.
+//! Tests of inserts, updates and deletes.
 
 use tidegate_sql::{Error, InputError};
 use tidegate_values::ValueError;
@@ -278,7 +278,7 @@ async fn errors_name_the_place_of_the_value() {
     }
 }
 
-/// PostgreSQL reports the limit alone.
+/// PostgreSQL reports only the limit of the column, not the value.
 #[tokio::test]
 async fn errors_name_the_place_of_a_value_beyond_its_column() {
     let setup = "create domain short as varchar(2); create table t (n int, v varchar(3), w varchar(9), p numeric(5, 2), q numeric, s short)";

@@ -1,5 +1,5 @@
-//! Checks out connections of two roles. The connector opens nothing; that of `tidegate-postgres`
-//! logs in to PostgreSQL.
+//! Checks out connections of two roles. The connector of this example opens nothing; the connector
+//! of `tidegate-postgres` logs in to PostgreSQL.
 
 #![expect(clippy::print_stdout, reason = "the example's output")]
 

@@ -1,4 +1,4 @@
-//! Why a waiting request gets no connection. Several requests may share one cause.
+//! Why a waiting request gets no connection. Several requests may share one error.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use tidegate_sql::{DatabaseError, Error, LoginRefused};
 
 use super::connector::{Cause, OpenError};
 
-/// The retry delay if the pool is exhausted.
+/// The retry delay that a client is told if the pool is exhausted.
 const EXHAUSTED: Duration = Duration::from_secs(1);
-/// The shortest retry delay.
+/// The shortest retry delay that a client is told.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Why a waiting request gets no connection.
@@ -17,20 +17,20 @@ pub(super) enum AcquireError {
     Exhausted,
     Unavailable { retry_after: Duration, cause: Cause },
     LoginRefused { retry_after: Duration, cause: Cause },
-    Barred(Box<DatabaseError>),
+    AccessDenied(Box<DatabaseError>),
     NoDatabase,
     Internal(Cause),
 }
 
 impl AcquireError {
-    /// The error of a role's requests after a login failed.
+    /// The error for a role's waiting requests after a login failed.
     pub(super) fn of(failure: OpenError, retry_after: Duration) -> Self {
         match failure {
             OpenError::Unreachable(cause) | OpenError::Full(cause) | OpenError::Limited(cause) => {
                 Self::Unavailable { retry_after, cause }
             }
             OpenError::Login(cause) => Self::LoginRefused { retry_after, cause },
-            OpenError::Barred { said, .. } => Self::Barred(said),
+            OpenError::AccessDenied { said, .. } => Self::AccessDenied(said),
             OpenError::NoDatabase => Self::NoDatabase,
             OpenError::Internal(cause) => Self::Internal(cause),
         }
@@ -51,7 +51,7 @@ impl From<AcquireError> for Error {
                 retry_after,
                 source: Some(Box::new(LoginRefused(Box::new(cause)))),
             },
-            AcquireError::Barred(said) => Self::Rejected(said),
+            AcquireError::AccessDenied(said) => Self::Rejected(said),
             AcquireError::NoDatabase => Self::NoDatabase,
             AcquireError::Internal(cause) => Self::Internal(Box::new(cause)),
         }

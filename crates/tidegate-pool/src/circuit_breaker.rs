@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use super::acquire_error::AcquireError;
 use super::connector::Cause;
 
-/// Open while PostgreSQL cannot be reached. Requests that need a new connection then fail at once,
-/// and one task probes the server with growing delays.
+/// The circuit breaker is open while PostgreSQL cannot be reached. Requests that need a new
+/// connection then fail at once, and one task probes the server with growing delays.
 pub(super) struct CircuitBreaker {
     backoff: Backoff,
     failure: Option<LastFailure>,
@@ -27,8 +27,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Opens it after PostgreSQL could not be reached. Returns whether it was closed; then the
-    /// caller must start to probe.
+    /// Opens the circuit breaker, because PostgreSQL could not be reached. Returns whether it was
+    /// closed before; if it was, the caller must start to probe.
     pub(super) fn trip(&mut self, cause: Cause, now: Instant) -> bool {
         let was_closed = !self.is_open();
         if was_closed {
@@ -37,13 +37,13 @@ impl CircuitBreaker {
         was_closed
     }
 
-    /// A probe failed; schedules the next one.
+    /// Schedules the next probe after one has failed.
     pub(super) fn probe_failed(&mut self, cause: Cause, now: Instant) {
         let retry_at = now + self.backoff.fail();
         self.failure = Some(LastFailure { retry_at, cause });
     }
 
-    /// Closes it, because PostgreSQL responded.
+    /// Closes the circuit breaker, because PostgreSQL responded.
     pub(super) fn close(&mut self) {
         self.backoff.succeed();
         self.failure = None;
@@ -58,7 +58,8 @@ impl CircuitBreaker {
         self.failure.as_ref().map(|failure| failure.retry_at)
     }
 
-    /// The error of requests that need a new connection while it is open.
+    /// The error for requests that need a new connection; `None` while the circuit breaker is
+    /// closed.
     pub(super) fn error(&self, now: Instant) -> Option<AcquireError> {
         let failure = self.failure.as_ref()?;
         Some(AcquireError::Unavailable {

@@ -1,4 +1,4 @@
-//! Opens connections in tasks of their own, so that a login continues if its request is cancelled.
+//! Opens connections in separate tasks, so that a login continues if its request is cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,8 +56,8 @@ impl<K: Connector> Inner<K> {
         Ok(connection)
     }
 
-    /// Closes a connection and waits until PostgreSQL has freed its slot, because there may be no
-    /// other. If that takes too long, the close continues in the background.
+    /// Closes a connection and waits until PostgreSQL has freed its slot, because PostgreSQL may
+    /// have no other slot. If that takes too long, the close continues in the background.
     async fn close_first(&self, entry: Box<PoolEntry<K>>) {
         let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
         let closing = self.runtime.spawn(closing);
@@ -89,7 +89,7 @@ impl<K: Connector> Inner<K> {
         report(key, failure);
         let now = Instant::now();
         let (probe, shared) = self.change(|state, actions| {
-            // Read before the role is removed, which happens if no request waits for it.
+            // This is read first, because the role is removed below if no request waits for it.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.end(key, Phase::Opening);
@@ -104,7 +104,7 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    /// Tries once to reach PostgreSQL; `true` ends the probing.
+    /// Tries once to reach PostgreSQL. Returns `true` if no further probe is needed.
     async fn probe(self: &Arc<Self>, key: &PoolKey, shared: bool) -> bool {
         match self.connect_as(key, shared).await {
             Err(OpenError::Unreachable(cause)) => {
@@ -115,7 +115,7 @@ impl<K: Connector> Inner<K> {
                 return !state.circuit_breaker.is_open();
             }
             Ok(connection) => self.found_up(key, shared, connection),
-            // PostgreSQL refused this role or database, so it is up.
+            // PostgreSQL refused this role or database, so the server is up.
             Err(_) => self.change(|state, _| state.circuit_breaker.close()),
         }
         info!("PostgreSQL is reachable again");
@@ -163,7 +163,7 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Pool
     }
 }
 
-/// Logs why no connection could be opened.
+/// Logs why a connection could not be opened.
 fn report(key: &PoolKey, failure: &OpenError) {
     if let OpenError::Login(cause) = failure {
         let command = key.repair_command();
@@ -175,7 +175,7 @@ fn report(key: &PoolKey, failure: &OpenError) {
 }
 
 impl<K: Connector> State<K> {
-    /// Handles a failed attempt; returns whether to start probing the server.
+    /// Handles a failed login. Returns whether to start probing the server.
     fn take_in(
         &mut self,
         key: &PoolKey,
@@ -191,7 +191,7 @@ impl<K: Connector> State<K> {
             }
             OpenError::Limited(_)
             | OpenError::Login(_)
-            | OpenError::Barred { .. }
+            | OpenError::AccessDenied { .. }
             | OpenError::NoDatabase
             | OpenError::Internal(_) => AcquireError::of(failure.clone(), REFUSED),
         };
@@ -200,8 +200,8 @@ impl<K: Connector> State<K> {
         {
             return false;
         }
-        if let OpenError::Barred { .. } = failure {
-            // The open connections must not serve a role that may no longer log in.
+        if let OpenError::AccessDenied { .. } = failure {
+            // Open connections must not go on serving a role that may no longer log in.
             self.close(&key.database, Some(&key.role), actions);
         }
         self.refuse(key, &refused, actions);
@@ -211,18 +211,20 @@ impl<K: Connector> State<K> {
         false
     }
 
-    /// Until `until`, requests of the role that need a new connection fail with this error.
+    /// Stores an error. Until `until`, requests of the role that need a new connection fail with
+    /// it.
     fn remember_refusal(&mut self, key: &PoolKey, until: Instant, error: AcquireError) {
         self.refusals.insert(key.clone(), (until, error));
     }
 
-    /// The error of requests of the role, while one is remembered.
+    /// The stored error for requests of the role, if it still applies.
     pub(super) fn refusal(&self, key: &PoolKey, now: Instant) -> Option<&AcquireError> {
         let (until, error) = self.refusals.get(key)?;
         (now < *until).then_some(error)
     }
 
-    /// Lowers the limit to the connections that the pool has; the failed one is still counted.
+    /// Lowers the limit to the number of connections that the pool has. `held` still includes the
+    /// login that failed.
     fn server_is_full(&mut self, cause: &Cause, now: Instant) {
         let held = self.held - 1;
         if self.server_limit.refused(held, cause.clone(), now) {
@@ -233,8 +235,9 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// If the role or its database has a `CONNECTION LIMIT`: decides whether its requests can wait
-    /// for one of its own connections, or for another role to lose one.
+    /// Handles a login that failed because of a `CONNECTION LIMIT` of the role or database. Decides
+    /// whether the role's requests can wait for one of its own connections, or for another role to
+    /// give one up.
     fn wait_within_limit(
         &mut self,
         key: &PoolKey,
@@ -263,7 +266,7 @@ impl<K: Connector> State<K> {
         self.role(key).is_none_or(|role| role.anonymous)
     }
 
-    /// Whether one more connection of the key is within all limits.
+    /// Whether another connection of the key would be within all limits.
     fn has_room(&self, key: &PoolKey, now: Instant) -> bool {
         let tenant = self.tenants.get(&key.database);
         let limit = |role: &Role<K>| self.settings.for_role(role.is_shared());

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use tidegate_sql::{BoxFuture, DatabaseError, DatabaseName, Login, RoleName};
 use tidegate_wire::{ConnectError, ConnectFault};
 
-/// Identifies connections that can replace each other.
+/// Identifies connections that are interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PoolKey {
     /// The database, one for each tenant.
     pub database: DatabaseName,
     /// The role that logged in.
     pub role: RoleName,
-    /// Whether it runs only text of Tidegate and of the tenant's owner. Such connections never
-    /// replace those that run callers' text.
+    /// Whether the connection runs only text of Tidegate and of the tenant's owner. Such
+    /// connections are never used for callers' text.
     pub trusted: bool,
 }
 
@@ -36,7 +36,7 @@ impl PoolKey {
             .strip_prefix(database)
             .and_then(|rest| rest.strip_prefix('/'));
         match user {
-            // An authenticator, which is not a user.
+            // The name belongs to an authenticator, not to a user.
             Some(user) if user.starts_with('$') => format!("tidegate user repair {database} --all"),
             Some(user) => format!("tidegate user repair {database} {user}"),
             None => format!("tidegate user repair {database} {database}"),
@@ -59,28 +59,30 @@ pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
 
-    /// Connects and logs in. `shared` means that anonymous callers share the role.
+    /// Connects and logs in. `shared` means that anonymous callers, or
+    /// the members of a group, share the role.
     fn open<'a>(
         &'a self,
         key: &'a PoolKey,
         shared: bool,
     ) -> BoxFuture<'a, Result<Self::Connection, OpenError>>;
 
-    /// Whether an idle connection is still open. Called before it is checked out; must not block.
+    /// Whether an idle connection is still open. The pool calls this before it checks the
+    /// connection out. Must not block.
     fn is_open(&self, connection: &mut Self::Connection) -> bool;
 
     /// What to do with a connection that is returned. Must not block.
     fn recycle(&self, connection: &mut Self::Connection) -> Recycle;
 
-    /// Whether the server may still run something for an unusable connection. It then counts until
-    /// [`Connector::close_and_wait`] returns.
+    /// Whether the server may still run something for an unusable connection. If so, the connection
+    /// counts against the limits until [`Connector::close_and_wait`] returns.
     fn may_run(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         false
     }
 
-    /// Cancels what the connection still runs, and resets the session. A failure closes the
-    /// connection.
+    /// Cancels the statement that the connection still runs, and resets the session. On failure the
+    /// pool closes the connection.
     fn reset<'a>(
         &'a self,
         connection: &'a mut Self::Connection,
@@ -92,8 +94,8 @@ pub trait Connector: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Closes a connection for which the server may still run something. Returns when it no longer
-    /// does, however long that takes.
+    /// Closes a connection for which the server may still run something. Returns when the server no
+    /// longer runs anything for it, however long that takes.
     fn close_and_wait(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         self.close(connection)
     }
@@ -102,11 +104,11 @@ pub trait Connector: Send + Sync + 'static {
 /// What to do with a connection that is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recycle {
-    /// Use it for the next request of the role.
+    /// Use the connection for the next request of the role.
     Reuse,
-    /// Reset it in the background before the next request.
+    /// Reset the connection in the background before the next request.
     Reset,
-    /// Close it.
+    /// Close the connection.
     Discard,
 }
 
@@ -114,7 +116,7 @@ pub enum Recycle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResetFailed;
 
-/// A cause that several requests share.
+/// The cause of an error, shared by the errors of several requests.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Why a connection could not be opened.
@@ -126,18 +128,18 @@ pub enum OpenError {
     /// PostgreSQL accepts no more connections (53300, `max_connections`).
     #[error("PostgreSQL has no connection left")]
     Full(#[source] Cause),
-    /// The role or its database has used up its own `CONNECTION LIMIT` (53300 too).
+    /// The `CONNECTION LIMIT` of the role or of its database is reached (also 53300).
     #[error("the connection limit of the role or its database is reached")]
     Limited(#[source] Cause),
-    /// The role has another password (28P01), or a setting makes every session fail: an operator has
-    /// to repair it.
+    /// The role has another password (28P01), or a setting makes every session fail. An operator
+    /// has to repair the login.
     #[error("PostgreSQL refuses the login of the role")]
     Login(#[source] Cause),
-    /// The operator does not let the role log in: `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT`,
+    /// The operator has barred the role by `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT` or
     /// `pg_hba.conf`.
     #[error("the role may not log in")]
-    Barred {
-        /// The error for its requests, with the SQLSTATE (28000, 42501).
+    AccessDenied {
+        /// The error for the role's requests, with the SQLSTATE (28000, 42501).
         said: Box<DatabaseError>,
         /// The cause, for the log.
         #[source]
@@ -146,21 +148,21 @@ pub enum OpenError {
     /// The database does not exist (3D000), or accepts no connections (55000).
     #[error("the database does not exist")]
     NoDatabase,
-    /// Any other failure; a fault of the service.
+    /// Any other failure, which is a bug of the service.
     #[error("the connection could not be set up")]
     Internal(#[source] Cause),
 }
 
 impl OpenError {
-    /// The error of a role that may not log in, where PostgreSQL's own message is misleading or
-    /// contains addresses of the cluster.
+    /// The error for a role that may not log in. It replaces PostgreSQL's own message, which is
+    /// misleading or contains addresses of the cluster.
     pub fn barred(cause: Cause) -> Self {
         let said = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "PostgreSQL does not let this user log in".to_owned(),
             ..DatabaseError::default()
         };
-        Self::Barred {
+        Self::AccessDenied {
             said: Box::new(said),
             cause,
         }
@@ -176,15 +178,15 @@ impl From<ConnectError> for OpenError {
                 Self::Limited(Arc::new(error))
             }
             ConnectFault::Full => Self::Full(Arc::new(error)),
-            ConnectFault::Away => Self::Unreachable(Arc::new(error)),
-            ConnectFault::Barred => match &error {
-                ConnectError::Barred(said) => Self::Barred {
+            ConnectFault::Unavailable => Self::Unreachable(Arc::new(error)),
+            ConnectFault::AccessDenied => match &error {
+                ConnectError::AccessDenied(said) => Self::AccessDenied {
                     said: said.clone(),
                     cause: Arc::new(error),
                 },
                 _ => Self::barred(Arc::new(error)),
             },
-            ConnectFault::Setup => Self::Internal(Arc::new(error)),
+            ConnectFault::Misconfigured => Self::Internal(Arc::new(error)),
         }
     }
 }
@@ -203,7 +205,7 @@ mod tests {
             ..DatabaseError::default()
         };
         match OpenError::from(ConnectError::Refused(Box::new(said))) {
-            OpenError::Barred { said, .. } => {
+            OpenError::AccessDenied { said, .. } => {
                 assert_eq!(said.sqlstate, "28000");
                 assert!(!said.message.contains("10.0.0.7"), "{}", said.message);
             }

@@ -2,34 +2,35 @@
 
 use std::time::Duration;
 
-/// The upper bounds of [`Counters::waits`], in milliseconds; the last bucket has none.
+/// The upper bounds of the buckets of [`Counters::waits`], in milliseconds. The last bucket has no
+/// bound.
 pub const WAIT_BOUNDS: [u64; 8] = [1, 5, 25, 100, 250, 500, 1_000, 2_500];
 
-/// Events since the start.
+/// Counts of events since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Idle connections that were checked out at once.
+    /// How many times an idle connection was checked out at once.
     pub reused: u64,
-    /// Connections opened.
+    /// How many connections were opened.
     pub opened: u64,
-    /// Attempts to open a connection that failed.
+    /// How many attempts to open a connection failed.
     pub open_failures: u64,
-    /// Connections closed for any reason, failed attempts included.
+    /// How many connections were closed for any reason, failed attempts included.
     pub closed: u64,
-    /// Idle connections closed to make room for another role.
+    /// How many idle connections were closed to make room for another role.
     pub evicted: u64,
-    /// Resets started.
+    /// How many resets were started.
     pub resets: u64,
-    /// Resets that failed and closed the connection.
+    /// How many resets failed, which closed the connection.
     pub reset_failures: u64,
-    /// Requests that waited for the longest allowed time.
+    /// How many requests waited for the longest allowed time.
     pub timeouts: u64,
-    /// Requests refused because the queue was full.
+    /// How many requests were refused because the queue was full.
     pub rejected: u64,
-    /// Requests that waited and got a connection, by the length of the wait: within each of
-    /// [`WAIT_BOUNDS`], and longer.
+    /// How many requests waited and got a connection, by the length of the wait: one bucket for
+    /// each of [`WAIT_BOUNDS`], and one for longer waits.
     pub waits: [u64; 9],
-    /// Sum of those waits in microseconds.
+    /// The sum of the waits that `waits` counts, in microseconds.
     pub waited_micros: u64,
 }
 

@@ -9,7 +9,7 @@ use super::connector::{Connector, PoolKey};
 pub(super) struct PoolEntry<K: Connector> {
     pub(super) connection: K::Connection,
     pub(super) key: PoolKey,
-    /// The number of the event at which it was opened.
+    /// The number of the event at which the connection was opened.
     pub(super) serial: u64,
     pub(super) opened: Instant,
     pub(super) idle_since: Instant,

@@ -9,14 +9,14 @@ use super::role::Role;
 use super::state::{State, TenantConnections};
 
 impl<K: Connector> State<K> {
-    /// The role whose least recently used idle connection is closed for a login of `key`, if there
-    /// is one.
+    /// The role whose least recently used idle connection is closed so that `key` can log in, if
+    /// there is one.
     ///
-    /// A database that holds its share already takes from its own roles. Otherwise the order is:
-    /// surplus connections (of roles that have others), the last connections of databases above
+    /// A database that already holds its share takes from its own roles. Otherwise the order is:
+    /// surplus connections (of roles that have several), the last connections of databases above
     /// their share, the last connections of any role. Among equals, the connection that was idle
-    /// longest is closed. The connection used last is checked out first, so that is the one that
-    /// the role's parallelism has not needed for longest.
+    /// longest is closed. The connection used last is always checked out first, so the connection
+    /// idle longest is one that the role's parallelism has not needed since.
     pub(super) fn victim(&self, key: &PoolKey, now: Instant) -> Option<PoolKey> {
         if self.idle == 0 {
             return None;
@@ -30,7 +30,7 @@ impl<K: Connector> State<K> {
         self.victim_among(None, now)
     }
 
-    /// As [`State::victim`], among the roles of one database.
+    /// Does the same as [`State::victim`], among the roles of one database.
     pub(super) fn victim_in(&self, database: &DatabaseName, now: Instant) -> Option<PoolKey> {
         self.victim_among(Some(database), now)
     }
@@ -61,7 +61,7 @@ impl<K: Connector> State<K> {
             .filter_map(|(tenant, role)| Some((tenant, role, &**role.idle.first()?)))
     }
 
-    /// Takes the least recently used idle connection of a role out of the pool.
+    /// Removes the least recently used idle connection of a role from the pool.
     pub(super) fn evict(&mut self, key: &PoolKey) -> Option<Box<PoolEntry<K>>> {
         let role = self.role_mut(key)?;
         if role.idle.is_empty() {

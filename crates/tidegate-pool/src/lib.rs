@@ -41,10 +41,10 @@ use acquire_error::AcquireError;
 use circuit_breaker::CircuitBreaker;
 use state::{Action, State};
 
-/// The interval at which idle connections are checked.
+/// The interval at which idle connections and waiting requests are checked.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// A pool; clones share it.
+/// A pool. Clones share its connections.
 pub struct Pool<K: Connector> {
     inner: Arc<Inner<K>>,
 }
@@ -57,7 +57,7 @@ struct Inner<K: Connector> {
 }
 
 impl<K: Connector> Pool<K> {
-    /// An empty pool. Must be called on a tokio runtime; its tasks run there.
+    /// Creates an empty pool. Must be called on a tokio runtime, on which its tasks run.
     pub fn new(connector: K, settings: Settings, jitter: Jitter) -> Self {
         let circuit_breaker = CircuitBreaker::new(Backoff::new(jitter));
         let inner = Arc::new(Inner {
@@ -70,12 +70,13 @@ impl<K: Connector> Pool<K> {
         Self { inner }
     }
 
-    /// Checks out a connection of `login`: an idle one at once, otherwise when the limits of the
-    /// pool allow one.
+    /// Checks out a connection of `login`. An idle connection is returned at once. Otherwise the
+    /// request waits until the limits of the pool allow a connection.
     ///
     /// # Errors
     ///
-    /// - [`Error::PoolTimeout`] if none became free in time, or too many requests wait already.
+    /// - [`Error::PoolTimeout`] if no connection became free in time, or too many requests wait
+    ///   already.
     /// - [`Error::Unavailable`] if PostgreSQL cannot be reached or is full, or refuses the role's
     ///   password or settings ([`tidegate_sql::LoginRefused`]).
     /// - [`Error::Rejected`] with 28000 or 42501 if the role may not log in.
@@ -99,22 +100,22 @@ impl<K: Connector> Pool<K> {
         Some(PooledConnection::new(self.inner.clone(), entry, changed))
     }
 
-    /// Closes the connections to a database: idle ones at once, the others when they are returned.
-    /// Returns the number of the others; [`Pool::stats`] shows when they are closed.
+    /// Closes the idle connections to a database at once, and those in use when they are returned.
+    /// Returns the number of those in use; [`Pool::stats`] shows when they are closed.
     pub fn close(&self, database: &DatabaseName) -> usize {
         self.inner
             .change(|state, actions| state.close(database, None, actions))
     }
 
-    /// Closes the connections of one role, as [`Pool::close`] does for a database.
+    /// Closes the connections of one role, in the way [`Pool::close`] does for a database.
     pub fn close_role(&self, database: &DatabaseName, role: &RoleName) -> usize {
         self.inner
             .change(|state, actions| state.close(database, Some(role), actions))
     }
 
-    /// Closes the connections of a role whose sessions would start with other settings now. Not
-    /// those that anonymous callers share: they start with pinned defaults, which the role cannot
-    /// change.
+    /// Closes the connections of a role, because new sessions would start with other settings.
+    /// Connections that anonymous callers share stay open: they start with pinned defaults, which
+    /// the role cannot change.
     pub fn close_unshared(&self, database: &DatabaseName, role: &RoleName) {
         let shares = |state: &State<K>, trusted| {
             state.is_shared(&PoolKey {
@@ -124,7 +125,8 @@ impl<K: Connector> Pool<K> {
             })
         };
         self.inner.change(|state, actions| {
-            // A role without connections counts as shared.
+            // `is_shared` is true for an unknown role, so a role without connections is skipped
+            // too.
             if !(shares(state, false) && shares(state, true)) {
                 state.close(database, Some(role), actions);
             }
@@ -151,7 +153,7 @@ impl<K: Connector> Pool<K> {
         self.inner.state.lock().stats()
     }
 
-    /// The keys that have connections or waiting requests.
+    /// The keys of the roles that have connections or waiting requests.
     pub fn keys(&self) -> Vec<PoolKey> {
         let stats = self.stats();
         stats.roles.into_iter().map(|role| role.key).collect()
@@ -180,7 +182,7 @@ impl<K: Connector> fmt::Debug for Pool<K> {
 }
 
 impl<K: Connector> Inner<K> {
-    /// Changes the state, then carries out the actions without the lock.
+    /// Changes the state under the lock, then carries out the actions without the lock.
     fn change<T>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut State<K>, &mut Vec<Action<K>>) -> T,
@@ -242,8 +244,8 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    /// Waits for the reply until the deadline. In between, checks whether the request has waited
-    /// long enough for a new connection: after the time of a login, then after doubling delays.
+    /// Waits for the reply until the deadline. Meanwhile checks whether the request has waited long
+    /// enough for a new connection: first after the time of a login, then after doubling delays.
     async fn answer<T>(
         self: &Arc<Self>,
         mut answer: oneshot::Receiver<T>,
@@ -265,7 +267,7 @@ impl<K: Connector> Inner<K> {
     }
 }
 
-/// A request's position in the queue; dropping it leaves the queue.
+/// The position of a request in the queue. Dropping it removes the request from the queue.
 struct QueuedRequest<'a, K: Connector> {
     inner: &'a Arc<Inner<K>>,
     key: PoolKey,
@@ -285,8 +287,8 @@ impl<K: Connector> Drop for QueuedRequest<'_, K> {
     }
 }
 
-/// Closes connections that are idle for too long or too old, and serves requests whose delay has
-/// passed.
+/// Closes connections that have been idle for too long or are too old, and serves requests whose
+/// delay has passed.
 async fn sweep<K: Connector>(pool: Weak<Inner<K>>) {
     loop {
         tokio::time::sleep(SWEEP).await;

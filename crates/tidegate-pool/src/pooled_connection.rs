@@ -10,13 +10,13 @@ use super::Inner;
 use super::connector::{Connector, PoolKey, Recycle};
 use super::entry::PoolEntry;
 
-/// A role with at least this limit can share one connection among its requests.
+/// The limit on a role's connections from which requests of the role can share one connection.
 const SEVERAL: usize = 4;
 
-/// A connection that is checked out; dropping it returns it to the pool.
+/// A connection that is checked out. Dropping it returns it to the pool.
 ///
-/// The pool then asks the connector whether to reuse it at once, to reset it in the background, or
-/// to close it.
+/// The pool then asks the connector whether to reuse the connection at once, to reset it in the
+/// background, or to close it.
 pub struct PooledConnection<K: Connector> {
     inner: Arc<Inner<K>>,
     /// `None` only during drop.
@@ -37,8 +37,8 @@ impl<K: Connector> PooledConnection<K> {
         }
     }
 
-    /// Whether another OAuth session of the same user had this connection before, so that a soft
-    /// reset must run first.
+    /// Whether another OAuth session of the same user used this connection before. If so, the
+    /// session must be reset before it is used.
     pub fn session_changed(&self) -> bool {
         self.session_changed
     }
@@ -49,8 +49,8 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// Whether a waiting request could use this connection if it were returned, or the pool would
-    /// close it. The waiting requests of a role that may have several connections do not count:
-    /// they can share it.
+    /// close it. Requests of a role that may have several connections do not count, because they
+    /// can share one of them.
     pub fn is_wanted(&self) -> bool {
         let state = self.inner.state.lock();
         let now = Instant::now();
@@ -62,7 +62,7 @@ impl<K: Connector> PooledConnection<K> {
             || state.is_retired(self.entry(), now)
     }
 
-    /// The connector of its pool.
+    /// The connector of the connection's pool.
     pub fn connector(&self) -> &K {
         &self.inner.connector
     }

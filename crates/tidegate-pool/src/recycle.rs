@@ -11,9 +11,9 @@ use super::connector::{Connector, Recycle};
 use super::entry::PoolEntry;
 use super::role::Phase;
 
-/// The usual upper bound of a reset.
+/// The time within which a reset usually ends.
 const QUICK_RESET: Duration = Duration::from_millis(20);
-/// A longer end of a terminated backend is logged.
+/// If the backend of a terminated connection takes longer than this to end, that is logged.
 const STUBBORN: Duration = Duration::from_secs(2);
 
 impl<K: Connector> Inner<K> {
@@ -29,9 +29,9 @@ impl<K: Connector> Inner<K> {
         self.discard_busy(entry, Phase::CheckedOut);
     }
 
-    /// Closes an unusable connection. While PostgreSQL still runs something for it, it counts
-    /// against the limit of its role. Otherwise nothing would limit the number of running
-    /// statements that cannot be interrupted.
+    /// Closes an unusable connection. While PostgreSQL still runs something for the connection, it
+    /// counts against the limit of its role, so that the number of statements that cannot be
+    /// interrupted stays limited.
     fn discard_busy(self: &Arc<Self>, entry: Box<PoolEntry<K>>, phase: Phase) {
         if !self.connector.may_run(&entry.connection) {
             let now = Instant::now();
@@ -76,7 +76,8 @@ impl<K: Connector> Inner<K> {
 
     async fn reset(self: Arc<Self>, mut entry: Box<PoolEntry<K>>) {
         let (done, phase) = self.reset_in_time(&mut entry).await;
-        // The connector decides, because a reset can succeed on a connection that is broken since.
+        // The connector is asked again, because the connection may have broken after its reset
+        // succeeded.
         let recycle = self.connector.recycle(&mut entry.connection);
         let certain = done && recycle == Recycle::Reuse;
         if certain {
@@ -88,8 +89,8 @@ impl<K: Connector> Inner<K> {
         self.discard_busy(entry, phase);
     }
 
-    /// Resets a session. If that takes longer than usual, the connection then counts as checked
-    /// out, so that waiting requests no longer rely on it.
+    /// Resets a session. If that takes longer than usual, the connection counts as checked out from
+    /// then on, so that waiting requests no longer rely on it.
     async fn reset_in_time(self: &Arc<Self>, entry: &mut PoolEntry<K>) -> (bool, Phase) {
         let mut reset = self.connector.reset(&mut entry.connection);
         if let Ok(outcome) = timeout(QUICK_RESET, &mut reset).await {

@@ -15,7 +15,7 @@ use super::pooled_connection::PooledConnection;
 /// How long after its last anonymous caller a role still counts as shared.
 const ANONYMOUS_FOR: Duration = Duration::from_mins(1);
 
-/// Receives the connection or the error of a waiting request.
+/// The channel on which a waiting request receives its connection or error.
 pub(super) type Reply<K> = oneshot::Sender<Result<PooledConnection<K>, AcquireError>>;
 
 /// The phase of a connection that is not idle.
@@ -24,7 +24,7 @@ pub(super) enum Phase {
     Opening,
     CheckedOut,
     Resetting,
-    /// Unusable, and the server may still run something for it.
+    /// The connection is unusable, and the server may still run something for it.
     Leaving,
 }
 
@@ -39,20 +39,21 @@ pub(super) struct Waiter<K: Connector> {
 /// The connections of a role in a database.
 pub(super) struct Role<K: Connector> {
     pub(super) key: PoolKey,
-    /// Anonymous callers share the role, so its sessions start with pinned settings.
+    /// Whether anonymous callers or members share the role. If so, its sessions start with pinned
+    /// settings.
     pub(super) anonymous: bool,
-    /// When an anonymous caller last asked for it.
+    /// When an anonymous caller last requested a connection of the role.
     pub(super) anonymous_at: Option<Instant>,
-    /// Ordered by their last use, the oldest first.
+    /// The idle connections, ordered by their last use, the oldest first.
     pub(super) idle: Vec<Box<PoolEntry<K>>>,
     pub(super) opening: usize,
     pub(super) checked_out: usize,
     pub(super) resetting: usize,
     pub(super) leaving: usize,
     pub(super) waiters: VecDeque<Waiter<K>>,
-    /// When its latest connection was opened.
+    /// When the role's latest connection was opened.
     pub(super) logged_in: Option<Instant>,
-    /// Until when no connection is opened for it.
+    /// Until when no connection is opened for the role.
     pub(super) paused_until: Option<Instant>,
     pub(super) closed_before: u64,
 }
@@ -79,17 +80,18 @@ impl<K: Connector> Role<K> {
         self.idle.len() + self.in_use() + self.leaving
     }
 
-    /// Whether several callers use its connections.
+    /// Whether several callers use the role's connections.
     pub(super) fn is_shared(&self) -> bool {
         self.anonymous || self.key.trusted
     }
 
-    /// Connections that will return or fail without further action.
+    /// How many connections are being opened, used or reset, and need no further action to become
+    /// free.
     pub(super) fn in_use(&self) -> usize {
         self.opening + self.checked_out + self.resetting
     }
 
-    /// Connections that are logged in and can serve requests, now or later.
+    /// How many connections are logged in and can serve requests, now or later.
     fn warm(&self) -> usize {
         self.idle.len() + self.checked_out + self.resetting
     }
@@ -99,13 +101,13 @@ impl<K: Connector> Role<K> {
         self.warm() + self.opening == 1
     }
 
-    /// Whether it has no connection and none is being opened.
+    /// Whether the role has no connection and none is being opened.
     pub(super) fn is_cold(&self) -> bool {
         self.warm() + self.opening == 0
     }
 
-    /// The total time that its requests have waited since its latest login. Earlier waiting is not
-    /// counted, because that login served it.
+    /// The sum of the times that the role's requests have waited since its latest login. Waiting
+    /// before that login is not counted, because the login served it.
     fn waited(&self, now: Instant) -> Duration {
         let times = self.waiters.iter().map(|waiter| {
             let since = self
@@ -116,11 +118,12 @@ impl<K: Connector> Role<K> {
         times.sum()
     }
 
-    /// Whether its requests have waited long enough for another login of this `price`, given the
-    /// `limit` of the role's connections. The first connection is free. Otherwise each login in
-    /// progress must be paid for first and counts as serving one request, like a reset in progress.
-    /// No more logins run at a time than the role has connections, so that a burst of requests does
-    /// not open a connection for each.
+    /// Whether the role's requests have waited long enough for another login. `price` is the total
+    /// waiting time that a login must save, and `limit` the limit on the role's connections. The
+    /// first connection of a role has no price. Each login or reset in progress counts as serving
+    /// one request, and each login in progress adds its price. At most as many logins run at a time
+    /// as the role has connections, so that a burst of requests does not open a connection for
+    /// each.
     pub(super) fn deserves_another(&self, price: Duration, limit: usize, now: Instant) -> bool {
         if self.held() >= limit || self.paused_until.is_some_and(|until| now < until) {
             return false;
@@ -134,19 +137,20 @@ impl<K: Connector> Role<K> {
             && self.waited(now) >= price.saturating_mul(logins)
     }
 
-    /// Takes an idle connection: the one that the same session used last, otherwise the one used
-    /// last.
-    pub(super) fn take_idle(&mut self, role_use: RoleUse) -> Option<Box<PoolEntry<K>>> {
+    /// Takes an idle connection: the one that the same OAuth session used last, if there is one,
+    /// otherwise the one used last.
+    pub(super) fn take_idle(&mut self, role_use: &RoleUse) -> Option<Box<PoolEntry<K>>> {
         let last = self.idle.len().checked_sub(1)?;
         let session = Some(role_use);
-        let place = self.idle.iter().rposition(|entry| entry.session == session);
+        let mut idle = self.idle.iter();
+        let place = idle.rposition(|entry| entry.session.as_ref() == session);
         Some(self.idle.remove(place.unwrap_or(last)))
     }
 
-    /// Whether anonymous callers shared the role and no longer do. While one waits it is still
-    /// shared, because the next connection would lack the pinned settings.
+    /// Whether anonymous callers shared the role and no longer do. While an anonymous caller waits,
+    /// the role is still shared, because a new connection would lack the pinned settings.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
-        let waits = |waiter: &Waiter<K>| waiter.role_use.is_anonymous();
+        let waits = |waiter: &Waiter<K>| waiter.role_use.is_shared();
         self.anonymous
             && self
                 .anonymous_at

@@ -23,12 +23,12 @@ enum NextAction {
     CheckOut(PoolKey),
     /// Open a connection.
     Open(PoolKey),
-    /// Open a connection in place of the second role's.
+    /// Open a connection for the first role, in place of an idle one of the second role.
     Replace(PoolKey, PoolKey),
 }
 
 impl<K: Connector> State<K> {
-    /// Queues a request; returns its number, with which it can leave the queue.
+    /// Queues a request. Returns its number, with which [`Self::dequeue`] removes it.
     pub(super) fn enqueue(
         &mut self,
         login: &Login,
@@ -38,7 +38,7 @@ impl<K: Connector> State<K> {
     ) -> Result<u64, AcquireError> {
         let key = PoolKey::from(login);
         self.refuse_early(&key, now)?;
-        self.close_if_sharing_changes(&key, login.role_use, now, actions);
+        self.close_if_sharing_changes(&key, &login.role_use, now, actions);
         let number = self.next_event();
         let tenant = self.tenant_of(&key);
         if tenant.waiting == 0 {
@@ -46,16 +46,16 @@ impl<K: Connector> State<K> {
         }
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key) {
-            // Applies to all connections opened while the role is in use, since any request may get
-            // them.
-            if login.role_use.is_anonymous() {
+            // The flag applies to all connections that are opened while the role is in use, because
+            // any request may get them.
+            if login.role_use.is_shared() {
                 role.anonymous = true;
                 role.anonymous_at = Some(now);
             }
             role.waiters.push_back(Waiter {
                 number,
                 since: now,
-                role_use: login.role_use,
+                role_use: login.role_use.clone(),
                 reply,
             });
         }
@@ -64,19 +64,19 @@ impl<K: Connector> State<K> {
         Ok(number)
     }
 
-    /// Closes the connections of a role whose sharing changes. If anonymous callers start to share
-    /// it, its sessions lack the pinned settings; if they no longer do, its sessions have them.
+    /// Closes the connections of a role when anonymous callers start or cease to share it. The
+    /// existing sessions lack the pinned settings, or have them when they should not.
     fn close_if_sharing_changes(
         &mut self,
         key: &PoolKey,
-        role_use: RoleUse,
+        role_use: &RoleUse,
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) {
         let Some(role) = self.role_mut(key) else {
             return;
         };
-        let anonymous = role_use.is_anonymous();
+        let anonymous = role_use.is_shared();
         let changes = if anonymous {
             !role.anonymous
         } else {
@@ -100,7 +100,7 @@ impl<K: Connector> State<K> {
         Ok(())
     }
 
-    /// Removes a request from the queue; `false` if it was answered already.
+    /// Removes a request from the queue. Returns `false` if the request was already answered.
     pub(super) fn dequeue(&mut self, key: &PoolKey, number: u64) -> bool {
         let Some(role) = self.role_mut(key) else {
             return false;
@@ -121,8 +121,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Handles a connection that has become free: it serves a waiting request, becomes idle, or is
-    /// closed.
+    /// Handles a connection that has become free: hands it to a waiting request, parks it as idle,
+    /// or closes it.
     pub(super) fn put_back(
         &mut self,
         entry: Box<PoolEntry<K>>,
@@ -140,13 +140,13 @@ impl<K: Connector> State<K> {
             if let Some(role) = self.role_mut(&key) {
                 role.logged_in = Some(now);
             }
-            // A new connection serves its own role first, even if requests of others wait.
+            // A new connection serves its own role first, even if requests of other roles wait.
             self.check_out(&key, now, actions);
         }
         self.balance(now, actions);
     }
 
-    /// Closes a connection whose phase has ended, and uses its slot for another.
+    /// Closes a connection whose phase has ended, and gives its slot to another.
     pub(super) fn discard(
         &mut self,
         entry: Box<PoolEntry<K>>,
@@ -164,10 +164,10 @@ impl<K: Connector> State<K> {
         let Some(role) = self.role_mut(key) else {
             return;
         };
-        let Some(role_use) = role.waiters.front().map(|waiter| waiter.role_use) else {
+        let Some(role_use) = role.waiters.front().map(|waiter| waiter.role_use.clone()) else {
             return;
         };
-        let Some(mut entry) = role.take_idle(role_use) else {
+        let Some(mut entry) = role.take_idle(&role_use) else {
             return;
         };
         let Some(waiter) = role.waiters.pop_front() else {
@@ -180,11 +180,11 @@ impl<K: Connector> State<K> {
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.turn = event;
         }
-        let switched = switch(&mut entry, role_use);
+        let switched = switch(&mut entry, &role_use);
         actions.push(Action::CheckOut(waiter.reply, entry, switched));
     }
 
-    /// Serves waiting requests and opens connections, as far as possible and due.
+    /// Serves waiting requests and opens connections, as far as limits and delays allow.
     pub(super) fn balance(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         while self.waiting > 0
             && let Some(step) = self.next_step(now)
@@ -205,7 +205,7 @@ impl<K: Connector> State<K> {
         self.refuse_hopeless(now, actions);
     }
 
-    /// The first request in the queue for which something can be done now.
+    /// The next action for the first request in the queue that can be served now.
     fn next_step(&self, now: Instant) -> Option<NextAction> {
         let share = self.settings.per_tenant();
         let mut queue: Vec<(Rank, &Role<K>)> = self
@@ -218,8 +218,7 @@ impl<K: Connector> State<K> {
         queue.iter().find_map(|(_, role)| self.step_for(role, now))
     }
 
-    /// The roles of a database with waiting requests that could get an idle connection or a new
-    /// login.
+    /// The roles of a database whose waiting requests could get an idle connection or a new login.
     fn wanting<'s>(
         &'s self,
         tenant: &'s TenantConnections<K>,
@@ -245,7 +244,8 @@ impl<K: Connector> State<K> {
         if self.held < self.capacity(now) {
             return Some(NextAction::Open(key()));
         }
-        // The role that loses its connection may have to log in again, which counts too.
+        // The price is doubled, because the role that loses its connection may have to log in
+        // again.
         let price = self.login_time.get() * 2;
         let limit = self.settings.for_role(role.is_shared());
         if !role.deserves_another(price, limit, now) {
@@ -271,8 +271,8 @@ impl<K: Connector> State<K> {
             .any(|(_, role)| role.key != *key)
     }
 
-    /// Fails the requests of roles to which no connection will return, if none can be opened:
-    /// PostgreSQL is down, or has no connection for this pool at all.
+    /// Fails the requests of roles that have no connection to wait for, if none can be opened
+    /// because PostgreSQL is down or grants this pool no connection at all.
     fn refuse_hopeless(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         if self.waiting == 0 {
             return;

@@ -1,4 +1,5 @@
-//! The limit found when PostgreSQL refuses connections because other clients use them.
+//! The limit that the pool finds when PostgreSQL refuses connections because other clients use
+//! them.
 
 use std::time::Duration;
 
@@ -6,18 +7,18 @@ use tokio::time::Instant;
 
 use super::connector::Cause;
 
-/// How long after a refusal (53300) the pool tries one more login.
+/// How long after a refusal (53300) the pool tries another login.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// How long after the last refusal or retry the limit is forgotten.
 const FORGET: Duration = Duration::from_mins(1);
 
-/// A limit below the configured capacity, from the first refusal until the capacity is reached
-/// again.
+/// A limit on the pool's connections below the configured capacity. It exists from the first
+/// refusal until the pool reaches the capacity again.
 ///
 /// After a refusal the pool stays at its size: requests wait for its connections, and a login
-/// replaces a connection that is closed first. A second later one more login is tried. If it
-/// succeeds, the next may follow at once; otherwise a second later.
+/// replaces a connection that is closed first. A second later the pool tries one more login. If
+/// that succeeds, it may try the next one at once, otherwise after another second.
 #[derive(Default)]
 pub(super) struct ServerLimit {
     found: Option<LimitFound>,
@@ -30,8 +31,8 @@ struct LimitFound {
 }
 
 impl ServerLimit {
-    /// PostgreSQL refused a login while the pool held `held` other connections. Returns whether no
-    /// limit was known.
+    /// Records that PostgreSQL refused a login while the pool held `held` other connections.
+    /// Returns whether no limit was known before.
     pub(super) fn refused(&mut self, held: usize, cause: Cause, now: Instant) -> bool {
         let found = LimitFound {
             connections: held,
@@ -41,7 +42,7 @@ impl ServerLimit {
         self.found.replace(found).is_none()
     }
 
-    /// A login succeeded; the pool now holds `held` of its `capacity` connections.
+    /// Records a successful login, after which the pool holds `held` of its `capacity` connections.
     pub(super) fn granted(&mut self, held: usize, capacity: usize, now: Instant) {
         let Some(found) = &mut self.found else {
             return;
@@ -55,7 +56,7 @@ impl ServerLimit {
         }
     }
 
-    /// Forgets a limit that was not confirmed for a while.
+    /// Forgets a limit that PostgreSQL has not confirmed for a while.
     pub(super) fn expire(&mut self, now: Instant) {
         self.found.take_if(|found| now >= found.retry_at + FORGET);
     }
@@ -68,7 +69,7 @@ impl ServerLimit {
         bound.min(capacity)
     }
 
-    /// Why the limit is below the capacity, if it is.
+    /// Why the limit is below the capacity; `None` if it is not.
     pub(super) fn cause(&self) -> Option<&Cause> {
         self.found.as_ref().map(|found| &found.cause)
     }

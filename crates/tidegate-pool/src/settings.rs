@@ -5,17 +5,18 @@ use std::time::Duration;
 /// The limits of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The most connections of all roles together, including those being opened or reset.
+    /// The limit on the connections of all roles together, including those being opened or reset.
     pub capacity: usize,
-    /// The most connections of a role that one user has. A role that anonymous callers share may
-    /// have a quarter of `capacity`, a database half of it.
+    /// The limit on the connections of a role that one user has. A role that anonymous callers
+    /// share may have a quarter of `capacity`, a database half of it.
     pub per_role: usize,
-    /// The most waiting requests; half as many for one database.
+    /// The limit on waiting requests. One database may have half as many.
     pub queue: usize,
     /// The longest wait of a request.
     pub wait: Duration,
-    /// How long a connection serves the waiting requests of its role before it is closed for
-    /// another database that waits. Without this an overloaded pool would only log in.
+    /// How long a connection serves waiting requests of its role before it is closed for another
+    /// database with waiting requests. Without this time an overloaded pool would do nothing but
+    /// log in.
     pub turn: Duration,
     /// How long a connection may be idle before it is closed.
     pub idle: Duration,
@@ -25,7 +26,7 @@ pub struct Settings {
     pub open: Duration,
     /// How long a reset may take.
     pub reset: Duration,
-    /// Whether quick reads may share multiplexed connections while many run at once.
+    /// Whether quick reads may be multiplexed while many run at once.
     pub share: bool,
 }
 
@@ -60,17 +61,18 @@ impl Settings {
         }
     }
 
-    /// The most connections of one database.
+    /// The limit on the connections of one database.
     pub(super) fn per_tenant(&self) -> usize {
         (self.capacity / 2).max(1)
     }
 
-    /// The most connections of a role that one user has: `per_role` within the limit of a database.
+    /// The limit on the connections of a role that one user has: `per_role`, but at most the limit
+    /// of a database.
     pub fn of_user(&self) -> usize {
         self.per_role.clamp(1, self.per_tenant())
     }
 
-    /// The most connections of a role; `shared` if several callers use them.
+    /// The limit on the connections of a role. `shared` says whether several callers use them.
     pub(super) fn for_role(&self, shared: bool) -> usize {
         if shared {
             (self.capacity / 4).max(1)
@@ -79,7 +81,7 @@ impl Settings {
         }
     }
 
-    /// The most waiting requests of one database.
+    /// The limit on the waiting requests of one database.
     pub(super) fn tenant_queue(&self) -> usize {
         (self.queue / 2).max(1)
     }

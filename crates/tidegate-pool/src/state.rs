@@ -1,6 +1,7 @@
-//! The bookkeeping of the pool: values in, actions out. Nothing here waits.
+//! The bookkeeping of the pool, without I/O and without waiting.
 //!
-//! The caller changes the state under the lock and carries out the actions after releasing it.
+//! The caller changes the state under the lock. The changes return actions, which the caller
+//! carries out after releasing the lock.
 
 use std::collections::HashMap;
 
@@ -17,9 +18,9 @@ use super::role::{Phase, Reply, Role};
 use super::server_limit::ServerLimit;
 use super::settings::Settings;
 
-/// What to do after the lock is released.
+/// An action to carry out after the lock is released.
 pub(super) enum Action<K: Connector> {
-    /// Open a connection, after closing the one given here.
+    /// Open a connection, after closing the given one if there is one. The number is the event's.
     Open(PoolKey, u64, Option<Box<PoolEntry<K>>>),
     Close(Box<PoolEntry<K>>),
     CheckOut(Reply<K>, Box<PoolEntry<K>>, bool),
@@ -32,20 +33,20 @@ pub(super) struct TenantConnections<K: Connector> {
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    /// The number of the event when it started to wait or was served last. The database with the
-    /// smallest number is served next.
+    /// The number of the event at which the database started to wait or was served last. The
+    /// database with the smallest number is served next.
     pub(super) turn: u64,
     closed_before: u64,
 }
 
 impl<K: Connector> TenantConnections<K> {
-    /// Connections that are not idle.
+    /// How many connections are not idle.
     pub(super) fn busy(&self) -> usize {
         self.held - self.idle
     }
 }
 
-/// All connections and all waiting requests.
+/// The state of all connections and all waiting requests.
 pub(super) struct State<K: Connector> {
     pub(super) settings: Settings,
     pub(super) tenants: HashMap<DatabaseName, TenantConnections<K>>,
@@ -55,7 +56,7 @@ pub(super) struct State<K: Connector> {
     pub(super) circuit_breaker: CircuitBreaker,
     pub(super) server_limit: ServerLimit,
     pub(super) login_time: LoginTime,
-    /// Errors of roles that could not log in, and until when they apply.
+    /// The errors of roles that could not log in, and until when each applies.
     pub(super) refusals: HashMap<PoolKey, (Instant, AcquireError)>,
     pub(super) counters: Counters,
     events: u64,
@@ -84,8 +85,9 @@ impl<K: Connector> State<K> {
         self.events
     }
 
-    /// Takes an idle connection of the login's role: the one that the same session used last,
-    /// otherwise the one used last. The flag is set if another session used it.
+    /// Takes an idle connection of the login's role: the one that the same OAuth session used last,
+    /// if there is one, otherwise the one used last. The flag says whether another session used the
+    /// connection last.
     pub(super) fn claim(
         &mut self,
         login: &Login,
@@ -96,8 +98,8 @@ impl<K: Connector> State<K> {
             return None;
         }
         let role = tenant.roles.get_mut(&PoolKey::from(login))?;
-        // The open connections started with other settings than this caller's sessions need.
-        if login.role_use.is_anonymous() {
+        // The open connections started with settings that differ from those this caller needs.
+        if login.role_use.is_shared() {
             if !role.anonymous {
                 return None;
             }
@@ -105,11 +107,11 @@ impl<K: Connector> State<K> {
         } else if role.has_lapsed(now) {
             return None;
         }
-        let mut entry = role.take_idle(login.role_use)?;
+        let mut entry = role.take_idle(&login.role_use)?;
         role.checked_out += 1;
         self.count_idle_taken(&entry.key);
         self.counters.reused += 1;
-        let switched = switch(&mut entry, login.role_use);
+        let switched = switch(&mut entry, &login.role_use);
         Some((entry, switched))
     }
 
@@ -121,7 +123,7 @@ impl<K: Connector> State<K> {
         self.tenants.get_mut(&key.database)?.roles.get_mut(key)
     }
 
-    /// The tenant of the key, with its role; both are created if missing.
+    /// The tenant of the key. The tenant and the key's role are created if missing.
     pub(super) fn tenant_of(&mut self, key: &PoolKey) -> &mut TenantConnections<K> {
         let tenant =
             self.tenants
@@ -141,7 +143,7 @@ impl<K: Connector> State<K> {
         tenant
     }
 
-    /// Moves a counted connection to another phase.
+    /// Moves a connection from the count of one phase to that of another.
     pub(super) fn shift(&mut self, key: &PoolKey, from: Phase, to: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(from) -= 1;
@@ -149,8 +151,8 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Counts a connection that is about to be opened; there must be room. Returns the event
-    /// number.
+    /// Counts a connection that is about to be opened; the limits must have room for it. Returns
+    /// the event number.
     pub(super) fn count_opening(&mut self, key: &PoolKey) -> u64 {
         let event = self.next_event();
         self.held += 1;
@@ -163,14 +165,14 @@ impl<K: Connector> State<K> {
         event
     }
 
-    /// Ends the phase of a connection that stays open.
+    /// Stops counting a connection in its phase. The connection stays open.
     pub(super) fn end(&mut self, key: &PoolKey, phase: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(phase) -= 1;
         }
     }
 
-    /// Stops counting a connection whose phase has ended.
+    /// Stops counting a connection that is closed.
     pub(super) fn forget(&mut self, key: &PoolKey) {
         self.held -= 1;
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
@@ -208,7 +210,7 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Counts an idle connection that was taken from its role.
+    /// Updates the counts after an idle connection was taken from its role.
     pub(super) fn count_idle_taken(&mut self, key: &PoolKey) {
         self.idle -= 1;
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
@@ -216,7 +218,7 @@ impl<K: Connector> State<K> {
         }
     }
 
-    /// Whether a connection is too old, or its database or role was closed since it was opened.
+    /// Whether a connection is too old, or was opened before its database or role was closed.
     pub(super) fn is_retired(&self, entry: &PoolEntry<K>, now: Instant) -> bool {
         let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
             let role = tenant.roles.get(&entry.key);
@@ -254,7 +256,7 @@ impl<K: Connector> State<K> {
         outstanding
     }
 
-    /// Stops counting connections that were taken from the idle ones, and closes them.
+    /// Closes connections that were idle, and stops counting them.
     fn drop_idle(&mut self, entries: Vec<Box<PoolEntry<K>>>, actions: &mut Vec<Action<K>>) {
         for entry in entries {
             self.count_idle_taken(&entry.key);
@@ -279,8 +281,10 @@ impl<K: Connector> State<K> {
     }
 }
 
-/// Records the session that uses the connection now; returns whether another one used it before.
-pub(super) fn switch<K: Connector>(entry: &mut PoolEntry<K>, role_use: RoleUse) -> bool {
-    let before = entry.session.replace(role_use);
-    before.is_some_and(|before| before != role_use)
+/// Records which OAuth session uses the connection. Returns whether another session used it before.
+pub(super) fn switch<K: Connector>(entry: &mut PoolEntry<K>, role_use: &RoleUse) -> bool {
+    if entry.session.as_ref() == Some(role_use) {
+        return false;
+    }
+    entry.session.replace(role_use.clone()).is_some()
 }

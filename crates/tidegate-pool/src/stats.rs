@@ -7,11 +7,11 @@ use super::state::State;
 /// The state of the pool at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolStats {
-    /// The most connections.
+    /// The limit on connections.
     pub capacity: usize,
-    /// Connections counted now, in every phase.
+    /// How many connections the pool holds, in every phase.
     pub held: usize,
-    /// Waiting requests.
+    /// How many requests wait.
     pub waiting: usize,
     /// Whether PostgreSQL was reachable at the last attempt.
     pub reachable: bool,
@@ -26,23 +26,24 @@ pub struct PoolStats {
 pub struct RoleStats {
     /// The database and the role.
     pub key: PoolKey,
-    /// Idle connections.
+    /// How many connections are idle.
     pub idle: usize,
-    /// Connections that are checked out.
+    /// How many connections are checked out.
     pub checked_out: usize,
-    /// Connections being opened.
+    /// How many connections are being opened.
     pub opening: usize,
-    /// Connections being reset.
+    /// How many connections are being reset.
     pub resetting: usize,
-    /// Connections whose statement has not stopped, although its backend is to be terminated.
+    /// How many connections are unusable, but still run a statement whose backend is to be
+    /// terminated.
     pub leaving: usize,
-    /// Waiting requests.
+    /// How many requests wait.
     pub waiting: usize,
 }
 
 impl PoolStats {
-    /// Connections that a request or PostgreSQL still uses: checked out, being reset, or waiting
-    /// for their last statement to end.
+    /// How many connections a request or PostgreSQL still uses: those checked out, being reset, or
+    /// waiting for their last statement to end.
     pub fn busy(&self) -> usize {
         let of = |role: &RoleStats| role.checked_out + role.resetting + role.leaving;
         self.roles.iter().map(of).sum()

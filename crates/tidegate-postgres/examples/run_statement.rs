@@ -17,7 +17,8 @@ use tidegate_values::{Column, Parameter, RawRow};
 use tidegate_wire::backoff::Jitter;
 use tidegate_wire::{Backend, Config, Secret, StartupParameters, TerminateOutcome, Terminator};
 
-/// The role `reader` has a fixed password; a service derives passwords by `role_password`.
+/// Credentials of the role `reader`, with a fixed password. A service derives passwords by
+/// `role_password`.
 struct OneRole;
 
 impl Credentials for OneRole {
@@ -32,7 +33,7 @@ impl Credentials for OneRole {
     }
 }
 
-/// Terminates nothing; a service uses `tidegate_service::ServiceConnections`.
+/// A terminator that terminates nothing. A service uses `tidegate_service::ServiceConnections`.
 struct Patience;
 
 impl Terminator for Patience {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod authenticator;
+mod claims_key;
 pub mod connection;
 mod connector;
 pub mod executor;
@@ -12,6 +13,7 @@ mod session;
 mod statement;
 
 pub use authenticator::{Authenticators, Decision, Objection};
+pub use claims_key::{CLAIMS_GENERATION, CLAIMS_REFUSED, ClaimsKey, SET_CLAIMS, claims_head};
 pub use connection::{Connection, ConnectionState};
 pub use connector::{Admission, Credential, Credentials, LOGIN_STATE, RoleConnector};
 pub use executor::{Authentication, Postgres, UserExecutor};

@@ -7,9 +7,10 @@ use sha2::{Digest, Sha256};
 
 type HmacSha256 = Hmac<Sha256>;
 
-/// The password of a login role: base64url of HMAC-SHA256 over its name and generation.
+/// The password of a login role: base64url of HMAC-SHA256 over the role's name and generation.
 ///
-/// It is derived whenever a connection is opened; another generation gives another password.
+/// The password is derived whenever a connection is opened. Another generation gives another
+/// password.
 pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
     let tag = hmac(
         master,
@@ -26,8 +27,8 @@ pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
 /// The SCRAM verifier of a password (PostgreSQL, `pg_authid.rolpassword`; RFC 5802 section 3) with
 /// one iteration.
 ///
-/// Iterations slow down guessing. A password of [`role_password`] has 256 bits and cannot be
-/// guessed, so a login takes one round instead of 4,096.
+/// More iterations would only slow down guessing. A password of [`role_password`] has 256 bits and
+/// cannot be guessed, so a login computes one iteration instead of 4,096.
 pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
     let salted = hmac(password.as_bytes(), &[salt, &1_u32.to_be_bytes()]);
     let client_key = hmac(&salted, &[b"Client Key"]);
@@ -41,7 +42,7 @@ pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
     )
 }
 
-/// Whether a verifier of [`scram_verifier`] belongs to a password.
+/// Whether a verifier of [`scram_verifier`] was made from this password.
 pub fn verifies(verifier: &str, password: &str) -> bool {
     let salt = verifier
         .strip_prefix("SCRAM-SHA-256$1:")

@@ -9,6 +9,8 @@ mod fixture;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod members;
+#[cfg(test)]
 mod multiplex;
 #[cfg(test)]
 mod pipeline;

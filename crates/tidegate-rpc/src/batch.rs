@@ -1,4 +1,5 @@
-//! Batches: one transaction, all or nothing (JSON-RPC 2.0, section 6).
+//! Runs batches. A batch is one transaction, which commits all calls or none (JSON-RPC 2.0, section
+//! 6).
 
 use std::sync::Arc;
 
@@ -17,20 +18,20 @@ use crate::prepare::PreparedCall;
 use crate::reply::{self, List};
 use crate::result::{Discard, ResultWriter};
 
-/// Why a batch failed: because of calls, or of its transaction.
+/// The reason why a batch failed: some of its calls, or its transaction.
 enum BatchFailure {
-    /// These calls failed, by ascending index.
+    /// These calls failed, in ascending order of their indexes.
     Calls(Vec<(usize, Error)>),
-    /// No call has an error of its own, for example because no connection could be opened. The error
-    /// is the response to every call.
+    /// The batch failed without an error of a single call, for example because no connection could
+    /// be opened. The error is the response to every call.
     Whole(Error),
     /// The commit failed, and everything was rolled back.
     Commit(Error),
 }
 
 impl BatchFailure {
-    /// Whether a retry may succeed: after a concurrent write, or after a table was redefined since
-    /// the statement was prepared.
+    /// Whether a retry may succeed. It may after a conflict with a concurrent write, and after a
+    /// table was redefined since the statement was prepared.
     fn may_pass(&self) -> bool {
         let passing = |(_, error): &(usize, Error)| match error {
             Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",
@@ -40,7 +41,8 @@ impl BatchFailure {
     }
 }
 
-/// Runs a batch and writes its response. A serialization failure is retried once.
+/// Runs a batch and writes its response. After a serialisation failure, the batch is tried once
+/// more.
 pub(crate) async fn run(
     registry: &Registry,
     executor: &dyn Executor,
@@ -118,7 +120,7 @@ async fn attempt(
     Ok(())
 }
 
-/// The author of the whole batch: the least trusted one of its calls.
+/// The author of the batch, which is the least trusted author of its calls.
 fn author(prepared: &[PreparedCall]) -> Author {
     if prepared.iter().all(|call| call.author == Author::Owner) {
         Author::Owner
@@ -127,8 +129,8 @@ fn author(prepared: &[PreparedCall]) -> Author {
     }
 }
 
-/// Converts the error of a pipeline. If PostgreSQL rejected a statement, nothing was committed; if the
-/// connection was lost, it is unknown whether the batch was.
+/// Converts the error of a pipeline. If PostgreSQL rejected a statement, nothing was committed. If
+/// the connection was lost, it is unknown whether the batch was committed.
 fn failure(failed: PipelineError, statements: &[BoundStatement]) -> BatchFailure {
     let PipelineError {
         step,
@@ -150,8 +152,8 @@ fn failure(failed: PipelineError, statements: &[BoundStatement]) -> BatchFailure
     }
 }
 
-/// Prepares all calls, so that every error that needs no statement is found before the transaction
-/// is opened.
+/// Prepares all calls, so that errors which need no statement are found before a transaction is
+/// opened.
 async fn prepare(
     registry: &Registry,
     context: &Context<'_>,

@@ -10,8 +10,8 @@ use crate::output::Output;
 use crate::reply::{self, List};
 use crate::result::ResultWriter;
 
-/// The response to a batch. Nothing ever waits for the lock, because the statements of a pipeline
-/// end in order.
+/// The response to a batch. The lock is never contended, because the statements of a pipeline end
+/// in order.
 pub(crate) struct BatchResponse<'a>(Mutex<ResponseState<'a>>);
 
 struct ResponseState<'a> {
@@ -25,7 +25,7 @@ impl<'a> BatchResponse<'a> {
         Self(Mutex::new(ResponseState { out, list }))
     }
 
-    /// Ends the response, if there is one.
+    /// Writes the end of the response, if there is one.
     pub(crate) fn end(&self) {
         let mut written = self.lock();
         if written.list.has_begun() {
@@ -38,12 +38,12 @@ impl<'a> BatchResponse<'a> {
     }
 }
 
-/// Writes the response to one call.
+/// A sink that writes the response to one call of the batch.
 pub(crate) struct CallSink<'a, 'o> {
     answer: &'a BatchResponse<'o>,
     id: Id<'a>,
     result: ResultWriter,
-    /// Whether the result has columns. Without columns it is short and must never fail, because the
+    /// Whether the result has columns. A result without columns must not fail: it is short, and the
     /// transaction may already be committed when it is written.
     has_columns: bool,
 }

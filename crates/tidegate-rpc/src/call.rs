@@ -15,10 +15,11 @@ use crate::id::Id;
 pub struct Call<'a> {
     /// The name of the method.
     pub method: Cow<'a, str>,
-    /// The values of its placeholders, or the error in them. The error is reported when the call
-    /// runs, because the request object itself is valid.
+    /// The values of the method's placeholders, or the error in them. The error is reported only
+    /// when the call runs, because the request object itself is valid.
     pub params: Result<Params<'a>, InputError>,
-    /// Repeated in the response. A call without an id is a notification, which has no response.
+    /// The id, which the response repeats. A call without an id is a notification and has no
+    /// response.
     pub id: Option<Id<'a>>,
 }
 
@@ -51,7 +52,7 @@ impl<'a> Call<'a> {
         Ok(Self { method, params, id })
     }
 
-    /// Whether the call has no response.
+    /// Whether the call is a notification, which has no response.
     pub fn is_notification(&self) -> bool {
         self.id.is_none()
     }

@@ -1,39 +1,39 @@
-//! The principal and options of calls.
+//! The principal and options with which calls run.
 
 use tidegate_sql::{DatabaseName, Principal, QueryOptions};
 use tidegate_values::datetime::Zone;
 
 use crate::error::Error;
 
-/// The principal and options of calls.
+/// The principal and options with which calls run.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The caller. Its database is the tenant whose methods are called.
+    /// The principal of the caller. Its database is that of the tenant whose methods are called.
     pub principal: &'a Principal,
-    /// The options of the statements.
+    /// The options of the calls' statements.
     pub options: QueryOptions,
-    /// The zone of formatted values; `None` is UTC.
+    /// The zone in which formatted values are written; `None` is UTC.
     pub timezone: Option<&'a Zone>,
 }
 
 impl Context<'_> {
-    /// The tenant whose methods are called. The service itself has no methods.
+    /// The database of the tenant whose methods are called. The service itself has no methods.
     pub(crate) fn tenant(&self) -> Result<&DatabaseName, Error> {
         self.principal.database().ok_or(Error::MethodNotFound)
     }
 }
 
-/// The result of a message.
+/// The outcome of dispatching a message.
 #[derive(Debug, Default)]
 pub struct DispatchOutcome {
-    /// Whether there is a response. Notifications have none.
+    /// Whether there is a response. There is none if all calls are notifications.
     pub answered: bool,
-    /// The errors, for logs and metrics, without those of calls that were only rolled back.
+    /// The errors, for the log and the metrics. Calls that were only rolled back are not included.
     pub errors: Vec<Error>,
 }
 
 impl DispatchOutcome {
-    /// The errors that are the service's fault. The response does not show their causes.
+    /// The errors for which the service is at fault. The response does not show their causes.
     pub fn faults(&self) -> impl Iterator<Item = &Error> {
         let errors = self.errors.iter();
         errors.filter(|error| error.is_fault_of_service())

@@ -15,7 +15,7 @@ use crate::payload::Payload;
 use crate::prepare::PreparedCall;
 use crate::{batch, dry, prepare, reply, run};
 
-/// Calls methods by name. It is independent of the transport.
+/// Calls methods by their names. The dispatcher is independent of the transport.
 #[derive(Clone)]
 pub struct Dispatcher {
     registry: Arc<Registry>,
@@ -36,9 +36,10 @@ impl Dispatcher {
 
     /// Runs the calls of a message and writes the response.
     ///
-    /// A single call is a transaction of its own. A batch is one transaction: responses have the
-    /// order of the calls. If one fails, everything is rolled back, and every other call with an id
-    /// gets `-32603` with `{"rolledBack":true}`. Dropping the future cancels the running statement.
+    /// A single call is a transaction of its own. A batch is one transaction, and its responses
+    /// have the order of the calls. If one call fails, all are rolled back, and every other call
+    /// with an id gets `-32603` with `{"rolledBack":true}`. Dropping the future cancels the running
+    /// statement.
     pub async fn dispatch(
         &self,
         context: &Context<'_>,
@@ -53,8 +54,8 @@ impl Dispatcher {
         }
     }
 
-    /// Has PostgreSQL describe the statements of the calls, and stores the inferred types. Nothing
-    /// runs, and values are ignored.
+    /// Has PostgreSQL describe the statements of the calls, and stores the inferred types. No
+    /// statement runs, and the values of the calls are ignored.
     ///
     /// The responses are those of calls with `"data":[]`, and with the types of the placeholders in
     /// `"params"`. Each call of a batch is independent.
@@ -67,12 +68,12 @@ impl Dispatcher {
         dry::run(&self.registry, &*self.executor, context, payload, out).await
     }
 
-    /// Looks up a call's method and binds its values, for a response without the envelope. `format`
-    /// replaces the format of the method.
+    /// Looks up a call's method and binds the call's values, for a response without the JSON-RPC
+    /// envelope. `format` replaces the format of the method.
     ///
     /// # Errors
     ///
-    /// The errors that [`crate::Reply::failed`] takes.
+    /// The errors for which [`crate::Reply::failed`] writes a response.
     pub async fn prepare(
         &self,
         context: &Context<'_>,

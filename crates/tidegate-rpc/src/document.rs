@@ -1,4 +1,4 @@
-//! Reads JSON without building a tree: members and elements stay text.
+//! Reads JSON without building a tree. Members and elements stay text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &[u8], depth: usize) -> Result<&RawValue, Error> {
     Ok(document)
 }
 
-/// Whether arrays and objects are nested more than `depth` deep.
+/// Whether arrays and objects are nested more than `depth` levels deep.
 fn is_deeper_than(depth: usize, text: &str) -> bool {
     let (mut open, mut within, mut escaped) = (0_usize, false, false);
     for byte in text.bytes() {
@@ -54,7 +54,7 @@ fn is_deeper_than(depth: usize, text: &str) -> bool {
     false
 }
 
-/// The text of a JSON string; `None` for other values and for unpaired surrogates.
+/// The text of a JSON string; `None` for any other value and for an unpaired surrogate.
 pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -63,7 +63,7 @@ pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(inner))
 }
 
-/// The members of a request object. Others are ignored.
+/// The members of a request object that JSON-RPC defines. Other members are ignored.
 #[derive(Default)]
 pub(crate) struct Envelope<'a> {
     pub(crate) jsonrpc: Option<&'a RawValue>,
@@ -73,7 +73,7 @@ pub(crate) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads an object; `None` if it has one of these members twice.
+    /// Reads an object; `None` if one of these members occurs twice.
     pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
     }
@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for EnvelopeMember {
             }
         }
 
-        // As bytes, because an ignored name may have any content.
+        // The name is read as bytes, because the name of an ignored member may have any content.
         deserializer.deserialize_bytes(Name)
     }
 }
@@ -158,7 +158,7 @@ pub(crate) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Reads an array and keeps up to `limit` of its elements; `None` for other values.
+    /// Reads an array and keeps at most `limit` of its elements; `None` for any other value.
     pub(crate) fn read(raw: &'a RawValue, limit: usize) -> Option<Self> {
         let mut deserializer = serde_json::Deserializer::from_str(raw.get());
         UpTo(limit).deserialize(&mut deserializer).ok()

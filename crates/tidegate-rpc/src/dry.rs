@@ -1,4 +1,4 @@
-//! Dry runs: what PostgreSQL infers about a method, without running it.
+//! Dry runs, which find what PostgreSQL infers about a method without running it.
 
 use bytes::BytesMut;
 use tidegate_methods::{Method, NotNull, Registry, Signature};
@@ -14,7 +14,7 @@ use crate::prepare;
 use crate::reply::{self, List};
 use crate::result::write_types;
 
-/// Describes the statements of a message's calls independently, and writes the response.
+/// Describes the statement of each call of a message by itself, and writes the response.
 pub(crate) async fn run(
     registry: &Registry,
     executor: &dyn Executor,
@@ -72,7 +72,8 @@ async fn describe(
         .await
         .map_err(Error::Statement)?;
     let signature = Signature::infer(&statement.statement, &description, &not_null);
-    // If the method was changed meanwhile, the signature is not stored, which is fine.
+    // If the method was changed meanwhile, the signature is not stored. The next dry run stores
+    // one.
     registry
         .record(tenant, &method, &signature)
         .await
@@ -80,7 +81,8 @@ async fn describe(
     Ok(result)
 }
 
-/// `{"schema":{…},"data":[],"params":{…}}`. Formats that would fail a call fail here too.
+/// Writes the result `{"schema":{…},"data":[],"params":{…}}`. Formats for which a call would fail
+/// make this fail too.
 fn result(
     method: &Method,
     statement: &BoundStatement,
@@ -95,7 +97,7 @@ fn result(
         .columns(&description.columns, &mut out)
         .map_err(|error| of_description(error.into()))?;
     writer.finish(None, &mut out);
-    // Before the closing brace of the result.
+    // The member is inserted before the closing brace of the result.
     out.truncate(out.len() - 1);
     out.extend_from_slice(b",\"params\":");
     let names = statement.statement.placeholders().iter();
@@ -105,7 +107,8 @@ fn result(
     Ok(out)
 }
 
-/// Checks the formats without values: a type that accepts no format rejects it anyway.
+/// Checks the formats of the parameters. NULL serves as the value, because a type that accepts no
+/// format rejects one for every value.
 fn check_input_formats(
     statement: &BoundStatement,
     description: &Description,
@@ -119,7 +122,7 @@ fn check_input_formats(
     Ok(())
 }
 
-/// The error of a description, which no value of the caller can cause.
+/// The error of a dry run. No value of the caller can be its cause.
 fn of_description(error: tidegate_sql::Error) -> Error {
     Error::of_statement(error, &[])
 }

@@ -6,16 +6,16 @@ use tidegate_methods::StoreError;
 use tidegate_sql::InputError;
 use tidegate_values::ValueError;
 
-/// Why a call has no result. [`crate::Reply`] decides what the caller is told.
+/// The reason why a call has no result. [`crate::Reply`] decides what the response shows of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The message is not JSON.
     #[error("the message is not valid JSON: {problem}")]
     NoJson {
-        /// What was found, and where.
+        /// What is wrong with the JSON, and where.
         problem: String,
     },
-    /// Valid JSON that is not a request object.
+    /// The message is valid JSON, but not a valid request object.
     #[error("{0}")]
     InvalidRequest(&'static str),
     /// The message exceeds a limit.
@@ -23,39 +23,40 @@ pub enum Error {
     TooMany {
         /// What exceeds the limit.
         what: &'static str,
-        /// The limit.
+        /// The limit that is exceeded.
         limit: usize,
     },
-    /// The tenant has no such method.
+    /// The tenant has no method of this name.
     #[error("method not found")]
     MethodNotFound,
     /// A parameter is missing, unknown or invalid.
     #[error(transparent)]
     Params(InputError),
-    /// The definition is invalid: its statement, a type hint or a format. The author of the method
-    /// is at fault.
+    /// The definition of the method is invalid: its statement, a type hint or a format. The author
+    /// of the method is at fault.
     #[error(transparent)]
     Definition(InputError),
-    /// The statement failed or could not run. The source says who is at fault.
+    /// The statement failed or could not run. The source tells whether the caller, PostgreSQL or
+    /// the service is at fault.
     #[error(transparent)]
     Statement(tidegate_sql::Error),
-    /// The commit of a batch failed, and it is unknown whether it took effect.
+    /// The commit of a batch failed, and it is unknown whether the batch was committed.
     #[error("it is not known whether the batch was committed")]
     InDoubt(#[source] tidegate_sql::Error),
     /// The method could not be looked up.
     #[error("the method could not be looked up")]
     Registry(#[source] StoreError),
-    /// Another call of the batch failed.
+    /// The call was rolled back, because another call of the batch failed.
     #[error("another call of the batch failed, and nothing of it took effect")]
     RolledBack {
-        /// The other call's error object, if no other response contains it.
+        /// The error object of the other call, if no other response contains it.
         cause: Option<Arc<str>>,
     },
 }
 
 impl Error {
-    /// Maps an error of a prepared statement; `placeholders` are the names of the statement's
-    /// parameters.
+    /// The error for a failed statement of a method; `placeholders` are the names of the
+    /// statement's parameters.
     pub fn of_statement(error: tidegate_sql::Error, placeholders: &[String]) -> Self {
         match error {
             tidegate_sql::Error::Input(input) => Self::of_input(input, placeholders),
@@ -68,7 +69,8 @@ impl Error {
             InputError::MissingParameter { .. }
             | InputError::ExtraParameter { .. }
             | InputError::Value(ValueError::InvalidValue { .. }) => Self::Params(input),
-            // For a column the definition is at fault, for a placeholder its value.
+            // If the name is that of a column, the definition is at fault; if it is that of a
+            // placeholder, the value.
             InputError::Value(ValueError::InvalidFormat { name, .. })
                 if placeholders.contains(name) =>
             {
@@ -78,7 +80,7 @@ impl Error {
         }
     }
 
-    /// Whether the operator should be notified.
+    /// Whether the service is at fault, so that the operator should be notified.
     pub fn is_fault_of_service(&self) -> bool {
         use tidegate_sql::Error as Sql;
         matches!(

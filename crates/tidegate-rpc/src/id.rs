@@ -2,15 +2,15 @@
 
 use serde_json::value::RawValue;
 
-/// The id of a call, unchanged: a number keeps its digits, a string its escapes.
+/// The id of a call as it was sent: a number keeps its digits, and a string its escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id<'a>(&'a str);
 
 impl<'a> Id<'a> {
-    /// The id of a response to a call without a readable id.
+    /// The id in a response to a call that has no readable id.
     pub(crate) const NULL: Id<'static> = Id("null");
 
-    /// Accepts a string, a number or null, as JSON-RPC 2.0, section 4 requires.
+    /// Reads an id, which must be a string, a number or null (JSON-RPC 2.0, section 4).
     pub(crate) fn new(raw: &'a RawValue) -> Option<Self> {
         let text = raw.get();
         let fits =
@@ -18,7 +18,7 @@ impl<'a> Id<'a> {
         fits.then_some(Self(text))
     }
 
-    /// The id as JSON.
+    /// The id as JSON text.
     pub fn as_json(&self) -> &'a str {
         self.0
     }

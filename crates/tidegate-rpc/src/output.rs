@@ -3,14 +3,15 @@
 use bytes::BytesMut;
 use tidegate_sql::{Error, Result};
 
-/// Takes the bytes of a response.
+/// The port that takes the bytes of a response.
 ///
-/// If a call fails, the whole response is replaced, so nothing may be sent before it is complete.
+/// If a call fails, the whole response is replaced. So nothing may be sent before the response is
+/// complete.
 pub trait Output: Send {
-    /// The buffer at the end of the response.
+    /// The buffer to which the response is appended.
     fn bytes(&mut self) -> &mut BytesMut;
 
-    /// Called at least once for each row. It may take the bytes out of the buffer.
+    /// Called at least once for each row. The implementation may take the bytes out of the buffer.
     ///
     /// # Errors
     ///
@@ -18,11 +19,11 @@ pub trait Output: Send {
     /// call.
     fn check(&mut self) -> Result<()>;
 
-    /// Drops everything that was written.
+    /// Drops all bytes that were written.
     fn clear(&mut self);
 }
 
-/// A response in memory, up to a limit.
+/// A response that is collected in memory, up to a limit.
 #[derive(Debug)]
 pub struct OutputBuffer {
     bytes: BytesMut,
@@ -30,7 +31,7 @@ pub struct OutputBuffer {
 }
 
 impl OutputBuffer {
-    /// An empty buffer for at most `limit` bytes.
+    /// An empty buffer for a response of at most `limit` bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             bytes: BytesMut::new(),
@@ -38,7 +39,7 @@ impl OutputBuffer {
         }
     }
 
-    /// The response.
+    /// The bytes of the response.
     pub fn into_bytes(self) -> BytesMut {
         self.bytes
     }

@@ -10,11 +10,11 @@ use crate::reply::Reply;
 /// Limits on the size of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most calls of a batch.
+    /// The largest number of calls in a batch.
     pub calls: usize,
-    /// The most parameter sets of all calls of a message.
+    /// The largest number of parameter sets in all calls of a message together.
     pub parameter_sets: usize,
-    /// The deepest nesting of arrays and objects.
+    /// The deepest allowed nesting of arrays and objects.
     pub depth: usize,
 }
 
@@ -31,9 +31,9 @@ impl Default for Limits {
 /// The calls of a message, borrowed from its text.
 #[derive(Clone, Debug)]
 pub enum Payload<'a> {
-    /// An object.
+    /// The message is an object: a single call.
     Single(Call<'a>),
-    /// A non-empty array (JSON-RPC 2.0, section 6).
+    /// The message is a non-empty array: a batch (JSON-RPC 2.0, section 6).
     Batch(Vec<Call<'a>>),
 }
 
@@ -63,7 +63,7 @@ impl<'a> Payload<'a> {
         Ok(payload)
     }
 
-    /// The calls in their order.
+    /// The calls of the message, in their order.
     pub fn calls(&self) -> &[Call<'a>] {
         match self {
             Self::Single(call) => std::slice::from_ref(call),

@@ -1,4 +1,5 @@
-//! Prepares a call: its statement with values, and the writer of its result.
+//! Prepares a call: binds its values to the method's statement, and chooses the writer of its
+//! result.
 
 use std::sync::Arc;
 
@@ -14,18 +15,19 @@ use crate::error::Error;
 /// A call that is ready to run.
 #[derive(Debug)]
 pub struct PreparedCall {
-    /// The method's statement with the values of the call.
+    /// The statement of the method, with the values of the call.
     pub statement: BoundStatement,
     /// The format of the rows.
     pub format: OutputFormat,
-    /// The writer for that format.
+    /// The writer of the rows.
     pub writer: RowWriter,
     /// The author of the statement, for the [`tidegate_sql::QueryOptions`] with which it runs.
     pub author: Author,
 }
 
 impl PreparedCall {
-    /// Binds the values of a call; `format` replaces that of the method.
+    /// Binds the values of a call to the method's statement; `format` replaces the format of the
+    /// method.
     pub(crate) fn new(
         method: &Method,
         call: &Call<'_>,

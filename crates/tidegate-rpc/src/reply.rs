@@ -1,4 +1,4 @@
-//! Responses to calls: envelopes and error objects (JSON-RPC 2.0, section 5).
+//! Responses to calls, with their envelopes and error objects (JSON-RPC 2.0, section 5).
 
 use bytes::BytesMut;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::error::Error;
 use crate::id::Id;
 
-/// A whole response to a message of which nothing ran.
+/// The whole response to a message of which no call ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     bytes: BytesMut,
@@ -27,22 +27,23 @@ impl Reply {
         Some(Self { bytes, code })
     }
 
-    /// The code of its first error.
+    /// The code of the first error in the response.
     pub const fn code(&self) -> i32 {
         self.code
     }
 
-    /// The JSON text.
+    /// The JSON text of the response.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The JSON text.
+    /// The JSON text of the response.
     pub fn into_bytes(self) -> BytesMut {
         self.bytes
     }
 
-    /// The response to an invalid request object, whose id is unreliable.
+    /// The response to an invalid request object. Its id is null, because the id of such an object
+    /// is unreliable.
     pub(crate) fn of(error: &Error) -> Self {
         let mut bytes = BytesMut::new();
         write_error(Id::NULL, error, &mut bytes);
@@ -70,26 +71,27 @@ impl Reply {
     }
 }
 
-/// Writes the punctuation of an array that may stay empty.
+/// Writes the brackets and commas of an array, which may stay without elements.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     begun: bool,
 }
 
 impl List {
-    /// Appends the text before the next element.
+    /// Appends the bracket or comma before the next element.
     pub(crate) fn separate(&mut self, out: &mut BytesMut) {
         out.extend_from_slice(if self.begun { b"," } else { b"[" });
         self.begun = true;
     }
 
-    /// Whether there is any element.
+    /// Whether the array has any element.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun
     }
 }
 
-/// Appends the text before a result. A brace closes it.
+/// Appends the start of the response to a call, up to its result. A closing brace ends the
+/// response.
 pub(crate) fn begin_result(id: Id<'_>, out: &mut BytesMut) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
@@ -105,7 +107,7 @@ pub(crate) fn write_error(id: Id<'_>, error: &Error, out: &mut BytesMut) {
     out.extend_from_slice(b"}");
 }
 
-/// The error object (section 5.1).
+/// The error object of a response (section 5.1).
 pub(crate) fn error_object(error: &Error) -> String {
     let (code, message) = code(error);
     let object = ErrorObject {
@@ -116,10 +118,10 @@ pub(crate) fn error_object(error: &Error) -> String {
     serde_json::to_string(&object).expect("strings and numbers can be written")
 }
 
-/// The code for an invalid request object (section 5.1).
+/// The code of an error in a request object (section 5.1).
 const INVALID_REQUEST: i32 = -32600;
 
-/// The codes of the specification with their fixed messages.
+/// The code of an error, with the message that the specification prescribes.
 fn code(error: &Error) -> (i32, &'static str) {
     match error {
         Error::NoJson { .. } => (-32700, "Parse error"),
@@ -139,8 +141,8 @@ fn code(error: &Error) -> (i32, &'static str) {
     }
 }
 
-/// Whether an error is about the content of a value, and not about memory or privileges while it
-/// was read: data exceptions, domain constraints, and limits of a type.
+/// Whether a rejection is about the content of a value, and not about memory or privileges while
+/// the value was read. It is for data exceptions, domain constraints and limits of a type.
 fn is_of_value(rejection: &DatabaseError) -> bool {
     let class = rejection.sqlstate.get(..2).unwrap_or_default();
     !matches!(class, "08" | "40" | "53" | "57" | "58" | "XX")
@@ -154,7 +156,7 @@ struct ErrorObject<'a> {
     data: Option<Data<'a>>,
 }
 
-/// The members of `data`, in order.
+/// The member `data` of an error object. Its members are in the order in which they are sent.
 #[derive(Default, Serialize)]
 struct Data<'a> {
     #[serde(rename = "rolledBack", skip_serializing_if = "is_false")]
@@ -176,7 +178,7 @@ struct Data<'a> {
     /// The name of the parameter that is missing, unknown or invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<&'a str>,
-    /// Its path, such as `params[2].tags[1]`.
+    /// The path of that parameter's value, such as `params[2].tags[1]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -276,7 +278,7 @@ impl<'a> Data<'a> {
             table: rejection.table.as_deref(),
             parameter: rejection.place.as_deref().and_then(parameter),
             place: rejection.place.clone(),
-            // 53400 is a limit set by the operator, such as `temp_file_limit`.
+            // SQLSTATE 53400 reports a limit that the operator has set, such as `temp_file_limit`.
             retryable: matches!(sqlstate, "40001" | "40P01")
                 || matches!(sqlstate.get(..2), Some("08" | "53")) && sqlstate != "53400"
                 || sqlstate.starts_with("57P0"),
@@ -285,7 +287,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// The parameter in a path: `tags` in `params[2].tags[1]`.
+/// The name of the parameter in a path, such as `tags` in `params[2].tags[1]`.
 fn parameter(place: &str) -> Option<&str> {
     let (_, path) = place.split_once('.')?;
     path.split(['.', '[']).next()

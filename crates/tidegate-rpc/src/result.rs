@@ -8,22 +8,22 @@ use tidegate_values::{Column, OutputFormat, RawRow, RowWriter};
 use crate::output::Output;
 use crate::text;
 
-/// Writes the `result` of a call: `{"schema","data"}`, and `affected_rows` for a write.
+/// Writes the member `result` of a response: `{"schema","data"}`, with `affected_rows` for a write.
 pub(crate) struct ResultWriter {
     writer: RowWriter,
     data: DataForm,
-    /// A piece of the text in `data`, before it is escaped.
+    /// A piece of the text in `data` that is not escaped yet.
     piece: BytesMut,
 }
 
-/// The form of the rows in `data`.
+/// The form of the rows in the member `data`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DataForm {
-    /// An array of row objects. The writer writes the whole result.
+    /// An array of objects, one for each row. The row writer writes the whole result.
     Rows,
-    /// One JSON document.
+    /// One JSON document with all rows.
     Document,
-    /// A string with the text of another format.
+    /// A string, which contains the rows in another format than JSON.
     Text,
 }
 
@@ -78,7 +78,7 @@ impl ResultWriter {
         Ok(())
     }
 
-    /// Appends output of the writer in the form of `data`.
+    /// Appends output of the row writer in the form that `data` has.
     fn append(
         &mut self,
         out: &mut BytesMut,
@@ -95,7 +95,7 @@ impl ResultWriter {
     }
 }
 
-/// The sink for the rows of a single call.
+/// The sink for the rows of a call with a response.
 pub(crate) struct ResultSink<'a> {
     pub(crate) result: ResultWriter,
     pub(crate) out: &'a mut dyn Output,
@@ -135,14 +135,14 @@ impl RowSink for Discard {
     }
 }
 
-/// Appends an object from column names to `{"type","array"}`.
+/// Appends an object that maps each column's name to `{"type","array"}`.
 pub(crate) fn write_schema(columns: &[Column], out: &mut BytesMut) {
     let names = column_names(columns);
     let types = columns.iter().map(|column| &column.r#type);
     write_types(names.iter().map(AsRef::as_ref).zip(types), out);
 }
 
-/// Appends an object from names to `{"type","array"}`.
+/// Appends an object that maps each name to `{"type","array"}`.
 pub(crate) fn write_types<'a>(
     entries: impl Iterator<Item = (&'a str, &'a tidegate_values::Type)>,
     out: &mut BytesMut,

@@ -10,8 +10,8 @@ use crate::prepare::PreparedCall;
 use crate::reply;
 use crate::result::{Discard, ResultSink, ResultWriter};
 
-/// Runs a call in a transaction of its own and writes its response, if it has one. After an error
-/// the output may have a part of it.
+/// Runs a call in a transaction of its own. Writes the response, unless the call is a notification.
+/// After an error, the output may have a part of a response.
 pub(crate) async fn run(
     executor: &dyn Executor,
     context: &Context<'_>,

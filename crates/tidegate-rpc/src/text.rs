@@ -9,7 +9,8 @@ pub(crate) fn write(text: &str, out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
 }
 
-/// Appends text inside a JSON string. Pieces may end anywhere, even within a character.
+/// Appends text as a part of a JSON string's content. A piece may end anywhere, even within a
+/// character.
 pub(crate) fn escape(text: &[u8], out: &mut BytesMut) {
     out.reserve(text.len());
     let mut copied = 0;
@@ -30,7 +31,7 @@ pub(crate) fn escape(text: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(&text[copied..]);
 }
 
-/// `\u001f` for a control character.
+/// The escape of a control character, such as `\u001f`.
 fn control(byte: u8) -> [u8; 6] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));

@@ -1,4 +1,4 @@
-//! Batches: one transaction, all or nothing.
+//! Tests of batches, each of which is one transaction.
 
 use tidegate_methods::{Caller, Definition, Limits};
 use tidegate_rpc::{Limits as RpcLimits, OutputBuffer, Payload};
@@ -268,7 +268,8 @@ async fn a_batch_is_the_owners_when_all_its_methods_are() {
         .unwrap();
     let mine = || call("date", "{}", 1);
     let hers = || call("hers", r#"{"a":1}"#, 2);
-    // The executor knows which functions may be called on shared connections.
+    // The author is the owner, even if the method calls a function of the database's own. The
+    // executor knows whether such a function may be called on shared connections.
     let own_code = || call("own_code", r#"{"a":1}"#, 2);
     for (message, author) in [
         (mine(), Author::Owner),

@@ -1,4 +1,4 @@
-//! Single calls: results, parameters, errors.
+//! Tests of single calls: their results, parameters and errors.
 
 use tidegate_rpc::{Error, Limits, Output, OutputBuffer, Payload, Reply};
 use tidegate_sql::{DatabaseName, QueryOptions};

@@ -1,5 +1,6 @@
-//! The examples of the JSON-RPC 2.0 document (section 7), with methods of named parameters. The
-//! document allows a server to reject positional ones; they are `-32602` here.
+//! The examples of the JSON-RPC 2.0 specification (section 7), with methods of named parameters.
+//! The specification allows a server to reject positional parameters; here they are errors with the
+//! code `-32602`.
 
 use crate::fixture::fixture;
 

@@ -1,4 +1,4 @@
-//! Dry runs: described, not run, and stored.
+//! Tests of dry runs, in which statements are described and not run.
 
 use crate::fixture::{fixture, tenant};
 

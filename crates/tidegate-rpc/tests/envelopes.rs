@@ -1,4 +1,4 @@
-//! Invalid request objects, and messages beyond the limits.
+//! Tests of invalid request objects, and of messages beyond the limits.
 
 use tidegate_rpc::{Limits, Payload};
 

@@ -1,7 +1,7 @@
 //! A scripted executor: the text of a statement says what it does.
 //!
-//! - `select echo :a, :b`: a row for each parameter set, with a column for each placeholder of its name
-//!   and the type `json` that has its value
+//! - `select echo :a, :b`: a row for each parameter set, with a column for each placeholder of its
+//!   name and the type `json` that has its value
 //! - `select date`: one row with the date 2000-01-02 in a column `d`
 //! - `select moment`: one row with midnight of 2000-01-01 in UTC in a column `t`
 //! - `select text`: one row with a text that CSV and JSON must escape in a column `s`
@@ -27,16 +27,16 @@ use tidegate_values::{Column, Parameter, RawRow, Type, ValueError, WireFormat};
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {
     ran: Arc<Mutex<Vec<String>>>,
-    /// Whether no transaction can be opened.
+    /// Whether the pool is full, so that no transaction can be opened.
     full: bool,
-    /// Whether `select conflict` has failed.
+    /// Whether `select conflict` has failed already.
     conflicted: Arc<AtomicBool>,
-    /// The author of the last work.
+    /// The author of the statements that ran last.
     author: Arc<Mutex<Author>>,
 }
 
 impl Scripted {
-    /// An executor that opens no transaction.
+    /// An executor whose pool is full, so that it opens no transaction.
     pub(crate) fn full() -> Self {
         Self {
             full: true,
@@ -44,12 +44,12 @@ impl Scripted {
         }
     }
 
-    /// Returns what happened, in order, and clears it.
+    /// Returns the commands that were run, in order, and clears the list.
     pub(crate) fn ran(&self) -> Vec<String> {
         std::mem::take(&mut *self.ran.lock().unwrap())
     }
 
-    /// The author of what ran last, according to the options.
+    /// The author of the statements that ran last, according to their options.
     pub(crate) fn author(&self) -> Author {
         *self.author.lock().unwrap()
     }
@@ -108,7 +108,7 @@ impl Executor for Scripted {
 
 struct Open {
     executor: Scripted,
-    /// Why it will not be committed.
+    /// The error because of which the transaction will not be committed.
     refusal: Option<Error>,
     ended: bool,
 }
@@ -165,7 +165,7 @@ fn name(who: &Principal) -> String {
     }
 }
 
-/// A statement with its parameter sets.
+/// The text of a statement, followed by its parameter sets.
 fn shown(statement: &BoundStatement) -> String {
     let sets = statement.sets.iter().map(|set| {
         let values: Vec<_> = set.iter().map(value).collect();

@@ -1,4 +1,4 @@
-//! Parsing any input ends with a payload or with a response that is JSON.
+//! Tests that parsing any input ends with a payload, or with a response that is JSON.
 
 use proptest::prelude::*;
 use tidegate_rpc::{Limits, Payload};

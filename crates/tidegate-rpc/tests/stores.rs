@@ -1,4 +1,4 @@
-//! A store of methods that is unavailable or broken.
+//! Tests with a store of methods that is unavailable or broken.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tidegate_sql::DatabaseName;
 
 use crate::fixture::{Fixture, fixture};
 
-/// Fails in every call; whether a retry may succeed.
+/// A store that fails in every call. The flag tells whether a retry may succeed.
 struct Failing(bool);
 
 impl Failing {

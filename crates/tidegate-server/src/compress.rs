@@ -1,4 +1,4 @@
-//! gzip (RFC 1952) and zstd (RFC 8878) for responses.
+//! Compresses responses with gzip (RFC 1952) and zstd (RFC 8878).
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use http::header::ACCEPT_ENCODING;
 
 use tidegate_http::body::{BodyAborted, BodySource, Content};
 
-/// Fast rather than small: a response is compressed once and read once.
+/// The compression levels. They are low, because a response is compressed once and read once.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 3;
 
-/// A content coding (RFC 9110, section 8.4.1).
+/// A content coding that the service has (RFC 9110, section 8.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Gzip,
@@ -22,8 +22,8 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The coding that the request prefers among ours (RFC 9110, section 12.5.3); zstd if it has no
-    /// preference.
+    /// The content coding that the request prefers (RFC 9110, section 12.5.3), or zstd if it
+    /// prefers none of those that it accepts.
     pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Self> {
         let (mut gzip, mut zstd, mut others) = (None, None, None);
         for line in headers.get_all(ACCEPT_ENCODING) {
@@ -37,7 +37,8 @@ impl Encoding {
                 }
             }
         }
-        // `*` stands for codings that are not listed. Not every client that sends it supports zstd.
+        // A `*` stands for the codings that are not listed. It is not taken for zstd, which not
+        // every client that sends it supports.
         let gzip = gzip.or(others).unwrap_or(0.0);
         let zstd = zstd.unwrap_or(0.0);
         if zstd > 0.0 && zstd >= gzip {
@@ -73,7 +74,7 @@ impl Encoder {
         })
     }
 
-    /// Adds input and returns the output that is ready, which may be empty.
+    /// Adds input. Returns the output that is ready, which may be none.
     fn write(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         Ok(match self {
             Self::Gzip(encoder) => {
@@ -95,7 +96,7 @@ impl Encoder {
     }
 }
 
-/// Compresses bytes that are complete.
+/// Compresses bytes that are complete in memory.
 pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
     let mut encoder = Encoder::new(encoding)?;
     let mut head = encoder.write(bytes)?;
@@ -104,11 +105,11 @@ pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
     Ok(head.into())
 }
 
-/// Compresses a stream.
+/// Compresses the content of a response while it is sent.
 pub(crate) struct Compressed {
     inner: Content,
     encoding: Encoding,
-    /// Created with the first bytes.
+    /// The encoder, which is created with the first bytes.
     encoder: Option<Encoder>,
     ended: bool,
 }
@@ -123,7 +124,7 @@ impl Compressed {
         }
     }
 
-    /// Adds input, or ends it.
+    /// Adds input, or ends the stream with `None`.
     fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,

@@ -1,4 +1,5 @@
-//! The endpoints. Each decodes a request, calls a library, and encodes the result or the error.
+//! The endpoints. Each handler decodes a request, calls a library, and encodes the result or the
+//! error.
 
 pub(crate) mod activity;
 pub(crate) mod audit;
@@ -18,6 +19,7 @@ mod rest;
 pub(crate) mod sessions;
 pub(crate) mod sql;
 pub(crate) mod tenant;
+pub(crate) mod tokens;
 pub(crate) mod users;
 
 pub use openapi::openapi;

@@ -8,6 +8,7 @@ mod otlp;
 mod route;
 mod serve;
 mod stack;
+mod unanswered;
 
 pub use endpoint::openapi;
 #[cfg(feature = "otlp")]

@@ -1,7 +1,7 @@
 //! Sends spans to an OpenTelemetry collector: OTLP over HTTP with JSON (OTLP 1, section 2.4).
 //!
-//! Only plain HTTP is supported, because collectors run beside the service. Spans that the
-//! collector does not accept in time are dropped and counted.
+//! Only plain HTTP is supported, because a collector runs next to the service. Spans that
+//! the collector does not accept in time are dropped and counted.
 
 mod encode;
 
@@ -26,7 +26,7 @@ const BATCH: usize = 512;
 const INTERVAL: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why spans cannot be sent.
+/// The reason why spans cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum OtlpError {
     /// The address is not `http://host[:port][/path]`.
@@ -35,15 +35,15 @@ pub enum OtlpError {
     /// The collector cannot be reached.
     #[error("the collector cannot be reached")]
     Unreachable(#[source] std::io::Error),
-    /// The collector does not respond with HTTP, or not in time.
+    /// The collector does not respond with HTTP, or does not respond in time.
     #[error("the collector does not answer")]
     Silent,
-    /// The collector refuses the spans.
+    /// The collector responds with this status, which is not a success.
     #[error("the collector answers {0}")]
     Refused(u16),
 }
 
-/// The sending end of the queue of spans.
+/// The sending end of the queue of spans, which the app fills.
 #[derive(Clone, Debug)]
 pub struct Exporter {
     queue: mpsc::Sender<Span>,
@@ -59,12 +59,12 @@ impl SpanSink for Exporter {
 }
 
 impl Exporter {
-    /// An exporter to the collector at `address`, such as `http://127.0.0.1:4318`, and the task
-    /// that sends the spans, which never ends.
+    /// Returns an exporter to the collector at `address`, such as `http://127.0.0.1:4318`, and the
+    /// task that sends the spans, which never ends.
     ///
     /// # Errors
     ///
-    /// [`OtlpError::Address`].
+    /// [`OtlpError::Address`] if `address` is not an HTTP URL.
     pub fn new(
         address: &str,
         service: &str,
@@ -162,7 +162,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends the spans of one interval. Returns `false` if the queue is closed.
+    /// Sends the spans that arrive within one interval. Returns `false` if the queue is closed.
     async fn send_next(&mut self) -> bool {
         let mut batch = Vec::new();
         let deadline = tokio::time::Instant::now() + INTERVAL;

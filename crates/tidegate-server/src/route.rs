@@ -6,6 +6,7 @@ mod properties;
 mod template;
 
 use std::borrow::Cow;
+use std::pin::Pin;
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -20,18 +21,19 @@ use tidegate_socket as socket;
 
 use crate::endpoint::{
     activity, audit, call, clients, console, docs, documents, graphql, impersonation,
-    methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, users,
+    methods as definitions, oauth, openapi, operations, privileges, sessions, sql, tenant, tokens,
+    users,
 };
 use define::routes;
 pub(crate) use methods::Methods;
 pub(crate) use properties::{Access, BodyLimit, Properties, Surface};
 
-/// Why a request has no route.
+/// The reason why a request has no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
     /// There is no such path.
     NotFound,
-    /// The path has other methods, which are the value of `Allow`.
+    /// The path does not have this method. Those that it has are the value of `Allow`.
     MethodNotAllowed(&'static str),
 }
 
@@ -48,7 +50,8 @@ routes! { |call|
         Clients: "/api/v4/clients", Collection, User, Rest, Configured => clients::collection(call).await;
         Users: "/api/v4/users", Collection, User, Rest, Configured => users::collection(call).await;
         Sessions: "/api/v4/sessions", Get, User, Rest, None => sessions::list(call).await;
-        Activity: "/api/v4/activity", Get, User, Rest, None => activity::read(call);
+        Tokens: "/api/v4/tokens", Collection, User, Rest, Configured => tokens::collection(call).await;
+        Activity: "/api/v4/activity", Get, User, Rest, None => activity::read(call).await;
         Audit: "/api/v4/audit", Get, User, Rest, None => audit::read(call).await;
         Tenant: "/api/v4/tenant", Property, User, Rest, Configured => tenant::settings(call).await;
         Token: "/api/v4/oauth", Post, Client, OAuth, Form => oauth::token(call).await;
@@ -57,6 +60,7 @@ routes! { |call|
         Revoke: "/api/v4/oauth/revoke", Post, Client, OAuth, Form => oauth::revoke(call).await;
         Introspect: "/api/v4/oauth/introspect", Post, Client, OAuth, Form => oauth::introspect(call).await;
         Metadata: "/.well-known/oauth-authorization-server", Get, Public, Rest, None => Ok(documents::metadata(call.app));
+        ResourceMetadata: "/.well-known/oauth-protected-resource", Get, Public, Rest, None => Ok(documents::resource_metadata(call.app));
         Keys: "/.well-known/jwks.json", Get, Public, Rest, None => documents::keys(call.app);
         OpenApi: "/api/v4/openapi.json", Get, Public, Rest, None => Ok(openapi::serve());
         Authorize: "/auth", Page, Browser, Page, Form => pages::authorize(call).await;
@@ -88,6 +92,7 @@ routes! { |call|
         UsersNamed(names): "/api/v4/users/{names}", Members, User, Rest, Configured => users::members(call, names).await;
         UserToken(name): "/api/v4/users/{name}/token", Post, User, Rest, Configured => impersonation::token(call, name).await;
         SessionsNamed(ids): "/api/v4/sessions/{ids}", Delete, User, Rest, None => sessions::end(call, ids).await;
+        TokensNamed(ids): "/api/v4/tokens/{ids}", Delete, User, Rest, None => tokens::revoke(call, ids).await;
         ConsoleFile(name): "/console/{name}", Get, Public, Rest, None => console::file(call.app, name);
         DocsPage(name): "/docs/{name}", Get, Public, Rest, None => docs::page(&call, name);
         DocsPageOf(folder, name): "/docs/{folder}/{name}", Get, Public, Rest, None => docs::page_of(&call, folder, name);
@@ -100,7 +105,7 @@ routes! { |call|
     }
 }
 
-// Each route has its own counters.
+// The metrics have counters for a limited number of routes.
 const _: () = assert!(ROUTES.len() <= metrics::ROUTES);
 
 /// The paths of all routes, in the order of the table.
@@ -122,7 +127,8 @@ impl<'p> Route<'p> {
 
     fn find(path: &'p str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
-        // The table names the root `/`; here `/` is what remains of `//`.
+        // Only the row of the root has the path `/`. Here `/` is the rest of the path `//`, which
+        // is no route.
         if path == "/" {
             None
         } else {
@@ -130,12 +136,12 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// The route's row of the table.
+    /// The properties of the route in the table.
     pub(crate) const fn properties(&self) -> &'static Properties {
         &ROUTES[self.index()]
     }
 
-    /// The route in the log and the metrics.
+    /// The label of the route in the log and the metrics.
     pub(crate) const fn label(&self) -> RouteLabel {
         RouteLabel {
             index: self.index(),

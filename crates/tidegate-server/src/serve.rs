@@ -1,8 +1,8 @@
 //! Accepts connections and serves them with hyper.
 //!
-//! hyper's own timers would count the idle time of a connection as part of the next head, and none
-//! of them covers the first byte or a client that does not read. So each connection counts what it
-//! reads and writes ([`activity`]), and its task checks the counters periodically.
+//! hyper's own timers would count the idle time of a connection as part of the next head. They do
+//! not cover the wait for the first byte, nor a client that does not read. So each connection
+//! counts what it reads and writes ([`activity`]), and its task checks the counters periodically.
 
 mod accept;
 mod activity;
@@ -25,10 +25,10 @@ use tidegate_http::app::App;
 
 pub use tls::{Certificate, CertificateError};
 
-/// The number of connections of a listener for operators.
+/// The number of connections that a listener for operators accepts at once.
 const OPERATORS: usize = 64;
 
-/// A socket to accept connections on.
+/// A socket on which connections are accepted, and how they are served.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -37,8 +37,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Serves HTTP. Credentials are accepted only on a loopback address, behind a trusted proxy
-    /// that received them over HTTPS, or with `insecure_http`.
+    /// A listener that serves HTTP. Credentials are accepted only on a loopback address, behind a
+    /// trusted proxy that received them over HTTPS, or with `insecure_http`.
     pub fn plain(socket: TcpListener) -> Self {
         Self {
             socket,
@@ -47,7 +47,7 @@ impl Listener {
         }
     }
 
-    /// Serves HTTP to operators: only `/metrics`, `/healthz` and `/readyz`.
+    /// A listener that serves HTTP to operators: only `/metrics`, `/healthz` and `/readyz`.
     pub fn operations(socket: TcpListener) -> Self {
         Self {
             operations: true,
@@ -55,7 +55,7 @@ impl Listener {
         }
     }
 
-    /// Serves HTTPS.
+    /// A listener that serves HTTPS.
     pub fn tls(socket: TcpListener, certificate: Certificate) -> Self {
         Self {
             socket,
@@ -65,8 +65,8 @@ impl Listener {
     }
 }
 
-/// Serves `app` on all `listeners` until `shutdown` ends. Then stops accepting, gives requests in
-/// progress the drain timeout to end, and cancels the rest.
+/// Serves `app` on all `listeners` until `shutdown` completes. Then stops accepting, gives requests
+/// in progress the drain timeout to end, and cancels the rest.
 ///
 /// # Errors
 ///
@@ -80,7 +80,8 @@ pub async fn serve(
     let slots = Arc::new(Semaphore::new(app.limits().connections));
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        // Operators are served even if clients use all connections.
+        // Operators have slots of their own, so that they are served even if clients use all
+        // connections.
         let slots = if listener.operations {
             Arc::new(Semaphore::new(OPERATORS))
         } else {

@@ -1,5 +1,5 @@
-//! Linked accounts on the account page: linking needs a proof, an account belongs to one user only,
-//! the user is notified by email, and the last credential cannot be removed.
+//! Tests of linking accounts on the account page: linking needs a proof, an account belongs to one
+//! user only, the user is informed by email, and the last credential cannot be removed.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::page_forms::only_from_here;
 use crate::pages::{Browser, CALLBACK, QUERY, signed_in};
 use crate::ports::connected;
 
-/// Submits the form that links an account of provider `one`, and returns from there as `person`.
+/// Submits the form that links an account of the provider `one`, signs in there as `person`, and
+/// returns.
 async fn link(api: &Api, browser: &mut Browser, person: &str) -> TestResponse {
     let page = browser.get(api, "/account").await;
     let away = browser
@@ -33,13 +34,13 @@ async fn come_back(
     browser.get(api, &back).await
 }
 
-/// The state of a login that a page offers.
+/// The login state in the redirect to a provider that `away` contains.
 fn state(away: &TestResponse) -> String {
     let (_, state) = away.text().split_once("/authorize?state=").unwrap();
     state.split('"').next().unwrap().to_owned()
 }
 
-/// Signs in at provider `one` for a client; returns the last response.
+/// Signs in at the provider `one` for an OAuth client; returns the last response.
 async fn sign_in_at_provider(api: &Api, browser: &mut Browser, person: &str) -> TestResponse {
     let begun = format!("/signin/one?{QUERY}");
     let sent = browser.get(api, &begun).await;
@@ -106,7 +107,7 @@ async fn an_account_is_linked_signs_in_and_is_unlinked() {
         message.text
     );
 
-    // It signs in as the user, without a password.
+    // The linked account signs in as the user, without a password.
     let mut other = Browser::default();
     let back = sign_in_at_provider(&api, &mut other, "octo").await;
     assert_eq!(back.header("location"), format!("/auth?{QUERY}"));
@@ -117,7 +118,7 @@ async fn an_account_is_linked_signs_in_and_is_unlinked() {
         page.text()
     );
 
-    // Linking it again changes nothing.
+    // Linking the same account again changes nothing.
     let again = link(&api, &mut browser, "octo").await;
     assert_eq!(again.header("location"), "/account?done=linked");
 
@@ -162,7 +163,7 @@ async fn an_account_linked_to_another_user_cannot_be_linked() {
     assert_eq!(refused.status, 409, "{}", refused.text());
     let page = owner.get(&api, "/account").await;
     assert!(page.text().contains("None is linked"), "{}", page.text());
-    // A linked account of another user cannot be removed either.
+    // A linked account of another user cannot be removed.
     link(&api, &mut owner, "own").await;
     let page = owner.get(&api, "/account").await;
     let which = [("issuer", "https://one.example"), ("subject", "octo")];
@@ -183,12 +184,13 @@ async fn a_trip_belongs_to_the_session_that_began_it() {
     let away = browser
         .post(&api, (&page, "link"), &[("provider", "one")])
         .await;
-    // Another browser of the same user, and a browser without a user.
+    // The callback is refused in another browser of the same user, and in a browser without a user.
     for mut other in [signed_in(&api).await, Browser::default()] {
         let refused = come_back(&api, &mut other, &away, "mallory").await;
         assert_eq!(refused.status, 400, "{}", refused.text());
     }
-    // The same browser after a sign-out, and after the flow has expired.
+    // It is also refused in the same browser after a sign-out, and after the login state has
+    // expired.
     let page = browser.get(&api, "/signout").await;
     let kept = Browser {
         cookie: browser.cookie.clone(),
@@ -289,13 +291,13 @@ async fn the_last_credential_cannot_be_unlinked() {
         "{}",
         refused.text()
     );
-    // With a second one, either may be removed, but not both.
+    // If there is a second account, either of them may be removed, but not both.
     link(&api, &mut browser, "second").await;
     mailbox.messages(1).await;
     assert_eq!(unlink(&mut browser, "nora").await.status, 200);
     assert_eq!(unlink(&mut browser, "second").await.status, 409);
 
-    // A first password can be set only soon after the sign-in.
+    // A user may set a first password only soon after the sign-in.
     let page = browser.get(&api, "/account").await;
     assert!(!page.text().contains("Current password"), "{}", page.text());
     let new = [("new_password", "nora-12345")];
@@ -340,7 +342,7 @@ async fn links_are_changed_from_our_own_page_only() {
         page.await.text().contains("octo"),
         "an address alone does nothing"
     );
-    // Names from a provider are escaped.
+    // The name of an account comes from the provider, so it is escaped.
     link(&api, &mut browser, "%3Cscript%3E").await;
     let page = browser.get(&api, "/account").await;
     assert!(!page.text().contains("<script"), "{}", page.text());

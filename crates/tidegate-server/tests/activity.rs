@@ -1,4 +1,4 @@
-//! `GET /api/v4/activity`: recent requests, for the owner.
+//! Tests of `GET /api/v4/activity`, the recent requests for the owner.
 
 use serde_json::{Value, json};
 

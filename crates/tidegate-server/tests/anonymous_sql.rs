@@ -1,4 +1,4 @@
-//! SQL of callers that run as the default user.
+//! Tests of the SQL that callers may run as the default user.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ const SQL: &str = "/api/v4/sql";
 const OF_DATABASE: &str = "/api/v4/sql/database/demo";
 
 async fn tenant(setting: AnonymousSql) -> Api {
-    // It manages accounts, which the tenant's settings need.
+    // The tenant's settings need an app that manages accounts.
     let (api, _) = connected().await;
     let set = api.directory.set_anonymous_sql("demo", setting).await;
     set.unwrap();
@@ -46,14 +46,14 @@ async fn by_default_nothing_runs_as_the_default_user() {
             assert!(text.contains(word), "{word}: {text}");
         }
     }
-    // Anyone can get a guest token.
+    // Guest tokens do not give more, because anyone can get one.
     let guest = guest_token(&api).await;
     let refused = ask(&api, SQL, Some(&guest), &body).await;
     assert_eq!(refused.error(), (403, "INSUFFICIENT_PRIVILEGES".to_owned()));
     assert_eq!(api.executor.ran(), []);
     let alice = api.token("alice").await;
     assert_eq!(ask(&api, SQL, Some(&alice), &body).await.status, 200);
-    // Another user's token is ignored on a path that always runs as the default user.
+    // On a path that always runs as the default user, the token of another user is ignored.
     let refused = ask(&api, OF_DATABASE, Some(&alice), &body).await;
     assert_eq!(refused.error(), (401, "MISSING_TOKEN".to_owned()));
 }
@@ -88,7 +88,7 @@ async fn read_lets_one_reading_statement_run_read_only_for_five_seconds() {
         }
         assert_eq!(api.executor.ran(), before);
     }
-    // These limits do not apply to a user with a token of its own.
+    // The limits do not apply to a user with a token of its own.
     let alice = api.token("alice").await;
     let answer = ask(&api, SQL, Some(&alice), &json!({"q": "select wait"})).await;
     assert!(answer.text().contains("59"), "{}", answer.text());
@@ -121,7 +121,7 @@ async fn few_statements_of_anonymous_callers_run_at_once() {
         _ = held => panic!("what hangs has ended"),
         () = late => {}
     }
-    // The slot of a client that disconnected is free again.
+    // The slot of a client that has disconnected is free again.
     let body = json!({"q": "select rows 1 1"});
     assert_eq!(ask(&api, SQL, None, &body).await.status, 200);
 }

@@ -1,4 +1,5 @@
-//! The built-in client `tidegate`: users of every tenant, pages of the service, loopback.
+//! Tests of the built-in client `tidegate`: users of every tenant, pages of the service, and
+//! loopback redirect URIs.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -119,7 +120,7 @@ async fn foreign_addresses_get_no_redirect() {
     }
 }
 
-/// The pages of the service follow from its own URL, never from a request.
+/// The pages of the service follow from its configured URL, never from the request.
 #[tokio::test]
 async fn the_host_of_a_request_adds_no_page() {
     let api = Api::start().await;
@@ -166,7 +167,7 @@ async fn pkce_is_required() {
     let other = "x".repeat(43);
     let answer = redeemed(&api, "tidegate", &code, &other).await;
     assert_eq!(answer.json()["error"], "invalid_grant");
-    // A failed attempt does not consume the code.
+    // A failed attempt does not use up the code.
     assert_eq!(
         redeemed(&api, "tidegate", &code, VERIFIER).await.status,
         200
@@ -183,7 +184,7 @@ async fn a_code_is_redeemed_by_its_own_client_only() {
         let answer = redeemed(&api, client, &code, VERIFIER).await;
         assert_eq!(answer.json()["error"], "invalid_grant", "{client}");
     }
-    // The client of a tenant may not use the pages of the service.
+    // The client of a tenant may not redirect to the pages of the service.
     let path = self::address("app", CONSOLE, "");
     assert_eq!(api.get(&path).await.header("location"), "");
 }
@@ -217,7 +218,7 @@ async fn no_tenant_registers_a_built_in_id() {
         client.id = Some(id.clone());
         let error = clients.create_client(client.clone()).await.unwrap_err();
         assert_eq!(error.code(), "ALREADY_EXISTS");
-        // One that was registered before the id became a built-in one has no effect.
+        // A client that was registered before its id became a built-in one has no effect.
         api.clients.create_client(client).await.unwrap();
         let answer = api.get(&address(&id, "https://evil.example/", "")).await;
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The browser console at `/` and `/console/`.
+//! Tests of the browser console at `/` and `/console/`.
 
 use http::{Method, Request};
 

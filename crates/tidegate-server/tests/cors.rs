@@ -1,4 +1,4 @@
-//! Cross-origin requests of browsers.
+//! Tests of cross-origin requests of browsers.
 
 use http::Method;
 use tidegate_server::Origins;

@@ -1,4 +1,4 @@
-//! The documentation at `/docs/` and `/llms.txt`.
+//! Tests of the documentation at `/docs/` and `/llms.txt`.
 
 use http::Method;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_slice(&tidegate_server::openapi()).unwrap());
 
-/// Fails if the document has the operation without the status.
+/// Fails if the document has the operation but does not have the status.
 pub(crate) fn assert_documented(method: &Method, path: &str, status: StatusCode) {
     let method = method.as_str().to_lowercase();
     let operation = DOCUMENT["paths"]

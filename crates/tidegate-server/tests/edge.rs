@@ -1,4 +1,4 @@
-//! What every response has: request ids, errors, compression, HEAD.
+//! Tests of what every response has: request ids, errors, compression, HEAD.
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! A link in an email works once, and only for its purpose.
+//! Tests that a link in an email works once, and only for its purpose.
 
 use http::Method;
 use tidegate_identity::{NewUser, TenantName, UserChange, UserKey, UserName};
@@ -68,7 +68,7 @@ async fn a_reset_link_is_bound_to_its_user_and_address() {
     }
     api.token("alice").await;
 
-    // The only difference to the user before is that this one has never had a password.
+    // The new user differs from the previous one only in that it has never had a password.
     new_alice(&api).await;
     let old = reset_link(&api, &mailbox, 2).await;
     assert_eq!(browser.get(&api, &old).await.status, 200);

@@ -29,7 +29,7 @@ struct State {
     sent: AtomicUsize,
 }
 
-/// An event in the executor.
+/// A command that the executor received.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ran {
     Query(String),
@@ -44,12 +44,12 @@ impl Scripted {
         self.0.ran.lock().unwrap().clone()
     }
 
-    /// Statements that were dropped before their end.
+    /// The number of statements that were dropped before they ended.
     pub(crate) fn cancelled(&self) -> usize {
         self.0.cancelled.load(SeqCst)
     }
 
-    /// Bytes of rows that were passed to sinks.
+    /// The number of bytes of rows that were passed to sinks.
     pub(crate) fn sent(&self) -> usize {
         self.0.sent.load(SeqCst)
     }
@@ -144,7 +144,7 @@ impl Scripted {
 fn catalog(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Option<Completion>> {
     let text = statement.statement.text();
     if text.contains("relation_document") {
-        // Its name, no versions, no types.
+        // The row of the schema: its name, no versions and no types.
         texts(sink, &[Some("public"), None, None, Some("[]")])?;
     } else if text.contains("signature") {
         let Parameter::Text(roles) = &statement.sets[0][0] else {
@@ -191,7 +191,8 @@ fn who_text(who: &Principal) -> String {
             let sharing = match login.role_use {
                 tidegate_sql::RoleUse::Anonymous => "strangers",
                 tidegate_sql::RoleUse::User(_) => "one",
-                tidegate_sql::RoleUse::Trusted { .. } => "trusted",
+                tidegate_sql::RoleUse::Member(_) => "member",
+                tidegate_sql::RoleUse::Trusted(_) => "trusted",
             };
             format!("{} {} {sharing}", login.database, login.role)
         }

@@ -38,7 +38,7 @@ pub(crate) struct Api {
     pub(crate) peer: Peer,
 }
 
-/// A response that has been read to its end.
+/// A response, with its body read to the end.
 #[derive(Debug)]
 pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
@@ -61,7 +61,7 @@ impl TestResponse {
             .map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Status and `errorCode`.
+    /// The status and the `errorCode`.
     pub(crate) fn error(&self) -> (u16, String) {
         let body = self.json();
         assert_eq!(body["success"], false, "{body}");
@@ -87,12 +87,12 @@ impl Api {
         Self::at("http://127.0.0.1:8080", build).await
     }
 
-    /// A service at a URL.
+    /// A fixture whose service is reached at the URL `issuer`.
     pub(crate) async fn at(issuer: &str, build: impl FnOnce(AppBuilder) -> AppBuilder) -> Self {
         Self::over(issuer, |builder, _| build(builder)).await
     }
 
-    /// The same, if the app needs the records of users.
+    /// A fixture whose app also uses the directory of users.
     pub(crate) async fn over(
         issuer: &str,
         build: impl FnOnce(AppBuilder, &UserDirectory) -> AppBuilder,
@@ -168,7 +168,7 @@ impl Api {
             .await
     }
 
-    /// Sends a request with the token of a token response.
+    /// Sends a request with the access token of a token response.
     pub(crate) async fn get_as(&self, path: &str, token: &Value) -> TestResponse {
         let token = token["access_token"].as_str().unwrap();
         let asked = request(Method::GET, path).header("authorization", format!("Bearer {token}"));
@@ -180,12 +180,12 @@ impl Api {
         self.call(request.body(body.to_string()).unwrap()).await
     }
 
-    /// Runs SQL anonymously.
+    /// Runs SQL as an anonymous caller.
     pub(crate) async fn sql(&self, body: &Value) -> TestResponse {
         self.post("/api/v4/sql", body).await
     }
 
-    /// Runs SQL anonymously with one more header.
+    /// Runs SQL as an anonymous caller, with one more header.
     pub(crate) async fn sql_with(&self, name: &str, value: &str, body: &Value) -> TestResponse {
         let request = request(Method::POST, "/api/v4/sql").header(name, value);
         self.call(request.body(body.to_string()).unwrap()).await
@@ -218,7 +218,7 @@ impl Api {
     }
 }
 
-/// A server on a socket.
+/// The app as served on a socket.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -288,7 +288,7 @@ async fn fill(directory: &UserDirectory, clients: &ClientDirectory) {
     for user in [alice, guest] {
         directory.create_user(user).await.unwrap();
     }
-    // Most tests send no token.
+    // SQL is allowed for the default user, because most tests send no token.
     let sql = AnonymousSql::On;
     directory.set_anonymous_sql("demo", sql).await.unwrap();
     let uris = || vec!["http://127.0.0.1:5173/callback".to_owned()];
@@ -307,7 +307,7 @@ async fn fill(directory: &UserDirectory, clients: &ClientDirectory) {
     }
 }
 
-/// `SplitMix64`: the same bytes in every run.
+/// A `SplitMix64` generator with a fixed seed, which yields the same bytes in every run.
 #[derive(Default)]
 pub(crate) struct SeededRandom(AtomicU64);
 

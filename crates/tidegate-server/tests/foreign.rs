@@ -1,4 +1,4 @@
-//! Users of another database than the client's get an error and no code.
+//! Tests that users of another database than the client's get an error and no code.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const OTHER_OWNER: [(&str, &str); 3] = [
     ("database", "lonely"),
 ];
 
-/// The pages of a client of the database `demo`.
+/// The pages that sign users in for a client of the database `demo`.
 async fn pages(api: &Api) -> [String; 2] {
     let asked = json!({"client_id": "app"});
     let device = api.post("/api/v4/oauth/device", &asked).await.json();

@@ -1,4 +1,4 @@
-//! Malformed HTTP/1.1 heads, and `Host`.
+//! Tests of malformed HTTP/1.1 heads, and of `Host`.
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
@@ -8,14 +8,14 @@ use crate::socket::{answer, rest};
 
 const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
 
-/// The response to these bytes, up to the end of the connection.
+/// Sends the bytes and reads the response, up to the end of the connection.
 async fn sent(server: &Server, bytes: &[u8]) -> String {
     let mut stream = server.connect().await;
     stream.write_all(bytes).await.unwrap();
     rest(&mut stream).await
 }
 
-/// Checks a complete error response.
+/// Checks that the response is a complete error response.
 fn assert_refused(answer: &str, status: u16) {
     let (head, body) = answer.split_once("\r\n\r\n").expect(answer);
     assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
@@ -74,7 +74,8 @@ async fn nonsense_behind_a_request_is_answered_after_it() {
     }
     stream.write_all(b"nonsense\r\n\r\n").await.unwrap();
     assert_refused(&rest(&mut stream).await, 400);
-    // Both in one piece: neither response disturbs the other.
+    // Both requests are sent in one piece. The invalid request must not change the response to the
+    // valid one.
     let mut stream = server.connect().await;
     let both = [HEALTH, b"nonsense\r\n\r\n"].concat();
     stream.write_all(&both).await.unwrap();

@@ -1,4 +1,4 @@
-//! HTTP/2.
+//! Tests of HTTP/2.
 
 use bytes::Bytes;
 use h2::client;
@@ -93,7 +93,7 @@ async fn a_head_that_is_too_large_is_refused_with_a_body_and_an_id() {
             let request = Request::builder().uri(format!("http://a{path}"));
             request.header("x", "y".repeat(size)).body(()).unwrap()
         };
-        // One that fits, so that the next one is refused only for its size.
+        // A head of this size fits, so that the next one is refused for its size only.
         let (answer, _) = sender.send_request(get(value), true).unwrap();
         assert_ne!(answer.await.unwrap().status(), 431);
         let (answer, _) = sender.send_request(get(value + 10_000), true).unwrap();
@@ -110,7 +110,7 @@ async fn a_head_that_is_too_large_is_refused_with_a_body_and_an_id() {
             )
         );
     }
-    // Beyond twice the limit hyper responds by itself; the connection stays open.
+    // Above twice the limit, hyper responds by itself. The connection stays open.
     let get = Request::builder().uri("http://a/healthz");
     let get = get.header("x", "y".repeat(40_000)).body(()).unwrap();
     let (answer, _) = sender.send_request(get, true).unwrap();
@@ -199,7 +199,7 @@ async fn an_idle_connection_is_closed_in_good_order() {
     let health = Request::builder().uri("http://a/healthz").body(()).unwrap();
     let (answer, _) = sender.send_request(health, true).unwrap();
     assert_eq!(answer.await.unwrap().status(), 200);
-    // No error: the server ended the connection gracefully.
+    // There is no error, because the server ended the connection gracefully.
     tokio::time::timeout(PATIENCE, running)
         .await
         .unwrap()
@@ -221,7 +221,8 @@ async fn an_unread_response_is_aborted_and_the_others_continue() {
     .await;
     let server = api.listen().await;
     let mut sender = connect(&server).await;
-    // One has a statement, the other most of the memory; a window of 64 KiB stays full.
+    // One response has a statement, the other most of the memory budget. Neither fits into a window
+    // of 64 KiB.
     let streamed = json!({"q": "select rows 100000 1000", "output_format": "csv"});
     let whole = json!({"q": "select rows 1500 1000"});
     let mut stalled = Vec::new();

@@ -1,4 +1,4 @@
-//! The identity with which a request runs.
+//! Tests of the identity with which a request runs.
 
 use http::Method;
 use serde_json::{Value, json};

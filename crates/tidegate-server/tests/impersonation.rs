@@ -1,4 +1,4 @@
-//! `POST /api/v4/users/{name}/token`: an owner acts as a user of its tenant.
+//! Tests of `POST /api/v4/users/{name}/token`, by which an owner acts as a user of its tenant.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ async fn only_the_owner_may_act_as_a_user() {
         ("alice", "alice", 403, "INSUFFICIENT_PRIVILEGES"),
         ("demo", "demo", 403, "INSUFFICIENT_PRIVILEGES"),
         ("demo", "nobody", 404, "NOT_FOUND"),
-        // Another tenant's user.
+        // The user belongs to another tenant.
         ("demo", "lonely", 404, "NOT_FOUND"),
     ] {
         let answer = token(&api, caller, name).await;
@@ -85,7 +85,7 @@ async fn only_the_owner_may_act_as_a_user() {
             "{caller} as {name}"
         );
     }
-    // A token that acts as a user has none of the owner's privileges.
+    // A token with which the owner acts as a user has none of the owner's privileges.
     let acting = token(&api, "demo", "alice").await.json();
     let bearer = format!("Bearer {}", acting["access_token"].as_str().unwrap());
     let again = request(Method::POST, "/api/v4/users/guest/token").header("authorization", bearer);

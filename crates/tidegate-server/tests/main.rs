@@ -1,5 +1,5 @@
-//! The HTTP server over in-memory ports: a scripted executor, and an issuer with its store in
-//! memory.
+//! Tests of the HTTP server with ports in memory: a scripted executor, and an issuer with a memory
+//! store.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

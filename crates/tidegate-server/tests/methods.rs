@@ -1,4 +1,4 @@
-//! Methods and their calls over HTTP: statuses, limits, an unavailable store.
+//! Tests of methods and their calls over HTTP: statuses, limits, an unavailable store.
 
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ async fn a_store_that_is_away_is_said_in_the_form_of_each_protocol() {
     );
 }
 
-/// An unavailable store.
+/// A store of methods that is unavailable.
 struct Away;
 
 fn away<'a, T: Send + 'a>() -> StoreFuture<'a, T> {

@@ -1,4 +1,4 @@
-//! The OAuth endpoints over HTTP.
+//! Tests of the OAuth endpoints over HTTP.
 
 use std::net::IpAddr;
 
@@ -267,7 +267,7 @@ async fn credentials_are_not_taken_over_a_network_in_the_clear() {
             (400, "invalid_request".to_owned())
         );
     }
-    // Requests without credentials still work.
+    // Requests without credentials are still accepted.
     assert_eq!(api.sql(&json!({"q": "select who"})).await.status, 200);
     api.peer.encrypted = true;
     assert_eq!(token(&api, &[], &body).await.status, 200);

@@ -1,4 +1,4 @@
-//! Health, readiness, metrics.
+//! Tests of health, readiness and metrics.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ async fn metrics_count_requests_by_route_and_status() {
     }
     let version = env!("CARGO_PKG_VERSION");
     assert!(text.contains(&format!("tidegate_build_info{{version=\"{version}\"}} 1\n")));
-    // Every sample belongs to a declared family.
+    // Every sample must belong to a declared family.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split(['{', ' ']).next().unwrap();
         let family = ["_bucket", "_sum", "_count"]
@@ -181,7 +181,7 @@ async fn the_latency_histogram_has_no_holes() {
     }
 }
 
-/// The status of `/metrics` with these headers.
+/// The status of a request for `/metrics` with these headers.
 async fn metrics(api: &Api, headers: &[(&'static str, &'static str)]) -> u16 {
     let mut get = request(Method::GET, "/metrics");
     for (name, value) in headers {
@@ -229,7 +229,8 @@ async fn metrics_with_a_token_are_for_those_who_show_it() {
 #[tokio::test]
 async fn a_listener_for_operators_serves_them_and_nothing_else() {
     let api = Api::start().await;
-    // Bound to every address, so that only the kind of listener can be the reason.
+    // The socket is bound to every address, so that only the kind of listener can be the reason for
+    // the access.
     let socket = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     let address = ([127, 0, 0, 1], socket.local_addr().unwrap().port()).into();
     let server = api.serve(Listener::operations(socket), address);

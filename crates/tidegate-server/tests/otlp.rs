@@ -1,4 +1,4 @@
-//! The export of spans to a collector.
+//! Tests of the export of spans to a collector.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn exporter(address: &str) -> Result<(Exporter, impl Future<Output = ()> + use<>
     Exporter::new(address, "here", Arc::new(clock))
 }
 
-/// Accepts one request and returns its head and body.
+/// Accepts one request of the exporter; returns its head and body.
 async fn collected(socket: TcpListener) -> (String, Value) {
     let (mut stream, _) = socket.accept().await.unwrap();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What the pages refuse: forged forms, guessed device codes, names with markup.
+//! Tests of what the pages refuse: forged forms, guessed device codes, and names with markup.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use crate::fixture::{Api, TestResponse, request};
 use crate::pages::{ALICE, Browser, CALLBACK, QUERY, encoded, form, signed_in};
 use crate::ports::connected;
 
-/// Submits the form of a step without its token, with that of another browser and from another
-/// site; all three must be refused.
+/// Submits the form of a step without its token, with the token of another browser, and from
+/// another site. All three must be refused.
 pub(crate) async fn only_from_here(
     api: &Api,
     browser: &Browser,
@@ -121,7 +121,7 @@ async fn every_form_of_the_account_page_has_to_be_ours() {
         "still off"
     );
     only_from_here(&api, &browser, (&page, "sign_out"), "").await;
-    // A forged form cannot remove an existing second factor either.
+    // A forged form cannot remove an existing second factor.
     let forged = page
         .text()
         .replace("begin_enrolment", "remove_second_factor");
@@ -179,7 +179,7 @@ async fn a_signed_in_browser_may_guess_five_device_codes() {
     let right = [("user_code", typed)];
     let late = browser.post(&api, (&page, "code"), &right).await;
     assert_eq!(late.status, 429, "{}", late.text());
-    // The address has attempts left: another user can continue.
+    // The address still has attempts, so another user can continue.
     let mut other = signed_in(&api).await;
     let page = other.get(&api, "/device").await;
     assert_eq!(other.post(&api, (&page, "code"), &right).await.status, 303);
@@ -198,7 +198,7 @@ async fn a_device_code_is_not_guessed_at_the_page() {
     let typed = codes["user_code"].as_str().unwrap();
     let mut statuses = Vec::new();
     for _ in 0..10 {
-        // Another browser each time, because the address is counted.
+        // Each attempt uses another browser, so that only the address is counted.
         let mut browser = Browser::default();
         let page = browser.get(&api, "/device").await;
         let guess = [("user_code", "BBBB-BBBB")];

@@ -1,4 +1,4 @@
-//! The pages over HTTP: responses and forms.
+//! Tests of the pages over HTTP: responses and forms.
 
 mod protection;
 
@@ -16,7 +16,7 @@ pub(crate) const QUERY: &str = "response_type=code&client_id=app\
     &redirect_uri=http%3A%2F%2F127.0.0.1%3A5173%2Fcallback&state=s%201\
     &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
 
-/// A browser: stores its cookie and submits the forms that it gets.
+/// A browser, which stores its cookie and submits the forms that it gets.
 #[derive(Default)]
 pub(crate) struct Browser {
     pub(crate) cookie: String,
@@ -30,7 +30,7 @@ impl Browser {
         answer
     }
 
-    /// Submits the form of a step in `page` with these fields.
+    /// Submits the form of a step in `page`, with these fields added.
     pub(crate) async fn post(
         &mut self,
         api: &Api,
@@ -77,7 +77,7 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// The action of a step's form, and its hidden fields.
+/// The action of the form for a step, and its hidden fields.
 pub(crate) fn form(page: &TestResponse, step: &str) -> (String, String) {
     let mark = format!("name=\"step\" value=\"{step}\"");
     let form = page

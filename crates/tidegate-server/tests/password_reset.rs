@@ -1,4 +1,5 @@
-//! Requests for password resets reveal nothing, neither by text nor by work before the response.
+//! Tests that a request for a password reset reveals nothing, neither by the response nor by work
+//! before it.
 
 use std::time::Duration;
 
@@ -76,7 +77,7 @@ async fn a_reset_request_responds_alike_for_every_name() {
     let (api, mailbox) = connected().await;
     give_alice_an_address(&api).await;
     let first = ask(&api, "alice").await;
-    // The runtime has one thread: a message written before the response would be here.
+    // The runtime has one thread, so a message that was written before the response would be here.
     assert_eq!(mailbox.len(), 0, "nothing is looked for before the answer");
     assert_eq!(first.status, 200);
     mailbox.messages(1).await;
@@ -91,7 +92,7 @@ async fn a_reset_request_responds_alike_for_every_name() {
         assert_eq!(answer.status, first.status, "{name}");
         assert_eq!(answer.text(), first.text(), "{name}");
     }
-    // Nor does it reveal that a user has received the maximum of messages.
+    // The response is the same for a user who has received the maximum number of messages.
     for _ in 0..8 {
         assert_eq!(ask(&api, "alice").await.text(), first.text());
     }

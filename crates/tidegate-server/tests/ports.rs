@@ -9,7 +9,7 @@ use tidegate_identity::{
 
 use crate::fixture::{Api, eventually};
 
-/// Stores every message.
+/// A mailer that stores every message.
 #[derive(Clone, Default)]
 pub(crate) struct Mailbox(Arc<Mutex<Vec<Email>>>);
 
@@ -21,12 +21,12 @@ impl Mailer for Mailbox {
 }
 
 impl Mailbox {
-    /// The number of messages so far.
+    /// The number of messages that were sent.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().unwrap().len()
     }
 
-    /// Waits for `count` messages; returns them.
+    /// Waits until `count` messages were sent; returns them.
     pub(crate) async fn messages(&self, count: usize) -> Vec<Email> {
         eventually("messages came", || self.len() >= count).await;
         let messages = self.0.lock().unwrap().clone();
@@ -35,7 +35,8 @@ impl Mailbox {
     }
 }
 
-/// A provider whose authorization codes are the subjects of the people who sign in.
+/// An identity provider. The authorization codes that it accepts are the subjects of the people who
+/// sign in.
 pub(crate) struct TestProviders(Vec<ProviderName>);
 
 impl IdentityProviders for TestProviders {
@@ -70,7 +71,7 @@ impl IdentityProviders for TestProviders {
     }
 }
 
-/// Role operations that always succeed.
+/// Roles whose changes always succeed.
 struct Roles;
 
 impl RoleAdmin for Roles {
@@ -87,6 +88,10 @@ impl RoleAdmin for Roles {
     }
 
     fn limit_role<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn set_claims<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 

@@ -1,4 +1,4 @@
-//! `/api/v4/sessions`: OAuth sessions.
+//! Tests of `/api/v4/sessions`: OAuth sessions.
 
 use http::Method;
 use serde_json::{Value, json};

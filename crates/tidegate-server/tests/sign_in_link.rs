@@ -1,4 +1,4 @@
-//! `/console/sign-in`: a link that signs a browser on this machine in once.
+//! Tests of `/console/sign-in`: a link that signs a browser on this machine in once.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Connections: slow clients, clients that disconnect, shutdown.
+//! Tests of connections: slow clients, clients that disconnect, and shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::fixture::{Api, PATIENCE, eventually};
 const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_mins(1);
 
-/// Long timeouts, except for the one under test.
+/// Limits with long timeouts, except for the one that `change` sets.
 fn timeouts(change: impl FnOnce(&mut Timeouts)) -> Limits {
     let mut timeouts = Timeouts {
         handshake: LONG,
@@ -42,12 +42,12 @@ fn post(body: &serde_json::Value) -> String {
 pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
-    // A reset is an end too.
+    // A reset ends the connection too.
     let _ = read.expect("the connection stays open");
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads one response with a `content-length`.
+/// Reads one response that has a `content-length`.
 pub(crate) async fn answer(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut buffer = [0; 4096];
@@ -97,7 +97,7 @@ async fn a_head_that_dribbles_is_closed() {
     let mut stream = server.connect().await;
     stream.write_all(HEALTH).await.unwrap();
     answer(&mut stream).await;
-    // The second head never ends: sending a byte now and then does not extend its timeout.
+    // The second head never ends. Sending a byte now and then must not extend its timeout.
     let started = Instant::now();
     let (mut reader, mut writer) = stream.into_split();
     let dribble = async {
@@ -180,7 +180,8 @@ async fn a_body_that_stops_is_a_408_however_much_came_before() {
     let mut stream = server.connect().await;
     let head = "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-length: 9000000\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
-    // At 16 KiB per second this much would have extended the deadline by eight minutes.
+    // At the lowest rate of 16 KiB per second, these bytes would have extended the deadline by
+    // eight minutes.
     stream.write_all(&vec![b' '; 8_000_000]).await.unwrap();
     let sent = Instant::now();
     let text = rest(&mut stream).await;
@@ -199,7 +200,7 @@ async fn a_body_that_comes_fast_enough_may_take_long() {
     let mut stream = server.connect().await;
     let head = "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-length: 1223\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
-    // Twice the lowest rate, for twice as long as it may be silent.
+    // The body is sent at twice the lowest rate, and for twice as long as it may be silent.
     for _ in 0..10 {
         stream.write_all(&[b' '; 120]).await.unwrap();
         tokio::time::sleep(SHORT / 5).await;
@@ -253,7 +254,7 @@ async fn a_peer_that_leaves_cancels_its_statement() {
         eventually("it is cancelled", || api.executor.cancelled() > cancelled).await;
     }
     let metrics = api.get("/metrics").await;
-    // Two disconnected before a response, one during it.
+    // Two clients disconnected before a response, and one during it.
     for line in [
         r#"tidegate_http_requests_total{route="/api/v4/sql",status="4xx"} 2"#,
         r#"tidegate_http_requests_total{route="/api/v4/sql",status="2xx"} 1"#,
@@ -279,7 +280,7 @@ async fn a_peer_that_does_not_read_is_dropped_and_costs_little() {
         api.executor.cancelled() == 1
     })
     .await;
-    // What was sent is in the buffers of the two sockets.
+    // The bytes that were sent are in the buffers of the two sockets.
     assert!(api.executor.sent() < 32 << 20, "{}", api.executor.sent());
 }
 

@@ -1,4 +1,4 @@
-//! The SQL endpoint: requests, arrays, formats, errors.
+//! Tests of the SQL endpoint: requests, arrays, formats and errors.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -261,7 +261,7 @@ async fn large_bodies_and_answers_share_what_memory_there_is() {
         api.sql(&large).await.error(),
         (429, "TOO_MANY_REQUESTS".to_owned())
     );
-    // The memory was freed, and a streamed response takes none.
+    // The memory was freed, so the next response fits. A streamed response takes none.
     assert_eq!(
         api.sql(&json!({"q": "select rows 700 1000"})).await.status,
         200

@@ -1,4 +1,4 @@
-//! Responses that are sent while the statement runs.
+//! Tests of responses that are sent while the statement runs.
 
 use std::pin::Pin;
 

@@ -1,4 +1,4 @@
-//! HTTPS.
+//! Tests of HTTPS.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tokio_rustls::client::TlsStream;
 
 use crate::fixture::{Api, PATIENCE, Server};
 
-/// Writes a new certificate for `localhost` and its key; returns the certificate for the client to
-/// trust.
+/// Writes a new certificate for `localhost` and its key to files. Returns the certificate, which
+/// the client must trust.
 fn write(folder: &Path) -> CertificateDer<'static> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();

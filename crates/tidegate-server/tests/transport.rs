@@ -1,4 +1,4 @@
-//! HTTPS, here or at a trusted proxy, and what requires it.
+//! Tests of what requires HTTPS, with TLS here or at a trusted proxy.
 
 use http::Method;
 use tidegate_server::Peer;
@@ -7,7 +7,7 @@ use crate::fixture::{Api, TestResponse, password, request};
 
 const TRANSPORT: &str = "strict-transport-security";
 
-/// A service that trusts a proxy on its own machine.
+/// A service that trusts a proxy on the same machine.
 async fn behind_a_proxy() -> Api {
     Api::with(|builder| builder.trusted_proxies(vec!["127.0.0.1/32".parse().unwrap()])).await
 }

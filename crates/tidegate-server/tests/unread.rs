@@ -1,4 +1,4 @@
-//! Request bodies that are unread when an error response is ready (RFC 9112, section 9.6).
+//! Tests of request bodies that are unread when an error response is ready (RFC 9112, section 9.6).
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::fixture::Api;
 use crate::socket::{answer, rest};
 
-/// Requests that are refused by their heads.
+/// Requests that are refused because of their heads.
 const REFUSED: [(u16, &str); 4] = [
     (404, "POST /nowhere HTTP/1.1\r\nhost: a\r\n"),
     (405, "POST /healthz HTTP/1.1\r\nhost: a\r\n"),
@@ -21,7 +21,7 @@ const REFUSED: [(u16, &str); 4] = [
     ),
 ];
 
-/// Whether a response announces the end of the connection.
+/// Whether a response announces that the connection will be closed.
 fn closes(answer: &str) -> bool {
     answer
         .lines()
@@ -43,7 +43,7 @@ async fn a_small_body_behind_a_refused_head_leaves_the_connection_open() {
         ] {
             let sent = format!("{head}{framing}");
             stream.write_all(sent.as_bytes()).await.unwrap();
-            // The head is handled before the body arrives.
+            // The head must be handled before the body arrives.
             tokio::time::sleep(Duration::from_millis(20)).await;
             stream.write_all(body.as_bytes()).await.unwrap();
             let said = answer(&mut stream).await;
@@ -59,11 +59,11 @@ async fn a_large_or_missing_body_behind_a_refused_head_ends_the_connection_and_s
     let server = api.listen().await;
     for (status, head) in REFUSED {
         for (framing, body) in [
-            // Too large to be read and discarded.
+            // The body is too large to be read and discarded.
             ("content-length: 100000\r\n\r\n", "{"),
-            // It is sent too slowly.
+            // The body is sent too slowly.
             ("content-length: 7\r\n\r\n", "{\"q\""),
-            // It has no end.
+            // The body has no end.
             ("transfer-encoding: chunked\r\n\r\n", "1\r\n{\r\n"),
             // The client waits for `100 Continue` before it sends the body.
             ("content-length: 7\r\nexpect: 100-continue\r\n\r\n", ""),

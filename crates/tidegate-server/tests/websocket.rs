@@ -1,4 +1,4 @@
-//! Sockets end with the token or the session that opened them.
+//! Tests that a WebSocket ends with the token or the session that opened it.
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Socket {
         }
     }
 
-    /// Runs a statement, which shows that the socket is authenticated.
+    /// Runs a statement, whose result shows that the socket is authenticated.
     async fn works(&mut self) {
         self.say(&json!({"q": "select rows 1 1"})).await;
         let answer = self.hear().await;

@@ -1,7 +1,7 @@
-//! Notifies itself through the control database.
+//! Sends a notification through the control database and receives it.
 //!
-//! `cargo run -p tidegate-service --example listen` starts a throw-away PostgreSQL;
-//! `… -- postgresql://user:password@host/database` uses the database named.
+//! `cargo run -p tidegate-service --example listen` starts a throw-away PostgreSQL. An argument
+//! such as `postgresql://user:password@host/database` names a database to use instead.
 
 #![expect(clippy::print_stdout, reason = "the example's output")]
 

@@ -10,26 +10,26 @@ use super::error;
 use super::tls::Tls;
 
 /// The settings of every service session. The empty `search_path` prevents the accidental use of a
-/// user's object; the timeouts limit how long anything runs; a database that is read-only by
-/// default can still be administered.
+/// user's object. The timeouts limit how long a statement, a lock or an idle transaction lasts. The
+/// read-write default keeps a database administrable whose own default is read-only.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=off";
 
-/// As [`CONTROL`], but read only: for the catalog of a tenant's database.
+/// The settings of [`CONTROL`], but read only: for the catalog of a tenant's database.
 pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=on";
 
-/// Settings for sessions in which the service logs in as a user for administration. Otherwise the
-/// user could choose them (`ALTER ROLE … SET`): the role as which the session acts, and whether it
-/// starts at all.
+/// Settings for sessions in which the service logs in as a user for administration. Without them
+/// the user could choose the role as which the session acts, and whether the session starts at all
+/// (`ALTER ROLE … SET`).
 const AS_USER: &str = " -c role=none \
     -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
     -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";
 
-/// The settings of a session in which the service acts as a user; `version` is
-/// `server_version_num`, 0 if unknown.
+/// The settings of a session in which the service logs in as a user. `version` is
+/// `server_version_num`, or 0 if unknown.
 pub(super) fn as_user(version: u32) -> String {
     let mut options = format!("{CONTROL}{AS_USER}");
     for (name, value) in tidegate_wire::version::startup_settings(version) {
@@ -74,7 +74,7 @@ pub(super) fn settings(
     settings
 }
 
-/// A client, and the connection that must be polled for it to work.
+/// A client, and its connection, which must be polled for the client to work.
 pub(super) type Opened = (
     tokio_postgres::Client,
     tokio_postgres::Connection<tokio_postgres::Socket, super::tls::Secured>,

@@ -1,4 +1,4 @@
-//! Notifications of definitions, by an event trigger if the service may create one.
+//! Notifications of definitions, sent by an event trigger if the service may create one.
 
 use std::sync::LazyLock;
 
@@ -12,13 +12,14 @@ use tracing::debug;
 use super::connect::{CONTROL, connect};
 use super::{ServiceConnections, error};
 
-/// The query that finds code of a database's users that shared connections could reach, as
-/// objections with their remedies. `:source` is the body of the trigger's function
+/// The query that finds code of a database's users that could run on shared connections. It returns
+/// objections to sharing, with their remedies. `:source` is the body of the trigger's function
 /// ([`event_trigger_source`]), `:owner` the role of the tenant's owner.
 pub const DECIDE_SQL: &str = include_str!("decide.sql");
 
-/// The trigger's function. It checks a user's session with the query of `decide.sql`. There the
-/// trigger exists, because it fires, and a definition cannot change the tenant's owner.
+/// The trigger's function. It runs the query of `decide.sql` in the session that makes a
+/// definition, without checking the trigger and the tenant's owner: the trigger exists, because it
+/// fires, and a definition cannot change the owner.
 static FUNCTION: LazyLock<String> = LazyLock::new(|| {
     let decide = DECIDE_SQL
         .replace(":source::", "p.prosrc::")
@@ -43,7 +44,7 @@ fn make() -> String {
     .concat()
 }
 
-/// The SQL that updates what an older release created.
+/// The SQL that updates the objects that an older release created.
 fn renew() -> String {
     [include_str!("objections.sql"), &FUNCTION, ALWAYS].concat()
 }
@@ -56,10 +57,11 @@ pub fn event_trigger_source() -> &'static str {
     FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
-/// Whether the trigger exists, fires, and belongs to the service with everything it uses; whether
-/// this release or a later one made it (`-- Version` in the function; raise both numbers with every
-/// change of the function or of `decide.sql`); and whether the service may create it, which takes a
-/// superuser. With prepared transactions there should be none: a transaction with NOTIFY cannot be
+/// Inspects the event trigger. The columns are: whether the trigger exists, fires, and belongs to
+/// the service with everything it uses; whether this release or a later one made it; whether the
+/// service may create it, which takes a superuser. The release is the number after `-- Version` in
+/// the function: raise it here and there with every change of the function or of `decide.sql`. With
+/// prepared transactions the trigger must not exist, because a transaction with NOTIFY cannot be
 /// prepared.
 const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
     (SELECT r.rolsuper
@@ -82,8 +84,8 @@ const INSPECT: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, f
 /// A notification about definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DdlNotification {
-    /// From now on every change is reported, except those of roles and memberships, which do not
-    /// belong to a database.
+    /// Listening has begun. From now on every change is reported, except those of roles and
+    /// memberships, which do not belong to a database.
     Listening,
     /// A definition has changed.
     Changed,
@@ -141,11 +143,11 @@ impl ServiceConnections {
 
 #[derive(Default)]
 struct TriggerState {
-    /// It exists.
+    /// Whether the event trigger exists.
     there: bool,
-    /// This release or a later one made it.
+    /// Whether this release or a later one made the event trigger.
     current: bool,
-    /// The service may create it.
+    /// Whether the service may create the event trigger.
     may_make: bool,
 }
 
@@ -158,8 +160,8 @@ async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
     Ok(there)
 }
 
-/// Creates or updates the event trigger with what it uses, if that is allowed. Returns whether the
-/// trigger exists.
+/// Creates or updates the event trigger and the objects that it uses, if the service may. Returns
+/// whether the trigger exists.
 ///
 /// # Errors
 ///
@@ -167,7 +169,7 @@ async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
 pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgres::Error> {
     let mut found = inspect(client).await?;
     if !found.there && found.may_make {
-        // Another node may be doing the same, or the name is taken.
+        // Another node may be creating the trigger at the same time, or its name is taken.
         if let Err(error) = client.batch_execute(&make()).await {
             debug!(%error, "the event trigger could not be created");
             client.batch_execute("ROLLBACK").await?;
@@ -175,7 +177,7 @@ pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgr
         found = inspect(client).await?;
     }
     if found.there {
-        // Another administrator's trigger is not updated.
+        // An event trigger of another administrator is not updated.
         let renew = if found.current {
             String::new()
         } else {

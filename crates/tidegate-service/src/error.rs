@@ -35,7 +35,7 @@ pub(super) fn of_connection(error: &tokio_postgres::Error) -> ConnectError {
     }
 }
 
-/// Whether the statement only has to be prepared again (PostgreSQL, `RevalidateCachedQuery`).
+/// Whether the statement succeeds if it is prepared again (PostgreSQL, `RevalidateCachedQuery`).
 pub(super) fn is_stale(error: &tokio_postgres::Error) -> bool {
     let Some(said) = error.as_db_error() else {
         return false;
@@ -72,7 +72,7 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<io::Error>)
 }
 
-/// The error and its causes in one line. tokio-postgres itself shows only the kind.
+/// The error and its causes in one line. The text of tokio-postgres itself names only the kind.
 fn describe(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

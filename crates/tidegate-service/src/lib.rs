@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod claims;
 mod connect;
 mod ddl_notifications;
 mod error;
@@ -30,6 +31,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
+pub use claims::{ClaimsFunctions, ClaimsState, claims_state, install_claims};
 pub use ddl_notifications::{
     DECIDE_SQL, DdlNotification, ListenEnd, event_trigger_source, install_event_trigger,
 };
@@ -48,28 +50,29 @@ use lock_table::LockTable;
 use service_pool::{Reachability, ServicePool};
 use transaction::ServiceTransaction;
 
-/// The most connections to the control database.
+/// The limit on connections to the control database.
 const CONTROL_CONNECTIONS: usize = 6;
-/// The most connections to the catalog of one database.
+/// The limit on connections to the catalog of one database.
 const CATALOG_CONNECTIONS: usize = 2;
 /// How long a connection to a catalog may be idle.
 const CATALOG_IDLE: Duration = Duration::from_secs(30);
 /// The time limit of terminating a backend.
 const TERMINATE: Duration = Duration::from_secs(5);
-/// How many notifications a slow receiver may lag behind.
+/// How many notifications a slow receiver may lag behind before it misses some.
 const NOTIFICATIONS: usize = 256;
 
 /// Runs the service's own statements in PostgreSQL: [`Principal::Control`] and
 /// [`Principal::Catalog`].
 ///
 /// Control statements run as the administrator in the control database. Catalog statements run as
-/// the same role in a tenant's database, read only and with an empty `search_path`. All columns are
-/// in binary format.
+/// the administrator in a tenant's database, read only and with an empty `search_path`. All columns
+/// are in binary format.
 pub struct ServiceConnections {
     config: Arc<Config>,
     reachability: Arc<Reachability>,
     main: ServicePool,
-    /// Separate from `main`, so that terminating a backend never waits for other work.
+    /// The pool for terminating backends. It is separate from `main`, so that this never waits for
+    /// other work.
     rescue: ServicePool,
     catalogs: Mutex<HashMap<DatabaseName, ServicePool>>,
     permits: Permits,
@@ -79,8 +82,8 @@ pub struct ServiceConnections {
 }
 
 impl ServiceConnections {
-    /// Starts to listen for notifications in the background; opens other connections when they are
-    /// needed. Must be called on a tokio runtime.
+    /// Starts to listen for notifications in the background. Other connections are opened when they
+    /// are needed. Must be called on a tokio runtime.
     ///
     /// # Errors
     ///
@@ -114,24 +117,24 @@ impl ServiceConnections {
         })
     }
 
-    /// Limits the connections to the databases of tenants; unlimited otherwise.
+    /// Limits the connections to the databases of tenants, which are unlimited by default.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.permits = Permits::new(limits);
         self
     }
 
-    /// The notifications from now on. A receiver that lags has lost some and must act as after
-    /// [`Notification::Listening`].
+    /// A receiver of the notifications from now on. If it lags too far behind, it misses some, and
+    /// must act as after [`Notification::Listening`].
     pub fn notifications(&self) -> broadcast::Receiver<Notification> {
         self.notifications.subscribe()
     }
 
-    /// Whether the control database responds, for `/readyz`.
+    /// Checks that the control database responds, for `/readyz`.
     ///
     /// # Errors
     ///
-    /// Those of a statement.
+    /// If no connection can be opened, or the statement fails.
     pub async fn ping(&self) -> Result<()> {
         let session = self.main.session().await?;
         session.command("SELECT 1").await?;
@@ -150,8 +153,8 @@ impl ServiceConnections {
         match who {
             Principal::Control => self.main.session().await,
             Principal::Catalog(database) => {
-                // Takes the permit of the database first: requests that wait for one database must
-                // not hold permits that all share.
+                // The permit of the database comes first: requests that wait for one database must
+                // not hold permits that all databases share.
                 let turn = self.catalog(database)?.turn().await?;
                 let permit = self.permits.lookup().await?;
                 let session = self.catalog(database)?.session().await?;
@@ -226,7 +229,7 @@ impl ServiceConnections {
                 session.release();
                 Ok(completion)
             }
-            // Outside of a transaction a refused statement leaves nothing behind.
+            // Outside of a transaction a refused statement has no effect, so it can be retried.
             Err(error)
                 if !several
                     && (matches!(error, Error::Rejected(_)) || is_lock_table_full(&error)) =>
@@ -250,7 +253,7 @@ impl ServiceConnections {
     }
 }
 
-/// Records whether the sink received rows, which cannot be taken back.
+/// A sink that records whether it received rows. If it did, the statement cannot be retried.
 struct Watched<'a> {
     sink: &'a mut dyn RowSink,
     columns: bool,
@@ -259,7 +262,7 @@ struct Watched<'a> {
 
 impl RowSink for Watched<'_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        // A retried statement announces them again.
+        // A retried statement reports its columns again, but the sink accepts them only once.
         if std::mem::replace(&mut self.columns, true) {
             return Ok(());
         }
@@ -286,9 +289,9 @@ pub async fn open(
     Ok(client)
 }
 
-/// Opens a connection with the login of a user outside of any pool, for administration. The user's
-/// own settings (`ALTER ROLE … SET`) have no effect on what administration depends on. `version` is
-/// `server_version_num`, 0 if unknown.
+/// Opens a connection with the login of a user outside of any pool, for administration. Settings
+/// that the user made (`ALTER ROLE … SET`) do not apply where administration depends on them.
+/// `version` is `server_version_num`, or 0 if unknown.
 pub async fn open_as_user(
     config: &Config,
     database: &DatabaseName,
@@ -300,7 +303,7 @@ pub async fn open_as_user(
     Ok(client)
 }
 
-/// Runs a future until the deadline at most.
+/// Runs a future, and fails when the deadline has passed.
 async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match deadline {
         Some(deadline) => timeout_at(deadline, work)

@@ -9,14 +9,15 @@ use tokio::time::timeout;
 
 use super::service_pool::{RETRY_AFTER, ServicePool, WAIT};
 
-/// The most connections to the databases of tenants, all databases together. Without a limit, a
+/// The limits on connections to the databases of tenants, all databases together. Without limits, a
 /// hundred databases in use at once would take all connections of PostgreSQL, and leave none to
 /// users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections that read catalogs. Idle ones are closed to make room for another database.
+    /// The limit on connections that read catalogs. Idle ones are closed to make room for another
+    /// database.
     pub lookups: usize,
-    /// Connections that listen for notifications of definitions.
+    /// The limit on connections that listen for notifications of definitions.
     pub listeners: usize,
 }
 
@@ -30,8 +31,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits for a node whose users' pool has at most `connections` connections. Both together
-    /// are about a fifth of that, which the pool leaves free, but each is at least 4.
+    /// The limits for a node whose pool has at most `connections` connections of users. The two
+    /// limits together are about a fifth of that number, which the pool leaves free. Each is at
+    /// least 4.
     pub fn for_pool(connections: usize) -> Self {
         Self {
             lookups: (connections / 11).max(4),
@@ -70,8 +72,8 @@ impl Permits {
         self.listeners.clone().try_acquire_owned().ok()
     }
 
-    /// If the limit is reached, closes the connections of the other database that has been idle
-    /// longest.
+    /// If the limit is reached, closes the connections of the database, other than this one, that
+    /// has been idle longest.
     pub(super) fn make_room(
         &self,
         catalogs: &HashMap<DatabaseName, ServicePool>,

@@ -4,9 +4,10 @@
 //! One transaction that creates thousands of tables fills it, and then no transaction can write and
 //! no login succeeds. PostgreSQL has no limit for one session.
 //!
-//! The guard is one connection that holds the locks it needs to find that session, and a reserve.
-//! When the table is full it gives the reserve back and terminates the session. PostgreSQL cannot
-//! terminate a session while it parses a very long text: until then the service uses the reserve.
+//! The guard is a connection that holds two kinds of locks: those that it needs to find the session
+//! with the most locks, and a reserve. When the table is full, the guard releases the reserve and
+//! terminates that session. PostgreSQL cannot terminate a session while it parses a very long text.
+//! Until that ends, the service's statements use the room of the reserve.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,26 +22,26 @@ use tracing::{debug, warn};
 use super::connect::{CONTROL, connect};
 use crate::role_mark::ROLE_MARK;
 
-/// How often a statement that finds the table full is tried.
+/// How many times a statement that finds the table full is tried.
 pub(super) const TRIES: u32 = 5;
-/// How long a statement waits for room.
+/// How long such a statement waits for room before it is tried again.
 const WAIT: Duration = Duration::from_secs(2);
 /// The time limit of one check.
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause between checks.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The interval at which the guard tries to take its reserve back.
+/// How often the guard tries to take the reserve again after it released it.
 const REFILL: Duration = Duration::from_secs(1);
-/// How long one transaction of the guard stays open. Longer ones would trigger monitoring alarms
-/// for sessions that are idle in a transaction.
+/// How long one transaction of the guard stays open. Longer transactions would trigger monitoring
+/// alarms for sessions that are idle in a transaction.
 const RENEWED: Duration = Duration::from_mins(1);
 /// The longest delay between attempts to connect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The catalogs that parsing and planning a check reads if the session's caches are empty. Other
-/// sessions can invalidate the caches by many definitions, and a catalog without a held lock cannot
-/// be read while the table is full. The planner also locks the indexes of the relations it plans to
-/// read.
+/// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
+/// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
+/// can only be read if a lock on it is held already. The planner also locks the indexes of the
+/// relations it plans to read.
 const CATALOGS: [&str; 30] = [
     "pg_aggregate",
     "pg_am",
@@ -74,21 +75,22 @@ const CATALOGS: [&str; 30] = [
     "pg_type",
 ];
 
-/// Fails if the table is full. The error alone proves nothing, because any user can raise it.
+/// Fails if the table is full. The error of a statement does not prove that, because any user can
+/// raise the same error.
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
 /// Releases the locks of the probe.
 const END_PROBE: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
-/// Takes as many entries as four sessions may use on average, 256 by default. Fails if the table
-/// does not have them.
+/// Takes as many lock table entries as four sessions may use on average, 256 by default. Fails if
+/// so many are not free.
 const RESERVE: &str = "SAVEPOINT reserve; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), 64 + entry)) FROM pg_catalog.generate_series(1, \
         4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
 const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
 
-/// The state of the lock table, shared with statements that found it full.
+/// Connects the guard with the statements that found the lock table full.
 pub(super) struct LockTable {
     wanted: Arc<Notify>,
     looks: watch::Sender<u64>,
@@ -107,7 +109,7 @@ impl LockTable {
         self.wanted.notify_one();
     }
 
-    /// Requests a check and waits until it has ended.
+    /// Requests a check and waits until it has ended, at most [`WAIT`].
     pub(super) async fn relieve(&self) {
         let mut looks = self.looks.subscribe();
         self.request();
@@ -115,7 +117,8 @@ impl LockTable {
         let _ = timeout(WAIT, looks.changed()).await;
     }
 
-    /// Keeps a connection ready and checks the lock table on request, while the future is polled.
+    /// Keeps the guard's connection open and checks the lock table on request, while the future is
+    /// polled.
     pub(super) fn guard(
         &self,
         config: Arc<Config>,
@@ -139,12 +142,13 @@ impl LockTable {
 struct Guard {
     /// Whether the open transaction holds the reserve.
     has_reserve: bool,
-    /// The process that was terminated last, so that it is logged once.
+    /// The process that was terminated last. It is logged only once.
     terminated: Option<String>,
 }
 
-/// Keeps a transaction open in which a check has run. It holds all locks that another check needs,
-/// so that one works while the table is full. It holds no snapshot between its statements.
+/// Keeps a transaction open in which a check has run. The transaction holds all locks that another
+/// check needs, so that a check works while the table is full. It holds no snapshot between its
+/// statements.
 async fn stand_by(
     config: &Config,
     wanted: &Notify,
@@ -182,7 +186,7 @@ async fn stand_by(
     }
 }
 
-/// Runs a check. Returns whether the transaction can be used for the next one.
+/// Runs a check with a time limit. Returns whether the transaction can be used for another check.
 async fn look_in_time(client: &Client, guard: &mut Guard) -> bool {
     let looked = timeout(LOOK, look(client, guard)).await;
     let is_ready = matches!(looked, Ok(Ok(())));
@@ -203,7 +207,8 @@ async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
     client.simple_query(&text).await.map(drop)
 }
 
-/// If the table is full, releases the reserve and terminates the session with the most locks.
+/// Checks the table. If it is full, releases the reserve and terminates the session with the most
+/// locks.
 async fn look(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::Error> {
     if has_room(client, guard).await? {
         return Ok(());
@@ -226,7 +231,7 @@ async fn look(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::
     Ok(())
 }
 
-/// Whether the table has room besides the reserve. If so, the reserve is held afterwards.
+/// Whether the table has room besides the reserve. If it has, takes the reserve unless it is held.
 async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_postgres::Error> {
     let held = guard.has_reserve;
     let has_room = if held {
@@ -243,10 +248,11 @@ async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_post
     Ok(has_room)
 }
 
-/// The query that selects the session with the most locks, if it is a user's and holds more than
-/// its share, and terminates `pid`. The planner locks all relations that the query may read, even
-/// if no row is found. It uses no view, such as `pg_roles`, because reading a view's rule can need
-/// the lock of a TOAST table. Superusers count as members of every role.
+/// The query that terminates the session with the most locks, if it belongs to a user and holds
+/// more than its share. `pid` is the SQL expression for its process: `most.pid`, or NULL to
+/// terminate nothing. The planner locks all relations that the query may read, even if no row is
+/// found. The query uses no view, such as `pg_roles`, because reading a view's rule can need the
+/// lock of a TOAST table. Superusers count as members of every role.
 fn end(pid: &str) -> String {
     format!(
         "SELECT pg_catalog.pg_stat_clear_snapshot(); \

@@ -14,16 +14,16 @@ use tracing::{debug, warn};
 use super::connect::{CONTROL, connect};
 use super::service_pool::Reachability;
 
-/// The channel of the notifications.
+/// The `NOTIFY` channel on which nodes notify each other.
 pub const CHANNEL: &str = "tidegate";
 /// The longest delay between attempts to listen again. A node that does not listen serves stale
 /// caches.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What a receiver gets.
+/// What a receiver of notifications gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// Listening has started, for the first time or again. Earlier notifications are lost, so
+    /// Listening has started, for the first time or again. Earlier notifications may be missing, so
     /// caches that depend on them must be invalidated.
     Listening,
     /// The payload of a node's notification.
@@ -73,7 +73,7 @@ async fn forward(
                 started.map_err(|error| super::error::of_connection(&error))?;
                 listening = true;
                 connected();
-                // There may be no receiver yet.
+                // An error only means that there is no receiver yet.
                 drop(notifications.send(Notification::Listening));
             }
             message = messages.next() => match message {

@@ -21,7 +21,7 @@ pub(super) const WAIT: Duration = Duration::from_secs(5);
 /// The retry delay if no connection was free.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Whether PostgreSQL was reachable for the last service connection.
+/// Whether PostgreSQL was reachable at the last attempt to open a service connection.
 pub(super) struct Reachability(Mutex<(Backoff, Option<Instant>)>);
 
 impl Reachability {
@@ -46,7 +46,7 @@ impl Reachability {
         let (backoff, until) = &mut *self.0.lock();
         let now = Instant::now();
         match until {
-            // A concurrent attempt has failed and set the delay already.
+            // A concurrent attempt has failed and has already set the delay.
             Some(until) if *until > now => *until - now,
             _ => {
                 let delay = backoff.fail();
@@ -102,7 +102,7 @@ impl ServicePool {
         })
     }
 
-    /// Waits for a permit to use one of the connections.
+    /// Waits for a permit to use one of the pool's connections.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         let turn = timeout(WAIT, self.turns.clone().acquire_owned()).await;
         let timed_out = Error::PoolTimeout {
@@ -111,7 +111,7 @@ impl ServicePool {
         turn.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
-    /// Checks out an idle connection.
+    /// Checks out an idle connection, or opens one.
     pub(super) async fn session(&self) -> Result<ServiceSession> {
         if self.pool.status().available == 0 {
             self.reachability.check()?;
@@ -134,12 +134,14 @@ impl ServicePool {
     }
 
     fn refused(&self, error: ConnectError) -> Error {
-        // PostgreSQL is up, and the guard of the lock table makes room for the next attempt.
+        // PostgreSQL is up. The guard of the lock table makes room before the next attempt.
         if matches!(&error, ConnectError::Refused(said) if says_lock_table_full(said)) {
             return error.into_sql(RETRY_AFTER);
         }
         match error.fault() {
-            ConnectFault::Away | ConnectFault::Full => error.into_sql(self.reachability.failed()),
+            ConnectFault::Unavailable | ConnectFault::Full => {
+                error.into_sql(self.reachability.failed())
+            }
             _ => error.into_sql(RETRY_AFTER),
         }
     }

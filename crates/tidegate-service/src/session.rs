@@ -18,12 +18,12 @@ use super::value::{self, TextParameter};
 /// How long a cancel request may take.
 const CANCEL: Duration = Duration::from_secs(5);
 
-/// A service connection. Unless it was released, dropping it cancels what runs and closes it,
-/// because its state is not certain.
+/// A service connection that is checked out. Dropping it without releasing it cancels the running
+/// statement and closes the connection, because the state of the connection is unknown.
 pub(super) struct ServiceSession {
     object: Option<Object>,
     tls: Tls,
-    /// The permits that it holds.
+    /// The permits that the connection holds while it is checked out.
     permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
@@ -60,7 +60,8 @@ impl ServiceSession {
     }
 
     /// Terminates a backend; returns whether it exists. The process id may have been reused, so the
-    /// role must be the same, or dropped since. It is never the service's own.
+    /// backend's role must be the same, or must have been dropped since. The service's own
+    /// connections are never terminated.
     pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
         const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
             FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
@@ -84,7 +85,7 @@ impl ServiceSession {
         .await
     }
 
-    /// Runs a statement with all its parameter sets in the current transaction state.
+    /// Runs a statement with all its parameter sets, in the open transaction if there is one.
     pub(super) async fn run(
         &self,
         bound: &BoundStatement,
@@ -136,7 +137,7 @@ impl ServiceSession {
     }
 }
 
-/// Pushes the rows; returns how many the statement wrote.
+/// Pushes the rows into the sink; returns how many rows the statement wrote.
 async fn push(
     rows: tokio_postgres::RowStream,
     bound: &BoundStatement,

@@ -1,4 +1,4 @@
-//! TLS for tokio-postgres, with the settings of users' connections.
+//! TLS for tokio-postgres, configured like that of users' connections.
 
 use std::future::Future;
 use std::io;
@@ -38,7 +38,7 @@ impl MakeTlsConnect<Socket> for Tls {
     }
 }
 
-/// A handshake with one host that has not started.
+/// The TLS handshake with one host, before it starts.
 pub(crate) struct Handshake {
     connector: Option<TlsConnector>,
     host: String,

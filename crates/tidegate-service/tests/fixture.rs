@@ -58,7 +58,7 @@ impl Sql {
     }
 }
 
-/// What came back, values as JSON.
+/// The rows of a result, values as JSON.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) columns: Vec<Column>,

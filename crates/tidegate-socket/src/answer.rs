@@ -13,12 +13,13 @@ use tidegate_http::error::ApiError;
 /// The messages for one request.
 pub(super) type Messages = Vec<Bytes>;
 
-/// `{"type":"error",…}`, or `error` with a list of errors in `graphql-transport-ws`.
+/// The error message: `{"type":"error",…}`, or in `graphql-transport-ws` `error` with a list of
+/// errors.
 pub(super) fn error(dialect: Dialect, id: Option<&str>, code: &str, message: &str) -> Bytes {
     error_with(dialect, id, code, message, Map::new())
 }
 
-/// The same with members that only some errors have.
+/// The error message of [`error`], with members that only some errors have.
 pub(super) fn error_with(
     dialect: Dialect,
     id: Option<&str>,
@@ -67,7 +68,7 @@ impl Wrong {
     }
 }
 
-/// An error response as a message, with PostgreSQL's error.
+/// An error response of an endpoint as a message, with PostgreSQL's error.
 pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) -> Bytes {
     let mut more = Map::new();
     let details = failure.details.as_deref();
@@ -92,7 +93,7 @@ pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &ApiError) ->
     error_with(dialect, id, &code, &failure.message, more)
 }
 
-/// Why a subscription was refused.
+/// The message that tells why a subscription was refused.
 pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     match refusal {
         Refusal::GraphQl(errors) => graphql(dialect, id, GraphqlResponse::refused(errors))
@@ -102,15 +103,16 @@ pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     }
 }
 
-/// The collected response to a GraphQL operation. `complete` follows a response; nothing follows an
-/// error.
+/// The messages for the collected response to a GraphQL operation. After a response, `complete` is
+/// sent; after an error, nothing follows.
 pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Messages {
     let body = answer.body.into_bytes().unwrap_or_default();
     let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
     put(&mut out, b"{\"id\":", id);
     if answer.executed {
         if dialect == Dialect::Own {
-            // The response is an object that is not empty: its members follow ours.
+            // The response is an object that is not empty. Its members are inserted after those of
+            // the message.
             out.put_slice(b",\"type\":\"next\",");
             out.put_slice(body.get(1..).unwrap_or_default());
         } else {
@@ -136,12 +138,12 @@ pub(super) fn graphql(dialect: Dialect, id: &str, answer: GraphqlResponse) -> Me
     vec![out.freeze()]
 }
 
-/// `complete`.
+/// The message `complete`.
 pub(super) fn complete(id: &str) -> Bytes {
     format!("{{\"type\":\"complete\",\"id\":{id}}}").into()
 }
 
-/// The code, the message and the cursor for the end of a subscription.
+/// The code, the message and the cursor with which the end of a subscription is reported.
 pub(crate) fn ended(ended: &Ended) -> (&'static str, String, Option<Cursor>) {
     match ended {
         Ended::NotAllowed => (

@@ -1,4 +1,4 @@
-//! What runs on a socket under an id.
+//! The operations and subscriptions that run on a socket, each under an id.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,13 +13,13 @@ use super::handshake::Dialect;
 use super::subscribe::{resync_reason, write_field_errors};
 use super::table_subscription::RawFrame;
 
-/// An operation or a subscription.
+/// An operation or a subscription that runs.
 pub(super) struct RunningOperation {
     pub tag: u64,
     pub task: AbortHandle,
-    /// Set by the task if it is a subscription, before anything is delivered.
+    /// The frame of a subscription. Its task sets it before anything is delivered.
     pub frame: Arc<OnceLock<Framed>>,
-    /// Keeps the subscription alive.
+    /// The subscription. The value keeps it alive.
     pub subscription: Option<Subscription>,
 }
 
@@ -35,17 +35,17 @@ pub(super) struct Framed {
     pub _slot: OwnedSemaphorePermit,
 }
 
-/// How the events of a subscription are written.
+/// The form in which the events of a subscription are written.
 pub(super) enum Frame {
-    /// GraphQL events.
+    /// Each event is a message with a GraphQL response.
     GraphQl {
         dialect: Dialect,
         id: Box<str>,
         before: Bytes,
-        /// The response key, as JSON.
+        /// The response key of the root field, as JSON.
         key: Box<str>,
     },
-    /// As batches of a table's rows.
+    /// Events are messages with batches of a table's rows.
     Raw(RawFrame),
 }
 
@@ -73,8 +73,8 @@ impl Frame {
                 id,
                 ..
             } => format!("{{\"type\":\"subscribe_ack\",\"id\":{id}}}"),
-            // The protocol has no message for this, but a pong with any payload is allowed at any
-            // time.
+            // `graphql-transport-ws` has no message for this. But a pong with any payload is
+            // allowed at any time.
             Self::GraphQl { id, .. } => format!(
                 "{{\"type\":\"pong\",\"payload\":{{\"acknowledged\":{id},\"cursor\":\"{cursor}\"}}}}"
             ),
@@ -126,7 +126,7 @@ impl Frame {
         text.into()
     }
 
-    /// The message for an error that ends the subscription.
+    /// The message for an error that ended the subscription.
     pub(super) fn ended(&self, code: &str, message: &str, cursor: Option<Cursor>) -> Bytes {
         let mut more = serde_json::Map::new();
         if let Some(cursor) = cursor {

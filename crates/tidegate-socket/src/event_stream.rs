@@ -18,7 +18,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_unti
 use super::answer;
 use super::subscribe::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_field_errors};
 use tidegate_http::app::App;
-use tidegate_http::authenticate::{self, Caller};
+use tidegate_http::authenticate::{self, Caller, Scope, User};
 use tidegate_http::body::{Body, BodyAborted, BodySource, Content};
 use tidegate_http::call::Call;
 use tidegate_http::error::{ApiError, NO_STORE};
@@ -26,12 +26,12 @@ use tidegate_http::negotiate::Preferences;
 use tidegate_http::operation::{graphql, sql};
 use tidegate_http::percent;
 
-/// How often a comment is sent, so that proxies do not close an idle connection.
+/// How often a comment is sent, so that proxies do not close a connection without events.
 const COMMENT: Duration = Duration::from_secs(25);
-/// How often the session of the token is checked.
+/// How often it is checked whether the session of the token has ended.
 const CHECK: Duration = Duration::from_millis(2_500);
 
-/// `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.
+/// Handles `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.
 pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let Call {
         app, head, subject, ..
@@ -61,12 +61,12 @@ pub async fn event_stream<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiErr
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, NO_STORE);
-    // Otherwise nginx would buffer events.
+    // Without this header, nginx would buffer events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// The parameters in the query.
+/// The parameters in the query of the URL.
 struct StreamRequest(Vec<(String, String)>);
 
 impl StreamRequest {
@@ -88,7 +88,8 @@ impl StreamRequest {
         self.member(name).ok_or_else(missing)
     }
 
-    /// A browser's `EventSource` cannot set headers, so the token may be in the URL.
+    /// The caller of the stream. The token may be in the URL, because a browser's `EventSource`
+    /// cannot set headers.
     async fn caller(
         &self,
         app: &App,
@@ -96,19 +97,21 @@ impl StreamRequest {
     ) -> Result<(Caller, Option<StreamToken>), ApiError> {
         let header = authenticate::bearer(&head.headers)?;
         if let Some(token) = header.or_else(|| self.member("token")) {
-            let user = authenticate::by_token(app, token)?;
+            let user = authenticate::by_token(app, token).await?;
             let token = StreamToken {
-                text: token.to_owned(),
                 expires: Instant::now() + app.issuer().remaining(&user.claims),
+                user: user.clone(),
             };
-            return Ok((user.into(), Some(token)));
+            let caller = Caller::from(user);
+            caller.require(&[Scope::Read])?;
+            return Ok((caller, Some(token)));
         }
-        let caller = authenticate::caller(app, &head.headers).await?;
+        let caller = authenticate::caller(app, &head.headers, &[Scope::Read]).await?;
         Ok((caller, None))
     }
 
-    /// The cursor to resume after. The last event that the browser has received takes precedence
-    /// over the URL, which the page made earlier.
+    /// The cursor after which the stream resumes. The last event that the browser has received
+    /// takes precedence over the URL, which the page made earlier.
     fn after(&self, head: &Parts) -> Option<String> {
         let last = head.headers.get("last-event-id");
         let last = last.and_then(|last| last.to_str().ok());
@@ -162,27 +165,26 @@ fn refused(refusal: Refusal) -> ApiError {
     }
 }
 
-/// The token of a stream.
+/// The token with which the stream was opened.
 struct StreamToken {
-    /// Never logged.
-    text: String,
+    user: User,
     expires: Instant,
 }
 
-/// The events of one subscription.
+/// The state of a stream, which has the events of one subscription.
 struct Events {
     app: App,
     receiver: EventReceiver,
-    /// The response key, as JSON.
+    /// The response key of the root field, as JSON.
     key: String,
-    /// `None` for anonymous callers.
+    /// The token; `None` for an anonymous caller.
     token: Option<StreamToken>,
     check: Interval,
     over: bool,
     _subscription: Subscription,
 }
 
-/// Waits for the next deliveries and writes them.
+/// Waits for the next deliveries and returns their text.
 async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     if events.over {
         return None;
@@ -216,14 +218,14 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
 }
 
 impl Events {
-    /// Why the token is no longer valid: its session has ended or its user was dropped. Needs no
-    /// I/O.
+    /// The error if the token is no longer valid, because its session has ended or its user was
+    /// dropped. No I/O is needed.
     fn failure(&self) -> Option<ApiError> {
         let token = self.token.as_ref()?;
-        authenticate::by_token(&self.app, &token.text).err()
+        authenticate::recheck(&self.app, &token.user).err()
     }
 
-    /// The last event of the stream.
+    /// The text of the stream's last event, which reports an error.
     fn end(&mut self, failure: &ApiError) -> Bytes {
         self.over = true;
         let error = failure.code.to_ascii_lowercase();
@@ -244,7 +246,8 @@ impl Events {
             } => {
                 let key = &self.key;
                 out.put_slice(format!("id: {cursor}\ndata: {{\"data\":{{{key}:[").as_bytes());
-                // JSON strings contain no line breaks, and our JSON has none between tokens.
+                // JSON strings contain no line breaks, and this JSON has none between tokens, so
+                // the data is one line.
                 out.put_slice(&row);
                 out.put_slice(b"]}");
                 write_field_errors(key, field_errors.as_deref(), out);
@@ -267,7 +270,7 @@ impl Events {
     }
 }
 
-/// A stream of texts as the content of a response.
+/// A stream of texts, as the content of a response.
 struct TextStream<S>(Pin<Box<S>>);
 
 impl<S: Stream<Item = Bytes> + Send> BodySource for TextStream<S> {

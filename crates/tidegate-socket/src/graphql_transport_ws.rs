@@ -8,23 +8,23 @@ use tidegate_values::json::{self, JsonKind, Members};
 
 /// A message of a client.
 pub(super) enum Message<'a> {
-    /// The start, optionally with a token and a schema.
+    /// `connection_init`, which starts the protocol and may have a token and a schema.
     Init {
         token: Option<String>,
         schema: Option<String>,
     },
-    /// An operation; `id` is JSON.
+    /// `subscribe`, which starts an operation. The `id` is JSON text.
     Subscribe {
         id: Box<str>,
         payload: &'a RawValue,
     },
-    /// The end of an operation.
+    /// `complete`, which ends an operation.
     Complete(Box<str>),
     Ping(Option<&'a RawValue>),
     Pong,
 }
 
-/// Parses a message. The error is the reason for closing with 4400.
+/// Parses a message. The error is the reason for which the socket is closed with the code 4400.
 pub(super) fn read(text: &str) -> Result<Message<'_>, &'static str> {
     let document: &RawValue = serde_json::from_str(text).map_err(|_| "the message is not JSON")?;
     if JsonKind::of(document.get()) != JsonKind::Object {

@@ -18,22 +18,22 @@ use tidegate_http::error::ApiError;
 use tidegate_http::report::REQUEST_ID;
 use tidegate_http::{authenticate, percent};
 
-/// The sub-protocol of GraphQL clients.
+/// The name of the sub-protocol that GraphQL clients use.
 const TRANSPORT: &str = "graphql-transport-ws";
 
-/// Passes the WebSocket from the request to the task of its connection.
+/// Passes a WebSocket from the handler of its request to the task of its connection.
 #[derive(Clone, Debug, Default)]
 pub struct Handoff(Arc<Mutex<Option<Opening>>>);
 
-/// A WebSocket that is being opened.
+/// A WebSocket whose handshake was accepted.
 pub struct Opening {
-    /// The connection after the handshake.
+    /// The connection, once the handshake is complete.
     pub(crate) on_upgrade: OnUpgrade,
     /// The protocol of its messages.
     pub(crate) dialect: Dialect,
-    /// How the caller authenticated in the request.
+    /// The credentials in the request.
     pub(crate) credentials: Credentials,
-    /// The id of the request, for the log.
+    /// The id of the request, for log lines.
     pub(crate) request_id: String,
 }
 
@@ -46,29 +46,29 @@ impl fmt::Debug for Opening {
     }
 }
 
-/// The protocol of a socket's messages.
+/// The sub-protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// Tidegate's own.
+    /// Tidegate's own protocol.
     Own,
-    /// `graphql-transport-ws`. A schema in the URL is the default.
+    /// The protocol `graphql-transport-ws`. A schema in the URL is the default.
     Transport,
     /// The client offered only protocols that are not supported.
     Unknown,
 }
 
-/// How the caller authenticated in the request.
+/// The credentials in the request of a handshake.
 pub(crate) struct Credentials {
-    /// The token, or why it is malformed.
+    /// The bearer token, or the error if it is malformed.
     pub token: Option<Result<String, ApiError>>,
-    /// The database whose default user anonymous callers run as.
+    /// The database as whose default user an anonymous caller runs.
     pub database: Option<String>,
-    /// The schema in the URL.
+    /// The schema that the URL names.
     pub schema: Option<String>,
 }
 
 impl Handoff {
-    /// The WebSocket, if the connection has become one.
+    /// The WebSocket; `None` if the connection has not become one.
     pub fn take(&self) -> Option<Opening> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -141,7 +141,8 @@ fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(ApiError::internal)
 }
 
-/// Browsers let any page open a WebSocket, so the server must check the origin.
+/// Refuses origins that are not allowed. Browsers let any page open a WebSocket, so the server must
+/// check this.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     match (app.origins(), headers.get(ORIGIN)) {
         (Origins::Listed(list), Some(origin)) if !list.contains(origin) => Err(
@@ -151,8 +152,8 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// The protocol, and its name for the response. A client that offers only others gets a close code,
-/// which it can read, instead of a failed handshake.
+/// The protocol of the socket, and its name for the response. A client that offers only unknown
+/// protocols gets a close code, which it can read, and not a failed handshake.
 fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
     if has_word(headers, &SEC_WEBSOCKET_PROTOCOL, TRANSPORT) {
         let protocol = HeaderValue::from_static(TRANSPORT);
@@ -187,7 +188,7 @@ fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, ApiErr
     })
 }
 
-/// Whether a header's list has a word, in any letter case.
+/// Whether a header's list contains a word, in any letter case.
 fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).iter();
     lines

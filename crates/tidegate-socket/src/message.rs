@@ -1,34 +1,34 @@
-//! Messages of Tidegate's own protocol.
+//! The messages of Tidegate's own protocol.
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 use tidegate_values::json::{self, JsonKind, Members};
 
-/// An id as the client wrote it: a JSON string or number.
+/// An id as the client wrote it, which is a JSON string or number.
 pub(super) type Id = Box<str>;
 
 /// A message of a client.
 pub(super) enum Message<'a> {
-    /// A token.
+    /// The message has a token, which sets or renews the identity.
     Auth(Cow<'a, str>),
-    /// A GraphQL operation.
+    /// The message is a GraphQL operation.
     Subscribe {
         id: Id,
         schema: Cow<'a, str>,
         after: Option<Cow<'a, str>>,
     },
-    /// A subscription to the rows of a table.
+    /// The message is a subscription to the rows of a table.
     Raw { id: Id },
-    /// The end of a subscription or operation.
+    /// The message ends a subscription or operation.
     Unsubscribe(Id),
-    /// Calls of methods.
+    /// The message has calls of methods.
     Rpc,
-    /// A statement.
+    /// The message is a statement.
     Sql(Option<Id>),
 }
 
-/// What is wrong with a message, and its id.
+/// An invalid message: its id, and the error.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub id: Option<Id>,
@@ -51,14 +51,14 @@ impl<'a> MessageFields<'a> {
         }
     }
 
-    /// A member that is not null.
+    /// The member with this name; `None` if it is absent or null.
     pub(super) fn find(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.members.iter().find(|(known, _)| *known == name);
         let value = found.map(|(_, value)| *value)?;
         (JsonKind::of(value.get()) != JsonKind::Null).then_some(value)
     }
 
-    /// A member that must be a string if it is given.
+    /// The member with this name, which must be a string unless it is absent.
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Wrong> {
         let Some(value) = self.find(name) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Runs the operation of a message in a task of its own, with the same functions as over HTTP.
+//! Runs the operation of a message in a task of its own. The functions are the same as over HTTP.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use super::message::{self, Id};
 use super::subscribe::{Refusal, Wanted, no_feed, of_graphql};
 use super::table_subscription;
 use tidegate_http::app::App;
-use tidegate_http::authenticate::Caller;
+use tidegate_http::authenticate::{Caller, Scope};
 use tidegate_http::body::Content;
 use tidegate_http::error::ApiError;
 use tidegate_http::memory::Reservation;
@@ -22,18 +22,18 @@ use tidegate_http::negotiate::Preferences;
 use tidegate_http::operation::{Pieces, graphql, rpc, sql};
 use tidegate_http::report::{Context, Errors, Protocol};
 
-/// The result of an operation.
+/// The result of an operation, which the socket sends.
 #[derive(Default)]
 pub(super) struct OperationResult {
-    /// The id under which it ran.
+    /// The id under which the operation ran, with its tag.
     pub id: Option<(Id, u64)>,
     pub texts: Messages,
-    /// The reservation for large messages until they are written.
+    /// The reservation in the memory budget for large messages, held until they are written.
     pub share: Option<Reservation>,
     pub subscription: Option<Subscription>,
 }
 
-/// What operations need.
+/// What operations on a socket need.
 pub(super) struct OperationContext {
     pub app: App,
     pub caller: Caller,
@@ -41,7 +41,7 @@ pub(super) struct OperationContext {
     pub request_id: Arc<str>,
 }
 
-/// The sending end of the connection's event queue.
+/// The sending end of the socket's event queue, for one subscription.
 pub(super) struct Channel {
     pub events: EventSender,
     pub tag: u64,
@@ -51,9 +51,12 @@ pub(super) struct Channel {
 }
 
 impl OperationContext {
-    /// A statement.
+    /// Runs a statement, or an array of statements.
     pub(super) async fn sql(self, id: Option<Id>, text: String) -> OperationResult {
-        let answered = sql::message(&self.app, &self.caller, text.as_bytes()).await;
+        let answered = match self.caller.require(&[Scope::Sql]) {
+            Ok(()) => sql::message(&self.app, &self.caller, text.as_bytes()).await,
+            Err(failure) => Err(failure),
+        };
         let (text, share) = match answered {
             Ok(content) => content.into_bytes(),
             Err(failure) => (self.failed(id.as_deref(), &failure), None),
@@ -65,9 +68,14 @@ impl OperationContext {
         }
     }
 
-    /// Calls of methods.
+    /// Runs calls of methods.
     pub(super) async fn rpc(self, text: String) -> OperationResult {
         let mut done = OperationResult::default();
+        if let Err(failure) = self.caller.require(&[Scope::Methods]) {
+            done.texts
+                .push(self.failed(id_of(&text).as_deref(), &failure));
+            return done;
+        }
         let payload = match rpc::payload(&self.app, text.as_bytes()) {
             Ok(payload) => payload,
             Err(reply) => {
@@ -93,7 +101,7 @@ impl OperationContext {
         done
     }
 
-    /// A GraphQL operation of any kind.
+    /// Runs a GraphQL operation of any kind.
     pub(super) async fn graphql(
         self,
         id: Id,
@@ -109,7 +117,7 @@ impl OperationContext {
         self.done(key, outcome)
     }
 
-    /// A subscription to the rows of a table.
+    /// Starts a subscription to the rows of a table.
     pub(super) async fn raw(self, id: Id, text: String, to: Channel) -> OperationResult {
         let key = (id.clone(), to.tag);
         let outcome = match self.follow(&text, to).await {
@@ -162,12 +170,12 @@ impl OperationContext {
                 &prepared,
                 request.variables,
             );
-            // A WebSocket message is one frame, so all of its bytes must be there.
+            // A WebSocket message is sent as one frame, so the whole text must be in memory.
             let answer = Box::pin(run).await?;
             let answer = answer.collect(self.app.limits().response).await;
             self.report(Errors::of_graphql(&answer.errors));
             let texts = answer::graphql(self.dialect, id, answer);
-            // The operation cannot be undone, so its response is sent even if the memory budget is
+            // The operation cannot be undone. So its response is sent even if the memory budget is
             // used up.
             let mut share = self.app.memory().share(self.caller.holder());
             let size = texts.iter().map(|text| text.len() as u64).sum();
@@ -175,6 +183,7 @@ impl OperationContext {
             let share = pays.then_some(share);
             return Ok(GraphQlResult::Messages(texts, share));
         }
+        self.caller.require(&[Scope::Read])?;
         match of_graphql(&api, &prepared, request.variables) {
             Ok(wanted) => {
                 let frame = Frame::graphql(self.dialect, id, &wanted.key);
@@ -185,6 +194,7 @@ impl OperationContext {
     }
 
     async fn follow(&self, text: &str, to: Channel) -> Result<GraphQlResult, ApiError> {
+        self.caller.require(&[Scope::Read])?;
         let invalid = |wrong: message::Wrong| ApiError::input(wrong.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.needed("schema").map_err(invalid)?;
@@ -214,7 +224,7 @@ impl OperationContext {
             frame,
             _slot: place,
         };
-        // Only this task sets it, and only once.
+        // Only this task sets the frame, and only once, so this does not fail.
         let _ = to.frame.set(framed);
         let subscribed = wanted
             .subscribe(&self.app, login, &to.events, (to.tag, to.after))
@@ -249,7 +259,13 @@ impl OperationContext {
     }
 }
 
-/// The context of an error on a socket, for the log.
+/// The `id` of a single call, as JSON.
+fn id_of(message: &str) -> Option<String> {
+    let call: serde_json::Value = serde_json::from_str(message).ok()?;
+    call.get("id").map(ToString::to_string)
+}
+
+/// The context of an error on a socket, for log lines.
 pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> Context<'a> {
     let login = caller.and_then(Caller::login);
     Context {

@@ -1,4 +1,4 @@
-//! A WebSocket from its first message to its end.
+//! Serves a WebSocket from its first message to its end.
 
 mod receive;
 mod send;
@@ -32,44 +32,44 @@ use tidegate_http::app::App;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, Errors, Protocol};
 
-/// The largest message that is accepted.
+/// The size of the largest accepted message, in bytes.
 const MAX_MESSAGE_SIZE: usize = 256 * 1024;
-/// An idle socket must use little memory; the library's default buffers take a quarter of a
-/// megabyte.
+/// The size of the library's buffers, in bytes. An idle socket must use little memory, and the
+/// default buffers take a quarter of a megabyte.
 const BUFFER_SIZE: usize = 2 * 1024;
 /// How often the task checks whether the caller's session has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
-/// A ping is sent at every tenth check, which is every 25 s.
+/// After how many checks a ping is sent, which is every 25 s.
 const CHECKS_PER_PING: u8 = 10;
-/// How long the first message of a socket without a token may take.
+/// How long the first message may take on a socket without a token.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_SUBSCRIPTIONS: usize = 100;
-/// The number of concurrent operations. Beyond it, nothing is read until one has ended.
+/// The number of operations that run at once. Beyond it, no message is read until one has ended.
 const MAX_OPERATIONS: usize = 100;
-/// How long the client may take to answer a close.
+/// How long the client may take to reply to a close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What happens to a socket.
+/// An event that the task of a socket handles.
 enum SessionEvent {
-    /// A message, or the end of the connection.
+    /// A message was received, or the connection has ended.
     Received(Option<Result<Message, Error>>),
     /// An operation has ended.
     Done(Result<OperationResult, JoinError>),
-    /// Deliveries of subscriptions.
+    /// Deliveries of subscriptions are ready.
     Deliver(Option<Vec<Delivery>>),
-    /// The time of the next check.
+    /// It is time for the next check.
     Tick,
-    /// The first message did not arrive, or the token has expired.
+    /// The first message did not arrive in time, or the token has expired.
     Deadline,
-    /// The node shuts down.
+    /// The node is shutting down.
     Drain,
 }
 
-/// Why a socket ends.
+/// The reason why a socket ends, as it is sent in the close.
 pub(super) struct End {
     code: u16,
     reason: Cow<'static, str>,
-    /// Whether the client has read nothing for too long.
+    /// Whether the client has not read for too long.
     stalled: bool,
 }
 
@@ -83,7 +83,7 @@ impl End {
         }
     }
 
-    /// The client does not read.
+    /// The end of a socket whose client does not read.
     fn stalled() -> Self {
         Self {
             stalled: true,
@@ -91,7 +91,7 @@ impl End {
         }
     }
 
-    /// The client has disconnected, so a close message is useless.
+    /// The end of a socket whose client has disconnected. No close is sent.
     fn gone() -> Self {
         Self::new(0, "")
     }
@@ -99,7 +99,7 @@ impl End {
 
 type Flow = Result<(), End>;
 
-/// A socket and what runs on it.
+/// A socket and the operations that run on it.
 struct Session {
     app: App,
     socket: WebSocketStream<TokioIo<Upgraded>>,
@@ -109,19 +109,19 @@ struct Session {
     identity: Option<CallerIdentity>,
     /// When the token expires.
     expires: Option<Instant>,
-    /// When the socket is closed unless a message arrives before.
+    /// When the socket is closed, unless a message arrives before.
     deadline: Option<Instant>,
     /// Whether `connection_init` was received.
     initialised: bool,
     check_timer: Interval,
-    /// The number of checks since the last ping.
+    /// The number of checks since the last ping was sent.
     checks: u8,
     unanswered: u8,
     stopped: watch::Receiver<bool>,
     draining: bool,
     operations: JoinSet<OperationResult>,
     operations_by_id: HashMap<Id, RunningOperation>,
-    /// The ids of entries by their tags.
+    /// The ids of the running operations, by their tags.
     tags: HashMap<u64, Id>,
     last_tag: u64,
     slots: Arc<Semaphore>,
@@ -129,13 +129,13 @@ struct Session {
     events: EventReceiver,
     /// The cursor of the last event that was written.
     sent: Option<Cursor>,
-    /// Deliveries that could not be written.
+    /// The deliveries that could not be written.
     unsent: Vec<Delivery>,
 }
 
 /// Serves a socket until it ends.
 pub async fn run(app: App, opening: Opening, stopped: watch::Receiver<bool>) {
-    // The handshake was completed, or the client disconnected before.
+    // The error means that the client disconnected before the handshake was complete.
     let Ok(upgraded) = opening.on_upgrade.await else {
         return;
     };
@@ -283,7 +283,7 @@ impl Session {
         if self.unanswered >= 2 {
             return Err(End::gone());
         }
-        // Messages wait unread while there are too many operations.
+        // While too many operations run, messages stay unread.
         if self.operations.len() < MAX_OPERATIONS {
             self.unanswered += 1;
         }
@@ -310,9 +310,10 @@ impl Session {
         }
     }
 
-    /// Validates a token, and sets or renews the identity.
+    /// Validates a token, and sets or renews the identity. Returns the remaining lifetime of the
+    /// token.
     async fn authenticate(&mut self, token: &str) -> Result<Duration, End> {
-        let (identity, left) = match CallerIdentity::by_token(&self.app, token) {
+        let (identity, left) = match CallerIdentity::by_token(&self.app, token).await {
             Ok(known) => known,
             Err(failure) => return Err(self.unauthorized(&failure).await),
         };
@@ -352,7 +353,7 @@ impl Session {
         errors.log(&self.context());
     }
 
-    /// Sends why authentication failed.
+    /// Sends the reason for which authentication failed.
     async fn unauthorized(&mut self, failure: &ApiError) -> End {
         let errors = Errors::of_failure(Protocol::WebSocket, failure);
         self.app.metrics().errors(&errors);
@@ -376,7 +377,7 @@ async fn wait(deadline: Option<Instant>) {
     }
 }
 
-/// A socket in the gauge of open sockets.
+/// Counts a socket in the gauge of open sockets until it is dropped.
 struct SocketGauge(App);
 
 impl SocketGauge {

@@ -1,4 +1,4 @@
-//! Turns the request of a client into a subscription of the feed.
+//! Converts the request of a client into a subscription of the change feed.
 
 use std::sync::Arc;
 
@@ -21,23 +21,23 @@ use tidegate_http::app::App;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
 
-/// A requested subscription.
+/// A subscription that a client has requested.
 pub(crate) struct Wanted {
-    /// The key of rows in messages.
+    /// The member of messages that has the rows.
     pub key: Arc<str>,
-    /// The table's OID.
+    /// The OID of the table.
     pub relation: u32,
     pub operations: Operations,
     pub selection: Selection,
     pub predicate: Option<Predicate>,
 }
 
-/// Why a subscription was refused.
+/// The reason why a subscription was refused.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The document is invalid.
+    /// The GraphQL document is invalid.
     GraphQl(Vec<Error>),
-    /// Any other reason.
+    /// Any other reason, with its code and message.
     Other { code: &'static str, message: String },
 }
 
@@ -56,7 +56,7 @@ impl Refusal {
     }
 }
 
-/// The subscription in a GraphQL document.
+/// The subscription that a GraphQL document requests.
 pub(crate) fn of_graphql(
     api: &Api,
     prepared: &PreparedOperation,
@@ -108,12 +108,12 @@ pub(crate) fn of_graphql(
     })
 }
 
-/// The error if the node has no feed.
+/// The error of a node that has no change feed.
 pub(crate) fn no_feed() -> Refusal {
     Refusal::new("feed_unavailable", "this service feeds no changes")
 }
 
-/// The output form of a field.
+/// The form in which the values of a field are written.
 fn shown(field: EventField) -> CustomForm {
     CustomForm::new(field.name(), field.not_null(), move |column| {
         let writer = field.writer(column);
@@ -136,7 +136,7 @@ fn step(segment: tidegate_plan::PathSegment) -> PathSegment {
     }
 }
 
-/// Writes the member `errors` of an event after a comma, or nothing if there are no field errors.
+/// Writes a comma and the member `errors` of an event; writes nothing if there are no field errors.
 /// `key` is the response key, as JSON.
 pub(crate) fn write_field_errors(
     key: &str,
@@ -164,7 +164,7 @@ pub(crate) fn write_field_errors(
     out.put_slice(b"]");
 }
 
-/// Compiles a `where`: an object, or a string with a condition.
+/// Compiles the condition `where`: an object, or a string with a condition text.
 pub(crate) fn predicate(
     condition: Option<&str>,
     schema: &Schema,
@@ -187,7 +187,7 @@ pub(crate) fn predicate(
 }
 
 impl Wanted {
-    /// Subscribes. The first delivery in the queue is the acknowledgement.
+    /// Starts the subscription. Its first delivery in the queue is the acknowledgement.
     pub(crate) async fn subscribe(
         self,
         app: &App,
@@ -243,7 +243,7 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
     Refusal::new(code, error.to_string())
 }
 
-/// The reason of a gap in the API.
+/// The name of the reason for a gap, as clients get it.
 pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
     match reason {
         Resync::Expired => "expired",

@@ -12,20 +12,20 @@ use tidegate_values::json::{self, JsonKind};
 use super::message::MessageFields;
 use super::subscribe::{Refusal, Wanted, predicate};
 
-/// How batches are written.
+/// The form in which the batches of a subscription are written.
 pub(super) struct RawFrame {
     pub id: Box<str>,
-    /// The database, as JSON.
+    /// The name of the database, as JSON.
     database: String,
-    /// `schema.rel`, as JSON.
+    /// The name of the table with its schema, as JSON.
     relation: String,
-    /// The columns of the primary key when the subscription started.
+    /// The columns of the primary key at the start of the subscription.
     key: Vec<Box<str>>,
-    /// The requested columns.
+    /// The columns that the client requested.
     shown: Vec<Box<str>>,
 }
 
-/// The subscription in a message, and how its events are written.
+/// The subscription that a message requests, and the form in which its events are written.
 pub(super) fn wanted(
     fields: &MessageFields<'_>,
     schema: &Schema,
@@ -92,7 +92,7 @@ fn columns_of(columns: &RawValue) -> Result<Vec<Box<str>>, Refusal> {
     }
 }
 
-/// `op`: one operation, or several in an array or separated by commas.
+/// Reads the member `op`: one operation, or several in an array or separated by commas.
 fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
     let Some(value) = fields.find("op") else {
         return Ok(Operations::ALL);
@@ -126,8 +126,8 @@ fn operations(fields: &MessageFields<'_>) -> Result<Operations, Refusal> {
 }
 
 impl RawFrame {
-    /// One message for several changes. The cursor is that of the last one; `key` is the primary
-    /// key if it has changed since the start.
+    /// One message for several changes. The cursor is that of the last change. `key` is the primary
+    /// key, if it has changed since the start of the subscription.
     pub(super) fn batch(
         &self,
         changes: &[(Operation, &[u8])],
@@ -146,7 +146,7 @@ impl RawFrame {
             };
             let list = &mut lists[*operation as usize];
             separate(list);
-            // A key of several columns is an array of name, value, name, value.
+            // A key of several columns is written as an array: name, value, name, value and so on.
             let pairs: Vec<_> = key
                 .iter()
                 .map(|name| format!("{},{}", json!(name), value(name)))

@@ -1,4 +1,4 @@
-//! A result in memory.
+//! Collects a result in memory.
 
 use bytes::BytesMut;
 use tidegate_values::{Column, RawRow, RowWriter};
@@ -28,7 +28,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// [`Error::ResultTooLarge`].
+    /// [`Error::ResultTooLarge`] if the result has more bytes than the limit.
     pub fn finish(mut self, completion: Completion) -> Result<BytesMut> {
         self.writer
             .finish(completion.affected_rows, &mut self.bytes);

@@ -1,56 +1,56 @@
-//! Errors of statements: whether the caller, PostgreSQL or the service is at fault.
+//! Errors of statements. They tell whether the caller, PostgreSQL or the service is at fault.
 
 use std::time::Duration;
 
 use tidegate_values::{MalformedValue, ValueError};
 
-/// The result of this crate's functions.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a statement was not run, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is invalid. The text says where and what was expected.
+    /// The request is invalid. The text names the place and what was expected.
     #[error(transparent)]
     Input(#[from] InputError),
     /// PostgreSQL rejected the statement.
     #[error("PostgreSQL refused the statement")]
     Rejected(Box<DatabaseError>),
-    /// The deadline passed.
+    /// The statement had not ended by its deadline.
     #[error("the statement did not end before its deadline")]
     Deadline,
     /// No connection became free in time.
     #[error("no connection became free in time")]
     PoolTimeout {
-        /// When to retry.
+        /// How long to wait before a retry.
         retry_after: Duration,
     },
     /// PostgreSQL is unreachable, starting, stopping or out of connections.
     #[error("PostgreSQL is unavailable")]
     Unavailable {
-        /// When to retry.
+        /// How long to wait before a retry.
         retry_after: Duration,
-        /// The cause, for the log. A [`DatabaseError`] if PostgreSQL reported it for a statement;
-        /// it is [fatal](DatabaseError::fatal) if the session ended.
+        /// The cause, for the log. It is a [`DatabaseError`] if PostgreSQL reported it for a
+        /// statement. That error is [fatal](DatabaseError::fatal) if it ended the session.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The database does not exist, or the role may not connect to it.
     #[error("the database is not there, or may not be connected to")]
     NoDatabase,
-    /// The reader of the rows is gone.
+    /// The sink takes no more rows, because the reader of the response is gone.
     #[error("the reader of the rows has gone")]
     SinkClosed,
-    /// A buffered result exceeds its limit, given in bytes.
+    /// A result that was collected in memory exceeds the limit, given in bytes.
     #[error("the result is larger than {0} bytes")]
     ResultTooLarge(u64),
-    /// An internal error.
+    /// The service itself failed.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// PostgreSQL refuses logins of the caller's role until an operator repairs it. The source of an
-/// [`Error::Unavailable`].
+/// PostgreSQL refuses logins of the caller's role until the operator repairs it. This error is the
+/// source of an [`Error::Unavailable`].
 #[derive(Debug, thiserror::Error)]
 #[error("PostgreSQL refuses the login of the user's role")]
 pub struct LoginRefused(#[source] pub Box<dyn std::error::Error + Send + Sync>);
@@ -73,8 +73,8 @@ impl Error {
         Self::Internal(source.into())
     }
 
-    /// Whether a value does not match the known type of its column. The attributes of a composite
-    /// type may have changed since the type was loaded.
+    /// Whether the error reports a value that does not match the known type of its column. The
+    /// attributes of a composite type may have changed since the type was loaded.
     pub fn is_malformed_value(&self) -> bool {
         matches!(self, Self::Internal(source) if source.is::<MalformedValue>())
     }
@@ -92,15 +92,15 @@ impl Error {
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({sqlstate})")]
 pub struct DatabaseError {
-    /// Five characters.
+    /// The SQLSTATE, five characters.
     pub sqlstate: String,
     /// The primary message.
     pub message: String,
-    /// The optional secondary message.
+    /// The secondary message, if there is one.
     pub detail: Option<String>,
-    /// The optional suggestion.
+    /// The suggestion for repairing the problem, if there is one.
     pub hint: Option<String>,
-    /// The character position (from 1) in the caller's text.
+    /// The position in the text that the caller sent, in characters from 1.
     pub position: Option<u32>,
     /// The schema of the table that caused the error.
     pub schema: Option<String>,
@@ -113,25 +113,26 @@ pub struct DatabaseError {
     /// The path of the value that could not be read as its parameter's type, such as `params.id` or
     /// `params[2].id`. `None` if the statement itself failed.
     pub place: Option<String>,
-    /// Whether the error ended the session. Then PostgreSQL is the problem, not the statement.
+    /// Whether the error ended the session. Then the cause is PostgreSQL, not the statement.
     pub fatal: bool,
 }
 
 impl DatabaseError {
-    /// The message of an executor if a definition that a statement uses changed after the statement
-    /// was prepared, and the transaction has earlier statements that cannot be repeated. The
-    /// SQLSTATE is 40001.
+    /// The message of an executor's own error with SQLSTATE 40001. A definition that a statement
+    /// uses changed after the statement was prepared, and the transaction has earlier statements
+    /// that cannot be repeated.
     pub const REDEFINED: &'static str =
         "a definition that the statement uses changed while the transaction ran";
 
-    /// Whether the error is [`Self::REDEFINED`], after which the whole transaction can be retried
-    /// at once.
+    /// Whether the message is [`Self::REDEFINED`]. Then the whole transaction can be retried at
+    /// once.
     pub fn is_redefinition(&self) -> bool {
         self.sqlstate == "40001" && self.message == Self::REDEFINED
     }
 }
 
-/// What is invalid in a request, found before PostgreSQL saw it or while a value was encoded.
+/// The reason why a request is invalid. It was found before PostgreSQL saw the statement, or while
+/// a value was encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// `q` is empty or holds only comments.
@@ -140,18 +141,18 @@ pub enum InputError {
     /// A second statement follows the first.
     #[error("`q` holds more than one statement: something follows the `;` at character {position}")]
     SeveralStatements {
-        /// Character position (from 1) of the semicolon.
+        /// The position of the semicolon, in characters from 1.
         position: usize,
     },
-    /// The text cannot be read: an unterminated string, comment or quoted identifier, or NUL.
+    /// The text has an unterminated string, comment or quoted identifier, or a NUL.
     #[error("`q` cannot be read: {what} at character {position}")]
     UnreadableStatement {
-        /// What was found.
+        /// The part of the text that is wrong.
         what: &'static str,
-        /// Character position (from 1).
+        /// The position of that part, in characters from 1.
         position: usize,
     },
-    /// A kind of statement that a request may not contain.
+    /// Requests may not contain statements of this kind.
     #[error("{keyword} is not allowed here: {reason}")]
     StatementNotAllowed {
         /// The statement's keywords.
@@ -162,36 +163,36 @@ pub enum InputError {
     /// A placeholder has no value.
     #[error("`{place}` has no value for the placeholder `:{name}`")]
     MissingParameter {
-        /// Where it is missing: `params`, or `params[2]`.
+        /// The parameter set without the value: `params`, or `params[2]`.
         place: String,
-        /// The placeholder.
+        /// The name of the placeholder.
         name: String,
     },
-    /// A value, hint or format whose name is not a placeholder of the statement.
+    /// There is a value, hint or format whose name is not a placeholder of the statement.
     #[error("`{place}.{name}` names no placeholder of the statement")]
     ExtraParameter {
-        /// Where it is: `params`, `params[2]`.
+        /// The object that has the member: `params`, or `params[2]`.
         place: String,
-        /// The member.
+        /// The name of the member.
         name: String,
     },
-    /// A type hint that is not a type of the database.
+    /// A type hint does not name a type of the database.
     #[error("`type_hints.{name}` is `{hint}`, which is not a type of this database")]
     UnknownHint {
-        /// The placeholder or column.
+        /// The placeholder or column that has the hint.
         name: String,
-        /// The hint as written.
+        /// The hint as the caller wrote it.
         hint: String,
     },
-    /// A value or a format that does not fit its type.
+    /// A value or a format does not fit its type.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// An invalid member of the request.
+    /// A member of the request is invalid.
     #[error("`{member}`: {problem}")]
     InvalidMember {
         /// The path of the member.
         member: String,
-        /// The problem, and what was expected.
+        /// What was found, and what was expected.
         problem: String,
     },
 }

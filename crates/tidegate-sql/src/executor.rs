@@ -1,6 +1,6 @@
 //! The port that runs statements.
 //!
-//! Rows are pushed into a [`RowSink`] as borrowed bytes, so that nothing between PostgreSQL and the
+//! Rows are pushed into a [`RowSink`] as borrowed bytes, so that no code between PostgreSQL and the
 //! response has to own a row.
 
 use std::future::Future;
@@ -14,16 +14,16 @@ use crate::error::{Error, Result};
 use crate::principal::Principal;
 use crate::statement::BoundStatement;
 
-/// A boxed future, the return type of object-safe ports.
+/// A boxed future, which object-safe ports return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Runs statements as a principal.
+/// The port that runs statements as a principal.
 pub trait Executor: Send + Sync {
     /// Runs one statement with all its parameter sets in a transaction of its own, prepared once,
     /// in as few round trips as possible.
     ///
-    /// The transaction has ended when this returns. Rows may have reached the sink before an error.
-    /// Dropping the future cancels the statement in PostgreSQL.
+    /// The transaction has ended when the future completes. Rows may have reached the sink before
+    /// an error. Dropping the future cancels the statement in PostgreSQL.
     fn query<'a>(
         &'a self,
         who: &'a Principal,
@@ -43,12 +43,13 @@ pub trait Executor: Send + Sync {
 
     /// Runs the statements of a pipeline in order, in one transaction, and commits.
     ///
-    /// An executor may send them in one write. This default implementation runs one after the
-    /// other.
+    /// An executor may send all statements in one write. This default implementation runs one after
+    /// the other.
     ///
     /// # Errors
     ///
-    /// The first failure and the outcome of the transaction. Rows may have reached the sinks.
+    /// The first failure, with the outcome of the transaction. Rows may have reached the sinks
+    /// before.
     fn pipeline<'a>(
         &'a self,
         who: &'a Principal,
@@ -70,10 +71,10 @@ pub trait Executor: Send + Sync {
     ) -> BoxFuture<'a, Result<Description>>;
 }
 
-/// Statements that are sent together, because none needs the rows of another one.
+/// Statements that are sent together. None of them needs the rows of another one.
 #[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
 pub struct Pipeline<'a> {
-    /// The mode of their transaction.
+    /// The mode of the transaction in which the statements run.
     pub mode: Mode,
     /// The statements, in order.
     pub steps: Vec<PipelineStep<'a>>,
@@ -83,7 +84,7 @@ pub struct Pipeline<'a> {
 
 impl Pipeline<'_> {
     /// Runs the statements one after the other in an open transaction of the pipeline's mode, and
-    /// commits. An error of a sink rolls everything back, whatever [`Pipeline::commit`] says.
+    /// commits. An error of a sink rolls everything back, even with [`Commit::Together`].
     ///
     /// # Errors
     ///
@@ -116,26 +117,26 @@ impl Pipeline<'_> {
 pub struct PipelineStep<'a> {
     /// The statement.
     pub statement: &'a BoundStatement,
-    /// Takes its rows.
+    /// The sink that takes the rows of the statement.
     pub sink: &'a mut dyn RowSink,
 }
 
 /// When to commit the transaction of a [`Pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// With the statements, in the same write. An error of a sink may be too late to roll back;
-    /// [`PipelineError::outcome`] says whether it was.
+    /// COMMIT is sent with the statements, in the same write. An error of a sink may be too late to
+    /// roll back; [`PipelineError::outcome`] tells whether it was.
     Together,
-    /// Once the sinks have taken all rows, so that an error of a sink rolls everything back. If no
-    /// statement writes or none returns rows, the commit is sent with the statements. So a sink
-    /// must not fail for a statement without columns.
+    /// COMMIT is sent once the sinks have taken all rows, so that an error of a sink rolls
+    /// everything back. If no statement writes or none returns rows, COMMIT is sent with the
+    /// statements. So a sink must not fail for a statement without columns.
     AfterRows,
 }
 
 /// Why a [`Pipeline`] failed.
 #[derive(Debug)]
 pub struct PipelineError {
-    /// The index of the statement that failed; `None` for the transaction as a whole.
+    /// The index of the statement that failed; `None` if the transaction as a whole failed.
     pub step: Option<usize>,
     /// The error.
     pub error: Error,
@@ -146,16 +147,17 @@ pub struct PipelineError {
 /// The outcome of the transaction of a failed [`Pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionOutcome {
-    /// It was rolled back.
+    /// The transaction was rolled back.
     RolledBack,
-    /// It was committed, and then a sink failed.
+    /// The transaction was committed, and then a sink failed.
     Committed,
-    /// The connection was lost or the deadline passed after COMMIT had been sent.
+    /// The outcome is not known: the connection was lost or the deadline passed after COMMIT had
+    /// been sent.
     Unknown,
 }
 
 impl PipelineError {
-    /// A statement failed, and the transaction was rolled back.
+    /// The error of a statement, after which the transaction was rolled back.
     pub fn at(step: usize, error: Error) -> Self {
         let step = Some(step);
         Self {
@@ -166,7 +168,7 @@ impl PipelineError {
 }
 
 impl From<Error> for PipelineError {
-    /// The transaction as a whole failed and was rolled back, or was never opened.
+    /// The error of the transaction as a whole, which was rolled back or never opened.
     fn from(error: Error) -> Self {
         Self {
             step: None,
@@ -192,7 +194,7 @@ pub trait Transaction: Send {
         statement: &'a BoundStatement,
     ) -> BoxFuture<'a, Result<Description>>;
 
-    /// Commits. Deferred constraints are checked now.
+    /// Commits the transaction. Deferred constraints are checked now.
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>>;
 }
 
@@ -208,32 +210,35 @@ pub enum Mode {
 /// The options of a statement or transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueryOptions {
-    /// When to cancel the statement.
+    /// The time at which the statement is cancelled.
     pub deadline: Option<Instant>,
-    /// Who wrote the text of the statements.
+    /// The author of the statements' texts.
     pub author: Author,
 }
 
 /// The author of a statement's text, which decides on which connections it may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Author {
-    /// A caller or a sub-user: a connection that logged in as the caller's role.
+    /// A caller or a sub-user. The statement runs on a connection that logged in as the caller's
+    /// role.
     #[default]
     Caller,
-    /// The tenant's owner, in a method: a shared connection of the tenant.
+    /// The tenant's owner, who wrote a method. The statement runs on a shared connection of the
+    /// tenant.
     Owner,
-    /// Tidegate: a shared connection of the tenant.
+    /// Tidegate itself. The statement runs on a shared connection of the tenant.
     Service,
 }
 
 /// The result of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Rows written, summed over the parameter sets; `None` for a statement that does not write.
+    /// The number of rows written, summed over the parameter sets; `None` for a statement that does
+    /// not write.
     pub affected_rows: Option<u64>,
 }
 
-/// What PostgreSQL infers about a statement.
+/// The types that PostgreSQL infers for a statement.
 #[derive(Clone, Debug)]
 pub struct Description {
     /// The type of each placeholder, in the order of `Statement::placeholders`.
@@ -242,7 +247,7 @@ pub struct Description {
     pub columns: Vec<Column>,
 }
 
-/// Takes the rows of a statement.
+/// The port that takes the rows of a statement.
 pub trait RowSink: Send {
     /// Called once for each statement before its first row, even if there are no rows; the columns
     /// may then be empty.
@@ -251,7 +256,7 @@ pub trait RowSink: Send {
     /// Takes one row.
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow>;
 
-    /// Waits until the sink has capacity; called after [`Flow::Wait`].
+    /// Waits until the sink can take the next row. Called after [`Flow::Wait`].
     fn ready(&mut self) -> BoxFuture<'_, Result<()>>;
 
     /// Called by [`Executor::pipeline`] after the last row of a statement, and before the sink of
@@ -264,8 +269,8 @@ pub trait RowSink: Send {
 /// Whether a sink can take the next row at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Push the next row.
+    /// The executor may push the next row.
     Continue,
-    /// Call [`RowSink::ready`] first.
+    /// The executor must wait for [`RowSink::ready`] before it pushes the next row.
     Wait,
 }

@@ -13,6 +13,8 @@ pub use executor::{
     Author, BoxFuture, Commit, Completion, Description, Executor, Flow, Mode, Pipeline,
     PipelineError, PipelineStep, QueryOptions, RowSink, Transaction, TransactionOutcome,
 };
-pub use principal::{DatabaseName, Login, Principal, RoleName, RoleUse};
+pub use principal::{
+    DatabaseName, InvalidMember, Login, Member, Principal, RoleName, RoleUse, SharedBy,
+};
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Params, Statement, TypeHint};

@@ -1,4 +1,4 @@
-//! The principal of a statement: its database and role.
+//! The principal of a statement: the database and role as which it runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct RoleName(Arc<str>);
 macro_rules! name {
     ($name:ident) => {
         impl $name {
-            /// Takes the name exactly as PostgreSQL stores it; case is not folded.
+            /// A name exactly as PostgreSQL stores it; case is not folded.
             pub fn new(name: impl AsRef<str>) -> Self {
                 Self(Arc::from(name.as_ref()))
             }
@@ -45,7 +45,7 @@ name!(RoleName);
 /// The principal that runs a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// A user: the statement runs on a connection that logged in as this role.
+    /// A user. The statement runs as this role of the user's database.
     Role(Login),
     /// The service itself, in its control database.
     Control,
@@ -64,41 +64,171 @@ impl Principal {
     }
 }
 
-/// A login role of a database.
+/// A role of a tenant's database, as which statements run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Login {
     /// The tenant's database.
     pub database: DatabaseName,
-    /// The role that logs in.
+    /// The role as which the statements run.
     pub role: RoleName,
-    /// Who uses the role.
+    /// The users that share the role.
     pub role_use: RoleUse,
 }
 
-/// Who uses a role. Decides how a session is reset between requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The callers that share a role. This decides how a session is reset between requests.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RoleUse {
-    /// The default user's role, which anonymous callers share: no session state survives a request.
+    /// The role of the default user, which anonymous callers share. No session state survives a
+    /// request.
     Anonymous,
     /// The role of one user. The number identifies the session of the user's token.
     User(u128),
-    /// A shared connection: it runs only statements that Tidegate or the tenant's owner wrote, for
-    /// one caller after the other. Statements stay prepared, and a plain read needs no reset.
-    Trusted {
-        /// Whether anonymous callers share the role. Settings that the role made for itself must
-        /// then not reach its sessions.
-        anonymous: bool,
-    },
+    /// The role of a group, in a request of one of its members. As for [`Self::Anonymous`], no
+    /// session state survives a request.
+    Member(Arc<Member>),
+    /// The role is used on a shared connection, which runs only statements that Tidegate or the
+    /// tenant's owner wrote, for one caller after the other. Statements stay prepared, and a plain
+    /// read needs no reset.
+    Trusted(SharedBy),
+}
+
+/// The callers of a shared connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SharedBy {
+    /// The tenant's owner, or the users of an authenticator.
+    Users,
+    /// Anonymous callers, as the default user.
+    Anonymous,
+    /// The members of a group. Everything but a pure read is followed by a reset, because
+    /// what is left in the session could name the next member.
+    Members,
 }
 
 impl RoleUse {
-    /// Whether anonymous callers share the role.
-    pub fn is_anonymous(self) -> bool {
-        matches!(self, Self::Anonymous | Self::Trusted { anonymous: true })
+    /// Whether callers without a role of their own share the role: anonymous callers, or the
+    /// members of a group. Settings that the role made for itself must not reach its sessions.
+    pub fn is_shared(&self) -> bool {
+        !matches!(self, Self::User(_) | Self::Trusted(SharedBy::Users))
     }
 
-    /// Whether only statements that Tidegate or the tenant's owner wrote run there.
-    pub fn is_trusted(self) -> bool {
-        matches!(self, Self::Trusted { .. })
+    /// Whether only statements that Tidegate or the tenant's owner wrote run as the role.
+    pub fn is_trusted(&self) -> bool {
+        matches!(self, Self::Trusted(_))
+    }
+
+    /// Whether no session state may survive a request, prepared statements included.
+    pub fn is_reset_fully(&self) -> bool {
+        matches!(self, Self::Anonymous | Self::Member(_))
+    }
+}
+
+/// A member: a person of a group, without a role. All members of a group share its role, and are
+/// told apart by their claims.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Member {
+    id: Box<str>,
+    claims: Box<str>,
+}
+
+impl Member {
+    /// The longest id in bytes.
+    pub const LONGEST_ID: usize = 255;
+    /// The longest claims in bytes: PostgreSQL hashes and parses them in each call of
+    /// `tidegate.claims()`.
+    pub const LONGEST_CLAIMS: usize = 4096;
+
+    /// A member. `id` is what `tidegate.user_id()` returns, `claims` is the JSON object that
+    /// `tidegate.claims()` returns.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidMember`] if the id or the claims break a limit.
+    pub fn new(id: &str, claims: &str) -> Result<Self, InvalidMember> {
+        if id.is_empty() || id.len() > Self::LONGEST_ID || id.chars().any(char::is_control) {
+            return Err(InvalidMember::Id);
+        }
+        if claims.len() > Self::LONGEST_CLAIMS {
+            return Err(InvalidMember::TooManyClaims);
+        }
+        let is_object =
+            serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(claims).is_ok();
+        if !is_object || claims.contains("\\u0000") {
+            return Err(InvalidMember::Claims);
+        }
+        Ok(Self {
+            id: id.into(),
+            claims: claims.into(),
+        })
+    }
+
+    /// What `tidegate.user_id()` returns.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What `tidegate.claims()` returns, as JSON.
+    pub fn claims(&self) -> &str {
+        &self.claims
+    }
+}
+
+impl fmt::Debug for Member {
+    /// The id only: claims are personal data.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why [`Member::new`] refuses an id or claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMember {
+    /// The id is empty, longer than [`Member::LONGEST_ID`], or has control characters.
+    #[error("the id of a member must have 1 to 255 bytes and no control characters")]
+    Id,
+    /// The claims are no JSON object, or contain the character NUL, which PostgreSQL cannot store.
+    #[error("the claims of a member must be a JSON object without the character NUL")]
+    Claims,
+    /// The claims are longer than [`Member::LONGEST_CLAIMS`].
+    #[error("the claims of a member are longer than 4,096 bytes")]
+    TooManyClaims,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_has_a_short_id_and_claims_that_postgresql_can_read() {
+        let long_id = "x".repeat(256);
+        let long_claims = format!("{{\"a\":\"{}\"}}", "x".repeat(4096));
+        let cases = [
+            ("m7", "{}", None),
+            ("o'x\"\\ü😀|", r#"{"org":"acme","roles":["a"]}"#, None),
+            ("", "{}", Some(InvalidMember::Id)),
+            (&long_id, "{}", Some(InvalidMember::Id)),
+            ("a\nb", "{}", Some(InvalidMember::Id)),
+            ("a\0", "{}", Some(InvalidMember::Id)),
+            ("m7", "", Some(InvalidMember::Claims)),
+            ("m7", "[]", Some(InvalidMember::Claims)),
+            ("m7", "null", Some(InvalidMember::Claims)),
+            ("m7", "{} {}", Some(InvalidMember::Claims)),
+            ("m7", r#"{"a":"\u0000"}"#, Some(InvalidMember::Claims)),
+            ("m7", &long_claims, Some(InvalidMember::TooManyClaims)),
+        ];
+        for (id, claims, wrong) in cases {
+            assert_eq!(Member::new(id, claims).err(), wrong, "{id} {claims}");
+        }
+    }
+
+    #[test]
+    fn the_claims_of_a_member_are_not_printed() {
+        let member = Member::new("m7", r#"{"secret":1}"#).unwrap();
+        let role_use = RoleUse::Member(Arc::new(member));
+        assert_eq!(
+            format!("{role_use:?}"),
+            r#"Member(Member { id: "m7", .. })"#
+        );
     }
 }

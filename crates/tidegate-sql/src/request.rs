@@ -16,7 +16,7 @@ use crate::statement::Params;
 const MEMBERS: &str = "`q`, `params`, `type_hints`, `type_formats`, `output_format`, `id`, \
                        `base64`, `srs`, `geo_format`, `convert_types`, `lifetime` and `format`";
 
-/// base64url (RFC 4648, section 5), with or without padding.
+/// The decoder of base64url (RFC 4648, section 5), with or without padding.
 const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -25,42 +25,42 @@ const BASE64URL: GeneralPurpose = GeneralPurpose::new(
 /// The requests of one body.
 #[derive(Clone, Debug)]
 pub enum Requests<'a> {
-    /// The body is an object.
+    /// The body is an object: one request.
     One(SqlRequest<'a>),
-    /// The body is an array: one transaction, and an array of responses.
+    /// The body is an array of requests, which run in one transaction. The response is an array.
     Many(Vec<SqlRequest<'a>>),
 }
 
-/// One request, borrowed from the body where possible.
+/// A request to run one statement, borrowed from the body where possible.
 #[derive(Clone, Debug)]
 pub struct SqlRequest<'a> {
-    /// The statement's text, decoded if the request said `base64`.
+    /// The statement's text, decoded if the request has it in base64.
     pub q: Cow<'a, str>,
     /// The values of the placeholders.
     pub params: Params<'a>,
-    /// Type names by placeholder or column.
+    /// The names of types, by placeholder or column.
     pub type_hints: StringMembers<'a>,
     /// Format specifiers by placeholder or column.
     pub type_formats: StringMembers<'a>,
-    /// The form of the result, if given.
+    /// The format of the result, if the request names one.
     pub output_format: Option<OutputFormat>,
-    /// Returned in the response unchanged.
+    /// A value that is returned in the response unchanged.
     pub id: Option<&'a RawValue>,
 }
 
-/// The members of an object with string values. Names are distinct.
+/// The members of an object whose values are strings. The names are distinct.
 pub type StringMembers<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// Limits on the size of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of a statement's text.
+    /// The largest size of a statement's text, in bytes.
     pub statement: usize,
-    /// The most requests of an array.
+    /// The largest number of requests in an array.
     pub requests: usize,
-    /// The most parameter sets of all requests of a body.
+    /// The largest number of parameter sets in all requests of a body together.
     pub parameter_sets: usize,
-    /// The deepest nesting of arrays and objects.
+    /// The deepest allowed nesting of arrays and objects.
     pub depth: usize,
 }
 
@@ -81,11 +81,11 @@ pub enum RequestError {
     /// The body is not JSON (RFC 8259), or is nested too deeply.
     #[error("the body is not valid JSON: {problem} at line {line}, column {column}")]
     InvalidJson {
-        /// What was found.
+        /// The problem: the error of the JSON parser, or nesting that is too deep.
         problem: String,
-        /// Line, from 1.
+        /// The line of the error, from 1.
         line: usize,
-        /// Column in bytes, from 1.
+        /// The column of the error in bytes, from 1.
         column: usize,
     },
     /// The body is JSON, but not a request or an array of requests.
@@ -99,7 +99,7 @@ pub enum RequestError {
     Input(#[from] InputError),
 }
 
-/// Parses a body.
+/// Parses the body of a request.
 ///
 /// # Errors
 ///
@@ -170,7 +170,8 @@ fn invalid_json(error: &serde_json::Error) -> RequestError {
     }
 }
 
-/// The position of a request: the index in the array, or `None` for the body itself.
+/// The position of a request in the body: the index in the array, or `None` if the body is the
+/// request.
 #[derive(Clone, Copy)]
 struct RequestPosition(Option<usize>);
 
@@ -216,7 +217,7 @@ fn read(
         let problem = json::problem(&error);
         match place.0 {
             Some(_) => invalid(problem).into(),
-            // Valid JSON of the wrong type.
+            // The text is valid JSON, but of the wrong type.
             None if error.is_data() => RequestError::InvalidBody { problem },
             None => invalid_json(&error),
         }
@@ -246,7 +247,7 @@ fn request<'a>(
         match name {
             "q" => q = Some(text(raw, || place.member(name))?),
             "id" => request.id = Some(raw),
-            // Ignored: members that clients of similar services send.
+            // Clients of similar services send these members, which are ignored.
             "srs" | "geo_format" | "convert_types" | "lifetime" | "format" => {}
             _ if raw.get() == "null" && MEMBERS.contains(&format!("`{name}`")) => {}
             "params" => request.params = Params::read(raw, &place.member(name))?,
@@ -293,7 +294,7 @@ fn decode(q: &str) -> Result<Cow<'static, str>, &'static str> {
         .map_err(|_| "not UTF-8 behind its base64url")
 }
 
-/// The value of a string member.
+/// The text of a member that must be a string.
 fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, InputError> {
     let invalid = |problem| InputError::InvalidMember {
         member: member(),
@@ -305,7 +306,7 @@ fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, Inp
     }
 }
 
-/// An object with string values.
+/// The members of an object whose values must be strings.
 fn texts<'a>(raw: &'a RawValue, member: &str) -> Result<StringMembers<'a>, InputError> {
     let invalid = |member: &str, problem: String| InputError::InvalidMember {
         member: member.to_owned(),

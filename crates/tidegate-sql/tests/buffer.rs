@@ -1,4 +1,4 @@
-//! A result that is collected in memory.
+//! Tests of results that are collected in memory.
 
 use tidegate_sql::{Buffer, Completion, Error, RowSink as _};
 use tidegate_values::{Column, OutputFormat, OutputOptions, RawRow, RowWriter, Type, WireFormat};

@@ -84,8 +84,8 @@ async fn postgresql_points_at_the_callers_text() {
     }
 }
 
-/// Volatile functions of PostgreSQL that count as stateless: they return another value each time or
-/// read something outside the transaction, but change nothing in the session.
+/// Volatile functions of PostgreSQL that count as stateless. They return another value each time or
+/// read something outside the transaction, but they change nothing in the session.
 const STATELESS: [&str; 25] = [
     "bernoulli",
     "system",
@@ -111,7 +111,7 @@ const STATELESS: [&str; 25] = [
     "random_normal",
     "pg_postmaster_start_time",
     "pg_backend_pid",
-    // Before version 15 the function for timetz is marked as volatile.
+    // PostgreSQL before version 15 marks the function for `timetz` as volatile.
     "timezone",
 ];
 

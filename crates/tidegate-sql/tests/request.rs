@@ -1,4 +1,4 @@
-//! Parsing the body of a request.
+//! Tests of parsing the body of a request.
 
 use tidegate_sql::request::{Limits, RequestError, Requests, SqlRequest, parse};
 use tidegate_sql::{InputError, Params};

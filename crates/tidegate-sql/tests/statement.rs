@@ -1,4 +1,4 @@
-//! Parsing and binding statements.
+//! Tests of parsing and binding statements.
 
 mod binding;
 mod generated;
@@ -10,7 +10,7 @@ fn read(q: &str) -> Statement {
     Statement::parse(q).unwrap_or_else(|error| panic!("{q}: {error}"))
 }
 
-/// The text for PostgreSQL and the placeholders.
+/// Checks the text for PostgreSQL and the placeholders of the statement `q`.
 fn check(q: &str, text: &str, placeholders: &[&str]) {
     let statement = read(q);
     assert_eq!(statement.text(), text, "{q}");

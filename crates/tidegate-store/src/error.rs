@@ -2,27 +2,27 @@
 
 use tidegate_identity::StoreError;
 
-/// The result of this crate's functions.
+/// A result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the control schema could not be read, written or migrated.
+/// The reason why the control schema could not be read, written or migrated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database cannot be reached now; a retry may succeed.
     #[error("the control database cannot be reached")]
     Unavailable(#[source] tidegate_sql::Error),
-    /// A newer version has migrated the schema.
+    /// A newer version of the program has migrated the schema.
     #[error(
         "the control schema is at version {found}, which is newer than this program knows \
          ({known}): run the newer program, or restore the control database from before"
     )]
     NewerSchema {
-        /// The version found.
+        /// The version of the schema in the database.
         found: u32,
         /// The newest version that this program knows.
         known: u32,
     },
-    /// The schema belongs to another master key.
+    /// The control database was set up with another master key.
     #[error(
         "the control database belongs to another master key: give this server the key with which \
          the database was set up"
@@ -38,7 +38,7 @@ impl Error {
         Self::Failed(source.into())
     }
 
-    /// The constraint that a refused statement violated.
+    /// The name of the constraint that a refused statement violated.
     pub(crate) fn broken_constraint(&self) -> Option<&str> {
         let Self::Failed(source) = self else {
             return None;

@@ -1,17 +1,18 @@
-//! Conversion between [`Timestamp`] and PostgreSQL's `timestamptz`.
+//! Converts between [`Timestamp`] and PostgreSQL's `timestamptz`.
 
 use std::fmt::Write as _;
 
 use tidegate_identity::Timestamp;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
-/// From 1970-01-01 to 2000-01-01, the epoch of PostgreSQL's binary form.
+/// The time from 1970-01-01 to 2000-01-01, which is the epoch of PostgreSQL's binary format.
 const POSTGRES_EPOCH_MILLIS: i64 = 10_957 * MILLIS_PER_DAY;
-/// The range of times that is written as a `timestamptz`; anything beyond is infinity.
+/// The range of times that are written as a `timestamptz`. Times outside of it are written as an
+/// infinity.
 const EARLIEST: i64 = -62_135_596_800_000;
 const LATEST: i64 = 9_000_000_000_000_000;
 
-/// The text for PostgreSQL's input function.
+/// The text of a time for PostgreSQL's input function.
 pub(crate) fn text(at: Timestamp) -> String {
     let millis = at.millis();
     if millis < EARLIEST {
@@ -33,7 +34,7 @@ pub(crate) fn text(at: Timestamp) -> String {
     text
 }
 
-/// The time from its binary form: microseconds since 2000-01-01 (PostgreSQL, `timestamptz_send`),
+/// The time from its binary format: microseconds since 2000-01-01 (PostgreSQL, `timestamptz_send`),
 /// rounded down.
 pub(crate) fn from_binary(micros: i64) -> Timestamp {
     match micros {
@@ -43,8 +44,8 @@ pub(crate) fn from_binary(micros: i64) -> Timestamp {
     }
 }
 
-/// The date of a day counted from 1970-01-01 in the proleptic Gregorian calendar: 400 years have
-/// 146,097 days, and counting from March puts the leap day last.
+/// The date of a day, counted from 1970-01-01, in the proleptic Gregorian calendar. 400 years have
+/// 146,097 days. Years are counted from March, so that the leap day is the last of a year.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

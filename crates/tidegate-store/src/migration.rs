@@ -1,4 +1,4 @@
-//! Migrations of the control schema.
+//! Migrates the control schema.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::query::{OpenTransaction, Query, bind};
 use crate::row::{self, Gather};
 
 /// The migrations in the order in which they are applied. Released migrations are never edited.
-/// Numbers may have gaps: each migration that the database lacks is applied, so parallel branches
+/// Numbers may have gaps. Each migration that the database lacks is applied, so parallel branches
 /// can add some.
 const MIGRATIONS: &[(u32, &str, &str)] = &[
     (
@@ -56,9 +56,21 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "builtin_clients",
         include_str!("../migrations/0040_builtin_clients.sql"),
     ),
+    (
+        52,
+        "claims_generation",
+        include_str!("../migrations/0052_claims_generation.sql"),
+    ),
+    (
+        53,
+        "user_names",
+        include_str!("../migrations/0053_user_names.sql"),
+    ),
+    (60, "scopes", include_str!("../migrations/0060_scopes.sql")),
 ];
 
-/// Advisory lock that serialises migrations by several nodes (the letters `tidegate`).
+/// The advisory lock that serialises migrations by several nodes. The number is the letters
+/// `tidegate`.
 const LOCK: i64 = 0x7469_6465_6761_7465;
 
 static LOCK_MIGRATIONS: Query =
@@ -81,19 +93,19 @@ static NOTE: Query =
 /// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// The version before; 0 without a schema.
+    /// The version of the schema before; 0 if there was none.
     pub from: u32,
-    /// The version after.
+    /// The version of the schema after.
     pub to: u32,
 }
 
-/// The schema version of this program.
+/// The newest version of the schema, which this program migrates to.
 pub fn newest_version() -> u32 {
     MIGRATIONS.last().map_or(0, |(number, ..)| *number)
 }
 
-/// Migrates the schema `tidegate` of the control database, in one transaction. Concurrent calls
-/// wait for each other; all but the first find nothing to do.
+/// Migrates the schema `tidegate` of the control database in one transaction. Concurrent calls
+/// wait for each other. All but the first find the schema migrated.
 ///
 /// # Errors
 ///
@@ -129,7 +141,7 @@ fn newest(applied: &[u64]) -> Result<u32> {
     u32::try_from(applied.last().copied().unwrap_or(0)).map_err(Error::failed)
 }
 
-/// A migration that this version does not know.
+/// A migration in the database that this program does not know, if there is one.
 fn unknown(applied: &[u64]) -> Option<u32> {
     let known = |found: &u32| MIGRATIONS.iter().any(|(number, ..)| number == found);
     applied
@@ -138,7 +150,8 @@ fn unknown(applied: &[u64]) -> Option<u32> {
         .find(|found| !known(found))
 }
 
-/// Another node's migration may take long, and so may this one.
+/// The options with a long deadline, because a migration may take long, and another node's may have
+/// to be waited for.
 fn long_deadline() -> QueryOptions {
     QueryOptions {
         deadline: Some(Instant::now() + std::time::Duration::from_mins(10)),
@@ -156,7 +169,7 @@ async fn apply(transaction: &mut Box<dyn Transaction>, text: &str) -> Result<()>
     Ok(())
 }
 
-/// The statements of a file; each ends with a semicolon at the end of a line.
+/// The statements of a file. Each of them ends with a semicolon at the end of a line.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
     text.split(";\n")
         .map(str::trim)

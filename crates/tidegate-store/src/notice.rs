@@ -1,16 +1,16 @@
-//! Notifications between nodes about changes of cached data.
+//! Notifies the other nodes of changes of cached data.
 
 use std::fmt;
 
-/// A change of the control schema, as notified on the channel `tidegate` of the control database.
-/// The receiver reads the named data again.
+/// A change of the control schema. It is sent as a notification on the channel `tidegate` of the
+/// control database, and its receiver reads the named data again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Sessions were ended.
     Sessions,
     /// Signing keys were added, promoted or deleted.
     Keys,
-    /// A client was added, changed or deleted.
+    /// The client with this id was added, changed or deleted.
     Client(String),
     /// Users of the tenant with this database were added, changed or deleted.
     Users(String),
@@ -22,7 +22,7 @@ pub enum Change {
     Method {
         /// The tenant's database.
         database: String,
-        /// The name before the change.
+        /// The name of the method before the change.
         name: String,
     },
     /// All methods of the tenant with this database were deleted.
@@ -42,7 +42,7 @@ impl Change {
             "settings" => Some(Self::Settings(name.to_owned())),
             "methods" => Some(Self::Methods(name.to_owned())),
             "method" => {
-                // Database names may contain spaces, method names do not.
+                // The name of the database may contain spaces, the name of the method does not.
                 let (name, database) = name.split_once(' ')?;
                 Some(Self::Method {
                     database: database.to_owned(),

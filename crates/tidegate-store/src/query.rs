@@ -1,10 +1,11 @@
-//! Statements on the control schema, their values, and the connection that runs them.
+//! Statements on the control schema, with their values, and the connection on which they run.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tidegate_identity::{SessionId, Timestamp};
+use tidegate_oauth::Scopes;
 use tidegate_sql::{
     BoundStatement, Executor, Mode, Principal, QueryOptions, Statement, Transaction,
 };
@@ -14,11 +15,11 @@ use crate::error::{Error, Result};
 use crate::instant;
 use crate::row::{self, Gather, Read};
 
-/// Timeout of a statement on the control schema, including the wait for a connection.
+/// How long a statement on the control schema may take, including the wait for a connection.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A statement, parsed on first use. Its placeholders are named (`:name`); values are given in the
-/// order in which the names first occur.
+/// A statement, which is parsed on first use. Its placeholders have names (`:name`). Values are
+/// given in the order in which the names first occur.
 pub(crate) struct Query {
     text: &'static str,
     statement: OnceLock<Arc<Statement>>,
@@ -69,8 +70,8 @@ pub(crate) trait Value {
 
 impl Value for str {
     fn parameter(&self) -> Parameter {
-        // PostgreSQL's text cannot contain a zero byte. Stored names do not either, so such a name
-        // is not found.
+        // PostgreSQL's text cannot contain a zero byte. Stored names have none either, so a name
+        // with one is not found.
         Parameter::Text(self.replace('\0', "\u{fffd}").into())
     }
 }
@@ -106,9 +107,16 @@ impl Value for Timestamp {
 }
 
 impl Value for Duration {
-    /// Whole milliseconds.
+    /// A duration is written in whole milliseconds.
     fn parameter(&self) -> Parameter {
         Parameter::Text(self.as_millis().to_string().into())
+    }
+}
+
+impl Value for Scopes {
+    /// The names, with spaces between them.
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(self.to_string().into())
     }
 }
 
@@ -136,7 +144,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// A value for a placeholder.
+/// A reference to a value for a placeholder.
 pub(crate) type Argument<'a> = &'a (dyn Value + Sync);
 
 pub(crate) fn hex(prefix: &str, bytes: &[u8]) -> String {
@@ -150,7 +158,7 @@ pub(crate) fn hex(prefix: &str, bytes: &[u8]) -> String {
     text
 }
 
-/// The control database.
+/// The control database, through an executor.
 #[derive(Clone)]
 pub(crate) struct Database(Arc<dyn Executor>);
 
@@ -174,7 +182,7 @@ impl Database {
         Ok(gather.found)
     }
 
-    /// Runs a statement and returns its last row, if any.
+    /// Runs a statement and returns its last row, if there is one.
     pub(crate) async fn row<T: Send>(
         &self,
         query: &Query,
@@ -234,7 +242,7 @@ impl OpenTransaction {
         Ok(gather.found)
     }
 
-    /// Runs a statement and returns its last row, if any.
+    /// Runs a statement and returns its last row, if there is one.
     pub(crate) async fn row<T: Send>(
         &mut self,
         query: &Query,

@@ -1,4 +1,4 @@
-//! Decoding of rows with known columns.
+//! Decodes rows whose columns are known.
 
 use std::str;
 
@@ -9,7 +9,7 @@ use tidegate_values::{Column, RawRow, WireFormat};
 use crate::error::{Error, Result};
 use crate::instant;
 
-/// The values of one row, decoded from left to right.
+/// The values of one row. They are decoded from left to right.
 pub(crate) struct Record<'a> {
     values: tidegate_values::Values<'a>,
 }
@@ -25,7 +25,7 @@ impl<'a> Record<'a> {
             .ok_or_else(|| Error::failed("a column that is never null is null"))
     }
 
-    /// The next value, a `text` or `json`.
+    /// Reads the next value, which is a `text` or `json`.
     pub(crate) fn text(&mut self) -> Result<&'a str> {
         str::from_utf8(self.required()?).map_err(Error::failed)
     }
@@ -43,7 +43,7 @@ impl<'a> Record<'a> {
         Ok(self.optional_text()?.map(str::to_owned))
     }
 
-    /// The next value, a `bytea`.
+    /// Reads the next value, which is a `bytea`.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
         self.required()
     }
@@ -52,7 +52,7 @@ impl<'a> Record<'a> {
         self.next()
     }
 
-    /// The next value, which has exactly `N` bytes, such as a `uuid`.
+    /// Reads the next value, which has exactly `N` bytes, such as a `uuid`.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.required()?.try_into().map_err(Error::failed)
     }
@@ -66,12 +66,12 @@ impl<'a> Record<'a> {
         self.array::<1>().map(|[value]| value != 0)
     }
 
-    /// The next value, a `bigint`.
+    /// Reads the next value, which is a `bigint`.
     pub(crate) fn integer(&mut self) -> Result<i64> {
         self.array().map(i64::from_be_bytes)
     }
 
-    /// The next value, a `bigint` that is never negative.
+    /// Reads the next value, which is a `bigint` that is never negative.
     pub(crate) fn count(&mut self) -> Result<u64> {
         u64::try_from(self.integer()?).map_err(Error::failed)
     }
@@ -89,7 +89,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Decodes a row.
+/// A function that decodes a row.
 pub(crate) type Read<T> = fn(&mut Record<'_>) -> Result<T>;
 
 /// Decodes a row of one `bigint` that is never negative.
@@ -112,7 +112,7 @@ pub(crate) fn optional_timestamp(row: &mut Record<'_>) -> Result<Option<Timestam
     row.optional_timestamp()
 }
 
-/// Ignores a row.
+/// Decodes nothing, for rows whose values are not needed.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "it is one of the functions that read rows"
@@ -121,7 +121,7 @@ pub(crate) fn nothing(_row: &mut Record<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Decodes every row with a function and collects the results.
+/// A sink that decodes each row and collects the results.
 pub(crate) struct Gather<T> {
     read: Read<T>,
     pub(crate) found: Vec<T>,
@@ -138,7 +138,8 @@ impl<T> Gather<T> {
 
 impl<T: Send> RowSink for Gather<T> {
     fn columns(&mut self, columns: &[Column]) -> SqlResult<()> {
-        // `text` decodes only types whose binary form is their text, such as `text` and `json`.
+        // `Record::text` decodes only types whose binary format is their text, such as `text` and
+        // `json`.
         let readable = columns
             .iter()
             .all(|column| column.format == WireFormat::Binary);

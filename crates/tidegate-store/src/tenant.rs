@@ -1,4 +1,4 @@
-//! The tenants of this service.
+//! The table of tenants in the control database.
 
 use std::sync::Arc;
 
@@ -19,15 +19,21 @@ static INSERT: Query = Query::new(
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'tenant ' || name)) from added",
 );
 static FIND: Query = Query::new(
-    "select name, owner_role, adopted, grants, anonymous_sql, created_at from tidegate.tenants \
+    "select name, owner_role, adopted, grants, anonymous_sql, created_at, \
+     claims_generation::bigint from tidegate.tenants \
      where name = :name",
 );
 static LIST: Query = Query::new(
-    "select name, owner_role, adopted, grants, anonymous_sql, created_at from tidegate.tenants \
+    "select name, owner_role, adopted, grants, anonymous_sql, created_at, \
+     claims_generation::bigint from tidegate.tenants \
      order by name collate \"C\"",
 );
 static GRANTS: Query =
     Query::new("update tidegate.tenants set grants = :grants::json where name = :name");
+static ROTATE_CLAIMS: Query = Query::new(
+    "update tidegate.tenants set claims_generation = claims_generation + 1 where name = :name \
+     returning claims_generation::bigint",
+);
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.tenants where name = :name returning name) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'tenant ' || name)) from gone",
@@ -36,21 +42,25 @@ static DELETE: Query = Query::new(
 /// A tenant: a database that the service provides access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
-    /// The database's name.
+    /// The name of the database.
     pub name: String,
-    /// The owner's role.
+    /// The role of the owner.
     pub owner_role: String,
-    /// Whether the database existed before and was adopted.
+    /// Whether the database existed before the tenant and was adopted.
     pub adopted: bool,
-    /// What adopting it granted and revoked, as a JSON document, to undo it.
+    /// The privileges that adopting the database granted and revoked, as a JSON document, so that
+    /// they can be undone.
     pub grants: Option<String>,
-    /// Which SQL its default user may run; changed by [`tidegate_identity::IdentityStore::set_anonymous_sql`].
+    /// Which SQL the tenant's default user may run. It is changed by
+    /// [`tidegate_identity::IdentityStore::set_anonymous_sql`].
     pub anonymous_sql: AnonymousSql,
-    /// When it was created or adopted.
+    /// When the tenant was created or adopted.
     pub created_at: Timestamp,
+    /// The generation of the key that seals claims in its database; a new tenant has 1.
+    pub claims_generation: i32,
 }
 
-/// The table of tenants. Users, clients and sessions of a tenant are deleted by
+/// The table of tenants. The users, clients and sessions of a tenant are deleted by
 /// [`tidegate_identity::IdentityStore::delete_tenant`].
 #[derive(Clone, Debug)]
 pub struct Tenants {
@@ -58,7 +68,7 @@ pub struct Tenants {
 }
 
 impl Tenants {
-    /// The tenants in the control database of this executor.
+    /// The table of tenants in the control database that `executor` uses.
     pub fn new(executor: Arc<dyn Executor>) -> Self {
         Self {
             database: Database::new(executor),
@@ -69,7 +79,8 @@ impl Tenants {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Unavailable`] and [`crate::Error::Failed`], like all methods.
+    /// [`crate::Error::Unavailable`] and [`crate::Error::Failed`], as for all functions of this
+    /// type.
     pub async fn insert(&self, tenant: &Tenant) -> Result<bool> {
         let Tenant {
             name,
@@ -78,6 +89,7 @@ impl Tenants {
             grants,
             anonymous_sql,
             created_at,
+            claims_generation: _,
         } = tenant;
         let anonymous_sql = anonymous_sql.name();
         let values: [Argument<'_>; 6] = [
@@ -92,30 +104,39 @@ impl Tenants {
         Ok(added == Some(1))
     }
 
-    /// The tenant with this name.
+    /// The tenant whose database has this name.
     pub async fn find(&self, name: &str) -> Result<Option<Tenant>> {
         self.database.row(&FIND, &[&name], read).await
     }
 
-    /// All tenants, by name.
+    /// All tenants, sorted by name.
     pub async fn list(&self) -> Result<Vec<Tenant>> {
         self.database.rows(&LIST, &[], read).await
     }
 
-    /// Stores what adopting granted and revoked; `false` when the tenant does not exist.
+    /// Stores the privileges that adopting a database granted and revoked; `false` when the tenant
+    /// does not exist.
     pub async fn set_grants(&self, name: &str, grants: Option<&str>) -> Result<bool> {
         let written = self.database.execute(&GRANTS, &[&grants, &name]).await?;
         Ok(written == 1)
     }
 
-    /// Deletes a tenant's row; `false` when it does not exist.
+    /// Begins the next generation of the key that seals claims, and returns its number; `None` when
+    /// the tenant does not exist.
+    pub async fn rotate_claims(&self, name: &str) -> Result<Option<i32>> {
+        self.database
+            .row(&ROTATE_CLAIMS, &[&name], generation)
+            .await
+    }
+
+    /// Deletes the row of a tenant; `false` when it does not exist.
     pub async fn delete(&self, name: &str) -> Result<bool> {
         let gone = self.database.row(&DELETE, &[&name], row::count).await?;
         Ok(gone == Some(1))
     }
 }
 
-/// Decodes the next value, which a check constraint limits to the known ones.
+/// Decodes the next value. A check constraint ensures that it is a known one.
 pub(crate) fn read_anonymous_sql(row: &mut Record<'_>) -> Result<AnonymousSql> {
     let unknown = || Error::failed("a tenant has an unknown anonymous_sql");
     AnonymousSql::parse(row.text()?).ok_or_else(unknown)
@@ -129,5 +150,10 @@ fn read(row: &mut Record<'_>) -> Result<Tenant> {
         grants: row.optional_string()?,
         anonymous_sql: read_anonymous_sql(row)?,
         created_at: row.timestamp()?,
+        claims_generation: generation(row)?,
     })
+}
+
+fn generation(row: &mut Record<'_>) -> Result<i32> {
+    i32::try_from(row.integer()?).map_err(Error::failed)
 }

@@ -17,7 +17,7 @@ use tokio_postgres::Client;
 /// An empty control database.
 pub(crate) struct Fixture {
     pub(crate) control: Arc<ServiceConnections>,
-    /// A second connection to the same database.
+    /// A second connection to the database.
     pub(crate) beside: Client,
     name: String,
 }
@@ -63,8 +63,8 @@ fn control(database: &str) -> ServiceConnections {
     ServiceConnections::new(Arc::new(config), Jitter::none()).unwrap()
 }
 
-/// Subscribes to notifications. Sends probes until one arrives, which proves that the subscription
-/// is active; more probes may follow.
+/// Starts to listen for notifications. It sends probes until one arrives, which proves that
+/// notifications are received. More probes may follow.
 pub(crate) async fn listening(fixture: &Fixture) -> Receiver<Notification> {
     let mut notifications = fixture.control.notifications();
     let probe = async {

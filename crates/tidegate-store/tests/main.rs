@@ -1,4 +1,4 @@
-//! The control schema on a real PostgreSQL, and the behaviour of every store.
+//! Tests of the control schema with PostgreSQL, and of the behaviour that every store must have.
 
 #[cfg(test)]
 mod fixture;

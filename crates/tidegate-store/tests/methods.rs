@@ -1,4 +1,5 @@
-//! Behaviour of every method store, tested with the memory store and with PostgreSQL.
+//! Tests of the behaviour that every store of methods must have, with the memory store and with
+//! PostgreSQL.
 
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ async fn names(store: &Shared) -> Vec<String> {
     names.collect()
 }
 
-/// Changes definitions, regardless of the author.
+/// Changes definitions, with any author.
 async fn update(store: &Shared, changes: &[(&str, Definition)]) -> WriteOutcome {
     let names: Vec<_> = changes.iter().map(|(of, _)| name(of)).collect();
     let revise = |record: &Record| {
@@ -118,7 +119,7 @@ async fn update(store: &Shared, changes: &[(&str, Definition)]) -> WriteOutcome 
     store.update(&reef(), &names, &revise).await.unwrap()
 }
 
-/// Removes methods, regardless of the author.
+/// Removes methods, with any author.
 async fn remove(store: &Shared, tenant: &DatabaseName, of: &[&str]) -> WriteOutcome {
     let names: Vec<_> = of.iter().copied().map(name).collect();
     store.remove(tenant, &names, &|_| true).await.unwrap()
@@ -382,7 +383,7 @@ async fn every_change_of_a_method_notifies_the_other_nodes() {
     fill(&store, &["a", "b", "c"]).await;
     let a = get(&store, "a").await;
     for _ in 0..2 {
-        // An unchanged signature causes no notification.
+        // Storing an equal signature causes no notification.
         let kept = store
             .put_signature(&reef(), &versioned(&a), &signature())
             .await;

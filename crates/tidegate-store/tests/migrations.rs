@@ -1,4 +1,4 @@
-//! Migrations.
+//! Tests of migrations.
 
 use tidegate_oauth::IssuerStore as _;
 use tidegate_store::{Error, Migrated, PgOauthStore, migrate, newest_version};

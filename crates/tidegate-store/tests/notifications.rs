@@ -1,4 +1,4 @@
-//! Notifications to the other nodes.
+//! Tests of the notifications to the other nodes.
 
 use tidegate_identity::{IdentityStore as _, Timestamp, UserKey};
 use tidegate_oauth::IssuerStore as _;

@@ -1,4 +1,4 @@
-//! Measures refreshes. The rate is printed, not asserted.
+//! Measures the rate of refreshes. The rate is printed, and no limit is asserted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,8 +46,8 @@ async fn refreshes_run_side_by_side_and_touch_no_index() {
     let start = start.elapsed();
     let rate = f64::from(u32::try_from(SESSIONS * ROUNDS).unwrap()) / start.as_secs_f64();
     println!("{rate:.0} refreshes a second (unoptimised build)");
-    // An update that touches no index is heap-only. PostgreSQL publishes a session's counts when it
-    // ends.
+    // An update that changes no indexed column is heap-only. PostgreSQL publishes the counts of a
+    // session when it ends.
     drop(store);
     let query = "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables \
         where relname = 'sessions'";

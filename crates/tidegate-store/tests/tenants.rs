@@ -1,4 +1,4 @@
-//! The table of tenants.
+//! Tests of the table of tenants.
 
 use tidegate_identity::IdentityStore as _;
 use tidegate_identity::{AnonymousSql, Timestamp};
@@ -13,6 +13,7 @@ fn tenant(name: &str, owner_role: &str) -> Tenant {
         adopted: false,
         grants: None,
         anonymous_sql: AnonymousSql::Off,
+        claims_generation: 1,
         created_at: Timestamp::from_millis(1_795_173_603_042),
     }
 }

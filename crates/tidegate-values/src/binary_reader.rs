@@ -8,7 +8,7 @@ pub(crate) fn exact<const N: usize>(raw: &[u8]) -> Result<[u8; N]> {
     raw.try_into().map_err(|_| MalformedValue)
 }
 
-/// The rest of a binary value.
+/// A reader of the fields of a binary value. It holds the bytes that were not read yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BinaryReader<'a> {
     rest: &'a [u8],
@@ -51,12 +51,12 @@ impl<'a> BinaryReader<'a> {
         self.bytes().map(f64::from_be_bytes)
     }
 
-    /// A non-negative count.
+    /// Reads a count, which must not be negative.
     pub(crate) fn count(&mut self) -> Result<usize> {
         usize::try_from(self.i32()?).map_err(|_| MalformedValue)
     }
 
-    /// A length and that many bytes; `None` for length -1, which is NULL.
+    /// Reads a length and that many bytes; `None` for the length -1, which stands for NULL.
     #[inline]
     pub(crate) fn value(&mut self) -> Result<Option<&'a [u8]>> {
         match self.i32()? {
@@ -67,7 +67,7 @@ impl<'a> BinaryReader<'a> {
         }
     }
 
-    /// Checks that everything was read.
+    /// Checks that all bytes were read.
     pub(crate) fn end(self) -> Result<()> {
         if self.rest.is_empty() {
             Ok(())

@@ -5,22 +5,23 @@ use postgres_types::Type;
 /// The format in which PostgreSQL sends the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireFormat {
-    /// The text of the output function.
+    /// The text that the type's output function returns.
     Text,
-    /// The bytes of the send function.
+    /// The bytes that the type's send function returns.
     Binary,
 }
 
 /// One column of a result.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// The name in the result.
+    /// The name of the column in the result.
     pub name: String,
-    /// The type, resolved down to elements, attributes and base types.
+    /// The type of the column, with its elements, attributes and base types.
     pub r#type: Type,
-    /// The format of its values.
+    /// The format of the column's values.
     pub format: WireFormat,
-    /// The table and attribute number, if it is an unchanged column of a table.
+    /// The OID of the table and the number of the attribute, if the column is an unchanged column
+    /// of a table.
     pub origin: Option<(u32, i16)>,
 }
 
@@ -49,7 +50,7 @@ impl<'a> RawRow<'a> {
         rest.is_empty().then_some(Self { body })
     }
 
-    /// The values in column order; `None` is NULL.
+    /// The values of the row in column order; `None` is NULL.
     pub fn values(self) -> Values<'a> {
         Values { rest: self.body }
     }

@@ -1,6 +1,6 @@
-//! Errors of values, in each direction.
+//! Errors of decoding and of encoding values.
 
-/// The result of decoding PostgreSQL's bytes.
+/// The result of decoding bytes from PostgreSQL.
 pub type Result<T, E = MalformedValue> = std::result::Result<T, E>;
 
 /// Bytes from PostgreSQL that are not a value of the known type of their column. The attributes of
@@ -9,25 +9,25 @@ pub type Result<T, E = MalformedValue> = std::result::Result<T, E>;
 #[error("PostgreSQL sent bytes that are not a value of the column's type")]
 pub struct MalformedValue;
 
-/// A value or format of a request that does not fit its type: the caller's fault.
+/// A value or format of a request does not fit its type. This is the caller's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// A value that does not fit the type of its placeholder.
+    /// A value does not fit the type of its placeholder.
     #[error("`{place}` is not a {expected}: {problem}")]
     InvalidValue {
         /// The path of the value, such as `params.tags[2]`.
         place: String,
-        /// The PostgreSQL type.
+        /// The name of the PostgreSQL type.
         expected: String,
-        /// What was found.
+        /// What was found instead of a value of the type.
         problem: String,
     },
-    /// A format for a column or placeholder that cannot have one, or a format that is invalid.
+    /// A column or placeholder cannot have a format, or its format is invalid.
     #[error("`type_formats.{name}`: {problem}")]
     InvalidFormat {
-        /// The placeholder or column.
+        /// The name of the placeholder or column.
         name: String,
-        /// The problem.
+        /// The problem with the format.
         problem: String,
     },
 }

@@ -1,6 +1,6 @@
-//! Reads JSON (RFC 8259) member by member, without building a tree.
+//! Reads JSON (RFC 8259) member by member, without building a tree of values.
 //!
-//! Values stay text: [`RawValue`]s of a document that was validated as a whole.
+//! Values stay text: they are [`RawValue`]s of a document that was validated as a whole.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// The kind of a document, by its first character.
+    /// The kind of the value in a document, by its first character.
     pub fn of(document: &str) -> Self {
         match document.trim_ascii_start().as_bytes().first() {
             Some(b'{') => Self::Object,
@@ -76,7 +76,8 @@ pub fn problem(error: &serde_json::Error) -> String {
     text
 }
 
-/// The offset at which the nesting of arrays and objects first exceeds `depth`.
+/// The byte offset at which the nesting of arrays and objects first exceeds `depth`; `None` if it
+/// never does.
 pub fn deeper_than(depth: usize, text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut open, mut at) = (0_usize, 0);
@@ -97,7 +98,7 @@ pub fn deeper_than(depth: usize, text: &str) -> Option<usize> {
     None
 }
 
-/// The distance from the byte after the opening quote to the byte after the closing one.
+/// The number of bytes from the one after the opening quote up to and including the closing quote.
 fn closing_quote(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = rest
@@ -113,7 +114,7 @@ fn closing_quote(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The first name that occurs twice.
+/// The first name that occurs twice; `None` if all differ.
 pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
     const FEW: usize = 16;
     let mut names = members.iter().map(|(name, _)| &**name);
@@ -164,7 +165,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                // The capacity that the first member would lead to, without reallocation.
+                // Pushing the first member to an empty vector would reserve the same capacity.
                 let mut members = Vec::with_capacity(4);
                 while let Some(Name(name)) = map.next_key()? {
                     members.push((name, map.next_value()?));

@@ -1,5 +1,5 @@
-//! Properties of types. Types of extensions have different numbers in each database, so they are
-//! recognised by name.
+//! Properties of types that are recognised by name. The types of extensions have different OIDs in
+//! each database.
 
 use postgres_types::{Kind, Type};
 

@@ -1,4 +1,4 @@
-//! Compares encoding and decoding with PostgreSQL.
+//! Compares the encoding of parameters and the decoding of results with PostgreSQL.
 
 use bytes::BytesMut;
 use tidegate_values::codec::ValueWriter;
@@ -62,7 +62,7 @@ fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Checks that a JSON value means the same as an SQL expression.
+/// Checks that PostgreSQL reads a JSON value as the value of an SQL expression.
 async fn means(client: &Client, r#type: &str, json: &str, sql: &str) {
     let given = input(json, &type_of(client, r#type).await);
     let ours = text(
@@ -273,7 +273,7 @@ async fn what_is_shown_comes_back_the_same() {
     }
 }
 
-/// PostGIS is an extension that is not installed everywhere.
+/// Skipped without PostGIS, which is an extension that is not installed everywhere.
 #[tokio::test]
 async fn geojson_comes_to_postgis() {
     let client = connect().await;

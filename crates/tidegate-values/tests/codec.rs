@@ -1,4 +1,4 @@
-//! Decodes bytes that are written by hand.
+//! Tests of decoding, with bytes written by hand.
 
 mod generated;
 mod spatial;

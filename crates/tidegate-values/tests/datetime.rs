@@ -1,4 +1,4 @@
-//! Format specifiers in both directions.
+//! Tests of format specifiers, in writing and in parsing.
 
 mod php;
 
@@ -25,7 +25,7 @@ fn show(r#type: Type, text: &str, format: &str, zone: &str) -> String {
 
 #[test]
 fn each_specifier_writes_its_part() {
-    // A Sunday in a leap year, in an ISO week of the previous year.
+    // The day is a Sunday in a leap year, in an ISO week of the previous year.
     let moment = "2012-01-01 15:04:05.012345+00";
     for (letter, shown) in [
         ("d", "01"),
@@ -128,7 +128,7 @@ fn a_zone_moves_the_clock_and_names_itself() {
             "2026-01-01 12:00:00+00",
             "2026-01-01 13:00 Europe/Copenhagen CET +01:00 +0100 3600 0",
         ),
-        // The calendar repeats after four hundred years, beyond the range of the zone database.
+        // The zone database ends before this year. The calendar repeats after 400 years.
         (
             "12426-07-01 12:00:00+00",
             "12426-07-01 14:00 Europe/Copenhagen CEST +02:00 +0200 7200 1",
@@ -419,7 +419,7 @@ fn what_a_format_writes_it_reads() {
     }
 }
 
-/// Specifiers, separators and controls in any order.
+/// Specifiers, separators and special characters in any order.
 const FORMATS: &str = "[djDlNSwzWFMmntLoYyaAgGhHisuveIOPpTZcrU!|+?#* /:.\\\\-]{1,12}";
 
 proptest! {
@@ -452,7 +452,7 @@ proptest! {
             String::from_utf8(out.to_vec()).unwrap()
         };
         prop_assert_eq!(shown("U", zone), epoch.to_string());
-        // Offsets with seconds, from before standard time, do not fit `P`.
+        // Offsets before standard time have seconds, which `P` cannot express.
         prop_assume!(epoch > 0);
         let read = parse_with_format("D, d M Y H:i:s P", &shown("D, d M Y H:i:s P", zone), &Type::TIMESTAMPTZ);
         let utc = shown("Y-m-d\\TH:i:s\\Z", "UTC");

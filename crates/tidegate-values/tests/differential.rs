@@ -13,7 +13,7 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::rows::column;
 
-/// The bytes of a value of any type.
+/// A value of any type, as PostgreSQL's bytes.
 struct Raw(Vec<u8>);
 
 impl<'a> FromSql<'a> for Raw {
@@ -36,7 +36,7 @@ async fn connect() -> Client {
     client
 }
 
-/// The first column as text.
+/// The first column of a query's rows, as text.
 async fn texts(client: &Client, sql: &str) -> Vec<Option<String>> {
     let rows = client
         .simple_query(sql)
@@ -98,7 +98,7 @@ async fn compare(client: &Client, source: &str, expected: &str) {
     assert_eq!(rows.len(), expected.len());
 }
 
-/// `server_version_num`.
+/// The version of PostgreSQL as a number (`server_version_num`).
 async fn version(client: &Client) -> i32 {
     let query = "select current_setting('server_version_num')::int";
     client.query_one(query, &[]).await.unwrap().get(0)
@@ -119,10 +119,11 @@ fn literals(r#type: &str, literals: &[&str]) -> String {
 
 const QUOTED: &str = "to_json(v::text)::text";
 
-/// The text of the output function; the casts of some types to text differ from it.
+/// An SQL expression for the text of the output function, from which the casts of some types to
+/// text differ.
 const WRITTEN: &str = "case when v is not null then to_json(format('%s', v))::text end";
 
-/// ISO 8601 with `Z`: what `to_json` writes, for a session in UTC.
+/// An SQL expression for ISO 8601 with `Z`, as `to_json` writes it in a session in UTC.
 const ZULU: &str = "replace(to_json(v)::text, '+00:00', 'Z')";
 
 #[tokio::test]
@@ -236,7 +237,7 @@ async fn strings_agree() {
         "name",
         "char(40)",
     ] {
-        // The cast of a padded char to text would strip its blanks.
+        // A cast of a padded `char` to text would strip its blanks.
         let expected = if r#type == "char(40)" {
             "to_json(v)::text"
         } else {

@@ -1,4 +1,4 @@
-//! Whole results in the four output formats.
+//! Tests of whole results in the four output formats.
 
 use bytes::BytesMut;
 use tidegate_values::datetime::Zone;

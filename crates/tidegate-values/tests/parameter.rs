@@ -1,4 +1,4 @@
-//! Encodes JSON as PostgreSQL's text.
+//! Tests of encoding JSON as text for PostgreSQL.
 
 mod containers;
 mod shapes;

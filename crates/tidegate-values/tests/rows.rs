@@ -1,8 +1,8 @@
-//! Columns and rows as PostgreSQL would send them.
+//! Columns and rows in the form in which PostgreSQL would send them.
 
 use tidegate_values::{Column, Type, WireFormat};
 
-/// A column that is not one of a table.
+/// A result column that does not come from a table.
 pub(crate) fn column(name: &str, r#type: Type, format: WireFormat) -> Column {
     Column {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Prints what a connection URL means: `connection_settings <url>`.
+//! Prints the settings in a connection URL: `connection_settings <url>`.
 
 #![expect(clippy::print_stdout, reason = "the example's output")]
 

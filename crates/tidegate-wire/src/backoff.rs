@@ -7,12 +7,12 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// A source of numbers from 0 to 1 that spreads the attempts of several nodes over time.
+/// A source of numbers from 0 to 1, by which the delays of several nodes differ.
 #[derive(Clone)]
 pub struct Jitter(Arc<dyn Fn() -> f64 + Send + Sync>);
 
 impl Jitter {
-    /// Takes the source; what it returns is clamped to 0 to 1.
+    /// Takes a function that returns the numbers, which are clamped to 0 to 1.
     pub fn new(source: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }
@@ -37,7 +37,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A back-off without failures.
+    /// A back-off before any failure.
     pub fn new(jitter: Jitter) -> Self {
         Self {
             jitter,
@@ -45,7 +45,8 @@ impl Backoff {
         }
     }
 
-    /// The delay after another failure: between half of the step and the full step.
+    /// Counts a failure. Returns the delay before the next attempt: between half of the current
+    /// step and the full step.
     pub fn fail(&mut self) -> Duration {
         let step = FIRST
             .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX))

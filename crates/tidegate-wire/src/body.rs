@@ -3,13 +3,13 @@
 /// A column as `RowDescription` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldDescription {
-    /// The name in the result.
+    /// The name of the column in the result.
     pub name: String,
     /// The OID of the column's table; 0 for an expression.
     pub table: u32,
     /// The number of the column in that table; 0 for an expression.
     pub attribute: i16,
-    /// The OID of its type.
+    /// The OID of the column's type.
     pub type_oid: u32,
 }
 
@@ -28,7 +28,7 @@ impl<'a> BodyReader<'a> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// Up to a zero byte, which is skipped.
+    /// Reads bytes up to a zero byte, which is skipped.
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|byte| *byte == 0)?;
         let (bytes, tail) = self.0.split_at(end);
@@ -47,7 +47,7 @@ pub fn row_description(body: &[u8]) -> Option<Vec<FieldDescription>> {
         let table = u32::from_be_bytes(reader.take()?);
         let attribute = i16::from_be_bytes(reader.take()?);
         let type_oid = u32::from_be_bytes(reader.take()?);
-        // Skips the type's size, its modifier, and the format, which is not known yet.
+        // Skips the size of the type, its modifier, and the format, which is not known yet.
         reader.take::<8>()?;
         fields.push(FieldDescription {
             name,
@@ -68,8 +68,8 @@ pub fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
         .collect()
 }
 
-/// Whether a `ParameterStatus` reports the role. Before PostgreSQL 14 every role switch sends one,
-/// even if the value stays the same.
+/// Whether a `ParameterStatus` is about `is_superuser`. Before PostgreSQL 14 every role switch
+/// sends one, even if the value stays the same.
 pub fn is_role_status(body: &[u8]) -> bool {
     parameter_status(body).is_some_and(|(name, _)| name == "is_superuser")
 }

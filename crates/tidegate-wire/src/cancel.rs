@@ -11,7 +11,7 @@ use crate::connect_error::ConnectError;
 use crate::stream::Stream;
 use crate::terminator::Backend;
 
-/// Cancels what a connection runs.
+/// Cancels the statement that runs on a connection.
 #[derive(Clone, Debug)]
 pub struct Canceller {
     config: Arc<Config>,
@@ -19,7 +19,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// A canceller for `backend`, with connections to the server of `config`.
+    /// A canceller for `backend`, which connects to the server of `config`.
     pub fn new(config: &Config, backend: Backend) -> Self {
         Self {
             config: Arc::new(config.clone()),
@@ -32,8 +32,8 @@ impl Canceller {
         &self.backend
     }
 
-    /// Sends a cancel request. When this returns, PostgreSQL has sent the signal, so it cannot hit
-    /// a statement that is sent later.
+    /// Sends a cancel request. When this returns, PostgreSQL has signalled the backend, so the
+    /// request cannot hit a statement that is sent later.
     pub async fn cancel(&self) -> Result<(), ConnectError> {
         let mut channel = Channel::new(Stream::connect(&self.config).await?);
         let mut request = BytesMut::with_capacity(16);

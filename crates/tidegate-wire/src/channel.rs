@@ -12,12 +12,12 @@ use tokio::time::Instant;
 use super::inbound::Inbound;
 use super::stream::Stream;
 
-/// An empty send buffer with more capacity than this is freed.
+/// An empty send buffer is freed if its capacity exceeds this number of bytes.
 const KEPT: usize = 256 << 10;
-/// The most bytes that are drained from an abandoned stream; larger than any socket buffer.
+/// The most bytes that are read and discarded from an abandoned stream. No socket buffer is larger.
 const ENOUGH: usize = 16 << 20;
 
-/// Why nothing was read.
+/// Why no message was read.
 #[derive(Debug)]
 pub enum ReadError {
     /// The stream failed or ended, or a message is invalid.
@@ -85,20 +85,20 @@ impl Channel {
         }
     }
 
-    /// Pauses reading until then; data that arrives in the meantime is read in one go. The future
-    /// may be dropped; after that, call this again or [`Channel::listen`].
+    /// Pauses reading until `until`. Data that arrives meanwhile is then read in one go. After the
+    /// future was dropped, call this function again or [`Channel::listen`].
     pub async fn pause(&mut self, until: Instant) -> io::Result<()> {
         self.stream.pause_reads()?;
         tokio::time::sleep_until(until).await;
         self.listen()
     }
 
-    /// Ends a pause that was dropped.
+    /// Ends a pause whose future was dropped.
     pub fn listen(&mut self) -> io::Result<()> {
         self.stream.listen()
     }
 
-    /// Sends the rest, and waits until the peer has closed the stream.
+    /// Sends the rest of the send buffer, and waits until the peer has closed the stream.
     pub async fn close(mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_send(cx)).await?;
         let mut rest = [0; 64];
@@ -106,8 +106,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Discards the send buffer, and waits until the peer has closed the stream. What arrives is
-    /// discarded, up to a limit; a server that sends more finds the stream closed.
+    /// Discards the send buffer, and waits until the peer has closed the stream. Received data is
+    /// discarded up to a limit; a server that sends more finds the stream closed.
     pub async fn abandon(mut self) -> io::Result<()> {
         self.stream.listen()?;
         self.stream.end()?;
@@ -121,7 +121,7 @@ impl Channel {
         Ok(())
     }
 
-    /// As [`Channel::exchange`], polled.
+    /// Does the same as [`Channel::exchange`], by polling.
     pub fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let sending = self.is_sending();
         let sent = self.poll_send(cx)?.is_ready();
@@ -198,7 +198,7 @@ mod tests {
         TlsAcceptor::from(Arc::new(server))
     }
 
-    /// Sends until the stream is closed, without reading.
+    /// Sends data until the stream is closed, without reading.
     async fn talk(mut tcp: TcpStream) -> io::Result<()> {
         let mut request = [0; 8];
         tcp.read_exact(&mut request).await?;
@@ -218,7 +218,7 @@ mod tests {
             .with_tls(TlsMode::Require, None);
         let server = tokio::spawn(async move { talk(listener.accept().await?.0).await });
         let mut channel = Channel::new(Stream::connect(&config).await.unwrap());
-        // More than the buffers hold; sent until nothing moves.
+        // The data exceeds all buffers. It is sent until the sockets accept no more.
         channel.outbound.resize(64 << 20, 0);
         let mut left = 0;
         while left != channel.outbound.len() {

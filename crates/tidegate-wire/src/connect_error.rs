@@ -8,27 +8,27 @@ use tidegate_sql::{DatabaseError, Error};
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nothing listens at the address, or the connection was closed.
+    /// The server does not listen at the address, or closed the connection.
     #[error("PostgreSQL cannot be reached")]
     Unreachable(#[source] io::Error),
-    /// It took longer than the configured time.
+    /// Connecting took longer than the configured time.
     #[error("PostgreSQL did not answer within {0:?}")]
     TimedOut(Duration),
     /// PostgreSQL refused the connection.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Refused(Box<DatabaseError>),
-    /// The role or its database has used up its own `CONNECTION LIMIT`.
+    /// The `CONNECTION LIMIT` of the role or of its database is reached.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Limited(Box<DatabaseError>),
-    /// PostgreSQL authenticated the role, but does not admit it.
+    /// PostgreSQL authenticated the role, but the role may not use the database.
     #[error("PostgreSQL refused the role: {} ({})", .0.message, .0.sqlstate)]
-    Barred(Box<DatabaseError>),
-    /// PostgreSQL authenticated the role, but no session can start with the settings that were
-    /// requested or that the role made for itself.
+    AccessDenied(Box<DatabaseError>),
+    /// PostgreSQL authenticated the role, but no session can start with the requested settings or
+    /// with settings of the role.
     #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
-    Spoilt(Box<DatabaseError>),
-    /// PostgreSQL stores the role's password as an MD5 hash. Tidegate did not set it, since it uses
-    /// SCRAM.
+    InvalidSettings(Box<DatabaseError>),
+    /// PostgreSQL stores the role's password as an MD5 hash, so Tidegate, which uses SCRAM, did not
+    /// set the password.
     #[error("PostgreSQL asks for an MD5 password, which is not supported")]
     Md5,
     /// TLS is required and not available.
@@ -42,47 +42,47 @@ pub enum ConnectError {
     Protocol(String),
 }
 
-/// A connect error by what can be done about it.
+/// The class of a connect error, by what can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFault {
     /// The database does not exist, or the administrator may not connect to it.
     NoDatabase,
-    /// The role does not exist, its password differs or has expired (28P01), or no session can
+    /// The role does not exist, its password is wrong or has expired (28P01), or no session can
     /// start with its settings.
     Login,
-    /// The role may not log in (`NOLOGIN`), not to this database (`REVOKE CONNECT`), or not from
-    /// this address (`pg_hba.conf`).
-    Barred,
-    /// No connection slot is free, for the role, the database or the cluster.
+    /// PostgreSQL refuses the role: it has `NOLOGIN`, it lacks CONNECT on the database, or
+    /// `pg_hba.conf` rejects its address.
+    AccessDenied,
+    /// The role, the database or the cluster has no free connection slot.
     Full,
     /// PostgreSQL is down, starting or stopping. A retry may help.
-    Away,
+    Unavailable,
     /// A setting is wrong. A retry does not help.
-    Setup,
+    Misconfigured,
 }
 
 impl ConnectError {
     /// Classifies the error by what can be done about it.
     pub fn fault(&self) -> ConnectFault {
         match self {
-            Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Away,
-            Self::Tls(_) | Self::Unsupported(_) | Self::Protocol(_) => ConnectFault::Setup,
+            Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Unavailable,
+            Self::Tls(_) | Self::Unsupported(_) | Self::Protocol(_) => ConnectFault::Misconfigured,
             Self::Limited(_) => ConnectFault::Full,
-            Self::Barred(_) => ConnectFault::Barred,
-            Self::Spoilt(_) | Self::Md5 => ConnectFault::Login,
+            Self::AccessDenied(_) => ConnectFault::AccessDenied,
+            Self::InvalidSettings(_) | Self::Md5 => ConnectFault::Login,
             Self::Refused(rejection) => match rejection.sqlstate.as_str() {
                 "3D000" | "42501" | "55000" => ConnectFault::NoDatabase,
                 "53300" => ConnectFault::Full,
                 "28P01" => ConnectFault::Login,
-                state if state.starts_with("28") => ConnectFault::Barred,
-                state if is_outage(state) => ConnectFault::Away,
-                _ => ConnectFault::Setup,
+                state if state.starts_with("28") => ConnectFault::AccessDenied,
+                state if is_outage(state) => ConnectFault::Unavailable,
+                _ => ConnectFault::Misconfigured,
             },
         }
     }
 
-    /// Wraps an error that PostgreSQL sent. Two limits share SQLSTATE 53300. The name of the C
-    /// function that raised the error tells them apart and is not translated
+    /// Wraps an error that PostgreSQL sent. SQLSTATE 53300 stands for two limits. They are
+    /// distinguished by the name of the C function that raised the error, which is not translated
     /// (`InitializeSessionUserId` in miscinit.c, `CheckMyDatabase` in postinit.c).
     pub fn refused(said: DatabaseError, routine: &str) -> Self {
         let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
@@ -92,31 +92,31 @@ impl ConnectError {
         Self::Refused(Box::new(said))
     }
 
-    /// Reinterprets an error that came after authentication. Only then does PostgreSQL check the
+    /// Reclassifies an error that came after authentication. Only then does PostgreSQL check the
     /// attributes of the role, its privilege to connect and the settings of its session.
-    pub fn behind_authentication(self) -> Self {
+    pub fn after_authentication(self) -> Self {
         match self {
             Self::Refused(mut said)
                 if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
             {
-                // The error refuses a login; it does not end a session.
+                // The error refused a login, so there is no session that it could end.
                 said.fatal = false;
-                Self::Barred(said)
+                Self::AccessDenied(said)
             }
-            Self::Refused(said) if is_of_settings(&said.sqlstate) => Self::Spoilt(said),
+            Self::Refused(said) if is_of_settings(&said.sqlstate) => Self::InvalidSettings(said),
             other => other,
         }
     }
 
-    /// Converts it to the executor's error, with the delay after which to retry.
+    /// Converts the error to the executor's error, with the delay after which to retry.
     pub fn into_sql(self, retry_after: Duration) -> Error {
         match self.fault() {
             ConnectFault::NoDatabase => Error::NoDatabase,
-            ConnectFault::Full | ConnectFault::Away => Error::Unavailable {
+            ConnectFault::Full | ConnectFault::Unavailable => Error::Unavailable {
                 retry_after,
                 source: Some(Box::new(self)),
             },
-            ConnectFault::Login | ConnectFault::Barred | ConnectFault::Setup => {
+            ConnectFault::Login | ConnectFault::AccessDenied | ConnectFault::Misconfigured => {
                 Error::internal(self)
             }
         }
@@ -124,21 +124,21 @@ impl ConnectError {
 }
 
 /// Whether a SQLSTATE is about a setting: a wrong name or value, or a library that does not exist.
-/// Not the rest of class 58, and not F0: the role is not the cause of a failing disk or file of the
-/// server.
+/// The rest of class 58 and class F0 are not included, because the role is not the cause of a
+/// failing disk or file of the server.
 fn is_of_settings(sqlstate: &str) -> bool {
     sqlstate.starts_with("22") || sqlstate.starts_with("42") || sqlstate == "58P01"
 }
 
-/// Whether a SQLSTATE means that PostgreSQL and not the statement is the problem: connection
-/// exceptions, insufficient resources, operator intervention other than a cancelled statement.
+/// Whether a SQLSTATE means that the statement is not the cause, but PostgreSQL: connection
+/// exceptions, insufficient resources, and operator intervention except cancelled statements.
 pub fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
 }
 
-/// As [`is_outage`], for the error of a statement. There `configuration_limit_exceeded` is a limit
-/// that was set for the statement, `temp_file_limit`: a retry does not help, and PostgreSQL is not
-/// down.
+/// Does the same as [`is_outage`] for the error of a statement. For a statement,
+/// `configuration_limit_exceeded` reports its `temp_file_limit`: a retry does not help, and
+/// PostgreSQL is not down.
 pub fn is_outage_of_statement(sqlstate: &str) -> bool {
     is_outage(sqlstate) && sqlstate != "53400"
 }
@@ -159,8 +159,8 @@ pub fn is_lock_table_full(error: &Error) -> bool {
     said.is_some_and(says_lock_table_full)
 }
 
-/// As [`is_lock_table_full`], for an error of PostgreSQL. Only this error's hint contains the name
-/// of the setting, in every language.
+/// Does the same as [`is_lock_table_full`] for an error of PostgreSQL. In every language only this
+/// error's hint contains the name of the setting.
 pub fn says_lock_table_full(said: &DatabaseError) -> bool {
     let hint = said.hint.as_deref().unwrap_or_default();
     said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")

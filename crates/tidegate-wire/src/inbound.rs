@@ -6,18 +6,19 @@ use bytes::{Buf, BytesMut};
 
 /// The length of a message's tag and length field.
 const HEADER: usize = 5;
-/// The least room for a read.
+/// The buffer is grown to this free space before a read.
 const READ: usize = 32 << 10;
-/// An empty buffer with more capacity than this, grown for a long row, is freed.
+/// An empty buffer is freed if its capacity exceeds this, because it was grown for a long row.
 const KEPT: usize = 256 << 10;
-/// The longest message that is accepted. A longer value could not be returned to a client either.
+/// The longest message in bytes that is accepted. A longer value could not be returned to a client
+/// either.
 pub const LONGEST: usize = 256 << 20;
 
-/// The receive buffer with a current message.
+/// The receive buffer, which starts with the current message.
 #[derive(Debug, Default)]
 pub struct Inbound {
     buffer: BytesMut,
-    /// The length of the current message, header included; 0 if there is none.
+    /// The length of the current message including its header; 0 if there is no current message.
     current: usize,
 }
 
@@ -64,7 +65,7 @@ impl Inbound {
         self.buffer.get(..self.current).unwrap_or_default()
     }
 
-    /// The buffer with room for a read.
+    /// The buffer, with free space for a read.
     pub fn read_buffer(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < READ / 4 {
             self.buffer.reserve(READ);

@@ -1,4 +1,4 @@
-//! Connecting and logging in (PostgreSQL, "Start-up" and "SASL Authentication").
+//! Connects and logs in (PostgreSQL, "Start-up" and "SASL Authentication").
 
 use postgres_protocol::authentication::sasl::{self, ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
@@ -20,7 +20,8 @@ const LONGEST_START: usize = 10_000;
 /// Connects and logs in, within [`Config::connect_timeout`].
 ///
 /// # Errors
-/// See [`ConnectError::fault`] for the classes.
+///
+/// A [`ConnectError`]; its [`ConnectError::fault`] is the class of the error.
 pub async fn log_in(
     config: &Config,
     database: &str,
@@ -33,7 +34,7 @@ pub async fn log_in(
         start(&mut channel, database, role, startup)?;
         authenticate(&mut channel, password).await?;
         let ready = wait_until_ready(&mut channel, role).await;
-        let backend = ready.map_err(ConnectError::behind_authentication)?;
+        let backend = ready.map_err(ConnectError::after_authentication)?;
         Ok((channel, backend))
     };
     timeout(config.connect_timeout, log_in)
@@ -58,13 +59,13 @@ fn start(
     Ok(())
 }
 
-/// PostgreSQL closes the connection without an error if the packet is longer, which would look like
-/// an outage.
+/// The error for a startup packet that is too long. PostgreSQL would close the connection without
+/// an error, which would look like an outage.
 fn too_long(startup: &StartupParameters) -> ConnectError {
     let settings = startup.settings();
     let longest = settings.iter().max_by_key(|(_, value)| value.len());
     let name = longest.map_or("a setting", |(name, _)| name);
-    ConnectError::Spoilt(Box::new(DatabaseError {
+    ConnectError::InvalidSettings(Box::new(DatabaseError {
         sqlstate: "22023".to_owned(),
         message: format!("\"{name}\" is too long for a session to begin with"),
         ..DatabaseError::default()
@@ -97,7 +98,7 @@ async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), Conne
     }
 }
 
-/// SCRAM-SHA-256 (RFC 7677), bound to the TLS channel where there is one.
+/// Authenticates by SCRAM-SHA-256 (RFC 7677), bound to the TLS channel if there is one.
 async fn prove(
     channel: &mut Channel,
     password: &str,
@@ -113,8 +114,8 @@ async fn prove(
             sasl::SCRAM_SHA_256_PLUS,
             ChannelBinding::tls_server_end_point(end_point),
         ),
-        // Tells the server that the client supports channel binding. If an attacker removed the
-        // server's offer, the server notices.
+        // This tells the server that the client supports channel binding. If an attacker removed
+        // the server's offer of it, the server notices.
         Some(_) => (sasl::SCRAM_SHA_256, ChannelBinding::unrequested()),
         None => (sasl::SCRAM_SHA_256, ChannelBinding::unsupported()),
     };
@@ -129,18 +130,18 @@ async fn prove(
         .map_err(wrong)?;
     scram.update(step(channel, 11).await?).map_err(wrong)?;
     frontend::sasl_response(scram.message(), &mut channel.outbound).map_err(wrong)?;
-    // Verifies the server's proof. Without it any server could have answered.
+    // This verifies the server's proof. Without the proof, any server could have answered.
     scram.finish(step(channel, 12).await?).map_err(wrong)
 }
 
-/// The data of the authentication request with this code.
+/// Returns the data of the next authentication request, which must have this code.
 async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
     let body = expect(channel, tag::AUTHENTICATION).await?;
     body.strip_prefix(&code.to_be_bytes())
         .ok_or_else(|| ConnectError::Protocol("a step of SCRAM is missing".to_owned()))
 }
 
-/// Reads parameters and the backend key up to the first `ReadyForQuery`.
+/// Reads settings and the backend's key up to the first `ReadyForQuery`.
 async fn wait_until_ready(channel: &mut Channel, role: &str) -> Result<Backend, ConnectError> {
     let mut backend = Backend {
         role: RoleName::new(role),
@@ -172,7 +173,7 @@ async fn expect(channel: &mut Channel, wanted: u8) -> Result<&[u8], ConnectError
     }
 }
 
-/// The tag of the next message. Skips notices; turns an `ErrorResponse` into an error.
+/// Returns the tag of the next message. Skips notices; turns an `ErrorResponse` into an error.
 async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
     loop {
         match channel.next(None).await {
@@ -183,7 +184,7 @@ async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
             }
             Ok(tag) => return Ok(tag),
             Err(ReadError::Io(error)) => return Err(ConnectError::Unreachable(error)),
-            // Not reached: this call has no deadline, only the whole login has.
+            // This is never reached, because only the login as a whole has a deadline.
             Err(ReadError::Deadline) => {
                 return Err(ConnectError::TimedOut(std::time::Duration::ZERO));
             }

@@ -2,8 +2,8 @@
 
 use tidegate_sql::DatabaseError;
 
-/// Shortens each path of a file to the file's name. In errors of other kinds, quotes contain the
-/// caller's own text.
+/// Shortens each quoted path of a file to the file's name. Errors that are not about files are left
+/// as they are, because in them quotes contain the caller's own text.
 pub(crate) fn hide(rejection: &mut DatabaseError) {
     if !is_about_files(&rejection.sqlstate) {
         return;
@@ -14,16 +14,16 @@ pub(crate) fn hide(rejection: &mut DatabaseError) {
     }
 }
 
-/// SQLSTATEs of errors about files: PostgreSQL's classes for system, configuration and internal
-/// errors, and those for errors of system calls (`errcode_for_file_access`). CREATE EXTENSION uses
-/// 0A000.
+/// Whether a SQLSTATE belongs to errors about files: PostgreSQL's classes for system, configuration
+/// and internal errors, and the codes for errors of system calls (`errcode_for_file_access`).
+/// CREATE EXTENSION uses 0A000.
 fn is_about_files(sqlstate: &str) -> bool {
     matches!(sqlstate, "0A000" | "42501" | "42809" | "53100")
         || ["58", "F0", "XX"].contains(&sqlstate.get(..2).unwrap_or_default())
 }
 
 fn shorten(text: &mut String) {
-    // Every second part is quoted.
+    // The parts with odd indexes are inside quotes.
     let parts = text.split('"').enumerate().map(|(at, part)| {
         let is_path = at % 2 == 1
             && (part.starts_with('/')

@@ -7,7 +7,8 @@ use super::paths;
 /// An error as PostgreSQL sent it.
 #[derive(Clone, Debug, Default)]
 pub struct ServerError {
-    /// The part that a caller may see. Its position refers to the text that PostgreSQL received.
+    /// The part of the error that a caller may see. Its position refers to the text that PostgreSQL
+    /// received.
     pub rejection: DatabaseError,
     /// The C function that raised the error. Unlike the message it is not translated.
     pub routine: String,
@@ -16,7 +17,8 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// Reads the fields (PostgreSQL, "Error and Notice Message Fields"); unknown ones are skipped.
+    /// Reads the fields (PostgreSQL, "Error and Notice Message Fields"). Unknown fields are
+    /// skipped.
     pub fn read(body: &[u8]) -> Self {
         let mut error = Self::default();
         let rejection = &mut error.rejection;
@@ -27,7 +29,7 @@ impl ServerError {
             let value = String::from_utf8_lossy(value).into_owned();
             match kind {
                 b'C' => rejection.sqlstate = value,
-                // The untranslated severity. FATAL and PANIC end the session.
+                // This field is the untranslated severity. FATAL and PANIC end the session.
                 b'V' => rejection.fatal = value != "ERROR",
                 b'M' => rejection.message = value,
                 b'D' => rejection.detail = Some(value),
@@ -53,8 +55,8 @@ impl ServerError {
         error
     }
 
-    /// Whether a statement may have failed because its description was stale. A missing privilege
-    /// (42501) does not depend on the description.
+    /// Whether a stale description may be the cause of the error. It cannot be the cause of a
+    /// missing privilege (42501).
     pub fn is_bad_guess(&self) -> bool {
         let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
         is_of_names || self.is("08P01") || self.is("XX000")
@@ -70,16 +72,16 @@ impl ServerError {
         self.rejection.sqlstate == sqlstate
     }
 
-    /// Whether a prepared statement is stale: it does not exist, or a definition that it uses has
-    /// changed. The statement has not run then.
+    /// Whether the prepared statement is stale: it does not exist, or a definition that it uses has
+    /// changed. In both cases the statement has not run.
     pub fn is_stale_statement(&self) -> bool {
         self.is("26000") || (self.is("0A000") && self.routine == "RevalidateCachedQuery")
     }
 }
 
-/// The number in `unnamed portal parameter $1`. If an input function fails during Bind, that is the
-/// outermost context, which is the last line. The words may be translated; ` = …` may follow. A
-/// list of all parameters starts after a colon.
+/// The parameter number in the text `unnamed portal parameter $1`. If an input function fails
+/// during Bind, this text is in the outermost context, which is the last line. The words may be
+/// translated, and ` = …` may follow. A list of all parameters starts after a colon.
 fn parameter(context: &str) -> Option<usize> {
     let (words, number) = context.lines().next_back()?.split_once(" $")?;
     let number = number

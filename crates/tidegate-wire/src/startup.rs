@@ -1,4 +1,4 @@
-//! The startup parameters of a session, which neither roles nor statements can change permanently.
+//! The startup parameters of a session. No role and no statement can change them permanently.
 
 /// The startup packet's settings. They take precedence over `ALTER ROLE … SET`, and `RESET`
 /// restores them (PostgreSQL, "Parameter Interaction via the Configuration File" and "RESET").
@@ -6,26 +6,26 @@
 pub struct StartupParameters {
     /// The `search_path` configured for the role in the database; `None` for PostgreSQL's default.
     pub search_path: Option<String>,
-    /// Further settings for roles that anonymous callers share, so that the role cannot choose
-    /// them. The fixed settings take precedence.
+    /// Further settings for roles that anonymous callers share, because the role must not choose
+    /// them. The fixed settings of [`Self::settings`] take precedence.
     pub defaults: Vec<(String, String)>,
-    /// `server_version_num`; 0 if unknown. Then settings of newer versions are left out.
+    /// The server's `server_version_num`; 0 if unknown. Settings of later versions are left out.
     pub server_version: u32,
 }
 
 impl StartupParameters {
-    /// The `search_path` of the session.
+    /// The `search_path` with which the session starts.
     pub fn search_path(&self) -> &str {
         self.search_path.as_deref().unwrap_or("\"$user\", public")
     }
 
-    /// The settings, by name.
+    /// The settings in the startup packet, as pairs of name and value.
     pub fn settings(&self) -> Vec<(&str, &str)> {
         let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
-            // Tells the event trigger that it must report this session's definitions to the session
-            // at once.
+            // This setting tells the event trigger to report this session's definitions to the
+            // session at once.
             ("tidegate.session", "on"),
             ("search_path", self.search_path()),
             ("TimeZone", "UTC"),
@@ -33,18 +33,20 @@ impl StartupParameters {
             ("IntervalStyle", "postgres"),
             ("extra_float_digits", "1"),
             ("bytea_output", "hex"),
-            // Arrays are sent with NULL in them.
+            // The service sends NULL elements in arrays.
             ("array_nulls", "on"),
             ("standard_conforming_strings", "on"),
             ("row_security", "on"),
             ("jit", "off"),
-            // A role could set this to a library that does not exist, and so lock itself out.
+            // A role could set this to a library that does not exist, and then could no longer log
+            // in.
             ("local_preload_libraries", ""),
-            // Whether to write at all and how long to wait for locks is the operator's decision.
+            // `default_transaction_read_only` and `lock_timeout` are not set, because they are the
+            // operator's decision.
             ("default_transaction_isolation", "read committed"),
             ("default_transaction_deferrable", "off"),
-            // statement_timeout is the operator's decision. Tidegate's own timer runs besides it,
-            // because a statement can catch PostgreSQL's timeout and continue.
+            // `statement_timeout` is not set, because it is the operator's decision. Tidegate's own
+            // timer runs too, because a statement can catch PostgreSQL's timeout and continue.
             ("idle_in_transaction_session_timeout", "60s"),
             ("tcp_keepalives_idle", "15"),
             ("tcp_keepalives_interval", "5"),

@@ -29,7 +29,7 @@ pub enum Stream {
     Unix(UnixStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
-    /// Not registered for readiness; see [`Stream::pause_reads`].
+    /// A stream that is not registered for readiness; see [`Stream::pause_reads`].
     Paused(PausedStream),
 }
 
@@ -40,7 +40,7 @@ pub enum PausedStream {
     Tcp(std::net::TcpStream),
     /// A Unix socket.
     Unix(std::os::unix::net::UnixStream),
-    /// Registering it again has failed.
+    /// The stream could not be registered again.
     Lost,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Connects, with the configured TLS mode.
+    /// Connects with the configured TLS mode.
     pub async fn connect(config: &Config) -> Result<Self, ConnectError> {
         let (host, tcp) = match &config.target {
             Target::Unix { directory, port } => {
@@ -94,7 +94,8 @@ impl Stream {
         tcp.write_all(&request)
             .await
             .map_err(ConnectError::Unreachable)?;
-        // Reads exactly one byte: any more would come from an attacker in between.
+        // Exactly one byte is read. Any further byte would come from an attacker between client and
+        // server.
         match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
             b'S' => {}
             _ if config.tls == TlsMode::Prefer => return Ok(Self::Tcp(tcp)),
@@ -121,13 +122,13 @@ impl Stream {
         }
     }
 
-    /// Whether the stream cannot be read on the network.
+    /// Whether data of the stream cannot be read on the network.
     pub fn is_private(&self) -> bool {
         !matches!(self, Self::Tcp(_) | Self::Paused(PausedStream::Tcp(_)))
     }
 
-    /// Deregisters the stream for readiness, because each wake-up costs both processes CPU. Does
-    /// nothing for an encrypted stream. Reads and writes fail until [`Stream::listen`].
+    /// Deregisters the stream from readiness events, because each wake-up costs both processes CPU.
+    /// Reads and writes then fail until [`Stream::listen`]. Does nothing for an encrypted stream.
     pub fn pause_reads(&mut self) -> io::Result<()> {
         *self = match std::mem::replace(self, Self::Paused(PausedStream::Lost)) {
             Self::Tcp(stream) => Self::Paused(PausedStream::Tcp(stream.into_std()?)),
@@ -137,8 +138,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Shuts down sending below TLS. A TLS `close_notify` would wait until the peer accepts data,
-    /// which it does not before we read. Never waits.
+    /// Shuts down sending below TLS, without waiting. A TLS `close_notify` would wait until the
+    /// peer accepts data, and the peer does not accept data before this side reads.
     pub fn end(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
@@ -148,7 +149,7 @@ impl Stream {
         }
     }
 
-    /// Ends a pause of [`Stream::pause_reads`].
+    /// Registers the stream again after [`Stream::pause_reads`].
     pub fn listen(&mut self) -> io::Result<()> {
         if !matches!(self, Self::Paused(_)) {
             return Ok(());

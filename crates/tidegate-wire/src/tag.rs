@@ -1,4 +1,4 @@
-//! The first byte of a backend message (PostgreSQL, "Message Formats").
+//! The tags of backend messages: their first byte (PostgreSQL, "Message Formats").
 
 #![expect(missing_docs, reason = "each constant is named after its message")]
 

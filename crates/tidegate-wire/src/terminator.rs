@@ -1,11 +1,12 @@
-//! Terminating a backend that does not react to a cancel request.
+//! The port for terminating a backend that does not react to a cancel request.
 
 use tidegate_sql::{BoxFuture, RoleName};
 
 /// Identifies a backend (PostgreSQL, `BackendKeyData`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Backend {
-    /// The role that logged in. After a failover another backend may have the process id.
+    /// The role that logged in. After a failover the process id may belong to a backend of another
+    /// role.
     pub role: RoleName,
     /// The process id, for `pg_terminate_backend`.
     pub process_id: i32,
@@ -26,17 +27,17 @@ impl std::fmt::Debug for Backend {
 /// The result of a termination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminateOutcome {
-    /// The process does not exist, or no longer.
+    /// The process does not exist, or exists no longer.
     Gone,
     /// PostgreSQL signalled the backend, which ends at its next check for interrupts.
     Requested,
-    /// PostgreSQL could not be reached.
+    /// The outcome is unknown, because PostgreSQL could not be reached.
     Unknown,
 }
 
 /// Terminates backends on a connection that no tenant can block.
 pub trait Terminator: Send + Sync {
-    /// Calls `pg_terminate_backend` for a process of that role. Logs its failures itself.
+    /// Calls `pg_terminate_backend` for a backend of this process id and role. Logs failures.
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome>;
 
     /// Reports that a statement or a login found PostgreSQL's lock table full. Does not wait.

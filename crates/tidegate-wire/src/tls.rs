@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 use crate::config::{Config, TlsMode};
 use crate::connect_error::ConnectError;
 
-/// The connector of a configuration. Certificates are read once.
+/// The TLS connector of a configuration. Certificates are read once.
 pub fn connector(config: &Config) -> Result<TlsConnector, ConnectError> {
     if let Some(connector) = config.connector.get() {
         return Ok(TlsConnector::from(connector.clone()));
@@ -27,7 +27,7 @@ pub fn connector(config: &Config) -> Result<TlsConnector, ConnectError> {
     ))
 }
 
-/// The name that the certificate must contain.
+/// The name that the server's certificate must contain.
 pub fn server_name(host: &str) -> Result<ServerName<'static>, ConnectError> {
     ServerName::try_from(host.to_owned())
         .map_err(|_| ConnectError::Tls(format!("`{host}` is no name that a certificate can bear")))
@@ -35,7 +35,7 @@ pub fn server_name(host: &str) -> Result<ServerName<'static>, ConnectError> {
 
 fn build(config: &Config) -> Result<Arc<ClientConfig>, ConnectError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    // As in libpq: a root certificate turns `require` into `verify-ca`.
+    // A root certificate turns `require` into `verify-ca`, as in libpq.
     let check = match (config.tls, &config.root_certificate) {
         (TlsMode::VerifyFull, _) => Check::Name,
         (TlsMode::VerifyCa, _) | (TlsMode::Require, Some(_)) => Check::Chain,
@@ -89,7 +89,7 @@ fn roots(config: &Config) -> Result<RootCertStore, ConnectError> {
     Ok(store)
 }
 
-/// What is verified of a certificate.
+/// Which parts of a certificate are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Nothing,
@@ -119,7 +119,7 @@ impl ServerCertVerifier for Verifier {
         let verdict =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verdict {
-            // The chain is verified before the name.
+            // The chain is verified first, so at this point only the name is wrong.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.check == Check::Chain => Ok(ServerCertVerified::assertion()),
@@ -154,8 +154,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The hash of a certificate, with the hash function of its signature (RFC 5929 section 4.1);
-/// `None` if the signature has none.
+/// The hash of a certificate, by the hash function of its signature (RFC 5929 section 4.1). `None`
+/// if the signature has no such function.
 pub fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { OID … } … }
     let (body, _) = der(certificate)?;

@@ -9,13 +9,15 @@ const V16: u32 = 160_000;
 /// PostgreSQL 17.
 const V17: u32 = 170_000;
 
-/// Startup settings of this version. PostgreSQL refuses a connection with an unknown one.
+/// The startup settings that this version knows. PostgreSQL refuses a connection with an unknown
+/// setting.
 pub fn startup_settings(
     version: u32,
 ) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
     let since = |introduced, name, value| (version >= introduced).then_some((name, value));
     [
-        // A backend aborts by itself when its client is gone, even if this process was killed.
+        // With this setting, a backend ends by itself when its client is gone, even if the client
+        // was killed.
         since(V14, "client_connection_check_interval", "2s"),
         since(V14, "idle_session_timeout", "0"),
         since(V17, "transaction_timeout", "0"),
@@ -35,7 +37,7 @@ pub const OLDEST: u32 = 13;
 pub const NEWEST: u32 = 18;
 
 /// The options of `GRANT role` with which the administrator can act for a role that it created.
-/// Since 16 a plain membership may neither inherit nor own.
+/// From PostgreSQL 16 on, a plain membership may neither inherit privileges nor allow `SET ROLE`.
 pub fn membership(version: u32) -> &'static str {
     if version >= V16 {
         " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"
@@ -44,13 +46,14 @@ pub fn membership(version: u32) -> &'static str {
     }
 }
 
-/// The name of the privilege to become a role, for `pg_has_role`.
+/// The name for `pg_has_role` of the privilege to switch to a role.
 pub fn may_become(version: u32) -> &'static str {
     if version >= V16 { "SET" } else { "MEMBER" }
 }
 
-/// The options of `GRANT group TO user`: the user has the group's privileges and cannot become it.
-/// Before 16 every member may `SET ROLE`, which has no effect beyond a request.
+/// The options of `GRANT group TO user`. The user has the group's privileges but cannot switch to
+/// the group. Before PostgreSQL 16 every member may `SET ROLE`, which has no effect after the
+/// request.
 pub fn group_membership(version: u32) -> &'static str {
     if version >= V16 {
         " WITH INHERIT TRUE, SET FALSE"
@@ -59,8 +62,8 @@ pub fn group_membership(version: u32) -> &'static str {
     }
 }
 
-/// The options of `GRANT user TO authenticator`: it can become the user and has none of its
-/// privileges. Before 16 that follows from NOINHERIT.
+/// The options of `GRANT user TO authenticator`. The authenticator can switch to the user but has
+/// none of its privileges. Before PostgreSQL 16 this follows from NOINHERIT.
 pub fn switch_membership(version: u32) -> &'static str {
     if version >= V16 {
         " WITH INHERIT FALSE, SET TRUE"
@@ -69,7 +72,7 @@ pub fn switch_membership(version: u32) -> &'static str {
     }
 }
 
-/// Whether CREATEROLE covers only roles for which the administrator has the ADMIN OPTION.
+/// Whether CREATEROLE only applies to roles for which the administrator has the ADMIN OPTION.
 pub fn roles_need_admin_option(version: u32) -> bool {
     version >= V16
 }
@@ -84,8 +87,8 @@ pub fn has_parameter_privileges(version: u32) -> bool {
     version >= V15
 }
 
-/// Whether decoding keeps using an old version of a publication after a transaction that was open
-/// while the publication changed.
+/// Whether decoding has a bug: after a transaction that was open while a publication changed, it
+/// keeps using the old version of the publication.
 pub fn keeps_old_publications(version: u32) -> bool {
     let fixed_in = match version / 10_000 {
         13 => 21,

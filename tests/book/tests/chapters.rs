@@ -23,6 +23,8 @@ chapters! {
     todo => "docs/tutorials/todo.md",
     public_data => "docs/tutorials/public-data.md",
     row_level_security => "docs/how-to/row-level-security.md",
+    claims => "docs/how-to/claims.md",
+    service_tokens => "docs/how-to/service-tokens.md",
     react => "docs/how-to/react.md",
     next_js => "docs/how-to/nextjs.md",
     typescript => "docs/how-to/typescript.md",

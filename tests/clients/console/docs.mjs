@@ -34,7 +34,13 @@ await page.keyboard.press("ArrowDown");
 await page.keyboard.press("Enter");
 await page.waitForURL(/\/docs\/.+/);
 await page.getByRole("heading", { name: /row level/i }).first().waitFor();
+// What is written for the developers of Tidegate comes last.
 await page.keyboard.press("/");
+await page.keyboard.type("subscription");
+await results.getByRole("link").nth(4).waitFor();
+const first = await results.getByRole("link").evaluateAll((links) => links.slice(0, 5).map((link) => link.pathname));
+assert.deepEqual(first.filter((path) => /\/(adr|spec-notes)/i.test(path)), []);
+await page.keyboard.press("ControlOrMeta+A");
 await page.keyboard.type("xyzzyplugh");
 await results.getByText("Nothing found.").waitFor();
 await page.keyboard.press("Escape");

@@ -57,8 +57,10 @@ await accessible(page, "failing statement");
 await write("select pg_sleep(60)");
 await press("Run");
 await page.getByText(/^Running for \d+ s/).waitFor();
+assert.equal(await page.locator(".outcome .problem").count(), 0, "the error of the statement before is gone");
 await press("Cancel");
 await said(/Cancelled/);
+assert.equal(await page.locator(".outcome .problem").count(), 0, "a statement that was cancelled did not fail");
 const sleeping = "select count(*)::int as n from pg_stat_activity where query ~ 'pg_sleep\\(60\\)' and state = 'active' and pid <> pg_backend_pid()";
 for (let tries = 0; (await sql(sleeping))[0].n > 0; tries += 1) assert.ok(tries < 500, "the statement ends in the database");
 
@@ -68,9 +70,11 @@ await press("Run");
 await said(/The first 5,000 rows/);
 
 // A plan.
-await write("select a.title, r.name from albums a join artists r on r.id = a.artist_id where r.country = 'GB'");
+await write("select a.title, r.name from albums a join artists r on r.id = a.artist_id where r.country = 'GB' order by 1");
 await press("Explain");
 await page.locator(".plan-node").getByText("albums").waitFor();
+// Costs such as 1.80 arrive as exact numbers, and are added.
+assert.doesNotMatch(await page.locator(".plan").textContent(), /NaN/);
 await press("Run and measure");
 await said(/^Run in/);
 await accessible(page, "plan");
@@ -87,6 +91,7 @@ await write("select 'Here' as name, point(2, 48) as at union all select 'There',
 await press("Run");
 await press("Map");
 assert.equal(await page.locator("svg.map circle").count(), 2);
+await page.locator("svg.map").getByText("Here", { exact: true }).last().waitFor();
 
 // A table that was created is in the list at once.
 await write("create table made_in_query (id int primary key)");
@@ -133,6 +138,10 @@ await press("Run");
 await result.getByText((await sql("select name from artists order by id limit 1"))[0].name, { exact: true }).waitFor();
 await press("JSON");
 await page.locator(".json").getByText(/getArtists/).waitFor();
+// On a phone a long answer leaves the editor its height.
+await page.setViewportSize({ width: 390, height: 844 });
+assert.ok((await page.locator(".editor").boundingBox()).height < 300);
+await page.setViewportSize({ width: 1280, height: 800 });
 await accessible(page, "GraphQL");
 await picture(page, "graphql");
 await write("{ getArtists { nothing } }", "GraphQL document");

@@ -29,6 +29,13 @@ await page.getByRole("button", { name: "Apply" }).click();
 const found = (await sql("select count(*)::int as n from albums where title ilike '%kingdom%'"))[0].n;
 await page.getByText(`${found} rows`, { exact: true }).waitFor();
 await accessible(page, "filter");
+// A value that is none of the column's type: the error alone, and nothing is still being counted.
+await page.getByLabel("Column", { exact: true }).selectOption("id");
+await page.getByLabel("Comparison").selectOption("equals");
+await page.getByLabel("Value").fill("no number");
+await page.getByRole("button", { name: "Apply" }).click();
+await page.getByRole("alert").filter({ hasText: /invalid input syntax for type integer/ }).waitFor();
+await page.getByText("Counting…").waitFor({ state: "detached" });
 await page.getByRole("button", { name: "Clear" }).click();
 
 // A cell, and its event.

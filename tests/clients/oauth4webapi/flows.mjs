@@ -21,7 +21,7 @@ const clients = [
 function request(client, verifier, state, challenge) {
   const url = new URL(as.authorization_endpoint);
   url.search = new URLSearchParams({
-    response_type: 'code', client_id: client.client_id, redirect_uri: callback, scope: 'api',
+    response_type: 'code', client_id: client.client_id, redirect_uri: callback, scope: 'sql',
     state, code_challenge: challenge, code_challenge_method: 'S256',
   });
   return url;

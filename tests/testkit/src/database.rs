@@ -1,14 +1,15 @@
-//! Connections and databases of a cluster.
+//! Connections to databases of a cluster, and their creation.
 
 use tidegate_embedded::{Cluster, testing};
 use tokio_postgres::{Client, NoTls};
 
 use crate::eventually;
 
-/// A connection to a database by its URL.
+/// Connects to a database by its URL.
 ///
 /// # Panics
-/// If PostgreSQL refuses it.
+///
+/// If PostgreSQL refuses the connection.
 pub async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -16,17 +17,19 @@ pub async fn connect(url: &str) -> Client {
 }
 
 /// Creates a database in the cluster that the tests of this process share, runs SQL in it, and
-/// returns the administrator's connection to it. The name must be the test's own.
+/// returns the administrator's connection to it. No other test may use the same name.
 ///
 /// # Panics
+///
 /// If a statement fails.
 pub async fn database(name: &str, sql: &str) -> Client {
     database_on(testing::cluster(), name, sql).await
 }
 
-/// [`database`] in another cluster.
+/// Does the same as [`database`] in another cluster.
 ///
 /// # Panics
+///
 /// If a statement fails.
 pub async fn database_on(cluster: &Cluster, name: &str, sql: &str) -> Client {
     let root = connect(&cluster.url("postgres")).await;
@@ -46,14 +49,15 @@ pub async fn text(client: &Client, query: &str) -> String {
     row.get::<_, Option<String>>(0).unwrap_or_default()
 }
 
-/// The number of statements with `mark` in their text that other sessions of the database run.
+/// How many statements with `mark` in their text other sessions of the database run.
 ///
 /// # Panics
+///
 /// If the query fails.
 pub async fn running(client: &Client, mark: &str) -> i64 {
     let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
         AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $1) > 0";
-    // Within a transaction, PostgreSQL repeats what the view had at its first use.
+    // Inside a transaction, PostgreSQL repeats the content that the view had at its first use.
     let clear = "SELECT pg_stat_clear_snapshot()";
     client.batch_execute(clear).await.unwrap();
     client.query_one(query, &[&mark]).await.unwrap().get(0)

@@ -1,23 +1,25 @@
-//! Waiting for an event, with a deadline.
+//! Waits for an event, with a deadline.
 
 use std::time::{Duration, Instant};
 
 /// How long a test waits for an event. It is long enough for a busy machine.
 pub const DEADLINE: Duration = Duration::from_mins(1);
 
-/// The output of a future.
+/// Waits for a future and returns its output.
 ///
 /// # Panics
+///
 /// After the deadline.
 pub async fn soon<F: Future>(future: F) -> F::Output {
     let output = tokio::time::timeout(DEADLINE, future).await;
     output.expect("the event did not happen before the deadline")
 }
 
-/// Waits until a condition holds; polls it every few milliseconds.
+/// Waits until a condition holds, which is polled every few milliseconds.
 ///
 /// # Panics
-/// After the deadline, with `what`.
+///
+/// After the deadline, with `what` in the message.
 pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let start = Instant::now();
     while !holds().await {

@@ -1,4 +1,4 @@
-//! Golden files: expected output of tests.
+//! Golden files, which contain the expected output of tests.
 
 use std::fs;
 
@@ -6,8 +6,9 @@ use std::fs;
 /// folder of its tests.
 ///
 /// # Panics
-/// If they differ, with the first line that does. Writes the text to `<path>.new`, from where it can
-/// be copied after it has been read.
+///
+/// If the text differs, with the first line that differs. The text is also written to `<path>.new`.
+/// After a review that file can replace the golden file.
 pub fn assert_golden(path: &str, text: &str) {
     let golden = fs::read_to_string(path).unwrap();
     if golden == text {

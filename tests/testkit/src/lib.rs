@@ -1,7 +1,8 @@
-//! What the tests of several crates share: deadlines, golden files and random numbers; with the
-//! feature `database` databases of a temporary PostgreSQL; with `roles` logins and an executor.
+//! Code that the tests of several crates share: deadlines, golden files and random numbers. With
+//! the feature `database` also databases of a temporary PostgreSQL; with `roles` also logins and an
+//! executor.
 //!
-//! Everything here panics when it fails, as a test does.
+//! All functions panic when they fail, as a test does.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -26,17 +26,19 @@ impl Random {
         usize::try_from(self.next() % limit as u64).unwrap()
     }
 
-    /// One of the values.
+    /// Picks one of the values.
     ///
     /// # Panics
-    /// If there is none.
+    ///
+    /// If there are no values.
     pub fn pick<'v, T>(&mut self, values: &'v [T]) -> &'v T {
         &values[self.below(values.len())]
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times.
     ///
     /// # Panics
+    ///
     /// If `n` is 0.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0

@@ -1,4 +1,4 @@
-//! Roles that may log in, and an executor that runs statements as them.
+//! Login roles, and an executor that runs statements as them.
 
 use std::sync::Arc;
 
@@ -15,15 +15,16 @@ use tokio_postgres::Client;
 
 const MASTER_SECRET: [u8; 32] = [7; 32];
 
-/// The password of a role that [`create_role`] made.
+/// The password of a role that [`create_role`] created.
 pub fn password(role: &str) -> String {
     role_password(&MASTER_SECRET, role, 1)
 }
 
-/// Creates a role that may log in. `options` are further options of `CREATE ROLE`.
+/// Creates a login role. `options` are further options of `CREATE ROLE`.
 ///
 /// # Panics
-/// If PostgreSQL refuses it.
+///
+/// If PostgreSQL refuses the statement.
 pub async fn create_role(client: &Client, role: &str, options: &str) {
     let verifier = scram_verifier(&password(role), &[3; 16]);
     let name = role.replace('"', "\"\"");
@@ -31,14 +32,14 @@ pub async fn create_role(client: &Client, role: &str, options: &str) {
     client.batch_execute(&create).await.unwrap();
 }
 
-/// The credentials of all roles that [`create_role`] made.
+/// The credentials of all roles that [`create_role`] created.
 #[derive(Debug)]
 pub struct Passwords {
     server_version: u32,
 }
 
 impl Passwords {
-    /// Those for the version of PostgreSQL that a cluster runs.
+    /// The credentials for the version of PostgreSQL that a cluster runs.
     pub fn new(cluster: &Cluster) -> Self {
         Self {
             server_version: u32::from(cluster.version().major) * 10_000,

@@ -1,5 +1,5 @@
-//! The modules of a crate have no circles: in each folder, the files and subfolders can be ordered
-//! so that each uses only those before it.
+//! Tests that the modules of a crate have no circles: in each folder, the files and subfolders can
+//! be ordered so that each uses only those before it.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The path of a module below `src`, such as `["read", "live"]`; that of the root is empty.
+/// The path of a module below `src`, such as `["read", "live"]`. The path of the root is empty.
 type Module = Vec<String>;
 
-/// The sources of a crate by module. `mod.rs` is the module of its folder.
+/// The sources of a crate by module. The file `mod.rs` is the module of its folder.
 type Sources = BTreeMap<Module, String>;
 
 fn sources(folder: &Path, module: &Module, found: &mut Sources) {
@@ -31,7 +31,8 @@ fn sources(folder: &Path, module: &Module, found: &mut Sources) {
     }
 }
 
-/// Adds the paths in `text`, each after the prefix `before`. A list in braces has many.
+/// Adds the paths in `text`, each with the prefix `before`. A list in braces contains several
+/// paths.
 fn paths<'t>(mut text: &'t str, before: &Module, found: &mut Vec<Module>) -> &'t str {
     let mut path = before.clone();
     loop {
@@ -48,15 +49,15 @@ fn paths<'t>(mut text: &'t str, before: &Module, found: &mut Vec<Module>) -> &'t
         path.push(name.to_owned());
         let Some(rest) = rest.strip_prefix("::") else {
             found.push(path);
-            // Skips what is not part of a list: `as`, `*`, the code after a path.
+            // Skips text that is not part of a list: `as`, `*`, the code after a path.
             return rest.trim_start_matches(|c| c != ',' && c != '}');
         };
         text = rest;
     }
 }
 
-/// The modules that a module names by `crate::` or `super::`. Items of the root count as the
-/// modules from which it re-exports them.
+/// The modules that a module names by `crate::` or `super::`. An item that the root re-exports
+/// counts as the module from which it comes.
 fn uses(module: &Module, text: &str, all: &Sources) -> BTreeSet<Module> {
     let mut named = Vec::new();
     for path in text.split("crate::").skip(1) {
@@ -96,7 +97,8 @@ fn circle(all: &Sources) -> Option<Vec<Module>> {
             }
         }
     }
-    // A module that uses only modules without circles is in no circle either.
+    // Removes the modules that use only removed ones, because they are in no circle, until none is
+    // left to remove.
     for _ in 0..edges.len() {
         let kept: BTreeSet<_> = edges.keys().cloned().collect();
         edges.retain(|_, used| !used.is_disjoint(&kept));

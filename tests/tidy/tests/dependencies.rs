@@ -1,4 +1,4 @@
-//! Licences, sources and bans of all dependencies, checked against `deny.toml`.
+//! Tests the licences, sources and bans of all dependencies against `deny.toml`.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ fn listed(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// All packages of all platforms and features.
+/// The packages on which the workspace depends, for all platforms and features.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked"])

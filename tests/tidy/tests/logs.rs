@@ -1,5 +1,5 @@
-//! `docs/LOGS.md` has every message that the code logs at levels `error`, `warn` and `info`, and no
-//! other.
+//! Tests that `docs/LOGS.md` lists exactly the messages that the code logs at the levels `error`,
+//! `warn` and `info`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +22,7 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The string literals up to the parenthesis that closes the macro call.
+/// The string literals in a macro call, up to the closing parenthesis.
 fn literals(call: &str) -> Vec<String> {
     let (mut depth, mut literals) = (1, Vec::new());
     let mut rest = call.chars();
@@ -35,7 +35,8 @@ fn literals(call: &str) -> Vec<String> {
                 loop {
                     match rest.next().unwrap() {
                         '"' => break,
-                        // A line break, with the indentation of the next line, is not part of it.
+                        // A line break after a backslash, with the indentation of the next line, is
+                        // not part of the text.
                         '\\' => match rest.next().unwrap() {
                             '\n' => rest = rest.as_str().trim_start().chars(),
                             escaped => literal.push(escaped),
@@ -51,7 +52,7 @@ fn literals(call: &str) -> Vec<String> {
     literals
 }
 
-/// The message of each call: its last literal.
+/// The message of each call, which is its last literal.
 fn logged(code: &str) -> BTreeSet<String> {
     let mut messages = BTreeSet::new();
     for level in ["error!(", "warn!(", "info!(", "$level!("] {

@@ -1,4 +1,5 @@
-//! Names and prose use the words of `docs/GLOSSARY.md`, and one type name means one thing.
+//! Tests that names and prose use the words of `docs/GLOSSARY.md`, and that a type name has one
+//! meaning.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -6,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Types that mean the same in every crate: each has its own errors, settings and test fixtures.
+/// Names that every crate may define, because each crate has its own errors, settings and fixtures.
 const IN_EVERY_CRATE: &str = "Error Fixture Kind Limits Result Settings State Value";
 
-/// The most crates that may define a type of one name.
+/// How many crates may define a type of the same name.
 const CRATES_OF_A_NAME: usize = 3;
 
 const DEFINES: [&str; 8] = [
@@ -31,7 +32,7 @@ fn words(block: &str) -> BTreeSet<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// The files below a folder with this extension, without generated and installed ones.
+/// The files with this extension below a folder, except generated and installed ones.
 fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -56,7 +57,7 @@ fn packages() -> BTreeMap<String, String> {
                 "crates" | "bins" => below.iter().next().unwrap().to_str().unwrap(),
                 _ => folder,
             };
-            // This file names the words.
+            // The file with this test names the banned words itself.
             if !below.ends_with("tidy/tests/names.rs") {
                 let code = packages.entry(name.to_owned()).or_default();
                 code.push_str(&fs::read_to_string(path).unwrap());
@@ -77,10 +78,10 @@ fn definitions(code: &str) -> impl Iterator<Item = (&str, &str)> {
             .windows(2)
             .map(|pair| (pair[0], pair[1].split(name).next()));
         let pairs = pairs.filter_map(|(keyword, name)| Some((keyword, name?)));
-        // Not SQL, such as `create type mood as enum ('sad')`.
+        // An empty name comes from SQL, such as `create type mood as enum ('sad')`.
         let pairs = pairs.filter(|(_, name)| !name.is_empty());
         let defined = pairs.filter(|(keyword, _)| DEFINES.contains(keyword));
-        // The name of an associated type is that of its trait.
+        // An associated type has the name that its trait gives it.
         let is_outer = |keyword: &str| keyword != "type" || !line.starts_with(' ');
         let defined = defined.filter(|(keyword, _)| is_outer(keyword));
         defined.collect::<Vec<_>>()
@@ -111,7 +112,7 @@ fn prose(markdown: &str) -> String {
     outside_blocks.split('`').step_by(2).collect()
 }
 
-/// The words that are in the text, as whole words.
+/// The words that occur in the text as whole words.
 fn found<'w>(text: &str, words: &'w BTreeSet<String>) -> Vec<&'w str> {
     let plain: String = text
         .chars()

@@ -1,4 +1,4 @@
-//! The notes on the specification name only existing tests.
+//! Tests that the notes on the specification name only existing tests.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ fn named(row: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a file below `folder` holds the text.
+/// Whether a file below `folder` contains the text.
 fn is_in(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
@@ -48,7 +48,7 @@ fn is_in_crate(name: &str, test: &str) -> bool {
     }
 }
 
-/// Whether `module` or `module::function` is a test of the built binary.
+/// Whether `module` or `module::function` is a test of the built binary (`tests/api`).
 fn is_in_api(test: &str) -> bool {
     let (module, mark) = match test.split_once("::") {
         Some((module, function)) => (module, format!("fn {function}(")),

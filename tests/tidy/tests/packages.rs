@@ -1,4 +1,5 @@
-//! Container files and packages name only what exists: no machine here runs them all.
+//! Tests that container files and packages name only existing files and settings. The packages
+//! themselves are not built in tests.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Variables that are no settings of the service.
+/// Variables that are not settings of the service.
 const NO_SETTINGS: [&str; 1] = ["TIDEGATE_BINARY"];
 
 fn root() -> PathBuf {
@@ -26,7 +27,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The variables of the settings, from the table that a test of the binary compares with the code.
+/// The variables of the settings, read from a table that a test of the binary compares with the
+/// code.
 fn variables() -> BTreeSet<String> {
     let document = fs::read_to_string(root().join("docs/OPERATIONS.md")).unwrap();
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -70,7 +72,7 @@ fn what_container_files_copy_and_build_is_there() {
         let text = fs::read_to_string(root().join(file)).unwrap();
         for line in text.lines() {
             let mut words = line.split_whitespace();
-            // What a former stage made is not in the repository.
+            // Files that an earlier stage of the container build creates are not in the repository.
             if words.next() != Some("COPY") || line.contains("--from=") {
                 continue;
             }
@@ -85,4 +87,32 @@ fn what_container_files_copy_and_build_is_there() {
         .find_map(|line| line.trim().strip_prefix("dockerfile: "));
     assert!(root().join(dockerfile.unwrap()).exists());
     assert!(seen >= 3, "only {seen} files were found");
+}
+
+/// The paths of `include_str!` and `include_bytes!` with a literal.
+fn included(text: &str) -> Vec<&str> {
+    let starts = ["include_str!(\"", "include_bytes!(\""];
+    let after = starts.iter().flat_map(|start| text.split(start).skip(1));
+    after.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// A published crate consists of the files below its folder; a symbolic link counts as its target.
+#[test]
+fn crates_include_only_files_of_their_own() {
+    let (mut outside, mut seen) = (Vec::new(), 0);
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let sources = entry.unwrap().path().join("src");
+        for path in files(&sources) {
+            let text = fs::read_to_string(&path).unwrap();
+            let depth = path.strip_prefix(&sources).unwrap().components().count();
+            for name in included(&text) {
+                seen += 1;
+                if name.split('/').take_while(|part| *part == "..").count() > depth {
+                    outside.push(format!("{}: {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert_eq!(outside, Vec::<String>::new());
+    assert!(seen >= 20, "only {seen} files are included");
 }

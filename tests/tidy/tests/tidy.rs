@@ -1,5 +1,5 @@
-//! The architecture as a test: layers, homes of dependencies, sizes, and the documents of each
-//! crate.
+//! Tests the architecture: layers, dependencies that only certain crates may have, sizes of files,
+//! and the documents of each crate.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,10 +13,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The parts of the server that are crates of their own (I2).
+/// The crates besides the server itself that may speak HTTP (I2 in docs/ARCHITECTURE.md).
 const SPEAKS_HTTP: [&str; 3] = ["tidegate-http", "tidegate-pages", "tidegate-socket"];
 
-/// Dependencies that only these crates may have (I3).
+/// Dependencies that only these crates may have (I3 in docs/ARCHITECTURE.md).
 const HOMES: &[(&str, &[&str])] = &[
     ("hyper", &["tidegate-server", "tidegate-socket"]),
     ("hyper-util", &["tidegate-server", "tidegate-socket"]),
@@ -82,7 +82,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("mimalloc", &["tidegate"]),
 ];
 
-/// Crates without I/O and without a runtime (I5).
+/// Crates without I/O and without a runtime (I5 in docs/ARCHITECTURE.md).
 const WITHOUT_TOKIO: &[&str] = &[
     "tidegate-values",
     "tidegate-sql",
@@ -96,7 +96,7 @@ const WITHOUT_TOKIO: &[&str] = &[
 
 const MOST_LINES: usize = 400;
 
-/// Test files are tables of cases, so they may be longer.
+/// The limit for test files is higher, because they are tables of cases.
 const MOST_TEST_LINES: usize = 500;
 
 fn root() -> PathBuf {
@@ -109,11 +109,12 @@ fn root() -> PathBuf {
 /// A crate in the block `layers` of docs/ARCHITECTURE.md (I1).
 struct Layer {
     number: u8,
-    /// The crates that it may depend on.
+    /// The crates that this crate may depend on.
     below: Vec<String>,
 }
 
-/// `sql` in the document is the crate `tidegate-sql`; `tidegate` is the binary.
+/// The full name of a package: `sql` in the document is the crate `tidegate-sql`, `tidegate` is the
+/// binary.
 fn full_name(short: &str) -> String {
     if short == "tidegate" {
         return short.to_owned();
@@ -121,7 +122,7 @@ fn full_name(short: &str) -> String {
     format!("tidegate-{short}")
 }
 
-/// The layers by the name of the crate.
+/// The layers, by the full names of their crates.
 fn layers() -> BTreeMap<String, Layer> {
     let document = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
     let (_, block) = document.split_once("```text layers\n").unwrap();
@@ -139,7 +140,7 @@ fn layers() -> BTreeMap<String, Layer> {
 struct Package {
     name: String,
     dir: PathBuf,
-    /// Names of its normal and build dependencies.
+    /// The names of the package's normal and build dependencies.
     dependencies: Vec<String>,
 }
 
@@ -178,7 +179,7 @@ fn package(package: &Value) -> Package {
     }
 }
 
-/// The packages under `crates` and `bins`: what is shipped.
+/// The packages under `crates` and `bins`, which are shipped.
 fn shipped() -> Vec<Package> {
     let root = root();
     packages()
@@ -210,7 +211,7 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Lines before a trailing `#[cfg(test)] mod`.
+/// The number of lines before a trailing `#[cfg(test)] mod`.
 fn production_lines(text: &str) -> usize {
     let lines: Vec<_> = text.lines().collect();
     let tests = lines.windows(2).position(|pair| {
@@ -421,8 +422,9 @@ fn no_statement_changes_its_role() {
                 .join("\n")
                 .to_lowercase();
             for verb in ["\"set role", "set local role", "; set role"] {
-                // One reads the words in statements of callers; the other takes grants back in the
-                // place of who granted, which PostgreSQL has no other way for in one transaction.
+                // The first file recognises the words in statements of callers. The second revokes
+                // grants as the grantor, for which PostgreSQL offers no other way within one
+                // transaction.
                 let may = ["statement/kind.rs", "tidegate-admin/src/revocation.rs"];
                 assert!(
                     !code.contains(verb) || may.iter().any(|may| path.ends_with(may)),
@@ -458,7 +460,7 @@ fn every_workspace_dependency_is_used() {
     }
 }
 
-/// The modules in the first column of the tables of docs/ARCHITECTURE.md, by crate.
+/// Reads the modules from the first column of the tables in docs/ARCHITECTURE.md, by crate.
 #[test]
 fn the_modules_of_the_architecture_exist() {
     let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();

@@ -57,6 +57,9 @@ pub(crate) struct NewClient {
     /// Grants that it may use; all when left out
     #[arg(long, value_delimiter = ',', value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
+    /// User of the tenant that it acts as by its own credentials (grant `client_credentials`)
+    #[arg(long, value_name = "USER")]
+    pub(crate) service_user: Option<String>,
     /// Signing in requires a second factor
     #[arg(long)]
     pub(crate) two_factor: bool,
@@ -106,6 +109,9 @@ pub(crate) struct ChangedClient {
     /// Grants that it may use, or `all`
     #[arg(long, value_delimiter = ',', value_name = "GRANT")]
     pub(crate) grants: Vec<String>,
+    /// User of the tenant that it acts as by its own credentials; empty for none
+    #[arg(long, value_name = "USER")]
+    pub(crate) service_user: Option<String>,
     /// Make a new secret and print it; the previous one works for another 24 hours
     #[arg(long)]
     pub(crate) rotate_secret: bool,

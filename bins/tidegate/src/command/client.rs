@@ -38,6 +38,7 @@ async fn create(new: cli::NewClient, service: &Service) -> Result {
     client.homepage = new.homepage;
     client.description = new.description;
     client.grants = grants(&new.grants)?;
+    client.service_user = new.service_user;
     client.two_factor = new.two_factor;
     client.allow_signup = new.allow_signup;
     client.social_signup = new.social_signup;
@@ -68,6 +69,7 @@ async fn change(given: cli::ChangedClient, service: &Service) -> Result {
             [all] if all == "all" => Some(GrantSet::All),
             names => Some(grants(names)?),
         },
+        service_user: given.service_user.map(super::unless_empty),
         rotate_secret: given.rotate_secret,
     };
     let directory = service.clients();
@@ -76,13 +78,13 @@ async fn change(given: cli::ChangedClient, service: &Service) -> Result {
     print_client(&changed.await?)
 }
 
-/// The client, which must exist.
+/// Finds a client. Fails if it does not exist.
 async fn client(service: &Service, id: &str) -> Result<tidegate_oauth::Client> {
     let found = service.store.client(id).await?;
     found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))
 }
 
-/// Prints the id, and the secret if it is new.
+/// Prints the client's id, and its secret if the secret is new.
 fn print_client(client: &CreatedClient) -> Result {
     print(format_args!("client_id      {}\n", client.client.id))?;
     match &client.secret {

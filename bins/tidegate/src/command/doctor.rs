@@ -15,7 +15,7 @@ use crate::{master_key, ports, service};
 ///
 /// # Errors
 ///
-/// If something required is missing.
+/// If a finding is `Missing`.
 pub(crate) async fn run(settings: &Settings) -> Result {
     let config = service::config(settings)?;
     let replication = service::replication_config(settings)?;
@@ -25,7 +25,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     } else {
         Some(master_key::read(settings)?)
     };
-    // Without the master key, the role of a check gets a password from a random key.
+    // Without the master key, the temporary role gets a password that is derived from a random key.
     let passwords = match &master {
         Some(master) => service::role_passwords(master),
         None => RolePasswords::new(ports::bytes(), ports::bytes),
@@ -52,8 +52,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     )))
 }
 
-/// Compares the key's fingerprint with that in the control database, whose secrets the key must be
-/// able to open.
+/// Compares the key's fingerprint with the one in the control database, whose secrets only that key
+/// can open.
 async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     let kept = admin.recorded_fingerprint().await?;
     let (severity, text) = match kept {

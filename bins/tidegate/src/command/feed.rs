@@ -184,7 +184,7 @@ async fn drop_feed(log: &Replication, database: &DatabaseName, end_streams: bool
     }
 }
 
-/// Rewords errors for this command; the port words them for a reader of the change log.
+/// Turns an error of the change log into one with a text for this command.
 fn failure(database: &DatabaseName, error: LogError) -> Failure {
     match error {
         LogError::Gone => Failure::Refused(format!("there is no database {database}")),

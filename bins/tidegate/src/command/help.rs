@@ -39,7 +39,7 @@ pub(crate) fn manual() -> Result {
     print(text)
 }
 
-/// The command without the settings flags, which all commands have.
+/// The command without the flags for settings, which all commands have.
 fn without_settings(command: &Command) -> Command {
     command.clone().mut_args(|arg| {
         let is_setting = arg.get_help_heading() == Some("Settings");

@@ -1,6 +1,8 @@
 //! `tidegate key …`.
 
+use tidegate_admin::ClaimsState;
 use tidegate_oauth::{Issuer, KeyState};
+use tidegate_sql::DatabaseName;
 
 use super::{print, print_table};
 use crate::cli::KeyCommand;
@@ -25,14 +27,19 @@ pub(crate) async fn run(command: KeyCommand, settings: &Settings) -> Result {
                 path.display()
             ))
         }
-        KeyCommand::Rotate { compromised } => rotate(settings, compromised).await,
+        KeyCommand::Rotate {
+            claims: true,
+            database,
+            ..
+        } => rotate_claims(&Service::open(settings).await?, database.as_deref()).await,
+        KeyCommand::Rotate { compromised, .. } => rotate(settings, compromised).await,
         KeyCommand::List => list(&Service::open(settings).await?).await,
     }
 }
 
 async fn rotate(settings: &Settings, compromised: bool) -> Result {
     let service = Service::open(settings).await?;
-    // The issuer's URL appears only in tokens, and this command issues none.
+    // The URL matters only for tokens, and this command issues none.
     let identity = tidegate_oauth::Settings::new("http://localhost")?;
     let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
     let rotated = if compromised {
@@ -51,6 +58,32 @@ async fn rotate(settings: &Settings, compromised: bool) -> Result {
             list(&service).await
         }
     }
+}
+
+/// Replaces the keys of claims of one tenant, or of all. The record is written first: if the
+/// database cannot be reached, a node replaces its key later.
+async fn rotate_claims(service: &Service, only: Option<&str>) -> Result {
+    let tenants = match only {
+        Some(name) => vec![super::user::tenant(service, name).await?],
+        None => service.tenants.list().await?,
+    };
+    for tenant in &tenants {
+        let name = &tenant.name;
+        let Some(generation) = service.tenants.rotate_claims(name).await? else {
+            continue;
+        };
+        let database = DatabaseName::new(name);
+        let provided = service.admin.provide_claims(&database, generation);
+        match provided.await? {
+            ClaimsState::Current => print(format_args!(
+                "The claims of {name} have a key of generation {generation}.\n"
+            ))?,
+            _ => print(format_args!(
+                "{name} has no functions of claims; `tidegate doctor` says why.\n"
+            ))?,
+        }
+    }
+    Ok(())
 }
 
 async fn list(service: &Service) -> Result {

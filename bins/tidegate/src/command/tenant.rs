@@ -3,7 +3,9 @@
 mod settings;
 
 use serde::{Deserialize, Serialize};
-use tidegate_admin::{Admin, Adoption, Grantee, Right, RightsChange, RolePasswords};
+use tidegate_admin::{
+    Admin, Adoption, FIRST_CLAIMS_GENERATION, Grantee, Right, RightsChange, RolePasswords,
+};
 use tidegate_identity::{AnonymousSql, NewOwner, Secret, TenantName};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
@@ -76,8 +78,8 @@ fn kind(adopted: bool) -> &'static str {
     if adopted { "adopted" } else { "made" }
 }
 
-/// Checks that a tenant's owner can log in with this name ("CREATE ROLE", "Identifiers and Key
-/// Words").
+/// Checks that the owner of a tenant can log in with this role name (PostgreSQL, "CREATE ROLE",
+/// "Identifiers and Key Words").
 pub(crate) fn owner_role(role: String) -> Result<String> {
     let problem = if role.contains('/') {
         "a slash separates a tenant and its user"
@@ -130,9 +132,9 @@ async fn adopt(
     ))
 }
 
-/// Adopts a database as planned. After an error nothing is left.
+/// Adopts a database as planned. After an error, everything is undone.
 ///
-/// The records are written first: they have what is needed to undo the adoption.
+/// The records are written first, because undoing the adoption needs them.
 pub(crate) async fn run_adoption(
     service: &Service,
     (name, role): (&TenantName, &str),
@@ -200,7 +202,7 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Writes the records of the tenant and of its owner, or neither.
+    /// Writes the records of the tenant and of its owner. After an error neither exists.
     async fn keep(self, service: &Service, password: Secret) -> Result {
         let tenant = Tenant {
             name: self.name.to_string(),
@@ -209,6 +211,7 @@ impl Record<'_> {
             grants: self.grants,
             anonymous_sql: AnonymousSql::Off,
             created_at: service.ports.clock.now(),
+            claims_generation: FIRST_CLAIMS_GENERATION,
         };
         let owner = NewOwner {
             database: self.name.clone(),
@@ -242,14 +245,14 @@ async fn forget(service: &Service, name: &str) -> Result {
     Ok(())
 }
 
-/// Refuses a tenant, or an owner's role, that the service already has.
+/// Fails if the service already has a tenant with this name, or an owner's role with this name.
 async fn require_new(service: &Service, name: &str, role: &str) -> Result {
     let kept = service.tenants.list().await?;
     let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
     refuse_known(kept, name, role)
 }
 
-/// The same check against these names of tenants and of owners' roles.
+/// Does the check of [`require_new`] against the given names of tenants and owners' roles.
 pub(crate) fn refuse_known<'a>(
     mut kept: impl Iterator<Item = (&'a str, &'a str)>,
     name: &str,
@@ -287,7 +290,7 @@ async fn list(service: &Service) -> Result {
     )
 }
 
-/// A change of privileges as it is stored; without a role it concerns PUBLIC.
+/// A change of privileges in the form in which it is stored. Without a role it concerns PUBLIC.
 #[derive(Serialize, Deserialize)]
 struct KeptChange {
     role: Option<String>,

@@ -96,7 +96,7 @@ async fn drop(
     Ok(service.accounts().drop(key, reassign).await?)
 }
 
-/// The tenant, which must exist.
+/// Finds a tenant. Fails if it does not exist.
 pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     service.tenants.find(name).await?.ok_or_else(|| {
         Failure::Refused(format!(
@@ -105,7 +105,7 @@ pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     })
 }
 
-/// Creates a user's record and role.
+/// Creates the record and the role of a user.
 pub(crate) async fn create(service: &Service, user: NewUser) -> Result {
     service.accounts().create(user).await?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Addresses, credentials and five commands.
+/// The text: addresses, credentials and five commands to try.
 pub(super) fn banner(url: &str, console: Option<&str>, environment: &Path) -> String {
     let environment = environment.display();
     let console = console.map(|link| {

@@ -8,10 +8,10 @@ use crate::failure::{Failure, OnFile, Result};
 use crate::settings::Settings;
 use crate::{master_key, user_folders};
 
-/// The name of the cluster's folder in it.
+/// The name of the cluster's folder in the demo's folder.
 const CLUSTER: &str = "postgresql";
 
-/// The folder.
+/// The demo's folder.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -25,7 +25,8 @@ impl Folder {
             require_ours(&path)?;
         } else {
             std::fs::create_dir_all(&path).on("make the folder", &path)?;
-            // If the demo runs as root, PostgreSQL runs as another user and must be able to enter.
+            // If the demo runs as root, PostgreSQL runs as another user, who must be able to enter
+            // the folder.
             let mode = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(&path, mode).on("open the folder", &path)?;
         }
@@ -37,7 +38,7 @@ impl Folder {
         self.0.join(CLUSTER)
     }
 
-    /// The file with the master key. Creates it if it is missing.
+    /// The path of the file with the master key. Creates the file if it is missing.
     pub(super) fn master_key(&self) -> Result<PathBuf> {
         let path = self.0.join("master.key");
         if !path.exists() {
@@ -46,7 +47,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// The file with the addresses.
+    /// The path of the file with the addresses.
     pub(super) fn environment(&self) -> PathBuf {
         self.0.join("demo.env")
     }
@@ -74,7 +75,7 @@ impl Folder {
     }
 }
 
-/// Refuses a folder with other files in it: clearing it could delete a master key.
+/// Fails for a folder that contains other files, because clearing it could delete a master key.
 fn require_ours(path: &Path) -> Result {
     let mut entries = std::fs::read_dir(path).on("look into", path)?;
     if path.join(CLUSTER).exists() || entries.next().is_none() {

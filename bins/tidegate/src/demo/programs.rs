@@ -1,4 +1,4 @@
-//! The programs of the demo's PostgreSQL: those that are installed, or downloaded ones.
+//! Chooses the programs of the demo's PostgreSQL: installed or downloaded ones.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::settings::Settings;
 use crate::user_folders;
 
-/// Starts the cluster, with a downloaded PostgreSQL if no other one fits.
+/// Starts the cluster with an installed PostgreSQL. Uses a downloaded one if none is suitable.
 pub(super) async fn start(mut cluster: ClusterSettings, settings: &Settings) -> Result<Cluster> {
     let (Some(package), Some(cache)) = (package(settings), cache(settings)?) else {
         return Ok(Cluster::start(cluster).await?);
@@ -54,13 +54,13 @@ fn cache(settings: &Settings) -> Result<Option<PathBuf>> {
         return Ok(Some(folder.clone()));
     }
     let of_user = user_folders::cache();
-    // Root has a folder that does not depend on its home.
+    // For root, `default_cache` returns a folder that does not depend on this path.
     let of_user = of_user.as_deref().unwrap_or(Path::new("/nonexistent"));
     let cache = tidegate_embedded::default_cache(of_user)?;
     Ok((!cache.starts_with("/nonexistent")).then_some(cache))
 }
 
-/// Whether the package would help.
+/// Whether the error is one that the downloaded package would solve.
 fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
     match error {
         ClusterError::NoBinaries { .. } => true,
@@ -71,7 +71,7 @@ fn is_missing(error: &ClusterError, package: Package<'_>) -> bool {
     }
 }
 
-/// Downloads, and shows on a terminal how far it is.
+/// Downloads the package, and shows the progress on a terminal.
 async fn download(source: &Source<'_>) -> std::result::Result<PathBuf, tidegate_download::Error> {
     let version = source.package.postgresql();
     let (url, cache) = (source.url(), source.cache.display());

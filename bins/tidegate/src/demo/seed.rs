@@ -19,7 +19,7 @@ const REDIRECT_URIS: [&str; 2] = [
 ];
 /// The redirect URI of GraphiQL's sign-in window. A loopback address matches any port.
 const GRAPHIQL: &str = "http://127.0.0.1:8080/assets/graphiql/signed-in.html";
-/// The client that is created last. If it exists, the demo is complete.
+/// The client that is created last. If this client exists, the demo's data is complete.
 const LAST_CLIENT: &str = "demo-server";
 
 /// Creates the sample data, unless it is complete. An incomplete demo is dropped first.
@@ -39,7 +39,7 @@ pub(super) async fn fill(service: &Service) -> Result {
     }
     create_tenant(service, &name, Secret::new("demo1234")).await?;
     create_users(service, &name).await?;
-    // The README's first command sends no token.
+    // The first command in the README sends no token.
     let directory = service.users();
     directory
         .set_anonymous_sql(TENANT, AnonymousSql::Read)

@@ -1,4 +1,4 @@
-//! The link with which a browser on this machine signs in once.
+//! The link that signs a browser on this machine in to the console, once.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Checksums as settings.
+//! The type of settings that are checksums.
 
 use super::kind::{Kind, TomlType};
 

@@ -9,7 +9,7 @@ use super::kind::TomlType;
 use super::table::{Exposure, Setting};
 use super::{Error, Given, SettingSource, nearest};
 
-/// Reads a file.
+/// Reads the settings in a file.
 pub(super) fn read(path: &Path) -> Result<Vec<Given>, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::File {
         path: path.display().to_string(),
@@ -72,7 +72,7 @@ fn entry(
     })
 }
 
-/// The text of a TOML value; `None` if it has another type.
+/// Converts a TOML value to the text of a setting. `None` if the value has another type.
 fn text_of(shape: TomlType, value: &DeValue<'_>) -> Option<String> {
     match (shape, value) {
         (TomlType::Text | TomlType::List, DeValue::String(text)) => Some(text.to_string()),

@@ -1,4 +1,4 @@
-//! Settings as flags of every command, derived from the table.
+//! The settings as flags of every command, derived from the table of settings.
 
 use clap::{Arg, ArgMatches, Args, Command, Error as ClapError, FromArgMatches};
 
@@ -64,7 +64,7 @@ impl Args for SettingFlags {
                 .help_heading("Settings")
                 .global(true)
                 .hide_short_help(true)
-                // `tidegate help settings` describes them.
+                // `tidegate help settings` describes these flags.
                 .hide_long_help(true);
             command.arg(match setting.shape {
                 TomlType::Boolean => arg

@@ -23,9 +23,9 @@ pub(crate) enum TomlType {
 
 /// The type of a setting.
 pub(crate) trait Kind: Sized {
-    /// Its type in a TOML file.
+    /// The type of the setting in a TOML file.
     const SHAPE: TomlType;
-    /// What an error says was expected.
+    /// The expected form of a value, for error messages.
     const EXPECTED: &'static str;
     /// Parses the text; `None` if it is invalid.
     fn parse(text: &str) -> Option<Self>;
@@ -102,7 +102,7 @@ impl Element for SocketAddr {
     const EXPECTED_LIST: &'static str = "a list of addresses such as 127.0.0.1:8080";
 }
 
-/// A duration with its unit.
+/// A duration, written with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
@@ -189,12 +189,12 @@ impl Element for CorsOrigin {
     const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";
 }
 
-/// Limits on the GraphQL requests of a role.
+/// Limits on the GraphQL requests of one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RoleLimit {
-    /// The role, as PostgreSQL spells it.
+    /// The name of the role in PostgreSQL.
     pub(crate) role: String,
-    /// The numbers of levels, of fields and of root fields.
+    /// The limits on levels, on fields and on root fields, in this order.
     pub(crate) limits: [u32; 3],
 }
 
@@ -233,8 +233,9 @@ kind!(
 );
 
 impl PublicUrl {
-    /// Whether requests to it cross a network unencrypted: the scheme is `http`, and the host is
-    /// not an address or name of this machine (RFC 6761, section 6.3 for `localhost`).
+    /// Whether requests to this URL cross a network unencrypted. They do if the scheme is `http`
+    /// and the host is not an address or name of this machine (RFC 6761, section 6.3 for
+    /// `localhost`).
     pub(crate) fn is_insecure(&self) -> bool {
         let Some(rest) = self.0.strip_prefix("http://") else {
             return false;
@@ -251,7 +252,7 @@ impl PublicUrl {
     }
 }
 
-/// Splits `http(s)://authority/path` and returns the path with its leading slash.
+/// The path of a URL `http(s)://authority/path`, with its leading slash. `None` for other text.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")
@@ -276,7 +277,8 @@ kind!(
     }
 );
 
-/// Accepts any text. The command line's own error would quote an invalid address with its password.
+/// Accepts any text, because clap's own error would quote an invalid address together with its
+/// password.
 impl std::str::FromStr for DatabaseUrl {
     type Err = std::convert::Infallible;
 

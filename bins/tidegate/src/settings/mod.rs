@@ -1,4 +1,4 @@
-//! Settings from a TOML file, the environment and flags; later sources win.
+//! Settings from a TOML file, the environment and flags. A later source takes precedence.
 
 mod checksum;
 mod file;
@@ -24,10 +24,10 @@ use table::{Setting, TABLE};
 /// The prefix of the environment variables of settings.
 const PREFIX: &str = "TIDEGATE_";
 
-/// Variables with this prefix that are not settings: the path of the file, and what `demo.env`
-/// defines for clients.
+/// Variables with this prefix that are not settings: the path of the settings file, and a variable
+/// that `demo.env` defines for clients.
 const OTHER_VARIABLES: [&str; 2] = ["TIDEGATE_CONFIG", "TIDEGATE_URL"];
-/// The prefix of variables for tests.
+/// The prefix of variables that only tests read.
 const TEST_PREFIX: &str = "TIDEGATE_TEST_";
 
 /// Why the settings are invalid.
@@ -44,7 +44,7 @@ pub(crate) enum Error {
     /// The file is not valid TOML.
     #[error("{place}: invalid TOML: {problem}")]
     NotToml {
-        /// File and line.
+        /// The file and the line.
         place: String,
         /// The parser's error.
         problem: String,
@@ -52,7 +52,7 @@ pub(crate) enum Error {
     /// There is no setting with this name.
     #[error("{place}: there is no setting {name}{}", advice(.nearest.as_deref()))]
     Unknown {
-        /// The source.
+        /// The source of the name.
         place: String,
         /// The name.
         name: String,
@@ -62,21 +62,21 @@ pub(crate) enum Error {
     /// The value is invalid.
     #[error("{place}: the setting {name} cannot be read; expected {expected}")]
     IllTyped {
-        /// The source.
+        /// The source of the value.
         place: String,
         /// The setting.
         name: String,
-        /// What was expected.
+        /// The expected form of the value.
         expected: &'static str,
     },
     /// A secret was given where others can read it.
     #[error("{place}: the setting {name} holds a secret that others could read here; {instead}")]
     Exposed {
-        /// The source.
+        /// The source of the secret.
         place: String,
         /// The setting.
         name: String,
-        /// What to do instead.
+        /// The advice where to store the secret, as the end of the message.
         instead: String,
     },
 }
@@ -85,18 +85,18 @@ fn advice(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }
 
-/// The source of a value; later ones win.
+/// The source of a setting's value. A later variant takes precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SettingSource {
-    /// The default.
+    /// The default in the table.
     Default,
-    /// A line of the file.
+    /// A line of the settings file.
     File(PathBuf, usize),
     /// An environment variable.
     Environment(String),
-    /// A flag.
+    /// A flag on the command line.
     Flag(String),
-    /// The command.
+    /// A decision of the command itself.
     Command,
 }
 
@@ -140,7 +140,7 @@ struct Given {
     source: SettingSource,
 }
 
-/// All settings with their sources.
+/// All settings, each with its effective value and source.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers {
     effective: Vec<Effective>,
@@ -193,7 +193,7 @@ impl Layers {
         }
     }
 
-    /// Sets values that the command decides; `None` removes a value.
+    /// Sets values that the command itself decides. `None` removes a value.
     pub(crate) fn decide(&mut self, decisions: &[(&'static str, Option<String>)]) {
         for (name, text) in decisions {
             for entry in &mut self.effective {
@@ -205,7 +205,7 @@ impl Layers {
         }
     }
 
-    /// Replaces a default.
+    /// Replaces the default of a setting.
     pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
         if !self.is_given(name) {
             self.decide(&[(name, Some(text.to_owned()))]);
@@ -220,12 +220,12 @@ impl Layers {
         self.effective.iter().any(given)
     }
 
-    /// The typed settings.
+    /// Parses the effective values into typed settings.
     pub(crate) fn settings(&self) -> Result<Settings, Error> {
         Settings::read(&self.effective)
     }
 
-    /// The named settings as a settings file, without those that have their defaults.
+    /// Writes the named settings as a settings file. Leaves out those that have their default.
     pub(crate) fn to_toml(&self, names: &[&str]) -> String {
         let mut text = String::new();
         for entry in &self.effective {
@@ -245,7 +245,7 @@ impl Layers {
     }
 }
 
-/// Reads the variables of settings; an empty one counts as absent.
+/// Reads the variables of settings. An empty variable counts as absent.
 fn from_environment(
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<Vec<Given>, Error> {

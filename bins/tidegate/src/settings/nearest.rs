@@ -12,8 +12,8 @@ pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
     (distance <= setting.name.len() / 2 || contained).then_some(setting)
 }
 
-/// The number of letters to insert, delete, replace or swap with a neighbour (optimal string
-/// alignment).
+/// How many letters must be inserted, deleted, replaced or swapped with a neighbour (optimal string
+/// alignment distance).
 fn distance(left: &str, right: &str) -> usize {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     let mut rows = vec![(0..=right.len()).collect::<Vec<_>>()];

@@ -1,11 +1,11 @@
-//! What `tidegate settings` shows.
+//! The output of `tidegate settings` and `tidegate help settings`.
 
 use std::fmt::Write as _;
 
 use super::Effective;
 use super::table::{Exposure, TABLE};
 
-/// One line a setting: name, value, source.
+/// Writes one line for each setting: name, value, source.
 pub(super) fn lines(effective: &[Effective]) -> String {
     let name_width = effective
         .iter()
@@ -21,7 +21,7 @@ pub(super) fn lines(effective: &[Effective]) -> String {
     lines
 }
 
-/// All settings with their defaults, as `tidegate help settings` prints them.
+/// Describes all settings with their defaults, as `tidegate help settings` prints them.
 pub(crate) fn describe_all() -> String {
     let mut text = "Settings come from a TOML file (--config FILE or TIDEGATE_CONFIG), from variables \
                     TIDEGATE_… and from flags; a later one wins.\nFor the setting statement_timeout \
@@ -43,7 +43,7 @@ pub(crate) fn describe_all() -> String {
     text
 }
 
-/// The value, redacted if it is secret.
+/// The value of a setting, redacted if it is secret.
 pub(super) fn shown(entry: &Effective) -> String {
     match (&entry.text, entry.setting.exposure) {
         (None, _) => "(not set)".to_owned(),
@@ -81,7 +81,7 @@ fn without_password(url: &str) -> String {
     shown
 }
 
-/// The row of a setting in the table of OPERATIONS.md.
+/// The row of a setting in the table of `docs/OPERATIONS.md`.
 #[cfg(test)]
 pub(super) fn row(setting: &super::table::Setting) -> String {
     let flag = match setting.exposure {

@@ -17,28 +17,28 @@ use super::{Effective, Error};
 /// Which part of a value may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exposure {
-    /// All of it.
+    /// The whole value.
     Open,
-    /// All but the password in it, which a flag may not contain.
+    /// The value without the password in it. A flag may not contain the password.
     Url,
-    /// Nothing. It is accepted only from the environment.
+    /// Nothing. The value is accepted only from the environment.
     Secret,
 }
 
 /// The description of a setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
-    /// Its name in a file.
+    /// The name of the setting in a file.
     pub(crate) name: &'static str,
-    /// Its type in a file.
+    /// The type of the setting in a file.
     pub(crate) shape: TomlType,
-    /// What an error says was expected.
+    /// The expected form of a value, for error messages.
     pub(crate) expected: &'static str,
-    /// The value if none is given.
+    /// The value if no source gives one.
     pub(crate) default: Option<&'static str>,
-    /// Which part of its value may be shown.
+    /// Which part of the value may be shown.
     pub(crate) exposure: Exposure,
-    /// Its description in the documentation.
+    /// The description in the documentation.
     pub(crate) doc: &'static str,
 }
 
@@ -235,12 +235,12 @@ settings! {
 }
 
 impl Setting {
-    /// Its environment variable.
+    /// The environment variable of the setting.
     pub(crate) fn variable(&self) -> String {
         format!("{}{}", super::PREFIX, self.name.to_ascii_uppercase())
     }
 
-    /// Its flag, without the dashes.
+    /// The flag of the setting, without the dashes.
     pub(crate) fn flag(&self) -> String {
         self.name.replace('_', "-")
     }

@@ -1,4 +1,4 @@
-//! The address of a database, and that of the cluster's administration derived from it.
+//! The address of a database, and the address of the cluster's administration.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tidegate_wire::{Config, Target};
@@ -7,9 +7,9 @@ use crate::failure::{Failure, Result};
 
 /// The address of a database, with the role that administers its cluster.
 pub(super) struct Address {
-    /// Scheme, role and host.
+    /// The scheme, the role and the host.
     authority: String,
-    /// The parameters, without the database.
+    /// The parameters of the URL, without the database.
     parameters: Vec<String>,
     database: String,
     server: String,
@@ -20,7 +20,9 @@ impl Address {
     /// Reads `postgresql://USER:PASSWORD@HOST/DATABASE?…` (PostgreSQL, "Connection URIs").
     ///
     /// # Errors
-    /// A usage error that names the fault. It never quotes the address, which may hold a password.
+    ///
+    /// A usage error that says what is wrong. It never quotes the address, which may contain a
+    /// password.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let wrong = |error| Failure::Usage(format!("the address cannot be used: {error}"));
         let config = Config::from_url(url).map_err(wrong)?;
@@ -52,30 +54,30 @@ impl Address {
         })
     }
 
-    /// The database to serve.
+    /// The name of the database to serve.
     pub(super) fn database(&self) -> &str {
         &self.database
     }
 
-    /// The database and its server, without the login.
+    /// The database and its server, for display without the login.
     pub(super) fn name(&self) -> String {
         format!("{}@{}", self.database, self.server)
     }
 
-    /// Whether it has a password.
+    /// Whether the address has a password.
     pub(super) fn has_password(&self) -> bool {
         self.has_password
     }
 
-    /// Adds a password.
+    /// Adds a password to the address.
     pub(super) fn set_password(&mut self, password: &str) {
         let encoded = utf8_percent_encode(password, NON_ALPHANUMERIC);
         self.parameters.push(format!("password={encoded}"));
         self.has_password = true;
     }
 
-    /// The address of the cluster's own database. The service takes its locks there: in the
-    /// tenant's database its users could take them first.
+    /// The address of the cluster's own database. The service takes its locks there, because in the
+    /// tenant's database users could take the same locks first.
     pub(super) fn administrator(&self) -> String {
         let mut url = format!("{}/postgres", self.authority);
         for (index, parameter) in self.parameters.iter().enumerate() {

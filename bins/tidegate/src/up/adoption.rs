@@ -1,4 +1,5 @@
-//! The remaining steps that make a database a tenant, so that an interrupted run can be repeated.
+//! Finds the steps that are left to make a database a tenant, so that an interrupted run can be
+//! repeated.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,11 +16,11 @@ use crate::service::Service;
 
 /// The work that is left to adopt a database.
 pub(super) enum AdoptionStep {
-    /// Nothing: the database is a tenant.
+    /// No work is left, because the database is a tenant.
     Nothing,
     /// Adopt the database.
     Adopt(Planned),
-    /// Run the SQL: an interrupted run has written only the records.
+    /// Run only the SQL, because an interrupted run has already written the records.
     Complete(Planned),
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Planned {
 }
 
 impl AdoptionStep {
-    /// Finds out what remains to be done. Changes nothing.
+    /// Finds the step that is left. Changes nothing.
     pub(super) async fn plan(admin: &Admin, name: &TenantName, role: Option<&str>) -> Result<Self> {
         let tenants = admin.recorded_tenants().await?;
         let known = tenants.iter().find(|kept| kept.name == name.as_str());
@@ -60,7 +61,7 @@ impl AdoptionStep {
         })
     }
 
-    /// The SQL that will run.
+    /// The SQL that will run; `None` if nothing is left.
     pub(super) fn script(&self) -> Option<&Script> {
         match self {
             Self::Nothing => None,
@@ -92,7 +93,7 @@ impl AdoptionStep {
             let owner = UserKey::new(name, name);
             directory.set_password(&owner, &password).await?;
         } else {
-            // An interrupted run may have left the owner's record without that of the tenant.
+            // An interrupted run may have left the owner's record without the tenant's record.
             directory.drop_tenant(name).await?;
             let names = (&planned.name, &*planned.role);
             run_adoption(service, names, &planned.plan, password).await?;
@@ -101,7 +102,7 @@ impl AdoptionStep {
     }
 }
 
-/// A password with 80 random bits.
+/// Generates a password with 80 random bits.
 fn generate() -> String {
     let bytes: [u8; 10] = ports::bytes();
     bytes.iter().fold(String::new(), |mut text, byte| {

@@ -1,4 +1,4 @@
-//! The text that is printed when the database is served.
+//! The text that the command prints when the database is served.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,14 +15,14 @@ pub(super) struct Links<'a> {
     pub(super) password: Option<&'a str>,
     /// The client for applications on this machine.
     pub(super) client: &'a str,
-    /// The file with the settings for other commands.
+    /// The file with the settings, which other commands can use.
     pub(super) settings: &'a Path,
-    /// A limitation, as a sentence.
+    /// A sentence about a limitation, if there is one.
     pub(super) notice: Option<&'a str>,
 }
 
 impl Links<'_> {
-    /// The text.
+    /// Writes the text.
     pub(super) fn text(&self) -> String {
         let Self {
             url,

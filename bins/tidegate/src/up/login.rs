@@ -16,10 +16,10 @@ pub(super) fn administrator(settings: &Settings) -> Result<Admin> {
     Ok(Admin::new(service::config(settings)?, passwords))
 }
 
-/// Logs in once. If the address has no password, it is taken from `PGPASSWORD`, as in libpq, or
-/// asked for at the terminal.
+/// Logs in once. If the address has no password, the password is taken from `PGPASSWORD`, as in
+/// libpq, or asked for at the terminal.
 ///
-/// If it was asked for, a signal ends the process until the returned value is dropped.
+/// If the terminal was used, a signal ends the process until the returned value is dropped.
 pub(super) async fn check(
     address: &mut Address,
     layers: &mut Layers,

@@ -23,7 +23,7 @@ const KEPT: [&str; 7] = [
     "sslrootcert",
 ];
 
-/// The folder of the files.
+/// The files of `tidegate up`.
 pub(super) struct State {
     folder: PathBuf,
     /// Whether the settings name a master key.
@@ -31,7 +31,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Finds the folder. Creates nothing.
+    /// Determines the folder, but creates nothing.
     pub(super) fn open(settings: &Settings) -> Result<Self> {
         let folder = match &settings.data_dir {
             Some(folder) => std::path::absolute(folder).on("find the folder", folder)?,
@@ -63,7 +63,8 @@ impl State {
         self.folder.join(format!("{name}.toml"))
     }
 
-    /// The key from the settings, or of a former run, or a new one that is not written yet.
+    /// The key from the settings, or the key of an earlier run, or a new key that is not written
+    /// yet.
     pub(super) fn master_key(&self, settings: &Settings) -> Result<MasterKey> {
         if self.key_is_given {
             return master_key::read(settings);
@@ -103,7 +104,7 @@ impl State {
     }
 }
 
-/// Replaces a file that only its owner can read.
+/// Replaces a file. Only its owner can read it.
 fn write_private(path: &Path, text: &str) -> Result {
     let fresh = path.with_extension("toml.new");
     let _ = std::fs::remove_file(&fresh);

@@ -1,4 +1,4 @@
-//! Whether the users of a tenant share connections, and what prevents it.
+//! Checks whether the users of a tenant share connections, and what prevents it.
 
 use super::super::authenticator::{ATTRIBUTES, FOUND, MOST_MEMBERS, UNASSIGNED, prefix};
 use super::super::script::{identifier, printable};
@@ -7,8 +7,8 @@ use super::super::{Result, role};
 use super::Finding;
 use super::recorded_tenants::RecordedTenant;
 
-/// Checks a tenant's database. Without an event trigger connections are never shared, and there is
-/// nothing to report.
+/// Checks a tenant's database. Returns nothing if there is no event trigger, because connections
+/// are then never shared.
 pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<Vec<Finding>> {
     if !session.superuser {
         return Ok(Vec::new());
@@ -66,7 +66,7 @@ pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<
     Ok(findings)
 }
 
-/// Users without an authenticator, or a tenant without any.
+/// The finding about users without an authenticator, or about a tenant without any authenticator.
 async fn unassigned(
     session: &Session,
     kept: &RecordedTenant,
@@ -98,6 +98,6 @@ fn advice(kept: &RecordedTenant, reason: &str, sql: Option<&str>) -> Finding {
          which is slow with many users: {reason}",
         kept.name
     );
-    // The database has quoted the names in it.
+    // The database has quoted the names in this SQL.
     Finding::advice(text, sql.map(printable))
 }

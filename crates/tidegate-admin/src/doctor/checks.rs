@@ -7,7 +7,7 @@ use super::super::session::Session;
 use super::super::{Result, role};
 use super::Finding;
 
-/// The administrator's privileges.
+/// Checks the administrator's privileges.
 pub(super) async fn rights(session: &Session) -> Result<Vec<Finding>> {
     let row = session
         .client
@@ -70,8 +70,8 @@ fn version_of(session: &Session) -> Finding {
     }
 }
 
-/// Since PostgreSQL 16 CREATEROLE alone gives no power over a role that another role created, such
-/// as one from a restored backup.
+/// Checks the administrator's ADMIN OPTION on users' roles. Since PostgreSQL 16, CREATEROLE alone
+/// gives no power over a role that another role created, such as one from a restored backup.
 async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
     if session.superuser || !version::roles_need_admin_option(session.version) {
         return Ok(None);
@@ -100,7 +100,7 @@ async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
     )))
 }
 
-/// The server's settings.
+/// Checks the server's settings.
 pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Finding>> {
     let row = session
         .client
@@ -187,7 +187,7 @@ fn prepared_transactions(most: i32) -> Finding {
     )
 }
 
-/// The template of new databases.
+/// Checks the template of new databases.
 pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     let row = session
         .client
@@ -220,7 +220,7 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The encryption of the connection to PostgreSQL.
+/// Checks the encryption of the connection to PostgreSQL.
 pub(super) async fn encryption(session: &Session, config: &Config) -> Result<Finding> {
     let row = session
         .client

@@ -1,4 +1,4 @@
-//! Checks of the control database, from outside.
+//! Checks the control database from outside.
 
 use super::super::script::identifier;
 use super::super::session::Session;
@@ -21,10 +21,10 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
             sql.trim_end().to_owned(),
         )]);
     }
-    // Another check reports that it cannot be opened.
+    // If the database cannot be opened, another check reports that.
     if let Ok(inside) = admin.open(name).await {
         match tenant::require_control(&inside, name).await {
-            // The SQL of other findings would lock out its users.
+            // The database is used by others, and the SQL of other findings would lock those out.
             Err(occupied @ Error::Occupied { .. }) => {
                 return Ok(vec![Finding::missing(occupied.to_string(), None)]);
             }
@@ -34,8 +34,9 @@ pub(super) async fn control(admin: &Admin, home: &Session) -> Result<Vec<Finding
     rights(home, name).await
 }
 
-/// Who may connect: the administrator, and the roles on the database's own list. A role of Tidegate
-/// that is not on the list connects through another role, which may be intended.
+/// Selects who may connect: the administrator, and the roles in the database's own list of
+/// privileges. A role of Tidegate that is not in the list connects through another role, which may
+/// be intended.
 const RIGHTS: &str = "
     SELECT pg_catalog.has_database_privilege(current_user, d.oid, 'CONNECT')
            AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'),

@@ -1,15 +1,17 @@
-//! Checks inside of databases: the control database, and those of tenants.
+//! Checks inside of databases: the control database, and the databases of tenants.
 
 use super::super::script::identifier;
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, restricted, tenant};
 use super::recorded_tenants;
-use super::{FeedLogin, Finding, Severity, authenticators, logins, missing_objects, shared};
+use super::{
+    FeedLogin, Finding, Severity, authenticators, claims, logins, missing_objects, shared,
+};
 
 impl Admin {
-    /// Checks whether the databases and roles of the control database's tenants exist, what those
-    /// databases allow PUBLIC, and whether change events can come from them. Connects to each of
-    /// them.
+    /// Checks the tenants that the control database records: whether their databases and roles
+    /// exist, what the databases allow PUBLIC, and whether change events can come from them.
+    /// Connects to each database.
     ///
     /// # Errors
     ///
@@ -20,7 +22,8 @@ impl Admin {
         let mut findings = Vec::new();
         for tenant in &kept {
             let found = missing_objects::examine(&home, tenant, feed).await?;
-            // Other problems of a tenant may make its logins fail, and are reported already.
+            // A finding about the tenant may be the reason why its logins fail, so these are not
+            // tried.
             let refused = if found
                 .iter()
                 .all(|finding| finding.severity == Severity::Good)
@@ -41,6 +44,7 @@ impl Admin {
                     findings.push(restricted.await?);
                     if let Some(tenant) = kept.iter().find(|tenant| tenant.name == name) {
                         findings.extend(authenticators::examine(&session, tenant).await?);
+                        findings.extend(claims::examine(self, &session, tenant).await?);
                     }
                     if matches!(feed, FeedLogin::Outbox) {
                         findings.push(outbox(&session, &name).await?);
@@ -85,7 +89,7 @@ fn closed(home: &Session, database: &str, error: &Error) -> Finding {
     Finding::advice(text, sql)
 }
 
-/// Whether an outbox exists or can be created.
+/// The finding whether the outbox exists or can be created.
 async fn outbox(session: &Session, database: &str) -> Result<Finding> {
     let row = session
         .client
@@ -108,14 +112,14 @@ async fn outbox(session: &Session, database: &str) -> Result<Finding> {
     ))
 }
 
-/// Functions with which PUBLIC can do harm without a privilege on any table.
+/// Checks which functions PUBLIC may call that are dangerous without a privilege on any table.
 async fn restricted_functions(
     session: &Session,
     (database, owner): (&str, Option<&str>),
     feed: FeedLogin<'_>,
 ) -> Result<Finding> {
     let open = restricted::open_to_all(session).await?;
-    // The service takes locks of its own in the database.
+    // The service's own logins need these functions, because they take locks in the database.
     let mut service = Vec::new();
     if !session.superuser {
         service.push(session.role.as_str());
@@ -147,13 +151,13 @@ async fn restricted_functions(
     ))
 }
 
-/// The administrator's privileges on the content of the control database, if it has any.
+/// Checks the administrator's privileges on the content of the control database.
 pub(super) async fn control_schema(admin: &Admin, home: &Session) -> Result<Option<Finding>> {
     let name = admin.config.control_database.as_str();
     if !tenant::database_exists(home, name).await? {
         return Ok(None);
     }
-    // Another check reports that the database cannot be opened.
+    // If the database cannot be opened, another check reports that.
     let Ok(session) = admin.open(name).await else {
         return Ok(None);
     };

@@ -1,4 +1,4 @@
-//! Which privilege lets a role connect to the database of a tenant.
+//! The privilege by which a role connects to the database of a tenant.
 
 use tidegate_wire::version;
 
@@ -14,8 +14,8 @@ impl Login<'_> {
     }
 }
 
-/// The role of all users, if it is missing and users need it. Users of a tenant of an older release
-/// have grants of their own until a node has created the role.
+/// The role of all users, if it is missing and users need it. Until a node has created the role,
+/// the users of a tenant of an older release have grants of their own.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
     let of_users = roles.of_users.as_ref().filter(|login| !login.there())?;
     let mut logins = roles.logins.iter();
@@ -27,7 +27,7 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
     !home.superuser && version::roles_need_admin_option(home.version)
 }
 
-/// Grants a role CONNECT, as when it was created.
+/// Writes the statement that grants a role CONNECT, as at the creation of the role.
 pub(super) fn connect(home: &Session, kept: &RecordedTenant, role: &str, script: &mut Script) {
     if role == kept.owner_role {
         return script.append(tenant::owner_rights(&kept.name, role));
@@ -48,8 +48,8 @@ pub(super) fn is_member(kept: &RecordedTenant, role: &str) -> bool {
         && !role.starts_with(&authenticator::prefix(&kept.name))
 }
 
-/// The administrator as the grantor. Since PostgreSQL 16 only the superuser who runs a grant could
-/// revoke it otherwise.
+/// The administrator, if it must be named as the grantor. Since PostgreSQL 16, a grant without that
+/// could only be revoked by the superuser who ran it.
 pub(super) fn grantor(home: &Session) -> Option<&str> {
     needs_admin_option(home).then_some(home.role.as_str())
 }

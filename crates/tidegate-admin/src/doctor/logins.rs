@@ -1,4 +1,4 @@
-//! Whether logins succeed and fail as they should.
+//! Checks whether logins succeed and fail as they should.
 
 use std::error::Error as _;
 
@@ -18,10 +18,10 @@ use super::recorded_tenants::{self, RecordedTenant};
 /// The prefix of the names of temporary roles.
 const PROBE: &str = "tidegate_doctor_";
 
-/// Creates a role like a user's and logs in as it: with its password, and with a wrong one. Tries
-/// the databases of tenants too, because a line of `pg_hba.conf` may apply to one database.
+/// Creates a role like a user's and logs in as it with its password, and with a wrong password.
+/// Tries the databases of tenants too, because a line of `pg_hba.conf` may apply to one database.
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
-    // Several nodes may run the check at once.
+    // The name is random, because several nodes may run the check at once.
     let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
     let probe = probe.as_str();
     let script = match role::make(session, probe, &admin.passwords).await {
@@ -89,8 +89,8 @@ fn refusal(trusting: &[String]) -> Finding {
     )
 }
 
-/// Lines of `pg_hba.conf` without a password, if the administrator may read the file. They may
-/// apply to addresses from which no check comes, such as the server's own.
+/// Reports lines of `pg_hba.conf` that require no password, if the administrator may read the file.
+/// Such a line may apply to addresses from which no check comes, such as the server's own.
 pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>> {
     let may = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_hba_file_rules()', 'EXECUTE') \
                AND pg_catalog.has_table_privilege('pg_catalog.pg_hba_file_rules', 'SELECT')";
@@ -122,8 +122,9 @@ const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
            OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
     ORDER BY h.line_number";
 
-/// The roles of an existing tenant whose login PostgreSQL refuses: those with another password, if
-/// the administrator may read `pg_authid`; otherwise the ones that are tried ([`tried`]).
+/// The roles of an existing tenant whose login PostgreSQL refuses. If the administrator may read
+/// `pg_authid`, these are all roles with another password; otherwise those among the roles that are
+/// tried ([`tried`]).
 pub(super) async fn refused(
     admin: &Admin,
     home: &Session,
@@ -168,12 +169,12 @@ fn cannot_log_in(tenant: &RecordedTenant, role: &str, error: &Error) -> Finding 
         error.reason()
     );
     let spoilt = matches!(error, Error::Connect { source, .. }
-        if source.fault() == ConnectFault::Login || source.fault() == ConnectFault::Setup);
+        if source.fault() == ConnectFault::Login || source.fault() == ConnectFault::Misconfigured);
     Finding::missing(text, spoilt.then(|| format!("-- {}", key.repair_command())))
 }
 
-/// The roles of a tenant with a verifier of another password. PostgreSQL shows verifiers to
-/// superusers only.
+/// The roles of a tenant whose verifier was made from another password. PostgreSQL shows verifiers
+/// to superusers only.
 async fn wrong_passwords(
     admin: &Admin,
     home: &Session,
@@ -196,7 +197,8 @@ async fn wrong_passwords(
 }
 
 /// The roles as which the check logs in: the owner; roles with settings of their own, which may
-/// make every session fail; and the first users, if only a login can check their passwords.
+/// make every session fail; and the first [`MOST_TRIED`] users, if only a login can check their
+/// passwords.
 async fn tried(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MOST_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
@@ -209,10 +211,10 @@ async fn tried(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// As how many users of a tenant the check logs in at most, besides those with a specific reason.
+/// The limit on users as which the check logs in without a specific reason.
 const MOST_TRIED: i64 = 100;
 
-/// `invalid_password`.
+/// The SQLSTATE `invalid_password`.
 const WRONG_PASSWORD: &str = "28P01";
 
 /// Logs in as the temporary role. PostgreSQL checks the password before the privilege to connect.
@@ -229,7 +231,7 @@ async fn try_login(
     }
 }
 
-/// Tries the login that reads changes as a stream uses it.
+/// Tries the login that reads the change log, in the way in which a stream uses it.
 pub(super) async fn replication(config: &Config) -> Finding {
     let name = &config.admin_role;
     match tidegate_capture::identify(config).await {

@@ -1,4 +1,5 @@
-//! Whether the databases and roles of tenants exist; after an incomplete restore some do not.
+//! Checks whether the databases and roles of tenants exist. After an incomplete restore some do
+//! not.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,13 +16,14 @@ use super::recorded_tenants::{
 };
 use super::{FeedLogin, Finding, public_access};
 
-/// How many names a finding contains.
+/// How many names a finding lists.
 const MOST_NAMES: usize = 5;
 
-/// The number of CONNECT grants in a database up to which no cost could be measured.
+/// The number of CONNECT grants in a database up to which they cost no measurable time.
 const MOST_GRANTED: usize = 100;
 
-/// Whether the tenant's database and roles exist, and whether its users and no others may connect.
+/// Checks whether the tenant's database and roles exist, and whether its users and no others may
+/// connect.
 pub(super) async fn examine(
     home: &Session,
     kept: &RecordedTenant,
@@ -59,7 +61,7 @@ fn no_database(kept: &RecordedTenant) -> Finding {
     )
 }
 
-/// The missing roles, with the statements that create them.
+/// The finding about missing roles, with the statements that create them.
 fn absent(
     home: &Session,
     (kept, found): (&RecordedTenant, bool),
@@ -106,8 +108,8 @@ fn absent(
     Some(Finding::missing(text, sql.trim_end().to_owned()))
 }
 
-/// Since PostgreSQL 16 the administrator needs the ADMIN OPTION for a role that a superuser
-/// creates.
+/// Grants the administrator the ADMIN OPTION for a role. Since PostgreSQL 16 the administrator
+/// needs it for a role that a superuser creates.
 fn administered(home: &Session, role: &str, script: &mut Script) {
     if needs_admin_option(home) {
         script.push(&[
@@ -120,7 +122,7 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
     }
 }
 
-/// Grants that a role gets inside the database when it is created.
+/// Writes the grants that a role gets inside the database when it is created.
 fn enter(kept: &RecordedTenant, role: &str, script: &mut Script) {
     if role != kept.owner_role {
         if kept.users_role.is_none() {
@@ -131,7 +133,8 @@ fn enter(kept: &RecordedTenant, role: &str, script: &mut Script) {
     }
 }
 
-/// Roles of the tenant that Tidegate neither changes nor repairs.
+/// The finding about roles of the tenant that Tidegate did not create, and so neither changes nor
+/// repairs.
 fn foreign(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let all = roles.logins.iter().chain(&roles.of_users);
     let foreign = all.filter(|login| login.existing == Existing::Foreign);
@@ -151,7 +154,7 @@ fn foreign(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     (!foreign.is_empty()).then(|| Finding::missing(text, sql))
 }
 
-/// Missing groups and memberships.
+/// The finding about missing groups and memberships.
 fn ungrouped(
     home: &Session,
     kept: &RecordedTenant,
@@ -183,7 +186,7 @@ fn ungrouped(
     (!outside.is_empty()).then(|| Finding::missing(text, sql))
 }
 
-/// Roles whose login is refused by an attribute, as operators lock out a role.
+/// The finding about roles whose login an attribute prevents. Operators lock out roles in this way.
 fn barred(home: &Session, kept: &RecordedTenant, found: &TenantRoles<'_>) -> Option<Finding> {
     let (mut roles, mut sql) = (Vec::new(), Vec::new());
     let of_users = found.of_users.as_ref();
@@ -216,13 +219,13 @@ fn barred(home: &Session, kept: &RecordedTenant, found: &TenantRoles<'_>) -> Opt
     (!roles.is_empty()).then(|| Finding::advice(text, sql.join("\n")))
 }
 
-/// The statement as a comment, so that it runs only after someone has read it.
+/// The statement as a comment, so that it does not run before an operator has read it.
 fn commented(script: &Script) -> String {
     format!("-- {}", script.to_string().trim_end())
 }
 
-/// Users with CONNECT grants of their own, as an older release made them. With thousands of them
-/// every request reads a long list.
+/// The finding about users with CONNECT grants of their own, which an older release made. With
+/// thousands of such grants, every request reads a long list.
 fn granted_one_by_one(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let of_users = kept.users_role.as_ref()?;
     let granted = |login: &&Login<'_>| {
@@ -238,7 +241,7 @@ fn granted_one_by_one(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<
     (count > MOST_GRANTED).then(|| Finding::advice(text, None))
 }
 
-/// The first of these names, and how many more there are.
+/// The first [`MOST_NAMES`] of these names, and how many more there are.
 pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let mut text = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");

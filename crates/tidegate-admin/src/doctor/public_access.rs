@@ -1,4 +1,5 @@
-//! Databases of tenants that let PUBLIC connect, as after a restore without their privileges.
+//! Checks whether databases of tenants let PUBLIC connect. After a restore without their privileges
+//! they do.
 
 use SqlPart::{Name, Syntax};
 
@@ -31,7 +32,7 @@ pub(super) async fn examine(
     if let Some(of_users) = roles.of_users.as_ref()
         && of_users.entry != ConnectPrivilege::Granted
     {
-        // If both it and a user are missing, another finding creates it.
+        // If the role of all users and a user are missing, another finding creates the role.
         if !of_users.there() && entrance::needed(roles).is_none() {
             script.append(group::create(of_users.role));
         }
@@ -59,8 +60,8 @@ pub(super) async fn examine(
     Ok(Some(Finding::advice(text, sql)))
 }
 
-/// The service's own logins, if the database has another owner: the administrator, which creates
-/// users and captures, and the login that reads changes.
+/// Writes the grants for the service's own logins, if the database has another owner. These are the
+/// administrator, which creates users and captures, and the login that reads the change log.
 async fn the_service(home: &Session, kept: &RecordedTenant, feed: FeedLogin<'_>) -> Result<Script> {
     let database = kept.name.as_str();
     let mut script = Script::default();
@@ -99,7 +100,7 @@ async fn administers(home: &Session, database: &str) -> Result<bool> {
     Ok(row.get(0))
 }
 
-/// Whether a role may connect only as a member of PUBLIC.
+/// Whether a role has CONNECT only through PUBLIC.
 async fn locked_out(home: &Session, database: &str, role: &str) -> Result<bool> {
     let row = home
         .client

@@ -13,29 +13,31 @@ pub struct RecordedTenant {
     pub owner_role: String,
     /// Whether the database was adopted.
     pub(super) adopted: bool,
-    /// The roles that log in to it.
+    /// The generation of the key of its functions of claims.
+    pub(super) claims_generation: i32,
+    /// The roles that log in to the database.
     logins: Vec<String>,
     /// The role of all users, unless the tenant's name is too long for it.
     pub(super) users_role: Option<String>,
-    /// The authenticators needed for the number of users: a backup of the database grants them
-    /// privileges.
+    /// The authenticators that the number of users needs. A backup of the database contains grants
+    /// to them.
     authenticators: Vec<String>,
-    /// Those of the logins that anonymous callers share.
+    /// The roles among `logins` that anonymous callers share.
     pub(super) shared: Vec<String>,
-    /// Roles in groups, each with the name of a group.
+    /// Pairs of a role and the name of a group in which it is.
     memberships: Vec<(String, String)>,
 }
 
 impl RecordedTenant {
-    /// The roles of its users, the owner's first.
+    /// The roles of the tenant's users, the owner's first.
     pub(super) fn logins(&self) -> &[String] {
         &self.logins
     }
 }
 
 impl Admin {
-    /// The tenants that the control database records, by name; none if the database does not exist,
-    /// is empty or cannot be read. Changes nothing.
+    /// The tenants that the control database records, ordered by name. Empty if the database does
+    /// not exist, is empty or cannot be read. Changes nothing.
     pub async fn recorded_tenants(&self) -> Result<Vec<RecordedTenant>> {
         tenants(self, &self.open_home().await?).await
     }
@@ -46,7 +48,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
     if !tenant::database_exists(home, control).await? {
         return Ok(Vec::new());
     }
-    // Other checks report that it cannot be opened or read.
+    // If the database cannot be opened or read, other checks report that.
     let Ok(session) = admin.open(control).await else {
         return Ok(Vec::new());
     };
@@ -55,7 +57,8 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
         .query(
             "SELECT t.name, t.owner_role, t.adopted, \
                     coalesce(u.role, t.owner_role), u.user_group, \
-                    coalesce(u.default_user, false) \
+                    coalesce(u.default_user, false), \
+                    coalesce((pg_catalog.to_jsonb(t) ->> 'claims_generation')::int4, 1) \
              FROM tidegate.tenants t LEFT JOIN tidegate.users u ON u.database = t.name \
              ORDER BY t.name COLLATE \"C\", u.role <> t.owner_role, u.role COLLATE \"C\"",
             &[],
@@ -70,6 +73,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
                 name,
                 owner_role: row.get(1),
                 adopted: row.get(2),
+                claims_generation: row.get(6),
                 logins: Vec::new(),
                 authenticators: Vec::new(),
                 shared: Vec::new(),
@@ -78,7 +82,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
         }
         let (login, groups): (String, Option<&str>) = (row.get(3), row.get(4));
         if let Some(tenant) = tenants.last_mut() {
-            // In the format in which the store writes them.
+            // The store writes groups as a list separated by commas.
             for group in groups.into_iter().flat_map(|names| names.split(',')) {
                 let membership = (login.clone(), group.to_owned());
                 tenant.memberships.push(membership);
@@ -100,7 +104,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
 
 /// The state of a tenant's roles.
 pub(super) struct TenantRoles<'a> {
-    /// Those that log in.
+    /// The roles that log in.
     pub(super) logins: Vec<Login<'a>>,
     /// The role of all users, unless the tenant's name is too long for it.
     pub(super) of_users: Option<Login<'a>>,
@@ -111,16 +115,17 @@ pub(super) struct Login<'a> {
     pub(super) role: &'a str,
     /// Whether the role exists, and whether Tidegate created it.
     pub(super) existing: Existing,
-    /// Why PostgreSQL refuses its login, as the clause of `ALTER ROLE` that allows it again.
+    /// If PostgreSQL refuses the role's login: the clause of `ALTER ROLE` that allows it again.
     pub(super) barred: Option<&'static str>,
-    /// How it may connect to the database. A database that does not exist refuses no role.
+    /// By which privilege the role may connect to the database. A database that does not exist
+    /// refuses no role.
     pub(super) entry: ConnectPrivilege,
 }
 
 /// A membership of a login that the control database records.
 pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
-    /// The role of the group, and whether it exists.
+    /// The role of the group, and whether that role exists.
     pub(super) group: String,
     pub(super) group_there: bool,
     /// Whether the login is a member.
@@ -132,13 +137,13 @@ pub(super) struct Membership<'a> {
 /// By which privilege a role may connect to a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectPrivilege {
-    /// A grant of its own.
+    /// A grant to the role itself.
     Granted,
-    /// Its membership in the role of all users.
+    /// The role's membership in the role of all users.
     Member,
-    /// A grant to PUBLIC or to another role.
+    /// A grant to PUBLIC or to another role that this role is a member of.
     Inherited,
-    /// None.
+    /// None: the role may not connect.
     Refused,
 }
 
@@ -172,7 +177,7 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
     LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
 
 /// Looks up all login roles of a tenant. Missing authenticators are included only if users are
-/// missing too; otherwise the service creates them.
+/// missing too. In all other cases the service creates them when it starts.
 pub(super) async fn roles<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
@@ -215,7 +220,7 @@ pub(super) async fn roles<'a>(
     Ok(TenantRoles { logins, of_users })
 }
 
-/// Looks up which logins of a tenant are in their groups.
+/// Looks up which recorded memberships of a tenant's logins exist.
 pub(super) async fn memberships<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
@@ -238,7 +243,7 @@ pub(super) async fn memberships<'a>(
     Ok(found.map(membership).collect())
 }
 
-/// The most tenants that are checked.
+/// The limit on tenants that are checked.
 const MOST: i64 = 1_000;
 
 /// The existing databases of tenants: those that the control database records, and those on which a

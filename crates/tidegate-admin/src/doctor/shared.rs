@@ -1,4 +1,4 @@
-//! What all databases of the cluster share, and what anonymous callers could exhaust.
+//! Checks what all databases of the cluster share, and what anonymous callers could exhaust.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,11 @@ use super::super::session::Session;
 use super::super::{Admin, Result, shared, tenant};
 use super::{FeedLogin, Finding, Severity};
 
-/// The part of the `NOTIFY` queue from which on a session that does not read it should be found.
+/// The fill level of the `NOTIFY` queue, as a fraction, above which an operator should look for a
+/// session that does not read it.
 const QUEUE: f64 = 0.1;
 
-/// The databases that come with the cluster, to which users of tenants should not connect.
+/// Checks the databases that come with the cluster, to which users of tenants should not connect.
 pub(super) async fn maintenance_databases(
     session: &Session,
     feed: FeedLogin<'_>,
@@ -59,8 +60,8 @@ pub(super) async fn maintenance_databases(
     ))
 }
 
-/// How full the queue of `NOTIFY` is. If it is full, no transaction of the cluster that notifies
-/// can commit.
+/// Reports how full the queue of `NOTIFY` is. When it is full, no transaction of the cluster that
+/// notifies can commit.
 pub(super) async fn notification_queue(session: &Session) -> Result<Finding> {
     let row = session
         .client
@@ -98,7 +99,7 @@ pub(super) async fn notification_queue(session: &Session) -> Result<Finding> {
     Ok(Finding::advice(text, end))
 }
 
-/// PostgreSQL has no setting that limits the memory of a session.
+/// Notes that PostgreSQL has no setting that limits the memory of a session.
 pub(super) fn memory() -> Finding {
     Finding {
         text:
@@ -110,13 +111,13 @@ pub(super) fn memory() -> Finding {
     }
 }
 
-/// Default users whose temporary files are not limited.
+/// The finding about default users whose temporary files are not limited.
 pub(super) async fn default_users(admin: &Admin, home: &Session) -> Result<Option<Finding>> {
     let control = admin.config.control_database.as_str();
     if !tenant::database_exists(home, control).await? {
         return Ok(None);
     }
-    // Other checks report that it cannot be opened or read.
+    // If the database cannot be opened or read, other checks report that.
     let Ok(session) = admin.open(control).await else {
         return Ok(None);
     };
@@ -143,7 +144,8 @@ pub(super) async fn default_users(admin: &Admin, home: &Session) -> Result<Optio
     )))
 }
 
-/// Roles for which neither the server, nor their database, nor they have a `temp_file_limit`.
+/// Selects the roles for which neither the server, nor their database, nor the role itself has a
+/// `temp_file_limit`.
 const UNBOUND: &str = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
     WHERE r.rolname = ANY ($1::text[]) AND NOT r.rolsuper \
       AND EXISTS (SELECT FROM pg_catalog.pg_settings \

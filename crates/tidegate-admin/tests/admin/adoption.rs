@@ -9,7 +9,7 @@ use super::fixture::{
     admin, connect, database, refusal, role, root, service_admin, superuser, user, value,
 };
 
-/// All privileges on everything in a database, as one text.
+/// The privileges on all objects in a database, as one text.
 async fn rights(database: &str) -> String {
     let sql = "
         SELECT string_agg(line, E'\\n' ORDER BY line) FROM (
@@ -40,7 +40,8 @@ async fn rights(database: &str) -> String {
     value(&root(database).await, sql).await
 }
 
-/// A database that existed before Tidegate: two owners, two applications, privileges of its own.
+/// Creates a database that existed before Tidegate, with two owners, two applications and
+/// privileges of its own.
 async fn legacy(name: &str) -> Client {
     let root = root("postgres").await;
     let sql = format!(
@@ -343,7 +344,7 @@ async fn an_administrator_without_the_owners_privileges_gets_the_missing_grants(
     assert_eq!(sql, ["GRANT \"lacking_maker\" TO \"svc_lacking\";"]);
 
     let root = root("lacking").await;
-    // An object of a superuser is reported, not ignored silently.
+    // The report names an object of a superuser.
     root.batch_execute("CREATE TABLE of_root (id int)")
         .await
         .unwrap();
@@ -385,7 +386,7 @@ async fn what_belongs_to_an_extension_is_left_alone() {
         .await
         .is_err()
     {
-        // The contrib package is not installed; plpgsql always is.
+        // dblink is a contrib module and may not be installed. The extension plpgsql always is.
         inside.batch_execute("SELECT 1").await.unwrap();
     }
     let plan = admin(superuser())

@@ -10,7 +10,8 @@ use super::fixture::{
     superuser, value,
 };
 
-/// From PostgreSQL 16 on this finding names roles of other tests on the same cluster.
+/// Whether the finding names roles of other tests on the same cluster, as it does from PostgreSQL
+/// 16 on.
 fn is_of_other_tests(finding: &Finding) -> bool {
     finding.text == "the administrator has no ADMIN OPTION on some users' roles"
 }
@@ -82,8 +83,8 @@ async fn the_printed_sql_sets_right_what_is_missing() {
             .filter(|sql| sql.contains("svc_poor") && !shared)
         {
             for statement in sql.lines() {
-                // Before 15: all tests share the template, so it is granted to a common role
-                // instead.
+                // Before PostgreSQL 15 the finding changes `template1`, which all tests share. A
+                // role of which all administrators are members gets the privilege instead.
                 if statement == "\\connect template1" {
                     grant_the_template("svc_poor").await;
                     break;
@@ -98,7 +99,8 @@ async fn the_printed_sql_sets_right_what_is_missing() {
 
 #[tokio::test]
 async fn roles_of_others_that_cannot_be_administered_are_named() {
-    // A cluster of its own, because the finding names every user's role in it.
+    // The test has a cluster of its own, because the finding names every user's role in the
+    // cluster.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let maker = Config::from_url(&cluster.admin_url()).unwrap();
     let connect_to = async |user: &str, password: &str| {
@@ -113,7 +115,7 @@ async fn roles_of_others_that_cannot_be_administered_are_named() {
     let service = "CREATE ROLE \"a \"\"service\" LOGIN CREATEROLE CREATEDB PASSWORD 'service'; \
                    GRANT pg_signal_backend, pg_read_all_stats TO \"a \"\"service\"";
     root.batch_execute(service).await.unwrap();
-    // As after a superuser restored a backup: roles without the administrator as a member.
+    // After a superuser has restored a backup, the administrator is not a member of the roles.
     let superuser = admin(maker.clone());
     superuser.create_tenant(&database("came")).await.unwrap();
     let came = (database("came"), role("came/ann"));
@@ -179,7 +181,7 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
 
 #[tokio::test]
 async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
-    // A cluster of its own whose WAL senders are all in use.
+    // The test has a cluster of its own, whose WAL senders are all in use.
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let config = Config::from_url(&cluster.admin_url()).unwrap();
     let admin = admin(config.clone());
@@ -313,7 +315,7 @@ async fn users_are_kept_out_of_the_control_database_by_what_it_names() {
     config.control_database = database("named_control");
     let prepared = admin(config.clone()).prepare_control_database().await;
     prepared.unwrap();
-    // The marks of the service's own database.
+    // This schema marks the database as the service's own.
     let inside = root("named_control").await;
     let schema = "CREATE SCHEMA tidegate AUTHORIZATION svc_named";
     inside.batch_execute(schema).await.unwrap();
@@ -329,7 +331,7 @@ async fn users_are_kept_out_of_the_control_database_by_what_it_names() {
     assert!(named.text.contains("the users named/ann may"), "{named:?}");
     let sql = named.sql.as_ref().unwrap();
     inside.batch_execute(sql).await.unwrap();
-    // A role that gets in through an operator's role is reported once, as advice.
+    // A role that may connect through an operator's role is reported once, as advice.
     let findings = of_control(&config).await;
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
     let told = |finding: &Finding| {
@@ -352,7 +354,7 @@ async fn what_closes_an_open_database_leaves_the_service_in() {
     let logins = "CREATE ROLE svc_closing_reader LOGIN REPLICATION PASSWORD 'service'; \
                   CREATE ROLE closing LOGIN; COMMENT ON ROLE closing IS 'made by Tidegate'";
     root_home.batch_execute(logins).await.unwrap();
-    // Owned by the superuser, as after a restore with --no-owner.
+    // The database belongs to the superuser, as after a restore with --no-owner.
     root_home
         .batch_execute("CREATE DATABASE closing")
         .await
@@ -420,7 +422,7 @@ async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
     assert_eq!(unbounded.sql.as_deref(), Some(sql));
     root("postgres").await.batch_execute(sql).await.unwrap();
     assert_eq!(found().await.severity, Severity::Good);
-    // A setting of the operator stays; the service's own is removed.
+    // The limit that an operator has set stays; the one that the service has set is removed.
     for (shared, severity) in [
         (false, Severity::Advice),
         (true, Severity::Good),

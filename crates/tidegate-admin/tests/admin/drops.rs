@@ -29,7 +29,7 @@ async fn objects_created_while_the_user_is_dropped_are_kept() {
     let rights = "GRANT CREATE ON SCHEMA public TO \"late/ann\"; CREATE TABLE t (a int); \
                   GRANT SELECT ON t TO \"late/ann\"";
     owner.batch_execute(rights).await.unwrap();
-    // Both change the privileges on t, so the drop waits after its first check.
+    // The grant and the drop change the privileges on t, so the drop waits after its first check.
     let held = owner.transaction().await.unwrap();
     let grant = "GRANT INSERT ON t TO \"late/ann\"";
     held.batch_execute(grant).await.unwrap();
@@ -52,8 +52,8 @@ async fn objects_created_while_the_user_is_dropped_are_kept() {
     assert_eq!(value(&anns, kept).await, "5");
 }
 
-/// Settings that a role can make for itself, with which its sessions fail or are not as the service
-/// needs them.
+/// Settings that a role can make for itself. With some its sessions fail; with others they differ
+/// from what the service needs.
 const OWN_SETTINGS: &[&str] = &[
     "default_transaction_read_only = on",
     "default_transaction_isolation = 'serializable'",
@@ -123,7 +123,7 @@ async fn who_set_something_for_itself_is_dropped_all_the_same() {
             .set_groups(&tenant, &ann, std::slice::from_ref(&group))
             .await
             .unwrap();
-        // Before 16 every member may become its group; since then it takes a grant.
+        // Before PostgreSQL 16 every member may switch to its group; since then that takes a grant.
         if testing::cluster().version().major >= 16 {
             let as_group = "GRANT \"selfish/group/all\" TO \"selfish/ann\" WITH SET TRUE";
             root.batch_execute(as_group).await.unwrap();
@@ -139,7 +139,7 @@ async fn who_set_something_for_itself_is_dropped_all_the_same() {
         let dropped = admin.drop_user(&tenant, &ann, &heir, false).await;
         dropped.unwrap_or_else(|error| panic!("{own}: {error}"));
     }
-    // The other way round: the grantor stays, and its grant is revoked.
+    // In the second case the grantor stays, and its grant is revoked.
     admin.create_user(&tenant, &ann).await.unwrap();
     let grant = "GRANT SELECT ON t TO \"selfish/bob\" WITH GRANT OPTION";
     owner.batch_execute(grant).await.unwrap();
@@ -167,8 +167,8 @@ async fn rights_that_change_while_they_are_taken_back_are_taken_all_the_same() {
     let anns = user("stuck", "stuck/ann").await.unwrap();
     let on = "GRANT SELECT ON t TO \"stuck/bob\"";
     anns.batch_execute(on).await.unwrap();
-    // Both change the privileges on t: the statement of the administrator, who acts as ann, fails
-    // with "tuple concurrently updated", and everything is retried.
+    // The grant and the administrator's statement, which runs as ann, change the privileges on t.
+    // The statement fails with "tuple concurrently updated", and the whole operation is retried.
     let held = owner.transaction().await.unwrap();
     held.batch_execute("GRANT INSERT ON t TO \"stuck/ann\"")
         .await

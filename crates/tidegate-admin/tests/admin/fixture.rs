@@ -19,7 +19,7 @@ pub(super) fn superuser() -> Config {
 
 /// An administrator with this configuration.
 pub(super) fn admin(config: Config) -> Admin {
-    // One counter for all, so that no two checks of the doctor create the same role.
+    // All tests use one counter, so that no two checks of the doctor create the same role.
     static SALT: AtomicU32 = AtomicU32::new(1);
     let passwords = RolePasswords::new(SECRET, || {
         let mut bytes = [0; 16];
@@ -29,7 +29,7 @@ pub(super) fn admin(config: Config) -> Admin {
     Admin::new(config, passwords)
 }
 
-/// An administrator without superuser, with the privileges that OPERATIONS lists.
+/// An administrator without superuser, with the privileges that `docs/OPERATIONS.md` lists.
 pub(super) async fn service_admin(name: &str) -> Config {
     let root = root("postgres").await;
     let sql = format!(
@@ -44,9 +44,9 @@ pub(super) async fn service_admin(name: &str) -> Config {
     superuser().with_login(name, Secret::new("service"))
 }
 
-/// Before 15 the schema `public` of a new database belongs to a superuser, and OPERATIONS says to
-/// give that of `template1` to the administrator. Here it goes to a role of which all
-/// administrators are members.
+/// Before PostgreSQL 15 the schema `public` of a new database belongs to a superuser, and
+/// `docs/OPERATIONS.md` says to give the one of `template1` to the administrator. In the tests it
+/// belongs to a role of which all administrators are members.
 pub(super) async fn grant_the_template(name: &str) {
     let template = root("template1").await;
     let sql = format!(
@@ -82,7 +82,7 @@ pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>
     }
 }
 
-/// A connection of a user of a tenant.
+/// A connection that logged in as a user of a tenant.
 pub(super) async fn user(database: &str, role: &str) -> Result<Client, tokio_postgres::Error> {
     connect(database, role, &role_password(&SECRET, role, 1)).await
 }

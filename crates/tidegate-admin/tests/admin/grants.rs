@@ -16,7 +16,7 @@ struct Adopted {
     name: &'static str,
     admin: Admin,
     plan: Adoption,
-    /// The table's privileges before.
+    /// The privileges on the table before the adoption.
     before: String,
     root: Client,
 }
@@ -112,9 +112,10 @@ impl Adopted {
             .await
     }
 
-    /// The privileges on the table and its columns, and all memberships. Since 16 the administrator
-    /// is a member of each role that it creates. Authenticators and the role of all users have no
-    /// privileges on either.
+    /// The privileges on the table and its columns, and the memberships of the tenant's roles. Left
+    /// out are memberships of the administrator, which since PostgreSQL 16 is a member of each role
+    /// that it creates, and those of authenticators and in the role of all users, which have no
+    /// privileges on the table.
     async fn rights(&self) -> String {
         let sql = format!(
             "SELECT concat_ws(' ', relacl, (SELECT string_agg(attacl::text, ' ') FROM pg_attribute \
@@ -225,7 +226,7 @@ async fn what_others_would_lose_with_a_loan_refuses_the_drop() {
         "{dropped:?}"
     );
     assert_eq!(adopted.rights().await, before);
-    // With both of them no remaining role loses anything.
+    // If both roles are dropped, no remaining role loses a privilege.
     let roles = ["/eve", "/kim", "/zoe", ""].map(|user| format!("harmed{user}"));
     let changes = &adopted.plan.changes;
     let released = adopted.admin.release_tenant(&tenant, &roles, changes).await;
@@ -279,7 +280,7 @@ async fn a_drop_that_is_refused_takes_nothing() {
     adopted.release().await.unwrap_err();
     assert_eq!(adopted.rights().await, before);
 
-    // A superuser can revoke it as any role.
+    // A superuser can revoke the grant as any role.
     let config = superuser();
     let adopted = Adopted {
         admin: admin(config),

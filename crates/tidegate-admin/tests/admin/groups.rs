@@ -42,7 +42,7 @@ async fn a_membership_granted_by_others_is_reported_with_its_remedy() {
                 "REVOKE \"stays/group/old\" FROM \"stays/ann\" GRANTED BY \"{grantor}\";"
             )]
         );
-        // Neither half was done.
+        // Neither part of the change was made.
         assert_eq!(value(&root, &groups).await, "stays/group/old");
         root.batch_execute(&sql[0]).await.unwrap();
         admin
@@ -85,7 +85,8 @@ async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
     let groups = format!("{MEMBER}'regroup/ann'");
     let come_back = "CREATE ROLE \"regroup/group/old\"; \
                      COMMENT ON ROLE \"regroup/group/old\" IS 'made by Tidegate'";
-    // Once the group was dropped, once a superuser restored it from a backup.
+    // In the first round the group was dropped; in the second a superuser restored it from a
+    // backup.
     for group_is_there in [false, true] {
         if group_is_there {
             root.batch_execute(come_back).await.unwrap();

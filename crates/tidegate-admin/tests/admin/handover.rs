@@ -1,4 +1,4 @@
-//! Objects of a dropped user do not let others act with the privileges of the new owner.
+//! Tests that objects of a dropped user do not let others act with the privileges of the new owner.
 
 use tidegate_admin::{Admin, Error};
 use tidegate_embedded::testing;
@@ -41,7 +41,7 @@ impl HandoverFixture {
         }
     }
 
-    /// The objects named in the error when bob's objects are to go to the owner.
+    /// Returns the objects that the error names when bob's objects are to go to the owner.
     async fn refused(&self) -> Vec<String> {
         let heir = role(self.tenant.as_str());
         let names = (&self.bob, &heir);
@@ -125,8 +125,8 @@ const TRAP: &str = "CREATE FUNCTION run_as(a int) RETURNS int LANGUAGE plpgsql I
     CREATE FUNCTION on_write() RETURNS trigger LANGUAGE plpgsql AS \
         $$ BEGIN RETURN NULL; END $$;";
 
-/// Tables that call bob's functions, the function named in the error, and the statement that calls
-/// it.
+/// Tables that call bob's functions. Each entry has the table, the function that the error names,
+/// and the statement that calls it.
 const TRAPS: [(&str, &str, &str); 7] = [
     (
         "CREATE TABLE t (a int); CREATE INDEX ON t (run_as(a))",

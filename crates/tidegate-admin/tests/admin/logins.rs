@@ -77,13 +77,13 @@ impl LoginFixture {
         RoleConnector::new(config, self.credentials.clone(), control)
     }
 
-    /// As `tidegate user repair` does for a role that anonymous callers share.
+    /// Repairs the login as `tidegate user repair` does for a role that anonymous callers share.
     async fn repair(&self) -> tidegate_admin::Result<Vec<String>> {
         let (key, connector) = (Self::key(), self.connector());
         self.admin.repair_login(&connector, &key, true).await
     }
 
-    /// Opens a connection as for anonymous callers.
+    /// Opens a connection as the pool does for anonymous callers.
     async fn acquire(&self) -> tidegate_sql::Result<()> {
         self.acquire_for(RoleUse::Anonymous).await
     }
@@ -111,12 +111,12 @@ impl LoginFixture {
     }
 }
 
-/// PostgreSQL refuses a login with a value that is invalid for a library loaded by the server.
+/// A value that is invalid for a library loaded by the server makes PostgreSQL refuse the login.
 #[tokio::test]
 async fn settings_of_a_library_that_a_shared_role_made_let_it_in() {
     let fixture = LoginFixture::new().await;
     let root = fixture.root().await;
-    // The first as the role itself, the others as an operator.
+    // The role itself makes the first setting, an operator makes the others.
     let as_role = "SET SESSION AUTHORIZATION shop; \
         ALTER ROLE shop SET plpgsql.print_strict_params = on; RESET SESSION AUTHORIZATION";
     let as_operator = "ALTER ROLE shop SET plpgsql.variable_conflict = 'use_column'; \
@@ -125,7 +125,7 @@ async fn settings_of_a_library_that_a_shared_role_made_let_it_in() {
         ALTER ROLE shop SET plpgsql.extra_warnings = 'all'";
     root.batch_execute(as_role).await.unwrap();
     root.batch_execute(as_operator).await.unwrap();
-    // A setting of a library that no longer has it.
+    // The library no longer has this setting.
     let stale = "UPDATE pg_db_role_setting SET setconfig = setconfig || '{plpgsql.gone=1}' \
         WHERE setrole = 'shop'::regrole";
     root.batch_execute(stale).await.unwrap();
@@ -159,7 +159,10 @@ async fn a_repair_resets_the_settings_that_postgresql_refuses() {
         ALTER ROLE shop IN DATABASE shop SET session_preload_libraries = 'plpgsql, not_there'";
     root.batch_execute(more).await.unwrap();
     let refused = fixture.open().await.unwrap_err();
-    assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+    assert!(
+        matches!(refused, ConnectError::InvalidSettings(_)),
+        "{refused}"
+    );
     let told = fixture.acquire().await.unwrap_err();
     assert!(matches!(told, Error::Unavailable { .. }), "{told}");
     // PostgreSQL names one of the two at a time.
@@ -187,14 +190,17 @@ async fn a_repair_resets_the_settings_that_postgresql_refuses() {
         let opened =
             Connection::open(&fixture.config, "shop", "shop", password.reveal(), &startup).await;
         let refused = opened.unwrap_err();
-        assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+        assert!(
+            matches!(refused, ConnectError::InvalidSettings(_)),
+            "{refused}"
+        );
         assert_eq!(refused.fault(), ConnectFault::Login);
     }
-    // Only an operator may set it, so the role is not the cause.
+    // Only an operator may change this setting, so the role is not the cause of the failure.
     startup.defaults = vec![("log_statement".to_owned(), "all".to_owned())];
     let opened =
         Connection::open(&fixture.config, "shop", "shop", password.reveal(), &startup).await;
-    assert_eq!(opened.unwrap_err().fault(), ConnectFault::Barred);
+    assert_eq!(opened.unwrap_err().fault(), ConnectFault::AccessDenied);
 }
 
 #[tokio::test]
@@ -206,7 +212,7 @@ async fn a_setting_too_long_for_a_startup_packet_affects_only_its_role() {
         "a".repeat(60) + &", b".repeat(4000)
     );
     root.batch_execute(&long).await.unwrap();
-    // PostgreSQL would close the connection without an error, as if it were down.
+    // PostgreSQL closes the connection without an error, as it does when it is down.
     let told = fixture.acquire_for(RoleUse::User(1)).await.unwrap_err();
     let Error::Unavailable { source, .. } = told else {
         panic!("{told}");
@@ -238,7 +244,10 @@ async fn a_repair_takes_nothing_from_a_role_that_the_database_keeps_out() {
         ALTER DATABASE shop SET session_preload_libraries = 'no_such_library'";
     root.batch_execute(spoil).await.unwrap();
     let refused = fixture.open().await.unwrap_err();
-    assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+    assert!(
+        matches!(refused, ConnectError::InvalidSettings(_)),
+        "{refused}"
+    );
     let told = fixture.acquire().await.unwrap_err();
     assert!(matches!(told, Error::Unavailable { .. }), "{told}");
     let told = fixture.repair().await.unwrap_err();
@@ -325,7 +334,7 @@ async fn a_repair_sets_the_password_and_keeps_other_settings() {
     assert_eq!(value(&owner, sql).await, "nowhere 64kB");
 }
 
-/// PostgreSQL reports a wrong password for both.
+/// For NOLOGIN and for a wrong password PostgreSQL reports the same error.
 #[tokio::test]
 async fn nologin_is_distinguished_from_a_wrong_password() {
     let admin = administrator(superuser());
@@ -350,7 +359,7 @@ async fn nologin_is_distinguished_from_a_wrong_password() {
     ] {
         set(keeps_out).await;
         let refused = connector.open(&owner, false).await.unwrap_err();
-        let OpenError::Barred { said, .. } = refused else {
+        let OpenError::AccessDenied { said, .. } = refused else {
             panic!("{keeps_out}: {refused:?}");
         };
         assert_eq!(said.sqlstate, "28000", "{keeps_out}");
@@ -367,7 +376,10 @@ async fn nologin_is_distinguished_from_a_wrong_password() {
     let never = connector
         .open(&key("kept_out", "kept_out/never"), false)
         .await;
-    assert!(matches!(never, Err(OpenError::Barred { .. })), "{never:?}");
+    assert!(
+        matches!(never, Err(OpenError::AccessDenied { .. })),
+        "{never:?}"
+    );
 
     admin.repair_login(&connector, &owner, false).await.unwrap();
     user("kept_out", "kept_out").await.unwrap();

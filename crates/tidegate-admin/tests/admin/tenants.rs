@@ -78,8 +78,8 @@ async fn a_group_gives_its_members_what_it_has() {
         .unwrap();
     let session = user("grouped", "grouped/alice").await.unwrap();
     assert_eq!(value(&session, "SELECT id::text FROM t").await, "1");
-    // Into another group, out of all, into both, and into one again: the group has kept its
-    // privileges.
+    // The user moves to another group, out of all groups, into both, and into one again. The group
+    // has kept its privileges.
     let both = [staff.clone(), press.clone()];
     for (groups, may) in [
         (&both[1..], false),
@@ -148,8 +148,8 @@ async fn a_user_may_connect_and_look_and_nothing_else() {
     assert_eq!(value(&alice, "SELECT id::text FROM public.t").await, "1");
 
     // The user is a member of the role of all users, and the service grants no other membership.
-    // From PostgreSQL 16 on the creator of a role is a member that neither inherits nor becomes it;
-    // before, those options do not exist.
+    // From PostgreSQL 16 on, the creator of a role is a member with neither INHERIT nor SET;
+    // earlier versions have no such options.
     let members = "SELECT string_agg(concat(r.rolname, ' ', m.member::regrole), ', ') \
                    FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid \
                    WHERE r.rolname LIKE 'users_of%' \
@@ -213,8 +213,8 @@ async fn the_control_database_is_made_once_by_nodes_that_start_together() {
     for made in futures_util::future::join_all(made).await {
         made.unwrap();
     }
-    // The database now belongs to the service; databases of others or of the cluster are never
-    // taken.
+    // The database now belongs to the service. The service never takes over databases of others or
+    // of the cluster.
     nodes[0].prepare_control_database().await.unwrap();
     let root = root("raced_control").await;
     root.batch_execute("CREATE TABLE public.bills (id int)")
@@ -280,7 +280,8 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
     );
     assert_eq!(value(&bobs, "SELECT id::text FROM kept").await, "5");
 
-    // As the doctor recommends: the administrator terminates sessions from its own database.
+    // After this REVOKE, which the doctor recommends, the administrator can terminate sessions only
+    // from its own database.
     let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
     root("heirs").await.batch_execute(close).await.unwrap();
     admin
@@ -336,7 +337,7 @@ async fn who_is_used_in_another_database_keeps_everything_until_that_is_taken_th
 
     let drop_owned = "DROP OWNED BY \"used/ann\"";
     elsewhere.batch_execute(drop_owned).await.unwrap();
-    // A privilege on the database itself is not one inside of it.
+    // A privilege on the database itself does not count as a privilege inside it.
     let connect = "GRANT CONNECT ON DATABASE used_too TO \"used/ann\"";
     elsewhere.batch_execute(connect).await.unwrap();
     refused(admin.drop_tenant(&tenant, &roles).await);

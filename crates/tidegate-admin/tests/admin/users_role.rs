@@ -37,7 +37,7 @@ async fn a_new_user_is_a_member_and_changes_no_rights() {
                  rolreplication, rolbypassrls) FROM pg_roles WHERE rolname = 'members/$users'";
     assert_eq!(value(&root, facts).await, "f f f f f f");
     user("members", "members/ann").await.unwrap();
-    // A role that an earlier attempt left behind is completed.
+    // The role that an earlier attempt left behind is completed.
     let left = "REVOKE \"members/$users\", \"members/group/press\" FROM \"members/ann\"; \
                 ALTER ROLE \"members/ann\" PASSWORD 'of another key'";
     root.batch_execute(left).await.unwrap();
@@ -78,7 +78,7 @@ async fn users_are_made_in_one_session_that_is_kept() {
     user("one_session", "one_session/last").await.unwrap();
 }
 
-/// Before PostgreSQL 16 the membership of such a role gives it nothing.
+/// Before PostgreSQL 16 a role with NOINHERIT gets nothing from its membership.
 #[tokio::test]
 async fn a_user_of_an_older_release_without_inherit_can_still_connect() {
     let admin = admin(superuser());
@@ -197,7 +197,7 @@ async fn a_name_that_leaves_no_room_for_the_role_gives_users_grants_of_their_own
     admin.drop_tenant(&tenant, &roles).await.unwrap();
 }
 
-/// What a user tries with the role of all users, each in a transaction.
+/// Statements that a user tries with the role of all users, each in a transaction.
 const ATTEMPTS: [&str; 9] = [
     "DROP OWNED BY \"misused/$users\"",
     "SET LOCAL ROLE \"misused/$users\"; DROP OWNED BY CURRENT_USER",
@@ -254,7 +254,7 @@ async fn neither_users_nor_the_owner_change_the_role() {
             );
         }
     }
-    // It owns nothing, and may create nothing.
+    // The role owns nothing, and may create nothing.
     let anns = user("misused", "misused/ann").await.unwrap();
     if testing::cluster().version().major < 16 {
         anns.batch_execute("SET ROLE \"misused/$users\"")

@@ -16,7 +16,7 @@ async fn a_grant_counts_for_every_node_from_its_commit() {
         tenant.settles("alice", true).await;
         other.invalidate(&database);
         assert!(other.of(&database, &alice).await.is_some(), "{round}");
-        // As with psql, no node is notified.
+        // No node is notified of this statement, as when a user runs it with psql.
         tenant.run("GRANT TRIGGER ON own TO \"@mallory\"").await;
         // Both nodes still have an authenticator for alice, but the role switch is refused.
         assert!(other.of(&database, &alice).await.is_some());
@@ -24,7 +24,7 @@ async fn a_grant_counts_for_every_node_from_its_commit() {
         assert_eq!(refused.unwrap_err(), "22023", "{round}");
         other.invalidate(&database);
         tenant.node.invalidate(&database);
-        // Both decide at once.
+        // Both nodes decide at the same time.
         let (first, second) = tokio::join!(other.of(&database, &alice), tenant.of("alice"));
         assert_eq!((first, second), (None, None), "{round}");
         let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;

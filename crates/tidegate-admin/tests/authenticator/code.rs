@@ -1,16 +1,17 @@
-//! Code of a user, of every kind that other users' statements can reach.
+//! Tests that no kind of a user's code that other users' statements can reach runs on a shared
+//! connection.
 
 use super::fixture::{TenantFixture, node};
 
-/// How the code becomes another user.
+/// Statements by which the code tries to become another user.
 const JUMPS: [&str; 3] = [
     "PERFORM set_config('role', 'code_kinds/bob', true)",
     "EXECUTE 'SET LOCAL ROLE \"code_kinds/bob\"'",
     "EXECUTE 'RESET ROLE'; EXECUTE 'SET LOCAL ROLE \"code_kinds/bob\"'",
 ];
 
-/// What mallory creates, and a statement that runs it. `jump(text)` is mallory's function that
-/// becomes bob.
+/// The kinds of code that mallory creates, each with a statement that runs it. `jump(text)` is
+/// mallory's function that becomes bob.
 const KINDS: [(&str, &str, &str); 8] = [
     (
         "trigger",
@@ -62,8 +63,8 @@ const KINDS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// The code is made with psql within a second of the grant that allows it, and no node is notified.
-/// From its commit on every role switch fails. Revoking the privilege does not allow switches
+/// The user creates the code within a second of the grant that allows it, and no node is notified.
+/// From the commit on, every role switch fails. Revoking the privilege does not allow switches
 /// again.
 #[tokio::test]
 async fn no_code_of_a_users_own_runs_on_a_shared_connection() {

@@ -1,4 +1,4 @@
-//! The doctor's findings about shared connections.
+//! Tests the doctor's findings about shared connections.
 
 use tidegate_admin::doctor::{FeedLogin, Finding};
 use tidegate_admin::is_unprintable;
@@ -59,7 +59,7 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
         for sql in found.iter().filter_map(|finding| finding.sql.as_deref()) {
             let unprintable = |char| is_unprintable(char) && char != '\n';
             assert!(!sql.contains(unprintable), "{sql:?}");
-            // The first line connects.
+            // The first line of the SQL is a `\connect` command.
             tenant.run(sql.split_once('\n').unwrap().1).await;
         }
         assert_eq!(said(&tenant).await, [], "{harm}");

@@ -15,12 +15,12 @@ use tokio_postgres::{Client, NoTls};
 
 const SECRET: [u8; 32] = [9; 32];
 
-/// A tenant on the cluster that the tests share; its name must be unique. Its users are alice, bob
-/// and mallory.
+/// A tenant with the users alice, bob and mallory, on the cluster that the tests share. The
+/// tenant's name must be unique.
 pub(super) struct TenantFixture {
     pub(super) name: &'static str,
     pub(super) admin: Admin,
-    /// The superuser, in the tenant's database.
+    /// A connection of the superuser to the tenant's database.
     pub(super) root: Client,
     pub(super) node: Authenticators,
 }
@@ -112,17 +112,17 @@ impl TenantFixture {
         self.login(&format!("{}/$authenticator1", self.name)).await
     }
 
-    /// A user's authenticator according to this node.
+    /// The authenticator of a user according to this fixture's node.
     pub(super) async fn of(&self, user: &str) -> Option<RoleName> {
         self.node.of(&self.database(), &self.role(user)).await
     }
 
-    /// Waits until a user shares connections, or does not.
+    /// Waits until a user shares connections, or until it no longer does.
     pub(super) async fn settles(&self, user: &str, shares: bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             self.node.refresh().await.unwrap();
-            // As the executor does when a role switch is refused, and the watch after a
+            // The executor does this when a role switch is refused, and the catalog watch after a
             // notification.
             self.node.invalidate(&self.database());
             if self.of(user).await.is_some() == shares {
@@ -132,7 +132,7 @@ impl TenantFixture {
         }
     }
 
-    /// Why users do not share connections, and the remedy.
+    /// The first objection to sharing connections: the reason and the remedy.
     pub(super) async fn objection(&self) -> Option<(String, String)> {
         self.of("alice").await;
         let decisions = self.node.decisions();
@@ -170,7 +170,7 @@ fn config(name: &str) -> Config {
     config
 }
 
-/// Another node.
+/// A second node's decisions.
 pub(super) fn node(name: &str) -> Authenticators {
     let control = ServiceConnections::new(Arc::new(config(name)), Jitter::none()).unwrap();
     Authenticators::new(Arc::new(control))

@@ -1,4 +1,4 @@
-//! Shared connections: who may use them, and when.
+//! Tests who may use shared connections, and when.
 
 mod attack;
 mod code;

@@ -1,4 +1,4 @@
-//! Creating and dropping authenticators.
+//! Tests creating and dropping authenticators.
 
 use tidegate_sql::RoleName;
 
@@ -14,7 +14,7 @@ async fn a_user_has_an_authenticator_from_its_first_day_to_its_last() {
     let tenant = TenantFixture::new("seats").await;
     assert_eq!(tenant.value(MEMBERS).await, "3");
     assert!(tenant.of("alice").await.is_some());
-    // A sign-up writes no objection.
+    // Creating a user writes no objection.
     let shared = tenant.shared().await;
     tenant.user("carol").await;
     assert_eq!(
@@ -43,7 +43,7 @@ async fn a_lock_in_the_tenants_database_does_not_delay_its_users() {
     let hold = "SELECT pg_advisory_lock(hashtextextended( \
                 'tidegate authenticators of seats_locked', 0))";
     owner.batch_execute(hold).await.unwrap();
-    // If it had waited until the timeout, the user would have no authenticator.
+    // If the sign-up had waited until the timeout, the user would have no authenticator.
     tenant.user("carol").await;
     assert_eq!(tenant.value(MEMBERS).await, "4");
 }
@@ -57,7 +57,7 @@ async fn a_role_that_becomes_shared_leaves_its_authenticator() {
         .await
         .unwrap();
     assert_eq!(tenant.value(MEMBERS).await, "2");
-    // It gets none at the next sign-up either.
+    // The user gets no authenticator at the next sign-up either.
     tenant.user("carol").await;
     assert_eq!(tenant.value(MEMBERS).await, "3");
     tenant
@@ -71,7 +71,7 @@ async fn a_role_that_becomes_shared_leaves_its_authenticator() {
 #[tokio::test]
 async fn existing_tenants_get_authenticators_from_several_nodes_at_once() {
     let tenant = TenantFixture::new("seats_many").await;
-    // As an older release leaves it.
+    // An older release leaves the tenant in this state.
     tenant
         .run(
             "DROP OWNED BY \"@$authenticator1\"; DROP ROLE \"@$authenticator1\"; \
@@ -89,7 +89,7 @@ async fn existing_tenants_get_authenticators_from_several_nodes_at_once() {
         done.unwrap();
     }
     assert_eq!(tenant.value(MEMBERS).await, "500 500 1");
-    // The next one has room.
+    // The next authenticator has room.
     tenant.user("dave").await;
     assert_eq!(tenant.value(MEMBERS).await, "500 500 2");
     let node = node(tenant.name);
@@ -99,7 +99,7 @@ async fn existing_tenants_get_authenticators_from_several_nodes_at_once() {
             "{user}"
         );
     }
-    // It may not connect.
+    // The user u8 may not connect.
     assert_eq!(node.of(&database, &tenant.role("u8")).await, None);
 }
 

@@ -1,4 +1,5 @@
-//! A tenant with thousands of users, on a cluster of its own: other tests would wait for its roles.
+//! Tests a tenant with thousands of users. It has a cluster of its own, because other tests would
+//! have to wait for changes of its roles.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ const RECORDS: &str = "CREATE SCHEMA tidegate; \
     CREATE TABLE tidegate.users (database text, role text, user_group text, default_user bool); \
     INSERT INTO tidegate.tenants VALUES ('large', 'large', false)";
 
-/// The result of sign-ups, which would take minutes; the last users are those of an older release.
+/// Creates what 6,000 sign-ups would create, which would take minutes. The last users are like
+/// those of an older release.
 const SIGN_UPS: &str = "DO $$ DECLARE users text; BEGIN \
     FOR i IN 1..6000 LOOP \
         EXECUTE format('CREATE ROLE \"large/u%s\" LOGIN; \
@@ -35,7 +37,8 @@ async fn connect(cluster: &Cluster, database: &str) -> Client {
     tidegate_testkit::connect(&cluster.url(database)).await
 }
 
-/// A query that compares each user with each would exceed the statement timeout.
+/// This test fails if a query compares each user with each other, because that exceeds the
+/// statement timeout.
 #[tokio::test]
 async fn thousands_of_users_share_connections() {
     let cluster = Cluster::start(testing::settings()).await.unwrap();
@@ -83,14 +86,14 @@ async fn small() -> (Cluster, Client, Authenticators) {
     (cluster, control, Authenticators::new(Arc::new(node)))
 }
 
-/// Whether a user shares connections after the node has refreshed.
+/// Refreshes the node. Returns whether a user then shares connections.
 async fn shares(node: &Authenticators, user: &str) -> bool {
     node.refresh().await.unwrap();
     let role = RoleName::new(format!("small/{user}"));
     node.of(&DatabaseName::new("small"), &role).await.is_some()
 }
 
-/// A new user, as a sign-up creates it.
+/// Creates a user as a sign-up does.
 const SIGN_UP: &str = "CREATE ROLE \"small/carol\" LOGIN; \
     GRANT \"small/$users\" TO \"small/carol\"; GRANT \"small/carol\" TO \"small/$authenticator1\"";
 
@@ -99,7 +102,7 @@ async fn a_new_user_is_added_without_another_decision() {
     let (cluster, control, node) = small().await;
     assert!(shares(&node, "alice").await);
     assert!(!shares(&node, "carol").await);
-    // Without it every decision fails.
+    // Without this table every decision fails.
     let hide = "ALTER TABLE tidegate.tenants RENAME TO hidden";
     control.batch_execute(hide).await.unwrap();
     control
@@ -114,7 +117,7 @@ async fn a_new_user_is_added_without_another_decision() {
     assert!(shares(&node, "alice").await);
     // PostgreSQL would refuse this user's login.
     assert!(!shares(&node, "dave").await);
-    // Each of these needs a decision, which cannot be made.
+    // Each of these changes requires a new decision, which cannot be made.
     control
         .batch_execute("ALTER ROLE \"small/carol\" NOLOGIN")
         .await
@@ -179,7 +182,7 @@ async fn a_user_that_is_gone_or_was_undone_shares_nothing() {
     assert!(shares(&node, "alice").await);
     control.batch_execute(SIGN_UP).await.unwrap();
     assert!(shares(&node, "carol").await);
-    // While a transaction stays open, the same rows are read every time.
+    // While a transaction stays open, every refresh reads the same rows.
     let open = connect(&cluster, "control").await;
     open.batch_execute("BEGIN; SELECT pg_current_xact_id()")
         .await
@@ -189,7 +192,7 @@ async fn a_user_that_is_gone_or_was_undone_shares_nothing() {
         control.batch_execute(&sign_up).await.unwrap();
         assert!(shares(&node, user).await, "{user}");
     }
-    // One is dropped while another is created.
+    // One user is dropped while another is created.
     let sign_up = SIGN_UP.replace("carol", "grace");
     let changed =
         format!("BEGIN; REVOKE \"small/erin\" FROM \"small/$authenticator1\"; {sign_up}; COMMIT");

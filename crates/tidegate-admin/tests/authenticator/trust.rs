@@ -1,4 +1,4 @@
-//! When users may share connections.
+//! Tests when users may share connections.
 
 use super::fixture::{TenantFixture, node};
 
@@ -40,7 +40,7 @@ async fn the_owner_and_anonymous_callers_have_no_authenticator() {
     }
 }
 
-/// Each of these lets a user place code that other users' statements reach.
+/// Each of these grants lets a user place code that other users' statements reach.
 const GRANTS: [(&str, &str); 17] = [
     ("CREATE SCHEMA s AUTHORIZATION \"@mallory\"", "owns"),
     (
@@ -173,7 +173,7 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
     ] {
         tenant.settles("alice", true).await;
         tenant.run(harm).await;
-        // A node that starts decides again; a running node does not notice.
+        // A node decides again when it starts; a running node does not notice the change.
         let other = node(tenant.name);
         assert_eq!(
             other.of(&tenant.database(), &tenant.role("alice")).await,
@@ -312,7 +312,7 @@ async fn users_who_may_not_use_the_schema_of_a_table_log_in_themselves() {
     tenant.settles("bob", true).await;
 }
 
-/// A user's own grants and revocations are no objection, but they decide who needs a login
+/// A grant or revocation that a user makes is no objection, but it decides which users need a login
 /// connection.
 #[tokio::test]
 async fn grants_of_a_user_decide_who_needs_a_login_connection() {

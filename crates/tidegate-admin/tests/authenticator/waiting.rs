@@ -1,4 +1,4 @@
-//! Definitions of a user that run at the same time as role switches and decisions.
+//! Tests definitions that a user makes while role switches and decisions run.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
     let insert = tenant.as_user(&shared, "alice", INSERT);
     let attack = async {
         waits(&tenant, "INSERT INTO own").await;
-        // From 18 on a GRANT locks the table, so the attack ends here.
+        // From PostgreSQL 18 on a GRANT locks the table, so the attack ends here.
         let grant = "GRANT TRIGGER ON own TO \"waiting_lock/mallory\"";
         let granted = format!("SET lock_timeout = '1s'; {grant}");
         let granted = tenant.root.batch_execute(&granted).await;
@@ -58,7 +58,7 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
         tenant.run(&format!("RESET lock_timeout; {grant}")).await;
         defined
     };
-    // If they wait for each other, PostgreSQL chooses which of them fails.
+    // If the two sessions wait for each other, PostgreSQL chooses which one fails.
     match tokio::join!(insert, attack) {
         (Ok(role), Err(refused)) => {
             assert!(matches!(&*code(&refused), "55P03" | "40P01"), "{refused}");
@@ -66,13 +66,13 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
         }
         (inserted, _) => assert_eq!(inserted.unwrap_err(), "40P01"),
     }
-    // No user is on a shared connection any more.
+    // No role switch is in progress any more, so the definition succeeds.
     mallory.batch_execute(&evil).await.unwrap();
     let refused = tenant.as_user(&shared, "alice", INSERT).await;
     assert_eq!(refused.unwrap_err(), "22023");
 }
 
-/// A privilege through a membership is stored nowhere in the database.
+/// The database does not store that a user has a privilege through a membership.
 #[tokio::test]
 async fn code_made_by_an_unnoticed_privilege_prevents_role_switches() {
     let tenant = TenantFixture::new("waiting_group").await;
@@ -90,7 +90,7 @@ async fn code_made_by_an_unnoticed_privilege_prevents_role_switches() {
     tenant.run("GRANT waiting_group_app TO \"@mallory\"").await;
     let replace = "CREATE OR REPLACE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS \
         'BEGIN PERFORM set_config(''role'', ''waiting_group/bob'', true); RETURN NEW; END'";
-    // A user has switched: the definition fails.
+    // A user has switched to its role, so the definition fails.
     let role = tenant.role("alice");
     shared.batch_execute("BEGIN").await.unwrap();
     let switch = tidegate_postgres::Authenticators::SWITCH;
@@ -99,7 +99,8 @@ async fn code_made_by_an_unnoticed_privilege_prevents_role_switches() {
     let row = shared.query_one(INSERT, &[]).await.unwrap();
     assert_eq!(row.get::<_, &str>(0), role.as_str());
     shared.batch_execute("COMMIT").await.unwrap();
-    // No user has switched: a role switch waits until the definition is committed, and is refused.
+    // No user has switched to its role. A role switch waits until the definition is committed, and
+    // is then refused.
     let sql = format!("BEGIN; {replace}");
     mallory.batch_execute(&sql).await.unwrap();
     let commit = async {
@@ -161,7 +162,8 @@ async fn a_users_grants_without_effect_affect_no_other_user() {
         "SELECT lo_create(0)",
         "DROP OWNED BY CURRENT_USER",
     ] {
-        // Neither while it is open nor afterwards, nor in a decision in the meantime.
+        // The statement causes no objection: role switches succeed while its transaction is open
+        // and afterwards, and a decision made meanwhile allows sharing.
         mallory
             .batch_execute(&format!("BEGIN; {sql}"))
             .await
@@ -175,7 +177,7 @@ async fn a_users_grants_without_effect_affect_no_other_user() {
             assert_eq!(inside.unwrap(), "in", "{sql}");
         }
     }
-    // The snapshot of a transaction that started earlier proves nothing.
+    // In REPEATABLE READ the definition is refused, because its check would read an old snapshot.
     let sql = "BEGIN ISOLATION LEVEL REPEATABLE READ; GRANT INSERT ON own TO PUBLIC";
     assert_eq!(refusal(&mallory, sql).await, "0A000");
 }

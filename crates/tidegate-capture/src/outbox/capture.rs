@@ -1,4 +1,4 @@
-//! Creates triggers on a table, and makes sure that no change is missed.
+//! Creates triggers on a table, and ensures that no change is missed.
 
 use tidegate_changelog::{Captured, Demand, LogError, LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
@@ -10,7 +10,7 @@ use crate::capture_session::CaptureSession;
 use crate::open_transactions;
 use crate::table_kind::check_kind;
 
-/// See [`tidegate_changelog::ChangeLog::capture`].
+/// Captures a table; see [`tidegate_changelog::ChangeLog::capture`].
 pub(super) async fn capture(
     shared: &Shared,
     database: &DatabaseName,
@@ -24,7 +24,8 @@ pub(super) async fn capture(
     }
     if !table.has_triggers {
         if table.since.is_some() {
-            // If a user dropped or disabled triggers, this records a gap for every node.
+            // If a user dropped or disabled triggers, this query records a gap that every node
+            // sees.
             admin.rows(INSPECT, &[]).await?;
         }
         let attached = attach(shared, database, &admin, (demand, &table), deadline).await;
@@ -36,8 +37,8 @@ pub(super) async fn capture(
             error => error,
         })?;
     }
-    // Writers that found the lease expired, or no trigger, have not filled the outbox. Wait until
-    // they have ended.
+    // Transactions that found the lease expired, or no trigger, have not written to the outbox.
+    // Wait until they have ended.
     if !admin.rows(HAD_STOPPED, &[]).await?.is_empty() {
         let rest = deadline.saturating_duration_since(Instant::now());
         open_transactions::wait_for_their_end(&admin.client, rest).await?;
@@ -57,16 +58,16 @@ fn settled(since: LogPosition) -> Captured {
     }
 }
 
-/// A table and its capture.
+/// A table with what is known about its capture.
 struct Table {
-    /// Schema-qualified and quoted.
+    /// The schema-qualified and quoted name.
     name: String,
     owner: String,
     has_triggers: bool,
     since: Option<LogPosition>,
-    /// Existing triggers of the service, in any version.
+    /// The names of existing triggers of the service, in any version.
     old_triggers: Vec<String>,
-    /// Schema-qualified and quoted.
+    /// The schema-qualified and quoted names of the table's partitions.
     partitions: Vec<String>,
 }
 
@@ -91,8 +92,8 @@ impl Table {
     }
 }
 
-/// Creates the triggers on a table, as the owner of the database or, if that is not allowed, as the
-/// administrator.
+/// Creates the triggers on a table. Tries that as the owner of the database first, and as the
+/// administrator if the owner may not.
 async fn attach(
     shared: &Shared,
     database: &DatabaseName,
@@ -103,7 +104,7 @@ async fn attach(
     let commands = table.triggers(demand);
     if let Some(owner) = owner(shared, database, admin, table, deadline).await? {
         match owner.insist(deadline, LockedWork::Run(&commands)).await {
-            // A partition may have another owner.
+            // The owner may lack a privilege, for example if a partition has another owner.
             Err(LogError::NotAllowed { .. }) => {}
             outcome => return outcome.map(drop),
         }
@@ -120,8 +121,8 @@ async fn attach(
     Ok(())
 }
 
-/// A session of the database's owner, if it may create triggers on the table. Grants it the use of
-/// the trigger functions.
+/// Opens a session of the database's owner and grants it the use of the trigger functions. `None`
+/// if the owner may not create triggers on the table.
 async fn owner(
     shared: &Shared,
     database: &DatabaseName,
@@ -149,8 +150,8 @@ async fn owner(
 }
 
 impl Table {
-    /// The commands that create the triggers. PostgreSQL waits until all transactions have ended
-    /// that write to the table; later ones see the triggers.
+    /// The commands that create the triggers. PostgreSQL waits until all transactions that write to
+    /// the table have ended; later transactions see the triggers.
     fn triggers(&self, demand: &Demand) -> String {
         let (name, oid) = (&self.name, demand.relation);
         let operations = if demand.changes {
@@ -162,8 +163,9 @@ impl Table {
         let mut commands: Vec<String> = old
             .map(|trigger| format!("DROP TRIGGER \"{trigger}\" ON {name}"))
             .collect();
-        // The name sorts first, so that what other triggers of a row do is recorded after the row's
-        // own change. ALWAYS also fires for changes that a PostgreSQL subscription applies.
+        // The trigger's name sorts first, so that a row's own change is recorded before the changes
+        // that other triggers of the row make. ALWAYS makes it fire also for changes that a
+        // PostgreSQL subscription applies.
         commands.push(format!(
             "CREATE TRIGGER \"!tidegate_outbox\" AFTER {operations} ON {name} \
              FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('{oid}'); \
@@ -172,7 +174,7 @@ impl Table {
              ALTER TABLE {name} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\", \
              ENABLE ALWAYS TRIGGER \"!tidegate_outbox_truncate\""
         ));
-        // Before version 15 PostgreSQL does not do this for partitions.
+        // Before version 15 PostgreSQL does not enable the trigger for partitions in this way.
         commands.extend(self.partitions.iter().map(|partition| {
             format!("ALTER TABLE {partition} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\"")
         }));
@@ -213,7 +215,7 @@ const TABLE: &str = "\
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.oid = $1";
 
-/// Whether this session may change what belongs to a role, the name of this session's role, and
+/// Selects whether this session may change objects of a role, the name of this session's role, and
 /// whether it may use the trigger functions.
 const MAY_CHANGE: &str = "\
     SELECT pg_catalog.pg_has_role($1::text::name, 'USAGE'), pg_catalog.quote_ident(current_user), \

@@ -1,4 +1,4 @@
-//! The health query: whether tables still have their triggers.
+//! The health query, which reports whether tables still have their triggers.
 
 /// See [`tidegate_changelog::ChangeLog::health_query`]. The last column is always true: triggers
 /// never make a write fail.

@@ -10,7 +10,7 @@ use super::session::ReaderSession;
 /// The columns of a table at the time of a change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// The root table, to which clients subscribe.
+    /// The OID of the root table, to which clients subscribe.
     pub(super) root: u32,
     pub(super) schema: String,
     pub(super) name: String,
@@ -21,18 +21,18 @@ pub(super) struct Layout {
 pub(super) struct LayoutColumn {
     pub(super) name: String,
     pub(super) r#type: u32,
-    /// Generated columns, which PostgreSQL's log omits too.
+    /// Whether the column is generated. PostgreSQL's log omits generated columns too.
     pub(super) generated: bool,
 }
 
 impl Layout {
-    /// The columns that a stream contains.
+    /// The columns whose values a stream contains.
     pub(super) fn columns_in_log(&self) -> impl Iterator<Item = &LayoutColumn> {
         self.columns.iter().filter(|column| !column.generated)
     }
 
-    /// For each column of `described`, the index of its value in a row of this layout; `None` if
-    /// the columns differ.
+    /// For each column of `described`, the index of its value in a row of this layout. `None` if
+    /// the two layouts have different columns.
     fn order(&self, described: &Self) -> Option<Arc<[usize]>> {
         if self.columns_in_log().count() != described.columns_in_log().count() {
             return None;
@@ -63,17 +63,17 @@ impl Layout {
 /// The layouts that a stream has read.
 #[derive(Debug, Default)]
 pub(super) struct Layouts {
-    /// By table and the number of its layout.
+    /// The layouts, by table and number of the layout.
     known: HashMap<(u32, i64), KnownLayout>,
-    /// The layout with which the stream has described each table.
+    /// The layout with which the stream last described each table.
     described: HashMap<u32, Arc<Layout>>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct KnownLayout {
     pub(super) layout: Arc<Layout>,
-    /// The indexes of the values, in the order in which the stream described the table; `None` if
-    /// this layout has other columns.
+    /// For each column of the table's description in the stream, the index of its value in a row.
+    /// `None` if this layout has other columns.
     pub(super) order: Option<Arc<[usize]>>,
 }
 
@@ -98,7 +98,7 @@ impl Layouts {
         layout.order(layout).unwrap_or_default()
     }
 
-    /// Describes every table again before its next change.
+    /// Makes the stream describe each table again before the next change of that table.
     pub(super) fn describe_again(&mut self) {
         self.described.clear();
         self.known.clear();
@@ -123,7 +123,7 @@ impl Layouts {
     }
 }
 
-/// The present layout of a table; `None` if it was dropped.
+/// The present layout of a table; `None` if the table was dropped.
 pub(super) async fn current(reader: &ReaderSession, table: u32) -> LogResult<Option<Layout>> {
     let rows = reader.rows(CURRENT, &[&table]).await?;
     Ok(rows.first().map(Layout::read))

@@ -1,5 +1,5 @@
-//! Retries work that needs locks. Each attempt waits only a short time, because other sessions wait
-//! behind it.
+//! Retries statements that need locks. Each attempt waits only a short time, because other sessions
+//! queue after it for the lock.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::capture_session::CaptureSession;
 /// The shortest and the longest pause between two attempts.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 
-/// What to do in a transaction of its own, once its locks are granted.
+/// Statements that run in a transaction of their own, once their locks are granted.
 #[derive(Clone, Copy)]
 pub(super) enum LockedWork<'a> {
     /// A query.
     Rows(&'a str, &'a [&'a (dyn ToSql + Sync)]),
     /// Commands.
     Run(&'a str),
-    /// Commands, unless more than this many streams are open.
+    /// Commands that do not run if more than this many streams are open.
     RunUnlessRead(i64, &'a str),
 }
 
 impl CaptureSession {
-    /// Retries until a deadline.
+    /// Retries the work until it succeeds or the deadline passes.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! [`ChangeLog`] for servers whose WAL cannot be decoded: triggers write each change into a table,
-//! the outbox, and streams read that in a safe order.
+//! [`ChangeLog`] for servers whose WAL cannot be decoded. Triggers write each change into a table,
+//! the outbox, and streams read the table in a safe order.
 //!
-//! It costs writers of captured tables more than logical decoding, and needs only the privilege to
-//! create a schema and triggers (docs/adr/0009-outbox.md).
+//! The outbox costs writers of captured tables more than logical decoding does. It needs only the
+//! privilege to create a schema and triggers (docs/adr/0009-outbox.md).
 
 mod capture;
 mod health;
@@ -46,12 +46,13 @@ pub use status::{OutboxReader, OutboxStatus};
 pub struct OutboxSettings {
     /// How many bytes of changes are kept for subscribers that resume.
     pub retention: u64,
-    /// How long triggers keep writing after the last node stopped. A node that starts later reports
-    /// a gap to its subscribers.
+    /// How long triggers keep writing after the last node stopped. If a node starts later than
+    /// that, it reports a gap to its subscribers.
     pub lease: Duration,
-    /// The poll interval: after something was read, and after nothing was read for long.
+    /// The shortest poll interval, used after a change was read, and the longest, used when nothing
+    /// was read for long.
     pub pace: (Duration, Duration),
-    /// The longest wait for a lock on a table, during which its writers wait too.
+    /// The longest wait for a lock on a table. The table's writers wait meanwhile.
     pub lock_patience: Duration,
 }
 
@@ -75,12 +76,12 @@ pub struct Outbox {
 struct Shared {
     logins: Logins,
     settings: OutboxSettings,
-    /// The positions of this node's streams: what they have not read is not deleted.
+    /// The positions of this node's streams. Changes that a stream has not read are not deleted.
     streams: Mutex<HashMap<DatabaseName, Vec<Weak<AtomicU64>>>>,
 }
 
 impl Shared {
-    /// Registers a stream until the result is dropped.
+    /// Registers a stream, which stays registered until the result is dropped.
     fn register(&self, database: &DatabaseName, start: LogPosition) -> Arc<AtomicU64> {
         let confirmed = Arc::new(AtomicU64::new(start.0));
         let mut streams = self.streams.lock();
@@ -90,7 +91,7 @@ impl Shared {
         confirmed
     }
 
-    /// The position before which no stream of this node needs changes.
+    /// The position before which no stream of this node needs changes; `None` without streams.
     fn confirmed(&self, database: &DatabaseName) -> Option<LogPosition> {
         let streams = self.streams.lock();
         let live = streams.get(database)?.iter().filter_map(Weak::upgrade);
@@ -100,8 +101,8 @@ impl Shared {
 }
 
 impl Outbox {
-    /// `admin` is the login of the administrator, who owns the outboxes. `owners` provides the
-    /// credentials of the databases' owners, who own most tables.
+    /// Creates the outboxes' change log. `admin` is the login of the administrator, who owns the
+    /// outboxes. `owners` provides the credentials of the databases' owners, who own most tables.
     pub fn new(
         admin: Config,
         owners: Option<Arc<dyn Credentials>>,
@@ -187,17 +188,17 @@ impl ChangeLog for Outbox {
     }
 }
 
-/// A position from its number in the tables, which is never negative.
+/// Converts a number in the tables, which is never negative, to a position.
 fn position(number: i64) -> LogPosition {
     LogPosition(number.unsigned_abs())
 }
 
-/// The number of a position in the tables.
+/// Converts a position to its number in the tables.
 fn number(position: LogPosition) -> i64 {
     i64::try_from(position.0).unwrap_or(i64::MAX)
 }
 
-/// The error of an internal query whose result is unexpected.
+/// The error for an internal query that returned an unexpected result.
 fn unreadable(what: &'static str) -> LogError {
     LogError::Internal(what.into())
 }

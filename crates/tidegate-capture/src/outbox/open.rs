@@ -1,4 +1,4 @@
-//! Opening a stream.
+//! Opens streams.
 
 use sha2::{Digest as _, Sha256};
 use tidegate_changelog::{LogError, LogIdentity, LogResult, LogStart};
@@ -20,7 +20,7 @@ pub(super) async fn open(
     let reader = ReaderSession {
         client: admin.client,
     };
-    // While the session is open, other nodes know that the outbox is read.
+    // While this session is open, its name shows other nodes that the outbox is read.
     reader.rows(readers::MARK, &[]).await?;
     let (now, renewed) = reader.advance().await?;
     let rows = reader.rows(STATE, &[]).await?;
@@ -45,7 +45,7 @@ pub(super) async fn open(
     ))
 }
 
-/// A hash of the log's UUID.
+/// The identity of the log: a hash of its UUID.
 fn identity(log: &str) -> LogIdentity {
     let digest: [u8; 32] = Sha256::digest(log.as_bytes()).into();
     let [a, b, c, d, ..] = digest;

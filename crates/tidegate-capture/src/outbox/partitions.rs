@@ -6,7 +6,7 @@ use super::{number, position};
 use crate::capture_session::CaptureSession;
 use crate::partitions::{PartitionRecord, PartitionStore, Partitions};
 
-/// The table of captured tables.
+/// The store of partitions in the table of captured tables.
 pub(super) struct Table;
 
 impl PartitionStore for Table {
@@ -27,7 +27,8 @@ impl PartitionStore for Table {
     }
 
     async fn now(&self, session: &CaptureSession) -> LogResult<LogPosition> {
-        // No transaction is at this position, so it is distinct from all others.
+        // `advance()` gives a position to all transactions so far. The next position has no
+        // transaction, so it differs from theirs.
         session.run("SELECT tidegate_outbox.advance()").await?;
         let rows = session.rows(STEP, &[]).await?;
         let now = rows.first().map(|row| position(row.get(0)));

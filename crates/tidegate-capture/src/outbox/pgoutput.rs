@@ -19,7 +19,7 @@ pub(super) fn begin(commit: LogPosition, transaction: u64) -> Bytes {
     out.freeze()
 }
 
-/// A transaction ends.
+/// The message that ends a transaction.
 pub(super) fn commit(commit: LogPosition, end: LogPosition) -> Bytes {
     let mut out = BytesMut::with_capacity(26);
     out.put_u8(b'C');
@@ -30,7 +30,7 @@ pub(super) fn commit(commit: LogPosition, end: LogPosition) -> Bytes {
     out.freeze()
 }
 
-/// The description of a table from here on. Old rows are whole.
+/// The message that describes a table for the following rows. Its replica identity is FULL.
 pub(super) fn relation(layout: &Layout) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(b'R');
@@ -49,7 +49,7 @@ pub(super) fn relation(layout: &Layout) -> Bytes {
     out.freeze()
 }
 
-/// A row was inserted, updated (`new`) or deleted (`old`).
+/// The message of a row that was inserted, updated (`new`) or deleted (`old`).
 pub(super) fn row(operation: u8, relation: u32, values: &[&Value<'_>]) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(operation);
@@ -70,7 +70,7 @@ pub(super) fn row(operation: u8, relation: u32, values: &[&Value<'_>]) -> Bytes 
     out.freeze()
 }
 
-/// A table was truncated.
+/// The message of a table that was truncated.
 pub(super) fn truncate(relation: u32) -> Bytes {
     let mut out = BytesMut::with_capacity(10);
     out.put_u8(b'T');
@@ -85,7 +85,7 @@ fn put_name(out: &mut BytesMut, name: &str) {
     out.put_u8(0);
 }
 
-/// A table has at most 1,600 columns.
+/// The number of columns as 16 bits. A table has at most 1,600 columns.
 fn count(columns: usize) -> u16 {
     u16::try_from(columns).unwrap_or(u16::MAX)
 }

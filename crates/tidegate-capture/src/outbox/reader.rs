@@ -12,9 +12,9 @@ use super::layout::{self, KnownLayout, Layouts};
 use super::session::ReaderSession;
 use super::{number, pgoutput, position, record_text, unreadable};
 
-/// The most changes of a page.
+/// The limit on the number of changes in a page.
 const PAGE: i64 = 1024;
-/// The most bytes of a page; a longer change is read alone.
+/// The limit on the bytes of a page. A longer change is a page of its own.
 const PAGE_BYTES: i64 = 4 << 20;
 
 #[derive(Debug)]
@@ -35,19 +35,19 @@ impl CommittedTransaction {
     }
 }
 
-/// Reads the outbox in the order of commits.
+/// Reads the changes of the outbox in the order of commits.
 pub(super) struct OutboxTailer {
     reader: ReaderSession,
     layouts: Layouts,
-    /// Changes with every definition of a table and every policy.
+    /// A text that changes with every definition of a table and every policy.
     definitions: String,
-    /// Since which transaction writers have not stopped; when it changes, there is a gap.
+    /// The transaction since which writers have not stopped. A new value means a gap.
     renewed: String,
-    /// Everything before this was returned.
+    /// The position up to which everything was returned.
     at: LogPosition,
     waiting: VecDeque<CommittedTransaction>,
-    /// How much of the first waiting transaction was returned: the number of changes, and the last
-    /// one.
+    /// How much of the first transaction in `waiting` was returned: the number of changes, and the
+    /// id of the last one.
     given: (i64, i64),
 }
 
@@ -64,7 +64,7 @@ impl OutboxTailer {
         }
     }
 
-    /// The next messages; empty if there are none. Once everything is returned, they end with the
+    /// The next messages, or an empty list. Once everything is returned, the list ends with the
     /// position reached.
     pub(super) async fn read(&mut self, requested: bool) -> LogResult<Vec<LogMessage>> {
         if self.waiting.is_empty() {
@@ -98,7 +98,7 @@ impl OutboxTailer {
         Ok(batch)
     }
 
-    /// Reads the transactions committed since.
+    /// Reads the transactions that have committed since the last read.
     async fn read_transactions(&mut self) -> LogResult<()> {
         let from = number(self.at);
         let rows = self.reader.rows(TRANSACTIONS, &[&from, &PAGE]).await?;
@@ -109,7 +109,7 @@ impl OutboxTailer {
             let definitions: &str = row.get(5);
             if definitions != self.definitions {
                 definitions.clone_into(&mut self.definitions);
-                // As PostgreSQL's log does.
+                // PostgreSQL's log also describes tables again after a definition.
                 self.layouts.describe_again();
             }
             if let Some(commit) = row.get::<_, Option<i64>>(0) {
@@ -155,7 +155,7 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Reads a page of a transaction that is longer than one.
+    /// Reads a page of a transaction that is longer than a page.
     async fn page(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let Some(transaction) = self.waiting.pop_front() else {
             return Ok(());
@@ -181,7 +181,7 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Ends a transaction, unless part of it was deleted while it was read.
+    /// Ends a transaction. Reports a gap if a part of it was deleted while it was read.
     fn close(
         &mut self,
         transaction: &CommittedTransaction,
@@ -201,7 +201,8 @@ impl OutboxTailer {
         Ok(())
     }
 
-    /// Adds a change, preceded by the description of its table if that is new.
+    /// Adds a change, preceded by the description of its table if the stream has not described it
+    /// yet.
     async fn change(&mut self, row: &Row, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let (layout, table): (i64, u32) = (row.get(2), row.get(3));
         let operation = row.get::<_, i8>(4).unsigned_abs();
@@ -232,7 +233,7 @@ impl OutboxTailer {
     /// Reports a gap in the changes of a table.
     async fn gap(&mut self, root: u32, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         if !self.layouts.is_described(root) {
-            // Nothing to report for a table that was dropped.
+            // A table that was dropped needs no report.
             let Some(layout) = layout::current(&self.reader, root).await? else {
                 return Ok(());
             };
@@ -263,9 +264,9 @@ impl<'a> FromSql<'a> for RawText<'a> {
     }
 }
 
-/// The transactions from a position on, and whether that position is still kept; also a text that
-/// changes with every definition of a table, its indexes and policies (the last transaction that
-/// wrote one, and their number).
+/// Selects the transactions from a position on, and whether that position is still kept. Also
+/// selects a text that changes with every definition of a table, its indexes and policies: the last
+/// transaction that wrote one, and their number.
 const TRANSACTIONS: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \
@@ -281,14 +282,14 @@ const TRANSACTIONS: &str = "\
         SELECT * FROM tidegate_outbox.commit c WHERE c.position >= $1 \
         ORDER BY c.position LIMIT $2) c ON true ORDER BY c.position";
 
-/// The changes of several transactions.
+/// Selects the changes of several transactions.
 const SEVERAL: &str = "\
     SELECT h.xid::text, h.id, h.layout, h.relation, h.operation, coalesce(h.image, '') \
     FROM pg_catalog.unnest($1::text[]::xid8[]) WITH ORDINALITY AS t(xid, place) \
     CROSS JOIN LATERAL (SELECT * FROM tidegate_outbox.change h WHERE h.xid = t.xid) h \
     ORDER BY t.place, h.id";
 
-/// A page of the changes of one transaction.
+/// Selects a page of the changes of one transaction.
 const ONE: &str = "\
     SELECT h.xid::text, h.id, h.layout, h.relation, h.operation, coalesce(h.image, '') FROM (\
         SELECT h.*, pg_catalog.sum(coalesce(pg_catalog.octet_length(h.image), 0)) \

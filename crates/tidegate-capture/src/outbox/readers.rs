@@ -1,11 +1,11 @@
 //! The readers of an outbox: sessions with a certain `application_name`. A user can choose that
-//! name too, so it only counts in sessions of roles with the privileges of the schema's owner.
+//! name too, so only sessions of roles with the privileges of the schema's owner count.
 
 /// Marks the session as a reader.
 pub(super) const MARK: &str =
     "SELECT pg_catalog.set_config('application_name', 'tidegate outbox reader', false)";
 
-/// The sessions that read the outbox of the current database: `pid` and `client_addr`.
+/// Selects the sessions that read the outbox of the current database: `pid` and `client_addr`.
 macro_rules! readers {
     () => {
         "SELECT a.pid, a.client_addr FROM pg_catalog.pg_stat_activity a \
@@ -17,5 +17,5 @@ macro_rules! readers {
 }
 pub(super) use readers;
 
-/// The number of readers.
+/// Selects the number of readers.
 pub(super) const COUNT: &str = concat!("SELECT pg_catalog.count(*) FROM (", readers!(), ") r");

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 /// A value of a row; `None` for NULL.
 pub(super) type Value<'a> = Option<Cow<'a, [u8]>>;
 
-/// The values of a row with this number of columns; `None` if the text is not such a row.
+/// The values of a row with this number of columns. `None` if the text is not a row of that many
+/// columns.
 pub(super) fn values(image: &[u8], columns: usize) -> Option<Vec<Value<'_>>> {
     let body = image.strip_prefix(b"(")?.strip_suffix(b")")?;
-    // A row without columns looks like a row of one NULL.
+    // The text of a row without columns equals that of a row with one NULL.
     if columns == 0 {
         return body.is_empty().then(Vec::new);
     }
@@ -26,7 +27,7 @@ pub(super) fn values(image: &[u8], columns: usize) -> Option<Vec<Value<'_>>> {
     (values.len() == columns).then_some(values)
 }
 
-/// The first value, and the remaining text.
+/// Splits off the first value; returns it and the remaining text.
 fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
     if let Some(quoted) = text.strip_prefix(b"\"") {
         let (value, rest) = unquote(quoted)?;
@@ -43,8 +44,8 @@ fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
     Some(((!plain.is_empty()).then(|| plain.into()), rest))
 }
 
-/// The content before the closing quote, and the text after it. Inside, quotes and backslashes are
-/// doubled.
+/// Returns the content before the closing quote, and the text after the quote. In the content,
+/// quotes and backslashes are doubled.
 fn unquote(text: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let mut value = Cow::Borrowed(&[][..]);
     let mut rest = text;

@@ -11,11 +11,11 @@ use super::readers::readers;
 use super::{Shared, schema};
 use crate::capture_session::CaptureSession;
 
-/// How long to try for locks.
+/// How long to retry until the locks are granted.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream is open, whose
-/// subscribers may need other tables.
+/// Ends captures; see [`tidegate_changelog::ChangeLog::release`]. Does nothing while another stream
+/// is open, because its subscribers may need other tables.
 pub(super) async fn release(
     shared: &Shared,
     database: &DatabaseName,
@@ -25,7 +25,7 @@ pub(super) async fn release(
     if !schema::exists(&admin).await? {
         return Ok(());
     }
-    // From now on no node treats these tables as captured.
+    // From this statement on, no node treats these tables as captured.
     let deadline = Instant::now() + PATIENCE;
     admin
         .insist(deadline, LockedWork::Rows(FORGET, &[&kept]))
@@ -48,7 +48,7 @@ async fn detach(session: &CaptureSession, kept: &[u32]) -> LogResult<()> {
     Ok(())
 }
 
-/// Deletes what is kept and stops writers, unless a stream is open.
+/// Deletes all changes and stops the triggers from writing, unless a stream is open.
 pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResult<()> {
     let admin = CaptureSession::admin(&shared.logins, database).await?;
     if !schema::exists(&admin).await? {

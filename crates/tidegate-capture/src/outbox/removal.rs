@@ -17,21 +17,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutboxRemoval {
-    /// It is removed; this is what existed.
+    /// The outbox is removed. The value is what existed.
     Done(Option<OutboxStatus>),
-    /// Nodes read it; nothing was changed.
+    /// Nodes read the outbox; nothing was changed.
     Streaming(Vec<OutboxReader>),
-    /// A node returned during the removal and has created it again.
+    /// A node started to read during the removal and has created the outbox again.
     CameBack,
 }
 
 impl Outbox {
-    /// Removes the outbox and its triggers from a database. `end_streams` ends the sessions of
-    /// running nodes before; such a node returns as soon as it can.
+    /// Removes the outbox and its triggers from a database. With `end_streams`, first ends the
+    /// sessions of running nodes; these nodes connect again as soon as they can.
     ///
     /// # Errors
     ///
-    /// The database does not exist, or a login or a statement failed.
+    /// If the database does not exist, or a login or a statement failed.
     pub async fn remove(
         &self,
         database: &DatabaseName,
@@ -48,7 +48,7 @@ impl Outbox {
             self.end(database, &admin, &status.readers).await?;
         }
         let deadline = Instant::now() + PATIENCE;
-        // The triggers are dropped with their functions, even on tables of other owners.
+        // Dropping the functions drops the triggers too, even on tables of other owners.
         admin.insist(deadline, LockedWork::Run(DROP)).await?;
         if self.status(database).await?.is_some() {
             return Ok(OutboxRemoval::CameBack);

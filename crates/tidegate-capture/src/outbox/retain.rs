@@ -1,5 +1,5 @@
-//! Maintains the outbox: renews the lease of the triggers, and deletes what is older than the
-//! retention window.
+//! Maintains the outbox: renews the lease of the triggers, and deletes changes before the retention
+//! window.
 
 use tidegate_changelog::{LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
@@ -8,8 +8,8 @@ use tracing::warn;
 use super::{Shared, number, position, schema, unreadable};
 use crate::capture_session::CaptureSession;
 
-/// See [`tidegate_changelog::ChangeLog::retain`]. What a stream of this node has not read yet is
-/// kept in any case.
+/// Moves the start of the retention window; see [`tidegate_changelog::ChangeLog::retain`]. Changes
+/// that a stream of this node has not read yet are kept in any case.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,
@@ -33,11 +33,11 @@ pub(super) async fn retain(
     Ok(now)
 }
 
-/// Deletes what is before a position. Nodes that do it at the same time share the work.
+/// Deletes the changes before a position. Nodes that do it at the same time share the work.
 async fn purge(admin: &CaptureSession, keep: LogPosition) -> LogResult<()> {
     let keep = number(keep);
-    // Recorded first, so that a stream that wants to start earlier is refused before anything is
-    // deleted.
+    // The new start is recorded first. So a stream that would start earlier is refused before
+    // anything is deleted.
     if admin.rows(BEGIN_LATER, &[&keep]).await?.is_empty() {
         return Ok(());
     }
@@ -52,7 +52,7 @@ const NOW: &str = "SELECT tidegate_outbox.advance()";
 const BEGIN_LATER: &str = "\
     UPDATE tidegate_outbox.state SET earliest = $1 WHERE earliest < $1 RETURNING earliest";
 
-/// Deletes a limited number of transactions.
+/// Deletes the changes of a limited number of transactions.
 const THROW_AWAY: &str = "\
     WITH old AS (DELETE FROM tidegate_outbox.commit WHERE position IN (\
             SELECT position FROM tidegate_outbox.commit WHERE position < $1 \

@@ -1,5 +1,5 @@
-//! The schema of the outbox in a database: created if it is missing, and started again if the
-//! database is another one than before.
+//! The schema of the outbox in a database. It is created if it is missing, and reset if it was
+//! copied from another database.
 
 use tidegate_changelog::{LogError, LogResult};
 use tidegate_sql::DatabaseName;
@@ -11,7 +11,7 @@ use crate::capture_session::CaptureSession;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-/// Makes sure that the outbox exists and that writers fill it.
+/// Ensures that the outbox exists and that triggers write into it.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub(super) async fn ensure(shared: &Shared, database: &DatabaseName) -> LogResul
     Ok(admin)
 }
 
-/// Renews the lease. Returns whether writers may have stopped.
+/// Renews the lease. Returns whether triggers may have stopped writing.
 pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<bool> {
     let seconds = i64::try_from(shared.settings.lease.as_secs()).unwrap_or(i64::MAX);
     let rows = admin
@@ -41,9 +41,10 @@ pub(super) async fn renew(shared: &Shared, admin: &CaptureSession) -> LogResult<
     Ok(had_stopped)
 }
 
-/// Prepares a session that reads or numbers transactions. Its statements may take long. Whatever it
-/// numbers must be durable with everything that it read, even if writers do not wait for that
-/// (`synchronous_commit = off`): otherwise a subscriber could get a change that a crash undoes.
+/// Prepares a session that reads transactions or gives them positions. Its statements may take
+/// long. When it gives positions, everything that it has read must become durable, even if writers
+/// do not wait for that (`synchronous_commit = off`). Otherwise a subscriber could get a change
+/// that a crash undoes.
 pub(super) async fn settle(admin: &CaptureSession) -> LogResult<()> {
     let patience = STATEMENT.as_millis();
     admin
@@ -55,7 +56,7 @@ pub(super) async fn settle(admin: &CaptureSession) -> LogResult<()> {
         .await
 }
 
-/// Whether the outbox was created in this database. Call it only if one exists.
+/// Whether the outbox belongs to this database, and is complete. Call it only if an outbox exists.
 async fn is_current(admin: &CaptureSession) -> LogResult<bool> {
     Ok(exists(admin).await? && is_whole(admin).await? && is_here(admin).await?)
 }
@@ -65,12 +66,12 @@ async fn is_here(admin: &CaptureSession) -> LogResult<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// Whether it has everything that this release creates.
+/// Whether the outbox has everything that this release creates.
 async fn is_whole(admin: &CaptureSession) -> LogResult<bool> {
     Ok(!admin.rows(WHOLE, &[]).await?.is_empty())
 }
 
-/// Creates the outbox or starts it again, unless another node has done so.
+/// Creates the outbox or resets it, unless another node has done so.
 async fn make(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) -> LogResult<()> {
     if exists(admin).await? {
         admin.run(COMPLETE).await?;
@@ -91,11 +92,11 @@ async fn make(shared: &Shared, database: &DatabaseName, admin: &CaptureSession) 
     admin.run(SCHEMA).await
 }
 
-/// Whether there is an outbox.
+/// Whether the database has an outbox.
 ///
 /// # Errors
 ///
-/// [`LogError::NotAllowed`] if another owner's schema has its name.
+/// [`LogError::NotAllowed`] if a schema of another owner has its name.
 pub(super) async fn exists(admin: &CaptureSession) -> LogResult<bool> {
     let rows = admin.rows(EXISTS, &[]).await?;
     let Some(row) = rows.first() else {

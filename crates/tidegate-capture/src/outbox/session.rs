@@ -27,8 +27,8 @@ impl ReaderSession {
         rows.map_err(|error| error::of_statement(&error, STATEMENT))
     }
 
-    /// Numbers the transactions that have committed. Returns the position of the next one, and
-    /// since which transaction writers have not stopped.
+    /// Gives positions to the transactions that have committed. Returns the next position, and the
+    /// transaction since which writers have not stopped.
     pub(super) async fn advance(&self) -> LogResult<(LogPosition, String)> {
         let rows = self.rows(ADVANCE, &[]).await?;
         let row = rows.first().ok_or_else(|| unreadable("a position"))?;

@@ -1,4 +1,4 @@
-//! The outbox of a database, for operators.
+//! The state of a database's outbox, for operators.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
@@ -7,29 +7,29 @@ use super::readers::readers;
 use super::{Outbox, schema};
 use crate::capture_session::CaptureSession;
 
-/// The outbox of a database.
+/// The state of a database's outbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutboxStatus {
-    /// The tables whose changes are written to it, qualified and quoted.
+    /// The tables whose changes are written to the outbox, qualified and quoted.
     pub tables: Vec<String>,
     /// How many transactions are kept.
     pub transactions: i64,
-    /// The bytes of their changes.
+    /// The bytes of the kept changes.
     pub bytes: i64,
-    /// The bytes that it takes on disk.
+    /// The bytes that the outbox takes on disk.
     pub disk: i64,
-    /// For how many more seconds writers fill it if no node renews the lease.
+    /// For how many more seconds triggers write to the outbox if no node renews the lease.
     pub lease: i64,
-    /// The sessions that read it.
+    /// The sessions that read the outbox.
     pub readers: Vec<OutboxReader>,
 }
 
 /// A session that reads an outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutboxReader {
-    /// The backend process that serves it.
+    /// The id of the backend process that serves the session.
     pub process: i32,
-    /// The client's address; `None` for a Unix socket, or if it may not be seen.
+    /// The client's address. `None` for a Unix socket, or if the administrator may not see it.
     pub address: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// The database does not exist, the administrator cannot log in, or the schema belongs to
+    /// If the database does not exist, the administrator cannot log in, or the schema belongs to
     /// another owner.
     pub async fn status(&self, database: &DatabaseName) -> LogResult<Option<OutboxStatus>> {
         let admin = CaptureSession::admin(&self.shared.logins, database).await?;

@@ -1,4 +1,4 @@
-//! A running stream: a task reads the outbox and sends pages to it.
+//! A running stream: a task reads the outbox and sends pages of messages to the stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,11 +12,11 @@ use tokio::time::{Instant, timeout};
 
 use super::reader::OutboxTailer;
 
-/// How many pages the task reads ahead.
+/// How many pages the task reads ahead of the stream's caller.
 const PAGES: usize = 2;
 
-/// A stream of pgoutput messages. The task keeps reading while no caller waits, so that dropping a
-/// wait interrupts no statement.
+/// A stream of pgoutput messages. The task reads independently of the caller, so dropping a wait
+/// interrupts no statement.
 pub(super) struct Stream {
     identity: LogIdentity,
     start: LogPosition,
@@ -26,12 +26,13 @@ pub(super) struct Stream {
     task: JoinHandle<()>,
 }
 
-/// The poll interval: after something was read, and after nothing was read for long.
+/// The shortest poll interval, used after a change was read, and the longest, used when nothing was
+/// read for long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace(pub(super) Duration, pub(super) Duration);
 
 impl Stream {
-    /// Starts to read. `confirmed` is the position that the stream has confirmed.
+    /// Starts to read. `confirmed` holds the position that the stream has confirmed.
     pub(super) fn new(
         tailer: OutboxTailer,
         identity: LogIdentity,
@@ -64,7 +65,8 @@ async fn run(
         let begun = Instant::now();
         match tailer.read(is_requested).await {
             Ok(batch) if batch.is_empty() => {
-                // Polling takes at most a tenth of the time.
+                // The pause is at least nine times the duration of a poll, so polling takes at most
+                // a tenth of the time.
                 let rest = pause.max(begun.elapsed() * 9);
                 pause = (pause * 2).min(pace.1);
                 is_requested = timeout(rest, requested.notified()).await.is_ok();

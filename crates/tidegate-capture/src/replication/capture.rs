@@ -1,4 +1,4 @@
-//! Adds a table to the capture, and waits until no change of it can be missed.
+//! Adds a table to the capture, and waits until no change of the table can be missed.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{EVERYTHING, INSERTS, Shared, lock_backoff, replica_identity, tables,
 use crate::capture_session::CaptureSession;
 use crate::open_transactions;
 
-/// See [`tidegate_changelog::ChangeLog::capture`].
+/// Captures a table; see [`tidegate_changelog::ChangeLog::capture`].
 pub(super) async fn capture(
     shared: &Shared,
     database: &DatabaseName,
@@ -51,20 +51,20 @@ async fn capture_or_fail(
 
 /// The result of adding a table.
 enum Added {
-    /// It was captured before, from this position on.
+    /// The table was captured before, from this position on.
     Captured(LogPosition),
-    /// It is captured now, but open transactions may not know.
+    /// The table is captured now, but transactions that are open may not know that.
     Published,
-    /// It was captured before, from this position on. The old rows are different now, and open
-    /// transactions may still write the previous ones.
+    /// The table was captured before, from this position on. Its old rows are reported differently
+    /// now, and transactions that are open may still write them as before.
     Raised(LogPosition),
-    /// This session may not do it.
+    /// This session lacks a privilege to capture the table.
     NotAllowed(LogError),
 }
 
 impl CaptureSession {
-    /// Retries until the locks are granted or the deadline passes. Tries only once if writers are
-    /// refused in the meantime.
+    /// Retries until the locks are granted or the deadline passes. Tries only once if the
+    /// publication makes PostgreSQL refuse writes meanwhile.
     async fn insist_on(
         &self,
         shared: &Shared,
@@ -122,12 +122,12 @@ impl CaptureSession {
             table.metadata.0.entry(oid).or_default().before = before;
         }
         if !table.unchanged {
-            // The publications were changed, so no table was captured correctly.
+            // The publications were changed by others, so no table was captured without a gap.
             let entries = table.metadata.0.values_mut();
             entries.for_each(|entry| entry.since = None);
         }
         table.metadata.0.entry(demand.relation).or_default().since = None;
-        // The locks that delay others come last.
+        // The locks that make other sessions wait are taken last.
         commands.push_str(&table.comment());
         commands.push_str(&raise);
         self.run(&commands).await?;
@@ -167,7 +167,7 @@ impl CaptureSession {
         self.mark(demand.relation, before).await
     }
 
-    /// The current end of the WAL. Everything visible now was committed before it.
+    /// The current end of the WAL. All visible transactions were committed before it.
     pub(super) async fn now(&self) -> LogResult<LogPosition> {
         let rows = self
             .rows("SELECT pg_catalog.pg_current_wal_insert_lsn()::text", &[])
@@ -176,8 +176,8 @@ impl CaptureSession {
         text.parse().map_err(|()| unreadable("a position"))
     }
 
-    /// Stores the position from which the table is captured without a gap: `before` if it was
-    /// captured already, otherwise the present end of the log.
+    /// Stores the position from which the table is captured without a gap: `before` if the table
+    /// was captured already, otherwise the present end of the log.
     async fn mark(&self, relation: u32, before: Option<LogPosition>) -> LogResult<Captured> {
         self.begin().await?;
         let marked = async {
@@ -187,7 +187,8 @@ impl CaptureSession {
             let since = before.unwrap_or(barrier);
             let entry = table.metadata.0.entry(relation).or_default();
             entry.since = Some(since);
-            // Keeps a list of partitions that is stored: other nodes may not have reported its changes yet.
+            // A stored list of partitions is kept, because other nodes may not have reported its
+            // changes yet.
             if entry.partitions.is_none() {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }
@@ -199,8 +200,8 @@ impl CaptureSession {
     }
 }
 
-/// The commands that raise the replica identities of tables, each with this lock timeout, and the
-/// previous identities.
+/// The commands that raise the replica identities of tables, each with `patience` as its lock
+/// timeout, and the previous identities.
 fn raise(leaves: &[&Leaf], patience: Duration) -> (String, Vec<(u32, Option<ReplicaIdentity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {
@@ -240,7 +241,7 @@ fn publications(table: &TableInfo) -> String {
     commands
 }
 
-/// The commands that publish a table as demanded, with all of its rows and columns.
+/// The commands that publish a table as demanded, with all its rows and columns.
 fn publish(table: &TableInfo, demand: &Demand) -> String {
     let (publication, listed) = if demand.changes {
         (EVERYTHING, table.listed.0)

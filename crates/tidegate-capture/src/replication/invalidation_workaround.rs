@@ -1,10 +1,10 @@
-//! Works around a defect of older servers: after a transaction that was open while a publication
+//! Works around a bug of older servers: after a transaction that was open while a publication
 //! changed, the old version of the publication stays in use.
 //!
 //! Before 13.21, 14.18, 15.13, 16.9 and 17.5 the decoding of such a transaction caches its tables
-//! as they were when it started, and is not notified of the change. Later commits are then omitted
-//! silently (PostgreSQL 17.5, "Release Notes": invalidations for transactions that are in
-//! progress).
+//! as they were when it started, and is not notified of the change. The changes of later
+//! transactions are then omitted silently (PostgreSQL 17.5, "Release Notes": invalidations for
+//! transactions that are in progress).
 
 use tidegate_changelog::{Demand, LogResult};
 use tidegate_wire::version;
@@ -15,8 +15,8 @@ use crate::capture_session::CaptureSession;
 
 impl CaptureSession {
     /// Publishes the table again after all transactions have ended that were open when it was
-    /// published. That invalidates what they left in the cache. No change is missed: every
-    /// transaction sees the table as published, before or after.
+    /// published. The second time invalidates what these transactions left in the cache. No change
+    /// is missed, because before and after it every transaction sees the table as published.
     pub(super) async fn republish(&self, demand: &Demand) -> LogResult<()> {
         let version = "SELECT pg_catalog.current_setting('server_version_num')::int4";
         let rows = self.rows(version, &[]).await?;

@@ -1,5 +1,5 @@
-//! Pauses between attempts to lock a table exclusively. While an attempt waits, all readers and
-//! writers of the table wait behind it. Attempts take at most a tenth of the time, however many
+//! Pauses between attempts to lock a table exclusively. While an attempt waits, all new readers and
+//! writers of the table wait too. Therefore attempts take at most a tenth of the time, however many
 //! subscriptions start.
 
 use std::collections::HashMap;
@@ -9,19 +9,19 @@ use parking_lot::Mutex;
 use tidegate_sql::DatabaseName;
 use tokio::time::{Instant, sleep_until};
 
-/// How long the first attempt and the longest one wait for the lock. The wait doubles each time,
-/// for transactions that would outlast a short one.
+/// How long the first attempt waits for the lock, and the longest wait. The wait doubles with each
+/// attempt, because transactions may outlast a short one.
 pub(super) const ATTEMPT: (Duration, Duration) =
     (Duration::from_millis(100), Duration::from_millis(800));
 /// The pause after an attempt, as a multiple of its duration.
 pub(super) const PAUSE_FACTOR: u32 = 9;
 
-/// Until when tables must not be locked.
+/// The times until which tables must not be locked.
 #[derive(Debug, Default)]
 pub(super) struct LockBackoff(Mutex<HashMap<(DatabaseName, u32), Instant>>);
 
 impl LockBackoff {
-    /// Waits until a table may be locked; returns whether that is before the deadline.
+    /// Waits until a table may be locked. Returns `false` if that is after the deadline.
     pub(super) async fn wait_until(
         &self,
         database: &DatabaseName,

@@ -1,4 +1,4 @@
-//! Capture metadata of a database, stored as the comment of its publication.
+//! The capture metadata of a database, stored as the comment of its publication.
 //!
 //! The comment is dropped with the publication, is visible to every node, and changes in the same
 //! transaction as the capture. A line is `table since identity`: `since` is the position from which
@@ -28,13 +28,13 @@ pub(super) struct TableMetadata {
 }
 
 impl TableMetadata {
-    /// The position from which the log has every change.
+    /// The position from which on the log has every change of the table; `None` if unknown.
     pub(super) fn complete(&self) -> Option<LogPosition> {
         self.since.max(self.since.and(self.changed))
     }
 }
 
-/// A replica identity before it was raised.
+/// The replica identity of a table before the service raised it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplicaIdentity {
     Default,
@@ -44,7 +44,7 @@ pub(super) enum ReplicaIdentity {
 }
 
 impl CaptureMetadata {
-    /// Parses a comment; invalid lines are left out.
+    /// Parses a comment. Invalid lines are skipped.
     pub(super) fn parse(comment: &str) -> Self {
         let line = |line: &str| {
             let mut words = line.split(' ');
@@ -67,7 +67,7 @@ impl CaptureMetadata {
         Self(comment.lines().filter_map(line).collect())
     }
 
-    /// The comment. It contains nothing that must be quoted.
+    /// Writes the comment. It contains no character that must be quoted.
     pub(super) fn to_comment(&self) -> String {
         let mut comment = String::from("Tidegate: do not edit\n");
         for (table, entry) in &self.0 {

@@ -1,11 +1,11 @@
 //! [`ChangeLog`] by logical decoding (PostgreSQL, "Logical Replication" and "Streaming Replication
 //! Protocol").
 //!
-//! A database with subscribers has two publications, one for tables of which every operation is
-//! needed and one for tables of which INSERT is enough. A permanent replication slot is the
-//! retention window (the *retention slot*). Each stream has a temporary slot, copied from the
-//! retention slot. Copying does not wait for open transactions, and a node that crashes leaves
-//! nothing behind.
+//! A database with subscribers has two publications: one for tables of which every operation is
+//! needed, and one for tables of which INSERT is enough. A permanent replication slot, the
+//! *retention slot*, keeps the log of the retention window. Each stream has a temporary slot, which
+//! is a copy of the retention slot. Copying does not wait for open transactions, and PostgreSQL
+//! drops the slot of a node that crashes.
 
 mod capture;
 mod health;
@@ -44,13 +44,14 @@ const EVERYTHING: &str = "tidegate";
 /// The publication of tables of which INSERT is enough.
 const INSERTS: &str = "tidegate_inserts";
 
-/// The settings of the log.
+/// The settings of the change log.
 #[derive(Clone, Debug)]
 pub struct ReplicationSettings {
-    /// How many bytes of log the retention slot may keep for subscribers that resume. `None` keeps
-    /// nothing, and a broken stream cannot be resumed.
+    /// How many bytes of log the retention slot may keep for subscribers that resume. With `None`
+    /// it keeps nothing, and a broken stream cannot be resumed.
     pub retention: Option<u64>,
-    /// The time limit of creating a slot, which waits for open transactions of the whole cluster.
+    /// The time limit of creating a slot, for which PostgreSQL waits for open transactions of the
+    /// whole cluster.
     pub slot_patience: Duration,
     /// The longest wait for a lock that does not block readers and writers of a table.
     pub lock_patience: Duration,
@@ -81,8 +82,9 @@ struct Shared {
 }
 
 impl Replication {
-    /// `reader` is the login for replication, `admin` that of the administrator. `owners` provides
-    /// the credentials of the databases' owners, who own the publications and most tables.
+    /// Creates the change log. `reader` is the login for replication, `admin` that of the
+    /// administrator. `owners` provides the credentials of the databases' owners, who own the
+    /// publications and most tables.
     pub fn new(
         reader: Config,
         admin: Config,
@@ -104,12 +106,12 @@ impl Replication {
     }
 }
 
-/// Opens a connection in replication mode, identifies the server (PostgreSQL, "Streaming
-/// Replication Protocol", `IDENTIFY_SYSTEM`), and closes the connection.
+/// Checks that a login may replicate: opens a connection in replication mode, identifies the server
+/// (PostgreSQL, "Streaming Replication Protocol", `IDENTIFY_SYSTEM`), and closes the connection.
 ///
 /// # Errors
 ///
-/// Why the login may not replicate, or why the server does not respond.
+/// If the login may not replicate, or the server does not respond.
 pub async fn identify(config: &Config) -> LogResult<()> {
     let mut session = session::ReplicationSession::open(config, &config.admin_database).await?;
     let answer = session
@@ -188,7 +190,7 @@ impl ChangeLog for Replication {
     }
 }
 
-/// The error of an internal query whose result is unexpected.
+/// The error for an internal query that returned an unexpected result.
 fn unreadable(what: &'static str) -> LogError {
     LogError::Internal(what.into())
 }

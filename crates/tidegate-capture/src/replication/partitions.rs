@@ -8,7 +8,8 @@ use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 use crate::partitions::{PartitionRecord, PartitionStore};
 
-/// Checks as the owner, who owns the publications, otherwise as the administrator.
+/// Checks the partitions as the database's owner, who owns the publications, or else as the
+/// administrator.
 pub(super) async fn check(
     shared: &Shared,
     (database, relation): (&DatabaseName, u32),
@@ -24,7 +25,7 @@ pub(super) async fn check(
     admin.check(&Comment, relation, reported).await
 }
 
-/// The comment of the publication.
+/// The store of partitions in the publication's comment.
 struct Comment;
 
 impl Comment {

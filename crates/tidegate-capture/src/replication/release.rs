@@ -10,17 +10,17 @@ use super::metadata::{CaptureMetadata, ReplicaIdentity, TableMetadata};
 use super::{EVERYTHING, INSERTS, Shared, lock_backoff};
 use crate::capture_session::CaptureSession;
 
-/// How often to try for the locks of tables.
+/// How many times to try for the locks of tables.
 const ATTEMPTS: usize = 10;
 
-/// See [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node reads, whose
-/// subscribers may need other tables.
+/// Ends captures; see [`tidegate_changelog::ChangeLog::release`]. Does nothing while another node
+/// reads, because its subscribers may need other tables.
 pub(super) async fn release(
     shared: &Shared,
     database: &DatabaseName,
     kept: &[u32],
 ) -> LogResult<()> {
-    // The administrator releases tables that the owner may not change.
+    // The administrator then releases the tables that the owner may not change.
     if let Some(owner) = CaptureSession::owner(&shared.logins, database).await? {
         owner.release(kept).await?;
     }
@@ -29,7 +29,7 @@ pub(super) async fn release(
 }
 
 impl CaptureSession {
-    /// Retries if the tables are locked.
+    /// Releases tables. Retries if tables are locked.
     async fn release(&self, kept: &[u32]) -> LogResult<()> {
         let mut attempts = 1..ATTEMPTS;
         loop {
@@ -109,8 +109,8 @@ impl CaptureSession {
 const INDEX: &str = "SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c \
                      WHERE c.oid = $1 AND c.relkind = 'i'";
 
-/// The tables that the service captures or has changed, except those to keep, with what this
-/// session may change. Empty while more than one stream is open.
+/// Selects the tables that the service captures or has changed, except those to keep, and whether
+/// this session may change them. Empty while more than one stream is open.
 const CAPTURED: &str = "\
     WITH publication AS ( \
         SELECT e.oid AS everything, i.oid AS inserts, \

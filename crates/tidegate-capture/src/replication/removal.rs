@@ -19,39 +19,39 @@ const END: Duration = Duration::from_secs(10);
 pub enum Removal {
     /// Everything is removed.
     Done {
-        /// What existed.
+        /// The objects that existed.
         removed: DatabaseCapture,
         /// The slots that were dropped.
         slots: Vec<String>,
     },
     /// Nodes read the log; nothing was changed.
     Streaming(Vec<StreamingServer>),
-    /// A node returned during the removal and has created some of it again.
+    /// A node started to read during the removal and has created some of the objects again.
     CameBack,
-    /// Neither the administrator nor the database's owner may change something, although no node
-    /// reads the log. A superuser has to remove the rest.
+    /// Neither the administrator nor the database's owner may change some of the objects, although
+    /// no node reads the log. A superuser has to remove these.
     Left(DatabaseCapture),
 }
 
 /// A node that reads the log of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamingServer {
-    /// Its slot.
+    /// The replication slot of the stream.
     pub slot: String,
-    /// The backend process that serves it.
+    /// The id of the backend process that serves the stream.
     pub process: i32,
-    /// The client's address; `None` for a Unix socket, or if it may not be seen.
+    /// The client's address. `None` for a Unix socket, or if the administrator may not see it.
     pub address: Option<String>,
 }
 
 impl Replication {
     /// Removes the feed from a database: restores raised replica identities, drops the publications
-    /// and the slot. `end_streams` ends the streams of running nodes before; such a node opens a
-    /// new one as soon as it can.
+    /// and the slot. With `end_streams`, first ends the streams of running nodes; these nodes open
+    /// new streams as soon as they can.
     ///
     /// # Errors
     ///
-    /// The database does not exist, or a login or a statement failed.
+    /// If the database does not exist, or a login or a statement failed.
     pub async fn remove(&self, database: &DatabaseName, end_streams: bool) -> LogResult<Removal> {
         let streaming = self.streaming(database).await?;
         if !streaming.is_empty() {
@@ -64,7 +64,8 @@ impl Replication {
         let slots = self.cluster().await?.slots;
         release::release(&self.shared, database, &[]).await?;
         let left = captured(&self.shared, database).await?;
-        // The comment of the publication contains the previous identities, so it goes last.
+        // The comment of the publication holds the previous identities, so the publication goes
+        // last.
         if !left.raised.is_empty() {
             return self.why_left(database).await;
         }
@@ -75,8 +76,8 @@ impl Replication {
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
-            // Nodes that returned in the meantime read a log without captures. Ending their streams
-            // lets them notice.
+            // Nodes that connected again during the removal read a log without captures. They
+            // notice that when their streams end.
             let again = self.streaming(database).await?;
             self.end(database, &again).await?;
         }
@@ -85,8 +86,8 @@ impl Replication {
         self.confirm(database, there, slots).await
     }
 
-    /// If a node reads the log, it may have created or kept the objects. Otherwise a privilege is
-    /// missing.
+    /// Why objects are left. If a node reads the log, the node may have created or kept them.
+    /// Otherwise a privilege is missing.
     async fn why_left(&self, database: &DatabaseName) -> LogResult<Removal> {
         if !self.streaming(database).await?.is_empty() {
             return Ok(Removal::CameBack);
@@ -94,7 +95,7 @@ impl Replication {
         Ok(Removal::Left(captured(&self.shared, database).await?))
     }
 
-    /// Whether everything is removed.
+    /// Checks that everything is removed.
     async fn confirm(
         &self,
         database: &DatabaseName,
@@ -125,7 +126,8 @@ impl Replication {
     /// Ends streams, as the login that opened them, and waits until they have ended.
     async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
         let reader = &self.shared.reader;
-        // In a tenant's database no user may call the function.
+        // The function is called in the login's own database, because in a tenant's database no
+        // user may call it.
         let opened = tidegate_service::open(reader, &reader.admin_database).await;
         let client = opened.map_err(|e| error::of_connection(e, &reader.admin_role))?;
         let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();
@@ -150,9 +152,9 @@ impl Replication {
 /// The result of dropping the publications.
 enum Dropped {
     All,
-    /// A publication that was dropped exists again: a node created it.
+    /// A publication exists again after it was dropped, because a node created it.
     MadeAnew,
-    /// Neither the administrator nor the owner may drop one of them.
+    /// Neither the administrator nor the owner may drop one of the publications.
     NotOurs,
 }
 

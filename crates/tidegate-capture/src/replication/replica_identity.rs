@@ -1,6 +1,6 @@
-//! Keeps writers working. PostgreSQL refuses UPDATE and DELETE of a table that is published with
-//! them but has no replica identity, because its primary key or index was dropped, or because its
-//! owner wants none.
+//! Prevents that captures block writers. PostgreSQL refuses UPDATE and DELETE of a table that is
+//! published with them but has no replica identity, because its primary key or index was dropped,
+//! or because its owner wants none.
 
 use tidegate_changelog::LogResult;
 use tidegate_sql::DatabaseName;
@@ -10,8 +10,8 @@ use super::table_info::TableInfo;
 use super::{EVERYTHING, Shared};
 use crate::capture_session::CaptureSession;
 
-/// Removes a table from the publication of every operation if its writers are refused and that
-/// could not be fixed otherwise.
+/// Removes a table from the publication of every operation if its writers are refused and nothing
+/// else helps.
 pub(super) async fn writers(
     shared: &Shared,
     database: &DatabaseName,
@@ -27,7 +27,7 @@ pub(super) async fn writers(
 }
 
 impl CaptureSession {
-    /// Returns whether writers are accepted afterwards.
+    /// Stops the capture of a table. Returns whether writers are accepted afterwards.
     async fn stop_capture(&self, relation: u32) -> LogResult<bool> {
         self.begin().await?;
         let spared = self.stop_capture_within(relation).await;
@@ -64,7 +64,7 @@ impl CaptureSession {
         Ok(table.is_some_and(|table| table.refuses_writers()))
     }
 
-    /// Inspects a table; `None` if it cannot be captured at all.
+    /// Inspects a table. Returns `None` if the table cannot be captured at all.
     async fn table(&self, relation: u32) -> LogResult<Option<TableInfo>> {
         use tidegate_changelog::LogError::{Gone, NoTable, Unsupported};
         match TableInfo::of(self, relation).await {

@@ -1,4 +1,4 @@
-//! A replication connection: commands by the simple query protocol, then a stream.
+//! A replication connection. It first runs commands by the simple query protocol, then a stream.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::error;
 /// A row of a result, in text form.
 pub(super) type TextRow = Vec<Option<String>>;
 
-/// A walsender's session.
+/// A session in replication mode, which a walsender process serves.
 pub(super) struct ReplicationSession {
     channel: Channel,
     canceller: Canceller,
@@ -43,8 +43,8 @@ impl ReplicationSession {
         self.canceller.backend().process_id
     }
 
-    /// Runs a command. After `limit` it is cancelled, so that no process keeps waiting, and the
-    /// session cannot be used any more.
+    /// Runs a command. Cancels it after `limit`, so that no process keeps waiting; then the session
+    /// cannot be used any more.
     pub(super) async fn run(&mut self, text: &str, limit: Duration) -> LogResult<Vec<TextRow>> {
         self.send(text)?;
         let deadline = Instant::now() + limit;

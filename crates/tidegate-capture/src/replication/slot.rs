@@ -13,12 +13,13 @@ use super::stream::Stream;
 use super::{EVERYTHING, INSERTS, Shared, tables, unreadable};
 use crate::error;
 
-/// The time limit of a command that waits for nothing.
+/// The time limit of a command that does not have to wait for others.
 const QUICK: Duration = Duration::from_secs(15);
-/// The time limit of advancing the retention slot: PostgreSQL reads the log that it releases.
+/// The time limit of advancing the retention slot, for which PostgreSQL reads the log that it
+/// releases.
 const ADVANCE: Duration = Duration::from_mins(2);
 
-/// The log and the retention slot of a database.
+/// The state of a database's log and of its retention slot.
 struct LogState {
     identity: LogIdentity,
     anchor_name: String,
@@ -58,8 +59,8 @@ pub(super) async fn open(
     stream(session, &slot, place.identity, start).await
 }
 
-/// Opens a stream without a retention window. It starts where its slot is created and cannot be
-/// resumed.
+/// Opens a stream without a retention window. The stream starts where its slot is created, and
+/// cannot be resumed.
 async fn open_unanchored(
     shared: &Shared,
     mut session: ReplicationSession,
@@ -80,7 +81,8 @@ async fn stream(
     identity: LogIdentity,
     start: LogPosition,
 ) -> LogResult<Stream> {
-    // In text form, which the codec supports for every type, and a stream has one form for all.
+    // Values are requested in text form, because all values of a stream have one form and the codec
+    // supports text for every type.
     let command = format!(
         "START_REPLICATION SLOT \"{slot}\" LOGICAL {start} (proto_version '1', \
          publication_names '\"{EVERYTHING}\",\"{INSERTS}\"')"
@@ -127,7 +129,7 @@ async fn table(session: &mut ReplicationSession) -> LogResult<LogState> {
     })
 }
 
-/// Logged once per process, because it is a setting of the cluster.
+/// Warns once per process, because the setting belongs to the cluster.
 fn warn_of_unlimited_log() {
     static SAID: std::sync::Once = std::sync::Once::new();
     SAID.call_once(|| {
@@ -139,7 +141,7 @@ fn warn_of_unlimited_log() {
     });
 }
 
-/// A hash of the cluster, its timeline and the database.
+/// The identity of a log: a hash of the cluster, its timeline and the database.
 fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
     let mut hash = Sha256::new();
     for part in system.iter().take(2).flatten() {
@@ -152,8 +154,8 @@ fn identity(system: &[Option<String>], database: &str) -> LogIdentity {
     LogIdentity(u32::from_be_bytes([a, b, c, d]))
 }
 
-/// The position from which the retention slot keeps the log, if there is to be a slot. Creates the
-/// slot if it is missing.
+/// The position from which the retention slot keeps the log; `None` if the settings want no slot.
+/// Creates the slot if it is missing.
 async fn anchor(
     shared: &Shared,
     session: &mut ReplicationSession,
@@ -164,7 +166,7 @@ async fn anchor(
         return Ok(None);
     }
     if let Some(anchor) = &place.anchor {
-        // A slot that is older than the publications never sees them.
+        // A slot that is older than the publications can never decode them.
         if !anchor.lost && !fresh {
             return Ok(Some(anchor.confirmed));
         }
@@ -245,7 +247,7 @@ pub(super) async fn retain(
             .execute(ADVANCE_ANCHOR, &[&slot, &keep.to_string()])
             .await;
         match advanced {
-            // Another node is advancing it, or has advanced it further.
+            // Another node is advancing the slot, or has advanced it further.
             Err(error) if error.code().is_some_and(is_raced) => {}
             advanced => drop(advanced.map_err(failed)?),
         }
@@ -253,7 +255,8 @@ pub(super) async fn retain(
     Ok(now)
 }
 
-/// Whether another session uses the slot, or it is beyond the position already.
+/// Whether the error means that another session uses the slot, or that the slot is already beyond
+/// the position.
 fn is_raced(code: &SqlState) -> bool {
     [
         SqlState::OBJECT_IN_USE,
@@ -265,8 +268,8 @@ fn is_raced(code: &SqlState) -> bool {
 const ADVANCE_ANCHOR: &str =
     "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn)";
 
-/// The end of the log, and the retention slot if it exists and is not in use. The parameter is the
-/// timeout of the statement after it.
+/// Selects the end of the log, and the retention slot if it exists and is not in use. The parameter
+/// is the timeout for the next statement.
 const ANCHOR: &str = "\
     SELECT pg_catalog.pg_current_wal_flush_lsn()::text, s.slot_name::text, \
            s.confirmed_flush_lsn::text, \
@@ -280,7 +283,7 @@ fn position(text: &str) -> LogResult<LogPosition> {
         .map_err(|()| unreadable("a position of the log"))
 }
 
-/// Drops the retention slot, unless another node still reads.
+/// Drops the retention slot, unless another node still reads the log.
 pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResult<()> {
     let opened = tidegate_service::open(&shared.reader, database).await;
     let client = opened.map_err(|e| error::of_connection(e, &shared.reader.admin_role))?;

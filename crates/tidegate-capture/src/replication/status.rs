@@ -1,4 +1,4 @@
-//! What the feed has created in a cluster and its databases, for operators.
+//! The objects that the feed has created in a cluster and its databases, for operators.
 
 use tidegate_changelog::{LogPosition, LogResult};
 use tidegate_sql::DatabaseName;
@@ -13,41 +13,42 @@ const SETTINGS: [&str; 5] = [
     "max_replication_slots",
     "max_wal_senders",
     "max_slot_wal_keep_size",
-    // PostgreSQL 18.
+    // Exists from PostgreSQL 18 on.
     "idle_replication_slot_timeout",
 ];
 
-/// The feed's objects in a cluster.
+/// The settings and slots of a cluster that matter to the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterCapture {
     /// The relevant settings, as PostgreSQL shows them.
     pub settings: Vec<(String, String)>,
-    /// The number of slots, including those of others.
+    /// The number of replication slots in use, including those of other programs.
     pub slots_used: i64,
-    /// The number of WAL senders, including those of others.
+    /// The number of WAL senders in use, including those of other programs.
     pub senders_used: i64,
-    /// The slots of this service.
+    /// The replication slots of this service.
     pub slots: Vec<SlotStatus>,
 }
 
 /// A replication slot (PostgreSQL, "`pg_replication_slots`").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotStatus {
-    /// Its database.
+    /// The database of the slot.
     pub database: DatabaseName,
-    /// Its name: `tidegate_<oid>` for the retention slot, followed by `_<pid>` for a stream.
+    /// The name of the slot: `tidegate_<oid>` for the retention slot, followed by `_<pid>` for a
+    /// stream.
     pub name: String,
-    /// The process that uses it.
+    /// The id of the process that uses the slot.
     pub active: Option<i32>,
-    /// From where the log is kept for it.
+    /// The position from which the log is kept for the slot.
     pub restart: Option<LogPosition>,
-    /// Up to where its reader has confirmed the log.
+    /// The position up to which the reader of the slot has confirmed the log.
     pub confirmed: Option<LogPosition>,
-    /// The bytes of log that are kept for it.
+    /// The bytes of log that are kept for the slot.
     pub retained: Option<i64>,
-    /// `reserved`, `extended`, `unreserved` or `lost`.
+    /// The column `wal_status`: `reserved`, `extended`, `unreserved` or `lost`.
     pub wal_status: Option<String>,
-    /// How many bytes may be written until it is in danger of being lost; `None` without a limit.
+    /// How many bytes may be written until the slot may be lost; `None` without a limit.
     pub safe_size: Option<i64>,
 }
 
@@ -63,11 +64,11 @@ pub struct DatabaseCapture {
 /// A publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicationStatus {
-    /// Its name.
+    /// The name of the publication.
     pub name: String,
-    /// Its owner.
+    /// The owner of the publication.
     pub owner: String,
-    /// Its tables, qualified and quoted.
+    /// The tables of the publication, qualified and quoted.
     pub tables: Vec<String>,
 }
 
@@ -76,7 +77,7 @@ pub struct PublicationStatus {
 pub struct RaisedIdentity {
     /// The table, qualified and quoted.
     pub table: String,
-    /// The SQL that restores its identity.
+    /// The SQL that restores the previous replica identity.
     pub sql: String,
 }
 
@@ -85,7 +86,7 @@ impl Replication {
     ///
     /// # Errors
     ///
-    /// The administrator cannot log in or read the catalog.
+    /// If the administrator cannot log in or read the catalog.
     pub async fn cluster(&self) -> LogResult<ClusterCapture> {
         let admin = CaptureSession::admin(
             &self.shared.logins,
@@ -111,13 +112,13 @@ impl Replication {
     ///
     /// # Errors
     ///
-    /// The database does not exist, or the administrator cannot log in or read the catalog.
+    /// If the database does not exist, or the administrator cannot log in or read the catalog.
     pub async fn captured(&self, database: &DatabaseName) -> LogResult<DatabaseCapture> {
         captured(&self.shared, database).await
     }
 }
 
-/// See [`Replication::captured`].
+/// Does the work of [`Replication::captured`].
 pub(super) async fn captured(
     shared: &Shared,
     database: &DatabaseName,
@@ -171,7 +172,7 @@ fn slot(row: &tokio_postgres::Row) -> SlotStatus {
 }
 
 impl RaisedIdentity {
-    /// The previous identity, as in `ALTER TABLE`.
+    /// The previous replica identity, as `ALTER TABLE` takes it.
     pub fn before(&self) -> &str {
         let (_, before) = self
             .sql
@@ -211,7 +212,7 @@ const PUBLICATIONS: &str = "\
     FROM pg_catalog.pg_publication p \
     WHERE p.pubname IN ('tidegate', 'tidegate_inserts') ORDER BY 1";
 
-/// The tables of these whose identity is still raised.
+/// Selects the tables among these whose replica identity is still raised.
 const RAISED: &str = "\
     SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -13,18 +13,19 @@ use tokio::time::Instant;
 
 use crate::error;
 
-/// The interval of position reports, a sixth of PostgreSQL's default `wal_sender_timeout`.
+/// The interval of reports of the confirmed position, a sixth of PostgreSQL's default
+/// `wal_sender_timeout`.
 const REPORT: Duration = Duration::from_secs(10);
-/// While transactions are dense, the stream is read at most this often. PostgreSQL sends each
+/// The interval at which the stream is read while transactions are dense. PostgreSQL sends each
 /// message separately, and each would wake the task. With several thousand transactions a second
-/// that costs more than the changes themselves.
+/// the wake-ups would cost more than the changes themselves.
 const GATHER: Duration = Duration::from_millis(1);
-/// Transactions are dense if they arrive within this time of the previous ones, or if this many
-/// arrive at once.
+/// Transactions count as dense if they arrive within this time of the previous ones, or if at least
+/// this many arrive at once.
 const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
 /// The most messages that are returned at once.
 const BATCH: usize = 1024;
-/// The body of a status update.
+/// The length of a status update in bytes.
 const STATUS: u8 = 34;
 
 /// A stream of pgoutput messages.
@@ -38,8 +39,8 @@ pub(super) struct Stream {
     came_at: Instant,
     /// Until when nothing is read, because transactions are dense.
     rest_until: Option<Instant>,
-    /// PostgreSQL waits for a report. It is sent when the messages were processed: a server that
-    /// shuts down waits until everything is confirmed.
+    /// Whether PostgreSQL waits for a report. The report is sent when the messages were processed,
+    /// because a server that shuts down waits until everything is confirmed.
     owes_report: bool,
 }
 
@@ -74,7 +75,8 @@ impl Stream {
         let body = self.channel.inbound.body();
         match (tag, body.split_first()) {
             (tag::COPY_DATA, Some((b'w', message))) => {
-                // Skips the start, the end and the clock; the messages of pgoutput have more.
+                // The header has the start, the end and the clock. The content of a pgoutput
+                // message follows it.
                 let change = message.get(24..).ok_or_else(truncated)?;
                 batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
             }
@@ -94,7 +96,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Queues a status update.
+    /// Queues a status update. With `reply` it requests an answer.
     fn report(&mut self, reply: bool) {
         let out = &mut self.channel.outbound;
         out.put_u8(tag::COPY_DATA);
@@ -103,7 +105,7 @@ impl Stream {
         for _ in ["written", "flushed", "applied"] {
             out.put_u64(self.confirmed.0);
         }
-        // The client's clock, which PostgreSQL only displays.
+        // The field is the client's clock, which PostgreSQL only displays.
         out.put_u64(0);
         out.put_u8(reply.into());
         self.report_at = Instant::now() + REPORT;
@@ -162,7 +164,7 @@ impl LogStream for Stream {
     }
 }
 
-/// Whether to wait for more transactions, because the next ones will arrive soon. Not inside a
+/// Whether to pause reading, because more transactions will arrive soon. Never pauses inside a
 /// transaction, because PostgreSQL may wait for this client.
 fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
     let is_end = |message: &LogMessage| match message {

@@ -7,10 +7,10 @@ use super::metadata::{CaptureMetadata, ReplicaIdentity};
 use crate::capture_session::CaptureSession;
 use crate::table_kind::check_kind;
 
-/// A table and its capture.
+/// A table with the state of its capture.
 #[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 pub(super) struct TableInfo {
-    /// Schema-qualified and quoted.
+    /// The schema-qualified and quoted name.
     pub(super) name: String,
     pub(super) owner: String,
     pub(super) publisher: String,
@@ -18,32 +18,35 @@ pub(super) struct TableInfo {
     pub(super) may_change: bool,
     partitioned: bool,
     has_primary_key: bool,
-    /// Whether it is in the publication of every operation, and in that of INSERT.
+    /// Whether the table is in the publication of every operation, and whether it is in that of
+    /// INSERT.
     pub(super) listed: (bool, bool),
-    /// Whether every operation, or INSERT, is published with all rows and columns.
+    /// Whether every operation is published with all rows and columns. `inserts` says the same of
+    /// INSERT.
     everything: bool,
     inserts: bool,
     /// Whether the publications are as the service created them.
     pub(super) unchanged: bool,
-    /// Whether both publications include stored generated columns, if the server supports that.
+    /// Whether both publications include stored generated columns, or the server does not support
+    /// that.
     pub(super) tells_generated: bool,
     /// Whether this session may change the publications.
     pub(super) may_publish: bool,
     pub(super) metadata: CaptureMetadata,
-    /// The tables whose replica identity matters: itself and its partitions.
+    /// The tables whose replica identity matters: the table itself and its partitions.
     pub(super) leaves: Vec<Leaf>,
 }
 
 /// A table whose replica identity matters.
 pub(super) struct Leaf {
     pub(super) oid: u32,
-    /// Schema-qualified and quoted.
+    /// The schema-qualified and quoted name.
     pub(super) name: String,
-    /// `None` for FULL.
+    /// The replica identity; `None` for FULL.
     pub(super) identity: Option<ReplicaIdentity>,
-    /// Whether UPDATE and DELETE would be accepted.
+    /// Whether PostgreSQL would accept UPDATE and DELETE with this replica identity.
     identifies: bool,
-    /// Whether it has a virtual generated column, which no publication includes.
+    /// Whether the table has a virtual generated column, which no publication includes.
     is_virtual: bool,
 }
 
@@ -58,8 +61,8 @@ impl TableInfo {
     ///
     /// # Errors
     ///
-    /// [`LogError::NoTable`]; [`LogError::Unsupported`] for other relations; [`LogError::Gone`]
-    /// without the publications.
+    /// [`LogError::NoTable`] if it does not exist, [`LogError::Unsupported`] if the relation cannot
+    /// be captured, [`LogError::Gone`] if the publications do not exist.
     pub(super) async fn of(session: &CaptureSession, relation: u32) -> LogResult<Self> {
         let rows = session.rows(TABLE, &[&relation]).await?;
         let row = rows.first().ok_or(LogError::NoTable)?;
@@ -101,7 +104,7 @@ impl TableInfo {
         Ok(table)
     }
 
-    /// The tables whose replica identity must be raised.
+    /// The tables whose replica identity must be raised for the demand.
     ///
     /// # Errors
     ///
@@ -130,12 +133,13 @@ impl TableInfo {
         Ok(self.leaves.iter().filter(must).collect())
     }
 
-    /// Whether the demand is published already.
+    /// Whether the publications already meet the demand.
     pub(super) fn is_published(&self, demand: &Demand) -> bool {
         self.unchanged && (self.everything || (self.inserts && !demand.changes))
     }
 
-    /// Whether PostgreSQL refuses UPDATE and DELETE, because nothing identifies the rows.
+    /// Whether PostgreSQL refuses UPDATE and DELETE, because the table has no usable replica
+    /// identity.
     pub(super) fn refuses_writers(&self) -> bool {
         let refuses =
             |leaf: &Leaf| !leaf.identifies || (leaf.is_virtual && leaf.identity.is_none());
@@ -176,8 +180,8 @@ const TABLE: &str = "\
                        WHERE r.prpubid = i.oid AND r.prrelid = c.oid) li ON true \
     WHERE c.oid = $1";
 
-/// The table itself, and the partitions below it that hold rows. A partitioned table holds none,
-/// but its replica identity decides whether old rows are reported as whole.
+/// Selects the table itself, and the partitions below it that hold rows. A partitioned table holds
+/// no rows, but its replica identity decides whether old rows are reported as whole.
 const LEAVES: &str = "\
     SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), c.relreplident::text, \
            coalesce((SELECT k.indexrelid FROM pg_catalog.pg_index k \

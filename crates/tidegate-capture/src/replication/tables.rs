@@ -6,7 +6,7 @@ use tidegate_sql::DatabaseName;
 use super::{EVERYTHING, INSERTS, Shared};
 use crate::capture_session::CaptureSession;
 
-/// Creates the publications if they are missing; returns whether it did.
+/// Creates the publications if they are missing. Returns whether it created them.
 pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResult<bool> {
     let admin = CaptureSession::admin(&shared.logins, database).await?;
     let state = State::read(&admin).await?;
@@ -66,7 +66,7 @@ impl CaptureSession {
     }
 }
 
-/// What decides whether the database can be captured.
+/// The facts that decide whether the database can be captured.
 struct State {
     wal_level: String,
     may_create: bool,

@@ -1,4 +1,4 @@
-//! The outbox, on a server whose WAL does not contain rows.
+//! Tests the outbox on a server whose WAL contains no row changes for decoding.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -91,7 +91,7 @@ async fn transactions_of_any_size_come_whole_and_in_order() {
     for id in 5011..=5050 {
         fixture.run(&format!("INSERT INTO t VALUES ({id})")).await;
     }
-    // A simple query is one transaction.
+    // All statements of a simple query are one transaction.
     reader.read(41).await;
     assert_eq!(reader.rows.len(), 5050);
     for (row, id) in reader.rows.iter().zip(1..) {
@@ -119,7 +119,7 @@ async fn a_stream_resumes_within_the_window_and_nowhere_else() {
     again.read(2).await;
     assert_eq!(again.commits, seen[3..]);
     assert_eq!(again.stream.identity(), reader.stream.identity());
-    // What was not confirmed is kept, whatever the call asks for.
+    // Changes that the stream has not confirmed are kept, whatever position is passed.
     let now = fixture
         .outbox
         .retain(&fixture.database, seen[4])
@@ -170,7 +170,7 @@ async fn what_is_missing_to_an_administrator_is_named() {
     poor.capture("t").await.unwrap();
     fixture.run("INSERT INTO t VALUES (1)").await;
     reader.read(1).await;
-    // A writer needs no privilege on the outbox and has none.
+    // A writer needs no privilege on the outbox, and has none.
     fixture
         .run(
             "CREATE ROLE box_writer; GRANT INSERT, SELECT, UPDATE ON t TO box_writer; \
@@ -201,7 +201,7 @@ async fn a_copy_of_a_database_is_another_log() {
     drop((reader, fixture));
     let root = connect(&cluster().url("postgres")).await;
     let copy = "CREATE DATABASE box_second TEMPLATE box_first";
-    // The sessions of the first test database end soon.
+    // The copy succeeds as soon as the sessions of the first test database have ended.
     while root.batch_execute(copy).await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -288,7 +288,7 @@ async fn who_only_calls_itself_a_reader_does_not_count() {
         assert!(std::time::Instant::now() < deadline, "the reader stays");
         tokio::task::yield_now().await;
     }
-    // No stream is open: everything is deleted, whatever `application_name` other sessions have.
+    // No stream is open, so everything is deleted, whatever `application_name` other sessions have.
     fixture.run("INSERT INTO t VALUES (1)").await;
     fixture.outbox.abandon(&fixture.database).await.unwrap();
     let kept = "SELECT count(*) FROM tidegate_outbox.change";

@@ -1,4 +1,4 @@
-//! Tables that are added to and removed from the capture.
+//! Tests adding tables to the capture and removing them.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn an_open_writer_is_waited_for() {
         reader.step().await.unwrap();
     }
     assert!(reader.rows[before].ends_with('3'));
-    // Once the table is captured without a gap, no caller waits again.
+    // Once the table is captured without a gap, capturing it again does not wait.
     writer
         .batch_execute("BEGIN; INSERT INTO t VALUES (4)")
         .await
@@ -69,7 +69,7 @@ async fn a_table_without_a_key_stays_writable_and_gets_its_identity_back() {
         )
         .await;
     let mut reader = StreamReader::new(fixture.open(None).await.unwrap());
-    // INSERT alone does not change the table.
+    // If only INSERT is needed, the table does not change.
     fixture.capture("t", false, false).await.unwrap();
     assert_eq!(fixture.identity("t").await, "d");
     fixture.run("UPDATE t SET a = 'free'").await;
@@ -144,7 +144,7 @@ async fn what_gives_no_changes_is_refused() {
             other => panic!("{table}: {other:?}"),
         }
     }
-    // Writes to a partition that is created later must not fail.
+    // Capturing the table must not make writes fail to a partition that is created later.
     fixture.capture("p", false, false).await.unwrap();
     fixture.capture("k", true, true).await.unwrap();
     fixture

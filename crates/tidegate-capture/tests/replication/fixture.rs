@@ -1,4 +1,4 @@
-//! A database whose log is read.
+//! A database whose change log is read.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct Fixture {
     pub(crate) cluster: &'static Cluster,
 }
 
-/// The administrator's login, with an existing control database.
+/// The configuration with the administrator's login, and with a control database that exists.
 pub(crate) fn config(cluster: &Cluster) -> Config {
     let mut config = Config::from_url(&cluster.socket_url("postgres")).unwrap();
     config.control_database = DatabaseName::new("postgres");
@@ -100,12 +100,12 @@ impl Fixture {
 /// Collects what a stream returns.
 pub(crate) struct StreamReader {
     pub(crate) stream: Box<dyn LogStream>,
-    /// The ends of transactions that changed a captured table; before 15 empty ones are reported
-    /// too.
+    /// The positions of the ends of transactions that changed a captured table. Before PostgreSQL
+    /// 15 empty transactions are reported too.
     pub(crate) commits: Vec<LogPosition>,
     empty: bool,
     pub(crate) reached: LogPosition,
-    /// The last bytes of inserted and deleted rows, which are text.
+    /// The last value of each inserted and deleted row, as text.
     pub(crate) rows: Vec<String>,
 }
 
@@ -159,7 +159,7 @@ impl StreamReader {
         }
     }
 
-    /// Reads until everything before a position has arrived.
+    /// Reads until the stream has reached a position.
     pub(crate) async fn reach(&mut self, position: LogPosition) {
         while self.reached < position {
             self.stream.request_position();

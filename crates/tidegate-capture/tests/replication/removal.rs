@@ -1,4 +1,4 @@
-//! What an operator sees of the feed in a database, and its removal.
+//! Tests what an operator sees of the feed in a database, and its removal.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tidegate_wire::Secret;
 
 use super::fixture::{Fixture, StreamReader, config};
 
-/// Tables with each kind of replica identity, captured and raised.
+/// Captures tables with each kind of replica identity, which raises it.
 async fn captured(fixture: &Fixture) {
     fixture
         .run(
@@ -48,7 +48,7 @@ async fn what_the_feed_keeps_is_shown_and_taken_back() {
         .iter()
         .map(|raised| (raised.table.as_str(), raised.before()))
         .collect();
-    // `own` was FULL before, so the service has nothing to restore.
+    // The replica identity of `own` was FULL before, so the service has nothing to restore.
     assert_eq!(
         raised,
         [
@@ -125,7 +125,7 @@ async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
         let mut came_back = 0;
         while came_back < 3 {
             fixture.run("CREATE TABLE t (a text)").await;
-            // A node that opens a stream creates the publications.
+            // Captures fail until a node opens a stream, which creates the publications.
             while let Err(error) = fixture.capture("t", true, false).await {
                 assert!(matches!(error, LogError::Gone), "{error:?}");
             }
@@ -148,7 +148,7 @@ async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
 #[tokio::test]
 async fn a_replication_login_ends_its_own_stream() {
     let fixture = Fixture::new("log_ended_by_reader").await;
-    // The second argument, a timeout, exists from 14 on.
+    // The second argument, a timeout, exists from PostgreSQL 14 on.
     let arguments = match testing::cluster().version().major {
         13 => "int",
         _ => "int, bigint",

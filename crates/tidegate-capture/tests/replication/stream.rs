@@ -1,4 +1,4 @@
-//! Streams: order, resuming, slots.
+//! Tests the order of streams, resuming them, and their slots.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tidegate_embedded::{Cluster, Shutdown, testing};
 use super::fixture::{Fixture, StreamReader, config};
 use tidegate_testkit::connect;
 
-/// A cluster of its own for a test, until the process ends.
+/// A cluster for one test, which runs until the process ends.
 fn own_cluster() -> &'static Cluster {
     Box::leak(Box::new(
         Cluster::start_blocking(&testing::settings()).unwrap(),
@@ -103,7 +103,7 @@ async fn a_position_before_the_window_or_from_the_future_is_gone() {
         .batch_execute("SELECT pg_advisory_lock(7133, 2)")
         .await
         .unwrap();
-    // Moves the window beyond the start.
+    // The retention window now starts after `start`.
     let now = fixture.log.retain(&fixture.database, start).await.unwrap();
     fixture.log.retain(&fixture.database, now).await.unwrap();
     assert!(now > start);
@@ -189,7 +189,7 @@ async fn a_slot_is_not_waited_for_without_end() {
     let patient = Replication::new(config.clone(), config, None, ReplicationSettings::default());
     let opened = patient.open(&fixture.database, LogStart::Now).await;
     drop(opened.unwrap());
-    // With the retention slot, open transactions no longer matter.
+    // With the retention slot, opening a stream does not wait for open transactions.
     other
         .batch_execute("BEGIN; INSERT INTO o VALUES (1)")
         .await
@@ -211,7 +211,7 @@ async fn a_restart_of_postgresql_loses_nothing() {
         reader.read(1).await;
         let last = reader.commits[0];
         fixture.run("INSERT INTO t VALUES (2)").await;
-        // PostgreSQL stops only when its readers have confirmed the end of the log.
+        // PostgreSQL stops only after its readers have confirmed the end of the log.
         let (restarted, failed) = tokio::join!(fixture.cluster.restart(mode), async {
             loop {
                 if let Err(error) = reader.step().await {

@@ -1,7 +1,7 @@
 //! Finds the schemas that a role sees.
 //!
-//! Roles with the same privileges form a [`RoleGroup`], and a schema that was loaded as one of them is
-//! valid for all of them. A request queries PostgreSQL only if the privileges of its role or a
+//! Roles with the same privileges form a [`RoleGroup`], and a schema that was loaded as one of them
+//! is valid for all of them. A request queries PostgreSQL only if the privileges of its role or a
 //! definition changed, and a change is loaded once for each group.
 
 use std::sync::Arc;
@@ -16,13 +16,14 @@ use super::{CatalogCache, Comparison, Schemas, WARM, tell_failure, tell_renamed}
 use crate::error::Result;
 use crate::load;
 
-/// The most roles in one key query. Each takes PostgreSQL about 20 us, the query itself about 1 ms.
+/// The largest number of roles in one key query. PostgreSQL needs about 20 µs for each role, and 1
+/// ms for the query itself.
 const ASKED: usize = 200;
-/// How often a request retries when the privileges of its role change during the load.
+/// How often a request loads a schema if the privileges of its role change during the load.
 const ATTEMPTS: usize = 3;
 
 impl CatalogCache {
-    /// `name` is empty for all schemas.
+    /// Finds the schema `name` as the role sees it, or all schemas if `name` is empty.
     pub(super) async fn find(
         &self,
         login: &Login,
@@ -84,7 +85,7 @@ impl CatalogCache {
         Ok(seen)
     }
 
-    /// The group of a role; `None` if the role does not exist.
+    /// The group to which a role belongs; `None` if the role does not exist.
     async fn group(
         &self,
         tenant: &DatabaseState,

@@ -10,11 +10,11 @@ use super::Schemas;
 use super::loaded::Loaded;
 use super::slot::SchemaSlot;
 
-/// Roles with the same key (`load/keys.sql`), with a slot for each schema that one of them
-/// requested by name. The empty name, which PostgreSQL does not allow, stands for all schemas.
+/// A group of roles with the same key (`load/keys.sql`), with a slot for each schema that one of
+/// them requested by name. The empty name, which PostgreSQL does not allow, stands for all schemas.
 pub(super) struct RoleGroup {
     key: Arc<str>,
-    /// A role of the group, as which schemas are loaded ahead of requests.
+    /// A role of the group. Schemas are loaded as this role ahead of requests.
     example: Mutex<RoleName>,
     slots: Mutex<HashMap<Box<str>, Arc<SchemaSlot>>>,
 }
@@ -36,7 +36,7 @@ impl RoleGroup {
         self.example.lock().clone()
     }
 
-    /// Sets a role that was just confirmed to be in the group.
+    /// Sets the example to a role that was just found to belong to the group.
     pub(super) fn set_example(&self, role: &RoleName) {
         self.example.lock().clone_from(role);
     }
@@ -49,7 +49,7 @@ impl RoleGroup {
         Arc::clone(slots.entry(name.into()).or_default())
     }
 
-    /// The last version of the schema `name`, even if it is stale.
+    /// The last loaded version of the schema `name`, even if it is stale.
     pub(super) fn kept(&self, name: &str) -> Option<Schemas> {
         self.slots.lock().get(name)?.kept()
     }
@@ -58,8 +58,8 @@ impl RoleGroup {
         self.slots.lock().get(name)?.loaded()
     }
 
-    /// Creates the slots that a role used in its previous group, so that they are loaded ahead here
-    /// too.
+    /// Creates slots for the schemas that were used in `other`, the previous group of a role, so
+    /// that they are loaded ahead in this group too.
     pub(super) fn succeed(&self, other: &Self) {
         let used: Vec<_> = {
             let others = other.slots.lock();
@@ -84,8 +84,8 @@ impl RoleGroup {
         }
     }
 
-    /// The slots that are older than an epoch. Slots that were not used in `warm` ticks are removed
-    /// instead.
+    /// The slots that were loaded before `epoch`. Slots among them that were not used in the last
+    /// `warm` ticks are removed instead.
     pub(super) fn stale(
         &self,
         epoch: u64,
@@ -99,7 +99,7 @@ impl RoleGroup {
             .collect()
     }
 
-    /// Removes the slots that were not used in `kept` ticks.
+    /// Removes the slots that were not used in the last `kept` ticks.
     pub(super) fn forget_old(&self, now: u64, kept: u64) {
         self.slots.lock().retain(|_, slot| slot.age(now) < kept);
     }

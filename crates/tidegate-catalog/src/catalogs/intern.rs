@@ -12,11 +12,12 @@ use crate::document::{self, RelationDocument};
 use crate::error::Result;
 use crate::model::Schema;
 
-/// 128 bits with a key of this process, so that a client cannot construct a collision.
+/// A digest of 128 bits. Its key is random in each process, so that a client cannot construct a
+/// collision.
 pub(super) type Digest = [u64; 2];
 type SchemaKey = (DatabaseName, Digest);
 
-/// The schemas and relations that are still referenced.
+/// The schemas and relations to which there still are references.
 #[derive(Default)]
 pub(super) struct Intern {
     schemas: Mutex<HashMap<SchemaKey, Weak<Schema>>>,
@@ -32,7 +33,7 @@ impl Intern {
         [one.hash_one(&value), other.hash_one(&value)]
     }
 
-    /// The relation with a digest, parsed if it is new.
+    /// The relation with this digest. Parses it if there is none.
     pub(super) fn part(
         &self,
         database: &DatabaseName,
@@ -48,7 +49,8 @@ impl Intern {
         Ok(part)
     }
 
-    /// The schema of these relations, ordered by name, each with its digest; and whether it is new.
+    /// The schema that consists of these relations, which are sorted by name and have their
+    /// digests. Also returns whether the schema is new.
     pub(super) fn schema(
         &self,
         database: &DatabaseName,
@@ -68,7 +70,7 @@ impl Intern {
         Ok((schema, true))
     }
 
-    /// Drops those without other references.
+    /// Drops the schemas and relations to which there are no other references.
     pub(super) fn forget_dropped(&self) {
         self.schemas
             .lock()

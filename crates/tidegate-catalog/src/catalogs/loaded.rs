@@ -1,4 +1,4 @@
-//! The schemas loaded for one role, and how they are refreshed.
+//! The schemas that were loaded for one role, and their refresh.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::load::{self, SchemaRows};
 use crate::model::Schema;
 
-/// Schemas, and their relations by version.
+/// The loaded schemas, and their relations by version.
 #[derive(Clone, Default)]
 pub(super) struct Loaded {
     pub(super) schemas: Schemas,
@@ -20,8 +20,8 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Loads what changed compared with this value, or everything if it is empty. `name` is empty
-    /// for all schemas. `is_new` is called with the schemas that no role had before.
+    /// Loads the relations that changed compared with this value, or all if it is empty. `name` is
+    /// empty for all schemas. `is_new` is called for each schema that was not interned yet.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Loaded {
         Ok((loaded, new))
     }
 
-    /// Reads the relations of one schema, and adds them to `relations` too.
+    /// Parses the relations of one schema, and also adds them to `relations`.
     fn parts(
         &self,
         intern: &Intern,

@@ -13,29 +13,30 @@ use crate::load::{RoleKey, RolesChange};
 pub(super) struct RoleGroups {
     roles: HashMap<RoleName, RoleEntry>,
     groups: HashMap<Arc<str>, Weak<RoleGroup>>,
-    /// Counts the changes of roles that may have changed the key of any role.
+    /// Grows with each change of roles that may have changed the key of any role.
     epoch: u64,
-    /// Keys that were queried before this epoch are invalid.
+    /// The epoch before which keys must not have been queried to be valid.
     required: u64,
-    /// The number of changes that only added roles.
+    /// The number of changes that added roles and changed no other.
     additions: u64,
-    /// Roles whose requests wait for the next key query.
+    /// The roles whose requests wait for the next key query.
     waiting: HashSet<RoleName>,
 }
 
-/// A role.
+/// A role that has made requests.
 struct RoleEntry {
     group: Arc<RoleGroup>,
-    /// The previous group. Its schemas are the base for loading those of the current group.
+    /// The previous group of the role. Its schemas are the base for loading those of the current
+    /// group.
     former: Option<Arc<RoleGroup>>,
-    /// `pg_roles.oid`.
+    /// The OID of the role in `pg_roles`.
     number: u32,
-    /// The epoch in which the key was queried; `None` if it turned out to be stale.
+    /// The epoch in which the key was queried; `None` if the key must be queried again.
     keyed: Option<u64>,
     used: u64,
 }
 
-/// Roles whose keys are queried, and the counters before the query.
+/// A query for the keys of roles, with the counters from before the query.
 pub(super) struct KeyQuery {
     pub(super) roles: Vec<RoleName>,
     epoch: u64,
@@ -43,7 +44,7 @@ pub(super) struct KeyQuery {
 }
 
 impl RoleGroups {
-    /// The group of a role whose key is valid.
+    /// The group of a role; `None` if its key is not valid or not known.
     pub(super) fn group(&mut self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         let required = self.required;
         let member = self.roles.get_mut(role)?;
@@ -54,7 +55,7 @@ impl RoleGroups {
             .then(|| Arc::clone(&member.group))
     }
 
-    /// The last known group of a role, and the one before.
+    /// The last known group of a role, and the group before that one.
     pub(super) fn last(
         &self,
         role: &RoleName,
@@ -68,8 +69,8 @@ impl RoleGroups {
         self.waiting.insert(role.clone());
     }
 
-    /// At most `most` roles: `first`, those that wait, and those with a stale key that were used in
-    /// the last `warm` ticks.
+    /// The roles of the next key query, at most `most`: `first`, then those that wait, then those
+    /// with a stale key that were used in the last `warm` ticks.
     pub(super) fn due(
         &mut self,
         first: Option<&RoleName>,
@@ -98,10 +99,10 @@ impl RoleGroups {
         }
     }
 
-    /// Stores the keys of roles. A role without a key does not exist.
+    /// Stores the keys that a query returned. A role of the query without a key does not exist.
     pub(super) fn keyed(&mut self, asked: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
-        // If roles were added while the keys were read, memberships may have changed too. Without
-        // an epoch, the next request of such a role queries its key again.
+        // If roles were added while the keys were read, memberships may have changed too. The keys
+        // then get no epoch, so that the next request of each role queries its key again.
         let keyed = (asked.additions == self.additions).then_some(asked.epoch);
         let mut before = Vec::with_capacity(asked.roles.len());
         for role in &asked.roles {
@@ -142,7 +143,7 @@ impl RoleGroups {
         group
     }
 
-    /// Marks the key of a role as stale.
+    /// Marks the key of a role as stale, so that it is queried again.
     pub(super) fn doubt(&mut self, role: &RoleName) {
         if let Some(member) = self.roles.get_mut(role) {
             member.keyed = None;
@@ -167,13 +168,13 @@ impl RoleGroups {
         }
     }
 
-    /// Makes all known keys valid, because they cannot be queried.
+    /// Makes all known keys valid, because they cannot be queried at the moment.
     pub(super) fn excuse(&mut self) {
         self.required = 0;
     }
 
-    /// The current groups of all roles. A group that all roles have left is not included: it only
-    /// serves as the base of the next load, and refreshing it would be a waste.
+    /// The current groups of all roles. A group without roles is not included. It only serves as
+    /// the base of the next load and need not be refreshed.
     pub(super) fn groups(&self) -> Vec<Arc<RoleGroup>> {
         let mut found = HashSet::new();
         let groups = self.roles.values().map(|member| &member.group);
@@ -183,7 +184,7 @@ impl RoleGroups {
             .collect()
     }
 
-    /// Removes roles that were not used in `kept` ticks. Returns whether any is left.
+    /// Removes the roles that were not used in the last `kept` ticks; returns whether any are left.
     pub(super) fn forget_old(&mut self, now: u64, kept: u64) -> bool {
         self.roles.retain(|_, member| {
             member.former = None;

@@ -1,7 +1,9 @@
-//! The cache of schemas: loaded on first use, shared, and reloaded when a definition changes.
+//! The cache of schemas. Schemas are loaded on first use, shared, and reloaded when a definition
+//! changes.
 //!
-//! Nothing here uses a clock. The owner of the [`CatalogCache`] calls [`CatalogCache::tick`] about
-//! twice a second, and then [`CatalogCache::watch`] for each database of [`CatalogCache::watched`].
+//! The modules here use no clock. The owner of the [`CatalogCache`] calls [`CatalogCache::tick`]
+//! about twice a second, and then [`CatalogCache::watch`] for each database of
+//! [`CatalogCache::watched`].
 
 mod find;
 mod group;
@@ -27,48 +29,49 @@ use intern::Intern;
 use slot::Validity;
 use tenant::{DatabaseState, DdlCount};
 
-/// A database that was not used in this many ticks is no longer watched. Its next request first
-/// compares the fingerprint.
+/// The number of ticks without use after which a database is no longer watched. Its next request
+/// first compares the fingerprint.
 const WATCHED: u64 = 60;
-/// A schema that was not used in this many ticks is not reloaded in the background.
+/// The number of ticks without use after which a schema is no longer reloaded in the background.
 const WARM: u64 = 150;
-/// The most schemas that are reloaded at the same time in the background.
+/// The largest number of schemas that are reloaded at the same time in the background.
 const AHEAD: usize = 8;
-/// A schema that was not used in this many ticks is dropped.
+/// The number of ticks without use after which a schema is dropped.
 const KEPT: u64 = 1200;
 
-/// Counts the definitions that went through this node, so that the next request sees them.
+/// Counts the definitions that were made through this node, so that the next request sees their
+/// effect.
 pub trait DdlCounter: Send + Sync {
-    /// A number that grows after each statement through this node that may have changed a
-    /// definition of the database. Those are DDL statements and statements that the database
-    /// reported. As far as it does not report definitions, they are also statements that may have
-    /// called a function with DDL.
+    /// A number that grows after each statement of this node that may have changed a definition of
+    /// the database. DDL statements and those whose definitions the database reported count.
+    /// `telling` tells whether statements that may have called a function with DDL count too.
     fn count(&self, database: &DatabaseName, telling: DdlVisibility) -> u64;
 }
 
-/// Whether a database reports the definitions that functions and triggers make.
+/// Whether a database reports the definitions that functions and triggers in it make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DdlVisibility {
-    /// Unknown: any statement may have made a definition.
+    /// It is not known whether the database reports definitions. So any statement may have made
+    /// one.
     #[default]
     Unknown,
-    /// It does not: a statement that calls a function may have made one.
+    /// The database does not report them: a statement that calls a function may have made one.
     Never,
-    /// It does.
+    /// The database reports them.
     Always,
 }
 
-/// Schemas of one role, ordered by name.
+/// Schemas as one role sees them, sorted by name.
 pub type Schemas = Arc<[Arc<Schema>]>;
 
-/// A node through which no definitions go.
+/// A counter for a node through which no definitions are made.
 impl DdlCounter for () {
     fn count(&self, _: &DatabaseName, _: DdlVisibility) -> u64 {
         0
     }
 }
 
-/// The schemas of all databases, as their roles see them.
+/// The cache of the schemas of all databases, as their roles see them.
 pub struct CatalogCache {
     executor: Arc<dyn Executor>,
     definitions: Arc<dyn DdlCounter>,
@@ -80,23 +83,23 @@ pub struct CatalogCache {
 /// The result of watching a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchOutcome {
-    /// Nothing changed.
+    /// No definition and no role changed.
     Same,
-    /// Something changed, and the schemas in use were reloaded.
+    /// A definition or a role changed, and the schemas in use were reloaded.
     Changed,
 }
 
-/// When to compare the fingerprint of a database.
+/// The condition for comparing the fingerprint of a database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Comparison {
-    /// Always: there may be changes that are not counted.
+    /// The fingerprint is always compared, because there may be changes that are not counted.
     Always,
-    /// If a definition was counted since the last comparison began.
+    /// The fingerprint is compared if a definition was counted since the last comparison began.
     IfCounted,
 }
 
 impl CatalogCache {
-    /// A cache that loads through the executor, as [`tidegate_sql::Principal::Catalog`].
+    /// A cache that loads schemas through `executor`, as [`tidegate_sql::Principal::Catalog`].
     pub fn new(executor: Arc<dyn Executor>, definitions: Arc<dyn DdlCounter>) -> Self {
         Self {
             executor,
@@ -109,8 +112,8 @@ impl CatalogCache {
 
     /// A schema as the role sees it; `None` if the role may use no schema of that name.
     ///
-    /// The value is immutable: a newer version does not affect its holders. Roles that see the same
-    /// share it, and so do equal versions.
+    /// The value is immutable: a newer version does not affect those who hold it. Roles that see
+    /// the same share one value, and so do equal versions.
     ///
     /// # Errors
     ///
@@ -129,7 +132,7 @@ impl CatalogCache {
         Ok(found.first().cloned())
     }
 
-    /// All schemas that the role may use, ordered by name.
+    /// All schemas that the role may use, sorted by name.
     ///
     /// # Errors
     ///
@@ -138,7 +141,7 @@ impl CatalogCache {
         self.find(login, "", options).await
     }
 
-    /// Advances the clock, in ticks. Drops what was not used for a long time.
+    /// Advances the clock by one tick, and drops what was not used for a long time.
     pub fn tick(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         if now.is_multiple_of(WATCHED) {
@@ -148,7 +151,7 @@ impl CatalogCache {
         }
     }
 
-    /// The databases that were used recently.
+    /// The databases that were used recently, which the owner of the cache must watch.
     pub fn watched(&self) -> Vec<DatabaseName> {
         let now = self.now();
         let tenants = self.tenants.read();
@@ -171,8 +174,8 @@ impl CatalogCache {
         self.reload(database, Comparison::Always, options).await
     }
 
-    /// As [`CatalogCache::watch`], after a change that [`DdlCounter`] counted. Usually a request has
-    /// compared the database since, and then it is not compared again.
+    /// Does the same as [`CatalogCache::watch`], after a change that [`DdlCounter`] counted.
+    /// Usually a request has compared the fingerprint since, and then it is not compared again.
     ///
     /// # Errors
     ///
@@ -209,22 +212,22 @@ impl CatalogCache {
         outcome
     }
 
-    /// Sets whether a database in use reports definitions.
+    /// Sets whether a database in use reports the definitions that functions and triggers make.
     pub fn rely(&self, database: &DatabaseName, telling: DdlVisibility) {
         if let Some(tenant) = self.tenants.read().get(database) {
             tenant.rely(telling);
         }
     }
 
-    /// Records that in the cluster only roles with a higher number than `after` (`pg_roles.oid`)
-    /// and their memberships have changed since roles were last compared ([`load::roles`]).
+    /// Records which roles of the cluster changed since roles were last compared ([`load::roles`]):
+    /// only roles whose OID in `pg_roles` is higher than `after`, and their memberships.
     pub fn roles_added(&self, after: u32) {
         for tenant in self.tenants.read().values() {
             tenant.roles_added(after);
         }
     }
 
-    /// Drops a database that was dropped or renamed.
+    /// Removes a database that was dropped or renamed.
     pub fn forget(&self, database: &DatabaseName) {
         self.tenants.write().remove(database);
     }
@@ -248,7 +251,7 @@ impl CatalogCache {
         self.ask_keys(database, tenant, None, options).await?;
         let stale = tenant.stale(self.now(), WARM);
         if stale.len() > AHEAD {
-            // The other schemas are loaded on demand.
+            // The remaining schemas are loaded when requests need them.
             tenant.require();
         }
         let mut loaded = Ok(());
@@ -273,8 +276,8 @@ impl CatalogCache {
         })
     }
 
-    /// Compares the fingerprint, one task at a time for each database. Returns whether it changed;
-    /// `false` if another task made the comparison.
+    /// Compares the fingerprint of a database, with one task at a time for each database. Returns
+    /// whether it changed; `false` if another task made the comparison.
     async fn compare(
         &self,
         (database, tenant): (&DatabaseName, &DatabaseState),
@@ -283,13 +286,13 @@ impl CatalogCache {
     ) -> Result<bool> {
         let before = tenant.comparisons();
         let _turn = tenant.comparing.lock().await;
-        // If two comparisons ended while this waited, the second one began after the call.
+        // Two comparisons ended while this task waited, so the second one began after this call.
         if tenant.comparisons() > before + 1 {
             return Ok(false);
         }
         let count = self.counted(database, tenant);
-        // The same holds for one that began when no fewer definitions had been counted. A failed
-        // comparison counts too, because requests are then served from the cache.
+        // A comparison also suffices if as many definitions had been counted when it began. A
+        // failed one counts too, because requests are then served from the cache.
         let is_done = !tenant.is_failing() && tenant.is_compared(count, self.now());
         if comparison == Comparison::IfCounted && is_done {
             return Ok(false);
@@ -327,7 +330,7 @@ fn tell_failure(database: &DatabaseName, tenant: &DatabaseState, error: &Error) 
     }
 }
 
-/// One odd table never makes a schema unusable, but the log should mention it.
+/// Logs the relations whose type name was taken, which is unusual but no error.
 fn tell_renamed(database: &DatabaseName, schema: &Schema) {
     for renamed in schema.renamed() {
         warn!(

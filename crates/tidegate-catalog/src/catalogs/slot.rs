@@ -11,15 +11,16 @@ use super::Schemas;
 use super::loaded::Loaded;
 use crate::error::Result;
 
-/// The schemas, and the oldest epoch that they may be of.
+/// The loaded schemas, and the epoch in which the load began.
 type Current = (Loaded, u64);
 
-/// Which roles a loaded schema is valid for.
+/// The roles for which a loaded schema is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Validity {
-    /// All roles of the group.
+    /// The schema is valid for all roles of the group.
     Group,
-    /// Possibly only the role as which they were loaded, because its privileges changed.
+    /// The schema may be valid only for the role as which it was loaded, because the role's
+    /// privileges changed.
     Role,
 }
 
@@ -48,19 +49,19 @@ impl SchemaSlot {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The schemas, if they are at least of the epoch `required`.
+    /// The schemas, if they were loaded in the epoch `required` or later.
     pub(super) fn current(&self, required: u64) -> Option<Schemas> {
         let loaded = self.loaded.read();
         let fresh = loaded.as_ref().filter(|(_, epoch)| *epoch >= required);
         fresh.map(|(loaded, _)| Arc::clone(&loaded.schemas))
     }
 
-    /// The last version, even if it is stale.
+    /// The last loaded version of the schemas, even if it is stale.
     pub(super) fn kept(&self) -> Option<Schemas> {
         self.loaded().map(|loaded| loaded.schemas)
     }
 
-    /// The last version with what makes the next load cheaper.
+    /// The last loaded version, with the data that makes the next load cheaper.
     pub(super) fn loaded(&self) -> Option<Loaded> {
         let loaded = self.loaded.read();
         loaded.as_ref().map(|(loaded, _)| loaded.clone())
@@ -71,8 +72,8 @@ impl SchemaSlot {
         loaded.as_ref().is_none_or(|(_, loaded)| *loaded < epoch)
     }
 
-    /// Reloads the schemas by `refresh`, unless another task did so while this one waited. A result
-    /// that is not valid for the whole group is returned but not cached.
+    /// Reloads the schemas with `refresh`, unless another task did so while this one waited.
+    /// Schemas that are not valid for the whole group are returned but not cached.
     pub(super) async fn load<F>(
         &self,
         epoch: impl Fn() -> u64,

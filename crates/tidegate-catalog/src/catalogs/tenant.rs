@@ -1,4 +1,4 @@
-//! The state of one database.
+//! The state of the cache for one database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,20 +14,20 @@ use super::slot::SchemaSlot;
 use super::{DdlVisibility, Schemas, WATCHED};
 use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 
-/// One database.
+/// The state of the cache for one database.
 #[derive(Default)]
 pub(super) struct DatabaseState {
     state: Mutex<State>,
-    /// Held by the task that compares the fingerprint.
+    /// The lock of the task that compares the fingerprint.
     pub(super) comparing: AsyncMutex<()>,
-    /// Held by the task that queries keys.
+    /// The lock of the task that queries the keys of roles.
     pub(super) keying: AsyncMutex<()>,
     used: AtomicU64,
     failing: AtomicBool,
 }
 
-/// A number of definitions, and how they were counted. Numbers that were counted differently are
-/// not comparable.
+/// A count of definitions, and how they were counted. Counts that were made differently are not
+/// comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DdlCount {
     pub(super) telling: DdlVisibility,
@@ -36,20 +36,20 @@ pub(super) struct DdlCount {
 
 #[derive(Default)]
 struct State {
-    /// The fingerprints of the definitions and of the roles.
+    /// The fingerprint of the definitions, and that of the roles.
     fingerprint: Option<(String, Roles)>,
-    /// The number of detected changes of definitions.
+    /// The number of changes of definitions that were detected.
     epoch: u64,
-    /// Schemas loaded before this epoch must not be served, because the change came through this
-    /// node.
+    /// The epoch before which schemas must not have been loaded to be served, because a change was
+    /// made through this node.
     required: u64,
-    /// Whether it reports the definitions of functions and triggers.
+    /// Whether the database reports the definitions of functions and triggers.
     telling: DdlVisibility,
-    /// The count of definitions at the last comparison.
+    /// The count of definitions at the last comparison of the fingerprint.
     definitions: Option<DdlCount>,
-    /// The tick of the last comparison.
+    /// The tick of the last comparison of the fingerprint.
     compared: u64,
-    /// The number of comparisons.
+    /// The number of comparisons of the fingerprint.
     comparisons: u64,
     members: RoleGroups,
 }
@@ -79,13 +79,13 @@ impl DatabaseState {
         self.state.lock().telling
     }
 
-    /// Counts definitions from now on by what the database reports.
+    /// Sets how definitions are counted from now on: by whether the database reports them.
     pub(super) fn rely(&self, telling: DdlVisibility) {
         self.state.lock().telling = telling;
     }
 
-    /// Whether the state is current: no definition went through this node since, and the database
-    /// is watched.
+    /// Whether the state is current: no definition was made through this node since the last
+    /// comparison, and the database is watched.
     pub(super) fn is_compared(&self, definitions: DdlCount, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()
@@ -93,14 +93,14 @@ impl DatabaseState {
             && now.saturating_sub(state.compared) < WATCHED
     }
 
-    /// The roles at the last comparison.
+    /// The state of the roles at the last comparison.
     pub(super) fn roles(&self) -> Option<Roles> {
         let state = self.state.lock();
         state.fingerprint.as_ref().map(|(_, roles)| roles.clone())
     }
 
-    /// Stores a fingerprint that was read after `definitions` were counted. Returns whether
-    /// anything changed that concerns known roles.
+    /// Stores a fingerprint that was read after `definitions` was counted. Returns whether there
+    /// was a change that concerns known roles.
     pub(super) fn compared(&self, found: Fingerprint, definitions: DdlCount, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace((found.definitions, found.roles));
@@ -110,7 +110,7 @@ impl DatabaseState {
                 .as_ref()
                 .map(|(definitions, _)| definitions);
         state.epoch += u64::from(redefined);
-        // A GRANT is a definition, and may change the key of a role.
+        // GRANT is a definition too, and may change the key of a role.
         let change = if redefined {
             RolesChange::Changed
         } else {
@@ -127,51 +127,52 @@ impl DatabaseState {
         change == RolesChange::Changed && known.is_some()
     }
 
-    /// Records that only roles with a higher number than `after` have changed.
+    /// Records that only roles with a higher OID than `after` have changed.
     pub(super) fn roles_added(&self, after: u32) {
         let change = RolesChange::Added { after };
         self.state.lock().members.change(change);
     }
 
-    /// Treats the state as current for a while, because it could not be compared.
+    /// Treats the state as current until the next tick or definition, because the fingerprint
+    /// cannot be compared.
     pub(super) fn put_off(&self, definitions: DdlCount, now: u64) {
         let mut state = self.state.lock();
         state.definitions = Some(definitions);
         state.compared = now;
     }
 
-    /// Whether the last attempt failed.
+    /// Whether the last comparison or load failed.
     pub(super) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Records a failure. Returns whether it is the first one.
+    /// Records a failure; returns whether it is the first one after a success.
     pub(super) fn fail(&self) -> bool {
         !self.failing.swap(true, Ordering::Relaxed)
     }
 
-    /// Records a success. Returns whether it is the first one after a failure.
+    /// Records a success; returns whether it is the first one after a failure.
     pub(super) fn succeed(&self) -> bool {
         self.failing.swap(false, Ordering::Relaxed)
     }
 
-    /// Requires that only schemas loaded after the last change are served.
+    /// Lets only schemas be served that were loaded after the last change.
     pub(super) fn require(&self) {
         let mut state = self.state.lock();
         state.required = state.epoch;
     }
 
-    /// Allows older schemas to be served, because newer ones cannot be loaded.
+    /// Lets older schemas be served, because newer ones cannot be loaded.
     pub(super) fn excuse(&self) {
         self.state.lock().required = 0;
     }
 
-    /// Makes all known keys valid, because they cannot be queried.
+    /// Makes all known keys valid, because they cannot be queried at the moment.
     pub(super) fn excuse_keys(&self) {
         self.state.lock().members.excuse();
     }
 
-    /// The group of a role whose key is valid.
+    /// The group of a role; `None` if its key is not valid or not known.
     pub(super) fn group(&self, role: &RoleName, now: u64) -> Option<Arc<RoleGroup>> {
         self.state.lock().members.group(role, now)
     }
@@ -183,12 +184,12 @@ impl DatabaseState {
         Some(Arc::clone(group))
     }
 
-    /// See [`RoleGroups::wait`].
+    /// Adds a role to the next key query, as [`RoleGroups::wait`].
     pub(super) fn wait(&self, role: &RoleName) {
         self.state.lock().members.wait(role);
     }
 
-    /// See [`RoleGroups::due`].
+    /// The roles of the next key query, as [`RoleGroups::due`].
     pub(super) fn due(
         &self,
         first: Option<&RoleName>,
@@ -198,12 +199,12 @@ impl DatabaseState {
         self.state.lock().members.due(first, (now, warm), most)
     }
 
-    /// Stores the keys of roles. A role without a key does not exist.
+    /// Stores the keys that a query returned. A role of the query without a key does not exist.
     pub(super) fn keyed(&self, asked: &KeyQuery, keys: Vec<RoleKey>, now: u64) {
         self.state.lock().members.keyed(asked, keys, now);
     }
 
-    /// Marks the key of a role as stale.
+    /// Marks the key of a role as stale, so that it is queried again.
     pub(super) fn doubt(&self, role: &RoleName) {
         self.state.lock().members.doubt(role);
     }
@@ -223,8 +224,8 @@ impl DatabaseState {
         former?.loaded(name)
     }
 
-    /// The stale slots, the most recently used first, each with its name and group. Those not used
-    /// in `warm` ticks are removed instead.
+    /// The stale slots, the most recently used first, with their names and groups. Slots that were
+    /// not used in the last `warm` ticks are removed instead.
     pub(super) fn stale(
         &self,
         now: u64,
@@ -243,7 +244,7 @@ impl DatabaseState {
         found
     }
 
-    /// Removes what was not used in `kept` ticks. Returns whether anything is left.
+    /// Removes the roles that were not used in the last `kept` ticks; returns whether any are left.
     pub(super) fn forget_old(&self, now: u64, kept: u64) -> bool {
         let left = self.state.lock().members.forget_old(now, kept);
         left || self.age(now) < kept
@@ -269,7 +270,8 @@ mod tests {
             telling: tenant.telling(),
             count: 3,
         };
-        // While the fingerprint is read it becomes known that the database reports nothing.
+        // While the fingerprint is read, the cache is told that the database reports no
+        // definitions.
         tenant.rely(DdlVisibility::Never);
         tenant.compared(fingerprint(), before, 0);
         let now = DdlCount {

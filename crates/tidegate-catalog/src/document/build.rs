@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::naming;
 
-/// The schema of a whole document.
+/// The schema that a whole document describes.
 pub(super) fn document(document: Document) -> Result<Schema> {
     let mut types = TypeTree::new(&document.types);
     let parts = document.relations.into_iter();
@@ -21,12 +21,12 @@ pub(super) fn document(document: Document) -> Result<Schema> {
     schema(document.name, &parts)
 }
 
-/// Builds the schema of relations that are ordered by name: assigns the names that requests use,
+/// Builds a schema of relations that are sorted by name: assigns the names that requests use,
 /// and links the relations by their keys.
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] if a key is incomplete.
+/// [`Error::Malformed`] if a key names unknown columns.
 pub(crate) fn schema(name: Box<str>, parts: &[Arc<RelationDocument>]) -> Result<Schema> {
     let (type_names, renamed) = naming::type_names(parts.iter().map(|part| &*part.name));
     let relations = parts.iter().zip(type_names);
@@ -39,7 +39,7 @@ pub(crate) fn schema(name: Box<str>, parts: &[Arc<RelationDocument>]) -> Result<
     Ok(schema)
 }
 
-/// Adds the constraints of the relation.
+/// Adds the constraints that the document of a relation lists.
 fn keys(part: &RelationDocument, schema: &mut Schema) -> Result<()> {
     let Some(id) = schema.find(&part.name) else {
         return Ok(());
@@ -105,7 +105,7 @@ fn referenced(entry: &ConstraintEntry, schema: &Schema) -> Result<Referenced> {
     })
 }
 
-/// The columns of these names, if the relation has all of them.
+/// The columns with these names; `None` if the relation lacks one of them.
 fn column_ids(relation: &Relation, names: &[Box<str>]) -> Option<Vec<ColumnId>> {
     let find = |name: &str| {
         let mut columns = relation.columns();

@@ -1,4 +1,4 @@
-//! Relationships: foreign keys from both ends.
+//! Adds the relationships of a schema, which are its foreign keys seen from both ends.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::naming::{self, End};
 
-/// The most relationships that identifiers can number.
+/// The largest number of relationships of a relation, which identifiers can still number.
 const MOST: usize = u16::MAX as usize;
 
 /// A foreign key between two relations of the schema.
@@ -44,7 +44,8 @@ pub(super) fn relationships(parts: &[Arc<RelationDocument>], schema: &mut Schema
     }
 }
 
-/// All foreign keys, ordered by the name of the referencing relation and then of the constraint.
+/// All foreign keys, sorted by the name of the referencing relation and then by that of the
+/// constraint.
 fn links<'a>(parts: &'a [Arc<RelationDocument>], schema: &Schema) -> Vec<ForeignKeyLink<'a>> {
     let keys = parts.iter().flat_map(|part| {
         let constraints = part.constraints.iter();

@@ -1,8 +1,8 @@
 //! The document that describes a schema as a role sees it, and its conversion into a [`Schema`].
 //!
-//! PostgreSQL generates it (see `load`), and tests write it by hand. It is a JSON object with the
-//! members of the structs here. A type is given by the number of a built-in type or of an entry of
-//! `types`, or by its name (`"int4"`, `"text[]"`).
+//! PostgreSQL generates the document (see `load`), and tests write it by hand. It is a JSON object
+//! with the members of the structs here. A type is given by the number of a built-in type or of an
+//! entry of `types`, or by its name (`"int4"`, `"text[]"`).
 
 mod build;
 mod link;
@@ -22,7 +22,7 @@ pub(crate) use build::schema;
 pub(crate) use part::{RelationDocument, Types};
 
 impl Schema {
-    /// Parses a document.
+    /// Parses a document into a schema.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Schema {
 #[serde(deny_unknown_fields)]
 struct Document {
     name: Box<str>,
-    /// At least the types that are not built in.
+    /// The types that are not built in, and perhaps others.
     #[serde(default)]
     types: Vec<TypeEntry>,
     relations: Vec<RelationEntry>,
@@ -52,26 +52,26 @@ struct TypeEntry {
     name: Box<str>,
     schema: Box<str>,
     kind: TypeEntryKind,
-    /// The element, base or range type.
+    /// The type of the elements of an array, the base type of a domain, or the bounds of a range.
     inner: Option<TypeName>,
-    /// For an enum.
+    /// The labels of an enum.
     #[serde(default)]
     labels: Vec<String>,
-    /// For a composite type.
+    /// The attributes of a composite type.
     #[serde(default)]
     attributes: Vec<Attribute>,
-    /// For a domain.
+    /// The type modifier of a domain.
     modifier: Option<i32>,
-    /// For a domain.
+    /// Whether a domain is NOT NULL.
     #[serde(default)]
     not_null: bool,
-    /// For a domain.
+    /// Whether a domain has a default.
     #[serde(default)]
     has_default: bool,
-    /// Whether `min` and `max` accept it.
+    /// Whether the aggregate functions `min` and `max` accept the type.
     #[serde(default)]
     has_least: bool,
-    /// For a simple type that is not built in.
+    /// How values of the type can be compared, for a simple type that is not built in.
     comparisons: Option<ComparisonsEntry>,
 }
 
@@ -79,12 +79,12 @@ struct TypeEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ComparisonsEntry {
-    /// Which of `=`, `<>`, `<`, `<=`, `>` and `>=` it has.
+    /// The operators that the type has among `=`, `<>`, `<`, `<=`, `>` and `>=`.
     operators: Box<[Box<str>]>,
-    /// Whether it has a default B-tree operator class.
+    /// Whether the type has a default B-tree operator class, as ORDER BY requires.
     #[serde(default)]
     sorts: bool,
-    /// Whether it has a default operator class with equality.
+    /// Whether the type has a default operator class with equality, as GROUP BY requires.
     #[serde(default)]
     groups: bool,
 }
@@ -118,14 +118,14 @@ struct RelationEntry {
     kind: RelationKind,
     #[serde(default)]
     persistence: Persistence,
-    /// Whether row level security applies to the role.
+    /// Whether row level security applies to the role for this relation.
     #[serde(default)]
     row_security: bool,
-    /// Whether no policy calls anything except built-in functions that cannot write.
+    /// Whether all policies call only built-in functions that cannot write.
     #[serde(default)]
     plain_policies: bool,
     comment: Option<Box<str>>,
-    /// The privileges on all columns.
+    /// The role's privileges on the whole relation.
     rights: Rights,
     columns: Vec<ColumnEntry>,
     #[serde(default)]
@@ -136,7 +136,7 @@ struct RelationEntry {
 #[serde(deny_unknown_fields)]
 struct ColumnEntry {
     name: Box<str>,
-    /// If absent, one more than that of the previous column.
+    /// The number of the column; without it, one more than that of the previous column.
     number: Option<i16>,
     r#type: TypeName,
     modifier: Option<i32>,
@@ -148,7 +148,7 @@ struct ColumnEntry {
     identity: Option<IdentityKind>,
     collation: Option<Collation>,
     comment: Option<Box<str>>,
-    /// The privileges on this column, if they differ from those on the relation.
+    /// The role's privileges on this column, if they differ from those on the relation.
     rights: Option<Rights>,
 }
 
@@ -158,12 +158,13 @@ struct ConstraintEntry {
     name: Box<str>,
     kind: ConstraintEntryKind,
     columns: Vec<Box<str>>,
-    /// For a foreign key.
+    /// The referenced columns of a foreign key.
     references: Option<ReferencesEntry>,
-    /// For a foreign key: whether rows may violate it (`NOT VALID`, `NOT ENFORCED`).
+    /// Whether rows may violate a foreign key (`NOT VALID`, `NOT ENFORCED`).
     #[serde(default)]
     not_valid: bool,
-    /// For a foreign key: whether its last columns overlap instead of being equal (`PERIOD`).
+    /// Whether the last columns of a foreign key are compared by overlap and not by equality
+    /// (`PERIOD`).
     #[serde(default)]
     period: bool,
 }
@@ -181,13 +182,13 @@ enum ConstraintEntryKind {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReferencesEntry {
-    /// Absent if it is the same schema.
+    /// The schema of the referenced relation; without it, the schema of the document.
     schema: Option<Box<str>>,
     relation: Box<str>,
     columns: Vec<Box<str>>,
 }
 
-/// The number or name of a type.
+/// A reference to a type, by its OID or by its name.
 #[derive(Debug)]
 enum TypeName {
     Number(u32),
@@ -220,7 +221,7 @@ impl<'de> Deserialize<'de> for TypeName {
     }
 }
 
-/// Privileges as letters: `s`elect, `i`nsert, `u`pdate, `d`elete.
+/// Privileges, written as letters: `s` for SELECT, `i` for INSERT, `u` for UPDATE, `d` for DELETE.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,

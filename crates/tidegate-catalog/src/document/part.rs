@@ -9,7 +9,8 @@ use crate::model::{Column, ColumnRights, Persistence, Relation, RelationKind, Re
 use crate::naming::{self, TypeNames};
 
 /// The content of a relation's document with resolved types. It refers to other relations by name,
-/// so that it stays valid when they change. [`super::build::schema`] adds what depends on them.
+/// so that it stays valid when they change. [`super::build::schema`] adds the keys and
+/// relationships.
 #[derive(Debug)]
 pub(crate) struct RelationDocument {
     pub(super) oid: u32,
@@ -21,11 +22,11 @@ pub(crate) struct RelationDocument {
     comment: Option<Box<str>>,
     rights: RelationRights,
     columns: Arc<[Column]>,
-    /// Ordered by name.
+    /// The constraints, sorted by name.
     pub(super) constraints: Vec<ConstraintEntry>,
 }
 
-/// The types of a document.
+/// The types that a document lists.
 pub(crate) struct Types(Vec<TypeEntry>);
 
 impl Types {
@@ -33,7 +34,7 @@ impl Types {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`].
+    /// [`Error::Malformed`] if the text is not such an array.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let entries = serde_json::from_str(text);
         entries
@@ -41,7 +42,7 @@ impl Types {
             .map_err(|error| Error::Malformed(error.to_string()))
     }
 
-    /// The types, ready to be resolved.
+    /// The types as a [`TypeTree`], which resolves them.
     pub(crate) fn tree(&self) -> TypeTree<'_> {
         TypeTree::new(&self.0)
     }
@@ -89,7 +90,7 @@ impl RelationDocument {
         })
     }
 
-    /// The relation without its keys and relationships. It shares the columns.
+    /// The relation without its keys and relationships. It shares the columns with this document.
     pub(super) fn relation(&self, type_names: TypeNames) -> Relation {
         Relation {
             oid: self.oid,
@@ -140,8 +141,8 @@ fn column(
     kind: RelationKind,
     types: &mut TypeTree<'_>,
 ) -> Result<Column> {
-    // A domain constrains stored values. In a view the row with the value may be missing (outer
-    // joins), and the rows of a foreign table are not checked.
+    // A domain constrains stored values only. In a view, an outer join may have no row with the
+    // value. The rows of a foreign table are not checked.
     let stored = matches!(kind, RelationKind::Table | RelationKind::Partitioned);
     let sure = stored && types.is_domain(&entry.r#type, |domain| domain.not_null);
     let not_null = entry.not_null || sure;

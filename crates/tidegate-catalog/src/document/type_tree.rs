@@ -8,13 +8,13 @@ use super::{TypeEntry, TypeEntryKind, TypeName};
 use crate::error::{Error, Result};
 use crate::model::Comparisons;
 
-/// Deeper nesting does not occur in practice.
+/// The deepest nesting of types that is resolved. Real types are less deep.
 const DEEPEST: usize = 32;
-/// Above the numbers of built-in types (PostgreSQL, "System Catalog Initial Data").
+/// The OIDs from which on types are not built in (PostgreSQL, "System Catalog Initial Data").
 const BUILT_IN: u32 = 12_000;
 
-/// The built-in types with `min` and `max` on every server (PostgreSQL, "Aggregate Functions"), for
-/// documents without information about built-in types.
+/// The built-in types that `min` and `max` accept in every version (PostgreSQL, "Aggregate
+/// Functions"). They are used for documents that list no built-in types.
 const HAVE_LEAST: [Type; 21] = [
     Type::INT2,
     Type::INT4,
@@ -39,7 +39,7 @@ const HAVE_LEAST: [Type; 21] = [
     Type::TID,
 ];
 
-/// The types of a document.
+/// The types of a document, by their OIDs and names.
 pub(crate) struct TypeTree<'a> {
     entries: HashMap<u32, &'a TypeEntry>,
     built: HashMap<u32, Type>,
@@ -56,7 +56,7 @@ impl<'a> TypeTree<'a> {
         }
     }
 
-    /// Resolves a type.
+    /// Resolves a type together with the types that it consists of.
     pub(super) fn resolve(&mut self, name: &TypeName) -> Result<Type> {
         let oid = self.number(name)?;
         self.build(oid, 0)
@@ -68,7 +68,7 @@ impl<'a> TypeTree<'a> {
             .is_some()
     }
 
-    /// The type modifier of a domain, or of its base types.
+    /// The type modifier of a domain, or of one of its base types.
     pub(super) fn modifier(&mut self, name: &TypeName) -> Option<i32> {
         self.of_domain(name, |domain| domain.modifier)
     }
@@ -90,7 +90,7 @@ impl<'a> TypeTree<'a> {
         false
     }
 
-    /// The comparisons of all types that a type is made of.
+    /// The comparisons of all types that a type consists of.
     pub(super) fn comparisons(&self, r#type: &Type) -> Box<[Comparisons]> {
         let mut found = Vec::new();
         self.add_comparisons(r#type, &mut found);
@@ -119,7 +119,7 @@ impl<'a> TypeTree<'a> {
         }
     }
 
-    /// The value that the outermost domain with one has.
+    /// Calls `tell` for a domain and its base types, and returns the first value that it finds.
     fn of_domain<T>(
         &mut self,
         name: &TypeName,

@@ -26,21 +26,21 @@ static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     ))
 });
 
-/// The state of the cluster's roles at a comparison.
+/// The state of the cluster's roles at the time of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     whole: String,
     newest: u32,
 }
 
-/// A change of roles, memberships or schema privileges.
+/// The change of roles, memberships or schema privileges since a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RolesChange {
-    /// No change.
+    /// There was no change.
     Same,
-    /// Only roles with a higher number (`pg_roles.oid`) were added or changed.
+    /// Only roles whose OID in `pg_roles` is higher than `after` were added or changed.
     Added {
-        /// The highest number at the previous comparison.
+        /// The highest OID of a role at the previous comparison.
         after: u32,
     },
     /// Any role may have changed.
@@ -50,15 +50,15 @@ pub enum RolesChange {
 /// The fingerprint of a database and its cluster.
 #[derive(Clone, Debug)]
 pub struct Fingerprint {
-    /// Changes when a definition or a grant on a relation changes.
+    /// A text that changes whenever a definition or a grant on a relation changes.
     pub definitions: String,
-    /// The roles now.
+    /// The state of the roles now.
     pub roles: Roles,
-    /// The change since the previous comparison.
+    /// The change of the roles since the previous comparison.
     pub change: RolesChange,
 }
 
-/// Reads the fingerprint of everything that schemas depend on, for any role.
+/// Reads the fingerprint of all definitions and roles that the schemas of any role depend on.
 ///
 /// # Errors
 ///
@@ -80,8 +80,8 @@ pub async fn fingerprint(
     })
 }
 
-/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes: for a caller
-/// that is notified of all other changes.
+/// Reads only the cluster's roles and memberships, which [`fingerprint`] includes. It suffices for
+/// a caller that is notified of all other changes.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The keys of roles: roles with equal keys see the same schemas.
+//! The keys of roles. Roles with equal keys see the same schemas.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,13 +14,13 @@ static KEYS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!(
 #[derive(Debug)]
 pub(crate) struct RoleKey {
     pub(crate) role: RoleName,
-    /// `pg_roles.oid`.
+    /// The OID of the role in `pg_roles`.
     pub(crate) number: u32,
-    /// Roles with equal keys see the same, as long as no definition changes.
+    /// The key. Roles with equal keys see the same schemas, as long as no definition changes.
     pub(crate) key: String,
 }
 
-/// The keys of roles. Roles that do not exist are left out.
+/// Reads the keys of roles. Roles that do not exist are left out.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ fn read(row: Vec<String>) -> Result<RoleKey> {
     })
 }
 
-/// PostgreSQL, "Array Input and Output Syntax".
+/// The names as the text of an array (PostgreSQL, "Array Input and Output Syntax").
 fn array(names: &[RoleName]) -> String {
     let quoted = names.iter().map(|name| {
         let escaped = name.as_str().replace('\\', r"\\").replace('"', "\\\"");

@@ -47,7 +47,7 @@ async fn run(
     Ok(texts.0)
 }
 
-/// Collects rows of text.
+/// Collects the rows of a result, which must be text.
 struct TextRows(Vec<Vec<String>>);
 
 impl RowSink for TextRows {
@@ -56,7 +56,7 @@ impl RowSink for TextRows {
     }
 
     fn row(&mut self, row: RawRow<'_>) -> tidegate_sql::Result<Flow> {
-        // Text has the same bytes in both wire formats.
+        // A text value has the same bytes in both wire formats.
         let text = |value: Option<&[u8]>| {
             let text = std::str::from_utf8(value.unwrap_or_default());
             text.map(str::to_owned)

@@ -1,4 +1,4 @@
-//! The relations of schemas as a role sees them, except those that are already known.
+//! Reads the relations of schemas as a role sees them, except those that are already known.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -12,25 +12,27 @@ use crate::error::{Error, Result};
 static RELATIONS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("relations.sql")));
 
-/// One schema.
+/// The rows of one schema in the result of `relations.sql`.
 pub(crate) struct SchemaRows {
-    /// The types of the columns of its relations, as a JSON array.
+    /// The types of the columns of the schema's relations, as a JSON array.
     pub(crate) types: String,
     pub(crate) relations: Vec<RelationRow>,
 }
 
 /// A row of the result of `relations.sql`.
 pub(crate) struct RelationRow {
-    /// Changes when the document or the type of a column changes. Unique to the relation.
+    /// The version of the relation. It changes when the document or the type of a column changes,
+    /// and differs from the versions of other relations.
     pub(crate) version: i64,
-    /// Changes when the type of a column changes.
+    /// A text that changes when the type of a column changes.
     pub(crate) types: String,
-    /// A JSON object; `None` if the version is known.
+    /// The document of the relation as a JSON object; `None` if the version is known.
     pub(crate) document: Option<String>,
 }
 
-/// The schemas that a role may use, ordered by name, or only one of them. The documents of
-/// relations whose versions are `known` are left out. Empty if the role does not exist.
+/// Reads the schemas that a role may use, sorted by name, or only one of them. The documents of
+/// relations whose versions are `known` are left out. There are no schemas if the role does not
+/// exist.
 ///
 /// The statement runs as [`Principal::Catalog`]; the role is a parameter.
 ///
@@ -69,9 +71,10 @@ pub(crate) async fn relations(
     group(rows)
 }
 
-/// Whether PostgreSQL cannot determine what a view or foreign table allows, for example because the
-/// library of a foreign data wrapper is missing. One such table never makes a schema unusable. A
-/// timeout is not such an error.
+/// Whether an error means that PostgreSQL cannot determine which writes a view or foreign table
+/// allows, for example because the library of a foreign data wrapper is missing. The caller then
+/// repeats the query without these writes, so that one such table does not make a schema unusable.
+/// A timeout is another error.
 fn is_about_a_view(error: &Error) -> bool {
     let Error::Sql(error) = error else {
         return false;
@@ -81,7 +84,7 @@ fn is_about_a_view(error: &Error) -> bool {
     error.sqlstate().is_some_and(odd)
 }
 
-/// Groups the rows by schema. The row of the schema itself has no version.
+/// Groups the rows by schema. A row without a version is that of the schema itself.
 fn group(rows: Vec<Vec<String>>) -> Result<BTreeMap<String, SchemaRows>> {
     let mut schemas = BTreeMap::new();
     let mut relations = Vec::with_capacity(rows.len());

@@ -23,7 +23,8 @@ with caller as materialized (
     from pg_catalog.pg_namespace n
     cross join caller w
     where n.nspname operator(pg_catalog.!~) '^pg_'
-      and n.nspname operator(pg_catalog.<>) 'information_schema'
+      -- The schema tidegate has the functions of claims and no relations.
+      and n.nspname operator(pg_catalog.<>) all (array['information_schema', 'tidegate']::pg_catalog.name[])
       and (:schema::pg_catalog.text is null or n.nspname operator(pg_catalog.=) :schema::pg_catalog.text)
       and pg_catalog.has_schema_privilege(w.oid, n.oid, 'USAGE')
 ), granted as materialized (
@@ -386,13 +387,14 @@ with caller as materialized (
                case when u.relpersistence operator(pg_catalog.=) 'u' then 'unlogged'
                     when u.relpersistence operator(pg_catalog.=) 't' then 'temporary' end as persistence,
                case when u.row_security then true end as row_security,
-               -- What a policy calls stands in its tree, by the numbers of functions. A subquery, a
-               -- domain and a type of the database's own may lead to others.
+               -- What a policy calls stands in its tree, by the numbers of functions. A subquery that
+               -- reads a relation, a domain and a type of the database's own may lead to others. The
+               -- service's functions of claims only read.
                case when u.row_security and not exists (
                    select from pg_catalog.pg_policy p
                    cross join lateral (values (p.polqual::pg_catalog.text)) q(tree)
                    where p.polrelid operator(pg_catalog.=) u.oid
-                     and (q.tree operator(pg_catalog.~) '\{(SUBLINK|COERCETODOMAIN)'
+                     and (q.tree operator(pg_catalog.~) ':rtable \(|\{COERCETODOMAIN'
                           or exists (
                               select from pg_catalog.regexp_matches(q.tree, ':resulttype ([0-9]+)', 'g') m(number)
                               where m.number[1]::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)
@@ -403,7 +405,14 @@ with caller as materialized (
                               where m.number[1] operator(pg_catalog.<>) '0'
                                 and (f.provolatile is null
                                      or f.provolatile operator(pg_catalog.=) 'v'
-                                     or f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)))
+                                     or f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+                                        and not exists (
+                                          select from pg_catalog.pg_namespace n
+                                          join pg_catalog.pg_roles o on o.oid operator(pg_catalog.=) n.nspowner
+                                          where n.oid operator(pg_catalog.=) f.pronamespace
+                                            and n.nspname operator(pg_catalog.=) 'tidegate'
+                                            and n.nspowner operator(pg_catalog.=) f.proowner
+                                            and (o.rolsuper or o.rolname operator(pg_catalog.=) current_user)))))
                ) then true end as plain_policies,
                m.description as comment,
                u.rights,

@@ -1,24 +1,24 @@
-//! Keys.
+//! Keys and other constraints of relations.
 
 use super::{ColumnId, RelationId};
 
 /// A primary key or unique constraint whose columns are all visible to the role.
 #[derive(Clone, Debug)]
 pub struct UniqueKey {
-    /// The constraint's name.
+    /// The name of the constraint.
     pub name: Box<str>,
-    /// Its columns, in key order.
+    /// The columns of the key, in key order.
     pub columns: Vec<ColumnId>,
 }
 
 /// A foreign key whose columns are all visible to the role.
 #[derive(Clone, Debug)]
 pub struct ForeignKey {
-    /// The constraint's name.
+    /// The name of the constraint.
     pub name: Box<str>,
     /// The referencing columns, in key order.
     pub columns: Vec<ColumnId>,
-    /// What they reference.
+    /// The referenced end of the foreign key.
     pub referenced: Referenced,
 }
 
@@ -26,42 +26,43 @@ pub struct ForeignKey {
 /// not visible to the role.
 #[derive(Clone, Debug)]
 pub struct Constraint {
-    /// The constraint's name.
+    /// The name of the constraint.
     pub name: Box<str>,
-    /// What it is.
+    /// The kind of the constraint.
     pub kind: ConstraintKind,
-    /// The names of its columns, in key order.
+    /// The names of the constraint's columns, in key order.
     pub columns: Vec<Box<str>>,
 }
 
 /// The kind of a [`Constraint`].
 #[derive(Clone, Debug)]
 pub enum ConstraintKind {
-    /// A primary key with columns that are not visible.
+    /// A primary key with columns that are not visible to the role.
     Primary,
-    /// A unique constraint with columns that are not visible.
+    /// A unique constraint with columns that are not visible to the role.
     Unique,
-    /// A foreign key with columns that are not visible, or that are not compared by equality alone.
+    /// A foreign key with columns that are not visible to the role, or that are not compared by
+    /// equality alone.
     Foreign(Referenced),
-    /// `CHECK`.
+    /// A `CHECK` constraint.
     Check,
-    /// `EXCLUDE`.
+    /// An `EXCLUDE` constraint.
     Exclude,
 }
 
 /// The referenced end of a foreign key.
 #[derive(Clone, Debug)]
 pub enum Referenced {
-    /// A visible relation of the same schema, with the referenced columns in key order.
+    /// A visible relation of the same schema, and its referenced columns in key order.
     Here(RelationId, Vec<ColumnId>),
-    /// A relation of another schema, or a relation or column that is not visible. There is no
-    /// relationship for it.
+    /// A relation of another schema, or a relation or column that is not visible to the role. Such
+    /// a foreign key has no relationship.
     Elsewhere {
-        /// The schema's name.
+        /// The name of the schema.
         schema: Box<str>,
-        /// The relation's name.
+        /// The name of the relation.
         relation: Box<str>,
-        /// The referenced columns' names, in key order.
+        /// The names of the referenced columns, in key order.
         columns: Vec<Box<str>>,
     },
 }

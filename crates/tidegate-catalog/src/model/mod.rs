@@ -1,4 +1,4 @@
-//! The model of one schema as one role sees it: immutable, shared, without I/O.
+//! The model of one schema as one role sees it. It is immutable and shared, and does no I/O.
 //!
 //! Identifiers are small numbers that are valid within one [`Schema`]. Names are looked up only
 //! once, when a request is parsed.
@@ -29,11 +29,11 @@ pub struct Schema {
     version: u64,
 }
 
-/// A relation of a [`Schema`].
+/// The identifier of a relation within a [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RelationId(pub(crate) u32);
 
-/// A column of a [`Relation`].
+/// The identifier of a column within a [`Relation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnId(pub(crate) u16);
 
@@ -52,8 +52,7 @@ impl ColumnId {
 }
 
 impl Schema {
-    /// Builds a schema from relations that are ordered by name and whose identifiers agree with
-    /// that order.
+    /// Builds a schema of relations that are sorted by name and whose identifiers have that order.
     pub fn new(name: Box<str>, relations: Vec<Relation>) -> Self {
         let ids = || (0..).map(RelationId);
         let by_name = relations.iter().map(|relation| relation.name.clone());
@@ -68,40 +67,40 @@ impl Schema {
         }
     }
 
-    /// Sets the relations whose types have another name than the usual one.
+    /// Sets the relations whose type name was taken by another one.
     pub(crate) fn with_renamed(mut self, renamed: Vec<Renamed>) -> Self {
         self.renamed = renamed;
         self
     }
 
-    /// Sets the version.
+    /// Sets the version of the schema.
     pub(crate) fn with_version(mut self, version: u64) -> Self {
         self.version = version;
         self
     }
 
-    /// A number that is unique among the loaded schemas of this process, and grows with each load.
-    /// 0 for a schema that was built by hand.
+    /// The version of the schema: a number that is unique among the schemas loaded by this process,
+    /// and grows with each load. It is 0 for a schema that was built by hand.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// The relations whose type name was taken by another one; worth a warning.
+    /// The relations whose type name was taken by another one, for a warning in the log.
     pub fn renamed(&self) -> &[Renamed] {
         &self.renamed
     }
 
-    /// The schema's name, as PostgreSQL stores it.
+    /// The name of the schema, as PostgreSQL stores it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The relations, ordered by name.
+    /// The relations, sorted by name.
     pub fn relations(&self) -> impl Iterator<Item = (RelationId, &Relation)> {
         (0..).map(RelationId).zip(&self.relations)
     }
 
-    /// The relation of an identifier of this schema.
+    /// The relation with this identifier.
     ///
     /// # Panics
     ///
@@ -119,7 +118,7 @@ impl Schema {
         self.by_name.get(name).copied()
     }
 
-    /// Finds a relation by its number in `pg_class`.
+    /// Finds a relation by its OID in `pg_class`.
     pub fn find_oid(&self, oid: u32) -> Option<RelationId> {
         self.by_oid.get(&oid).copied()
     }

@@ -1,4 +1,4 @@
-//! Relations.
+//! Relations, and the privileges on them.
 
 use std::sync::Arc;
 
@@ -11,37 +11,39 @@ use super::{Column, ColumnId, Constraint, ForeignKey, Relationship, Relationship
 /// A table, view or other relation.
 #[derive(Clone, Debug)]
 pub struct Relation {
-    /// `pg_class.oid`.
+    /// The OID of the relation, `pg_class.oid`.
     pub oid: u32,
-    /// The name, as PostgreSQL stores it.
+    /// The name of the relation, as PostgreSQL stores it.
     pub name: Box<str>,
-    /// The name of its GraphQL type: `PascalCase`, unique in the schema.
+    /// The name of the GraphQL type of its rows: `PascalCase`, unique in the schema.
     pub type_name: Box<str>,
     /// The names of the GraphQL types of its aggregates, in the order of [`AGGREGATES`].
     pub aggregate_types: [Box<str>; AGGREGATES.len()],
-    /// What it is.
+    /// The kind of the relation.
     pub kind: RelationKind,
-    /// Where its rows are stored.
+    /// How the relation's rows are stored.
     pub persistence: Persistence,
-    /// Whether row level security applies to the role.
+    /// Whether row level security applies to the role for this relation.
     pub row_security: bool,
     /// Whether all policies are known to call only built-in functions that cannot write.
     pub plain_policies: bool,
-    /// `COMMENT ON`.
+    /// The text of `COMMENT ON`.
     pub comment: Option<Box<str>>,
-    /// The visible columns, by `attnum`. Versions of a schema with the same columns share them.
+    /// The visible columns, in the order of `attnum`. Shared with other versions of the schema in
+    /// which the relation has the same columns.
     pub columns: Arc<[Column]>,
-    /// The primary key, if all its columns are visible.
+    /// The primary key; `None` if some of its columns are not visible.
     pub primary_key: Option<UniqueKey>,
-    /// The unique constraints, by name.
+    /// The unique constraints, sorted by name.
     pub unique: Vec<UniqueKey>,
-    /// The foreign keys, by name.
+    /// The foreign keys, sorted by name.
     pub foreign_keys: Vec<ForeignKey>,
-    /// The other constraints, by name.
+    /// The other constraints, sorted by name.
     pub other_constraints: Vec<Constraint>,
     /// The foreign keys from both ends, with the names that requests use.
     pub relationships: Vec<Relationship>,
-    /// The role's privileges. For a view, only those that PostgreSQL supports for updates of it.
+    /// The role's privileges. For a view, they include only those that PostgreSQL supports for
+    /// writing to it.
     pub rights: RelationRights,
 }
 
@@ -61,44 +63,45 @@ pub enum RelationKind {
     MaterializedView,
 }
 
-/// Where rows are stored.
+/// How rows are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Persistence {
-    /// In a table with WAL.
+    /// The rows are in a table whose changes are written to the WAL.
     #[default]
     Permanent,
-    /// In a table without WAL, so that the change log has no changes of it.
+    /// The rows are in a table without WAL, so the change log has no changes of it.
     Unlogged,
-    /// In a temporary table of a session.
+    /// The rows are in a temporary table of a session.
     Temporary,
 }
 
-/// Privileges on a relation: whether the role has them on the whole relation or at least one
-/// column, and the relation supports them (a view that is not updatable has no UPDATE).
+/// The privileges on a relation. A privilege counts if the role has it on the whole relation or on
+/// at least one column, and the relation supports it. A view that is not updatable does not support
+/// UPDATE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are four separate rights"
 )]
 pub struct RelationRights {
-    /// SELECT on at least one column.
+    /// Whether the role has SELECT on at least one column.
     pub select: bool,
-    /// INSERT on at least one column.
+    /// Whether the role has INSERT on at least one column.
     pub insert: bool,
-    /// UPDATE on at least one column.
+    /// Whether the role has UPDATE on at least one column.
     pub update: bool,
-    /// DELETE.
+    /// Whether the role has DELETE.
     pub delete: bool,
 }
 
 impl Relation {
-    /// The columns with their identifiers, by `attnum`.
+    /// The columns with their identifiers, in the order of `attnum`.
     pub fn columns(&self) -> impl Iterator<Item = (ColumnId, &Column)> {
         (0..).map(ColumnId).zip(&*self.columns)
     }
 
-    /// The column of an identifier of this relation.
+    /// The column with this identifier.
     ///
     /// # Panics
     ///
@@ -107,7 +110,7 @@ impl Relation {
         &self.columns[id.index()]
     }
 
-    /// The relationship of an identifier of this relation.
+    /// The relationship with this identifier.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Relationships: foreign keys from both ends.
+//! Relationships, which are foreign keys seen from one of their two ends.
 
 use super::{ColumnId, RelationId};
 
@@ -6,35 +6,36 @@ use super::{ColumnId, RelationId};
 /// relations and all columns of the key on both sides.
 #[derive(Clone, Debug)]
 pub struct Relationship {
-    /// The field name. For a foreign key of this relation it is the referenced relation in
-    /// camelCase, or else the constraint in camelCase. For one of another relation it is that
-    /// relation in camelCase, with `By<Columns>` if there are several.
+    /// The field name. For a foreign key of this relation, it is the name of the referenced
+    /// relation in camelCase, or else that of the constraint. For a foreign key of another
+    /// relation, it is the name of that relation in camelCase, with `By<Columns>` if the relation
+    /// has several.
     pub name: Box<str>,
-    /// Whether it leads to at most one row.
+    /// Whether the relationship leads to at most one row.
     pub cardinality: Cardinality,
-    /// The related relation.
+    /// The relation to which the relationship leads.
     pub target: RelationId,
-    /// The columns of this relation, in key order.
+    /// The columns of this relation that are compared, in key order.
     pub columns: Vec<ColumnId>,
-    /// The columns of the target that are equal to them, in the same order.
+    /// The columns of the target to which `columns` are equal, in the same order.
     pub target_columns: Vec<ColumnId>,
-    /// The foreign key's constraint.
+    /// The name of the foreign key's constraint.
     pub constraint: Box<str>,
-    /// Whether the key guarantees a related row: every referencing column is NOT NULL. Row level
-    /// security may still hide it.
+    /// Whether the key guarantees a related row, because every referencing column is NOT NULL. Row
+    /// level security may hide the row from the role.
     pub certain: bool,
 }
 
 /// How many rows a relationship leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cardinality {
-    /// At most one: along a foreign key of this relation.
+    /// At most one row, because the foreign key is one of this relation.
     One,
-    /// Any number: along a foreign key of the target.
+    /// Any number of rows, because the foreign key is one of the target.
     Many,
 }
 
-/// A relationship of a [`super::Relation`].
+/// The identifier of a relationship within a [`super::Relation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RelationshipId(pub(crate) u16);
 

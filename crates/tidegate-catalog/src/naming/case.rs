@@ -1,7 +1,8 @@
-//! `PascalCase` and `camelCase`.
+//! Converts names to `PascalCase` and `camelCase`.
 
 /// Splits a name at `_` and at every character that GraphQL does not allow, and joins the pieces,
-/// each with a capital first letter. A leading digit gets the prefix `T`. Empty if nothing is left.
+/// each with a capital first letter. A leading digit gets the prefix `T`. The result is empty if no
+/// character is left.
 fn pieces(name: &str) -> String {
     let mut joined = String::with_capacity(name.len());
     for piece in name.split(|character: char| !character.is_ascii_alphanumeric()) {
@@ -18,7 +19,8 @@ fn pieces(name: &str) -> String {
     joined
 }
 
-/// `my_table` becomes `MyTable`; a name of which nothing is left becomes `Table`.
+/// Converts a name to `PascalCase`: `my_table` becomes `MyTable`. A name without valid characters
+/// becomes `Table`.
 pub(super) fn pascal_case(name: &str) -> String {
     let joined = pieces(name);
     if joined.is_empty() {
@@ -28,7 +30,7 @@ pub(super) fn pascal_case(name: &str) -> String {
     }
 }
 
-/// `my_table` becomes `myTable`.
+/// Converts a name to `camelCase`: `my_table` becomes `myTable`.
 pub(super) fn camel_case(name: &str) -> String {
     let mut joined = pascal_case(name);
     if let Some(first) = joined.get_mut(..1) {
@@ -37,7 +39,7 @@ pub(super) fn camel_case(name: &str) -> String {
     joined
 }
 
-/// The columns of a key as a suffix: `(a_id, b)` becomes `ByAIdB`.
+/// Joins the columns of a key into a suffix: `(a_id, b)` becomes `ByAIdB`.
 pub(super) fn by_columns<'a>(columns: impl Iterator<Item = &'a str>) -> String {
     let mut suffix = String::from("By");
     columns.for_each(|column| suffix.push_str(&pieces(column)));

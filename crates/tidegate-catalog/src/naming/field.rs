@@ -1,4 +1,4 @@
-//! The field names of columns.
+//! Derives the field names of columns.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -25,8 +25,8 @@ pub(crate) fn fields(columns: &[Box<str>]) -> Vec<Box<str>> {
     cleaned.into_iter().map(field).collect()
 }
 
-/// Makes a valid GraphQL name: `_` for each invalid character, and a single `_` for several at the
-/// start. Borrowed if nothing changed.
+/// Makes a valid GraphQL name. Each invalid character becomes `_`, and several at the start become
+/// a single one. The name is borrowed if it is valid already.
 fn clean(name: &str) -> Cow<'_, str> {
     if is_name(name) {
         return Cow::Borrowed(name);

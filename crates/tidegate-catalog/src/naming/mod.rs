@@ -1,4 +1,4 @@
-//! The GraphQL names of what PostgreSQL names otherwise (wire.md, "GraphQL").
+//! Derives GraphQL names from the names in PostgreSQL (wire.md, "GraphQL").
 //!
 //! Every name here is a valid GraphQL name (GraphQL, "Names") that does not begin with `__`, which
 //! is reserved for introspection.
@@ -15,13 +15,14 @@ pub(crate) use relationship::{End, name_relationships};
 pub use type_name::{AGGREGATES, RESERVED, Renamed};
 pub(crate) use type_name::{TypeNames, type_names};
 
-/// The numbers added to names that were taken.
+/// The last number that was added to each name that was taken.
 #[derive(Default)]
 struct Numbers(HashMap<String, u32>);
 
 impl Numbers {
-    /// Calls `take` with the name, and then with 2, 3 … appended, until it returns true. Continues
-    /// from the last number of the same name, so that many equal names stay cheap.
+    /// Calls `take` with the name, and then with the name and 2, 3 … appended, until it returns
+    /// true. It continues from the last number of the same name, so that many equal names stay
+    /// cheap.
     fn first_free(&mut self, name: &str, mut take: impl FnMut(&str) -> bool) -> String {
         if take(name) {
             return name.to_owned();

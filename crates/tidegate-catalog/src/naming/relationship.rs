@@ -1,32 +1,32 @@
-//! The names of relationships.
+//! Derives the names of relationships.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Numbers;
 use super::case::{by_columns, camel_case};
 
-/// A foreign key, as it matters for the names at one of its ends.
+/// A foreign key, as its name is needed at one of its ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End<'a> {
-    /// The relation at the other end.
+    /// The name of the relation at the other end.
     pub(crate) relation: &'a str,
-    /// The constraint.
+    /// The name of the constraint.
     pub(crate) constraint: &'a str,
-    /// The referencing columns.
+    /// The names of the referencing columns.
     pub(crate) columns: &'a [Box<str>],
 }
 
-/// The names of a relation's relationships.
+/// The names of the relationships of one relation.
 #[derive(Debug, Default)]
 pub(crate) struct RelationshipNames {
-    /// For each foreign key of the relation, one name or two.
+    /// For each foreign key of the relation, its name, or its two names.
     pub(crate) forward: Vec<Vec<Box<str>>>,
-    /// For each foreign key that references the relation, its name.
+    /// For each foreign key of another relation that references this one, its name.
     pub(crate) reverse: Vec<Box<str>>,
 }
 
-/// Names the relationships of a relation with these field names. `forward` is ordered by
-/// constraint, `reverse` by referencing relation and then by constraint.
+/// Names the relationships of a relation whose columns have the names `fields`. `forward` is sorted
+/// by constraint, `reverse` by referencing relation and then by constraint.
 ///
 /// Fields of columns keep their names. The first foreign key to a relation is named after the
 /// relation if the name is free, and each key after its constraint. A reverse relationship is named

@@ -1,11 +1,12 @@
-//! The type names of relations.
+//! Derives the type names of relations.
 
 use std::collections::HashSet;
 
 use super::Numbers;
 use super::case::pascal_case;
 
-/// Names of GraphQL types that no relation gets: the root types, the scalars and the value objects.
+/// The names of GraphQL types that no relation gets: those of the root types, scalars and value
+/// objects.
 pub const RESERVED: &[&str] = &[
     "Query",
     "Mutation",
@@ -35,8 +36,8 @@ pub const RESERVED: &[&str] = &[
     "Daterange",
 ];
 
-/// The suffixes for the type names of a relation's aggregates (and for its root field), where those
-/// names are free.
+/// The suffixes of the type names for a relation's aggregates and for their root field. They are
+/// used where the resulting names are free.
 pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",
@@ -48,24 +49,24 @@ pub const AGGREGATES: [&str; 5] = [
 /// A relation whose usual type name is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// The relation, as PostgreSQL stores its name.
+    /// The name of the relation, as PostgreSQL stores it.
     pub relation: Box<str>,
-    /// The name that was taken.
+    /// The type name that was taken.
     pub taken: Box<str>,
-    /// The name that its type has instead.
+    /// The type name that the relation has instead.
     pub type_name: Box<str>,
 }
 
 /// The type names of one relation.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeNames {
-    /// The type of its rows.
+    /// The name of the type of its rows.
     pub(crate) rows: Box<str>,
-    /// The types of its aggregates, in the order of [`AGGREGATES`].
+    /// The names of the types of its aggregates, in the order of [`AGGREGATES`].
     pub(crate) aggregates: [Box<str>; AGGREGATES.len()],
 }
 
-/// The type names of all relations, in their order.
+/// The type names of all relations, in the order of the relations.
 ///
 /// A name belongs to the first relation whose own name gives it. Other relations get a number, and
 /// so do aggregates whose name is that of a relation. So a new relation never takes a name from an

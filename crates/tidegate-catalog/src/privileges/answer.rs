@@ -1,4 +1,4 @@
-//! Reads the result of a statement that returns one text.
+//! Collects the result of a statement that returns one text.
 
 use tidegate_sql::{BoxFuture, Flow, RowSink};
 use tidegate_values::{Column, RawRow};
@@ -13,7 +13,7 @@ impl RowSink for Document {
     }
 
     fn row(&mut self, row: RawRow<'_>) -> tidegate_sql::Result<Flow> {
-        // Text has the same bytes in both wire formats.
+        // A text value has the same bytes in both wire formats.
         if let Some(Some(value)) = row.values().next() {
             let text = std::str::from_utf8(value).map_err(tidegate_sql::Error::internal)?;
             self.0 = Some(text.to_owned());

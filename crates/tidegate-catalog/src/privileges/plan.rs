@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Access, Facts, Role, Sequence};
 use crate::error::{Error, Result};
 
-/// Statements that one role runs in one transaction.
+/// The statements that one role runs in one transaction.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RoleStatements {
     pub(super) role: String,
@@ -34,7 +34,8 @@ pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<
         role.quoted
     )];
     if access == Access::Write {
-        // Leave privileges granted by other roles alone; only their grantor can change them.
+        // Privileges that other roles granted on sequences stay as they are, because only the
+        // grantor can change them.
         let own = facts.sequences.iter().filter(|s| s.owner == grantor);
         statements.extend(own.map(|sequence| {
             format!(
@@ -50,12 +51,12 @@ pub(super) fn steps(facts: &Facts, grantee: &str, access: Access) -> Result<Vec<
     Ok(steps)
 }
 
-/// Rejects a change that would leave privileges from groups, from PUBLIC, or from grantors that the
-/// service cannot log in as.
+/// Rejects a change after which the role would keep privileges from groups, from PUBLIC, or from
+/// grantors that the service cannot log in as.
 fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Result<()> {
     let kept = access.privileges();
     let excess = role.grants.iter().filter(|grant| {
-        // For writing, additional privileges are fine.
+        // With write access, further privileges may remain.
         access != Access::Write && !kept.contains(&grant.privilege.as_str())
     });
     for grant in excess {
@@ -72,8 +73,8 @@ fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Res
     Ok(())
 }
 
-/// What each grantor revokes: everything, or everything except `SELECT`, whatever privileges this
-/// version of PostgreSQL has.
+/// The statements with which each grantor revokes privileges: all of them, or all except `SELECT`.
+/// The privileges are those that PostgreSQL reports, so that those of newer versions are included.
 fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<RoleStatements> {
     if access == Access::Write {
         return Vec::new();
@@ -128,7 +129,7 @@ fn usage(facts: &Facts, role: &Role) -> Result<RoleStatements> {
     })
 }
 
-/// The table's owner, or another role that may grant the privileges.
+/// The role that grants the privileges: the table's owner, or else a role with the grant option.
 fn grantor(facts: &Facts, grantee: &str, access: Access) -> Result<String> {
     let gives = |role: &&Role| {
         let mut wanted = access.privileges().iter();
@@ -151,7 +152,7 @@ fn find<'f>(facts: &'f Facts, name: &str) -> Option<&'f Role> {
 mod tests {
     use super::*;
 
-    /// A table of `shop` on which `shop/ann` has privileges through `shop` and `shop/bob`.
+    /// A table of `shop` on which `shop/ann` got privileges from `shop` and `shop/bob`.
     fn facts() -> Facts {
         let grant = |grantor: &str, privilege: &str| serde_json::json!({"grantor": grantor, "through": null, "privilege": privilege});
         let role = |name: &str, grants: Vec<serde_json::Value>| {

@@ -1,11 +1,11 @@
-//! JSON schemas as HTML: a type in one line, and the members of an object as a table.
+//! Renders JSON schemas as HTML: a type in one line, and the members of an object as a table.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{array, object, prose, resolve, text};
 
-/// Objects inside objects are listed to this depth.
+/// The depth to which objects inside objects are listed.
 const DEPTH: usize = 3;
 
 /// The anchor of a tag or schema.
@@ -98,7 +98,7 @@ struct MemberRow<'v> {
     schema: &'v Value,
 }
 
-/// Adds the members of an object; those of objects inside it are `outer.inner`.
+/// Adds the members of an object. The members of an object inside it are named `outer.inner`.
 fn collect<'v>(
     description: &'v Value,
     schema: &'v Value,

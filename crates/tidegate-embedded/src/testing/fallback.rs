@@ -1,4 +1,4 @@
-//! PostgreSQL for tests on a machine without it: the download that `tidegate demo` makes too.
+//! Downloads PostgreSQL for tests on a machine without it, in the way `tidegate demo` does.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,8 +11,8 @@ use crate::binaries::Lookup;
 use crate::error::Error;
 use crate::settings::{Settings, default_cache};
 
-/// The folder of a downloaded PostgreSQL, if none is installed that `settings` finds. The first
-/// caller waits for the download.
+/// The folder of a downloaded PostgreSQL. `None` if one is installed that `settings` finds. The
+/// first caller waits for the download.
 #[expect(
     clippy::panic,
     reason = "a test cannot go on, and the message says what is missing"
@@ -37,7 +37,7 @@ fn variable(name: &str) -> Option<OsString> {
     env::var_os(name)
 }
 
-/// What to download, and where to.
+/// The archive to download, and the cache folder.
 #[derive(Debug)]
 struct Wanted {
     url: String,
@@ -47,8 +47,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// As the settings of `tidegate demo` say, as far as they are in the environment; `None` if
-    /// nothing may be downloaded, or there is nothing for this platform.
+    /// Reads the settings of `tidegate demo` for the download from the environment. `None` if
+    /// nothing may be downloaded, or there is no package for this platform.
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let text = |name: &str| variable(name)?.into_string().ok();
         if text("TIDEGATE_FETCH_POSTGRESQL").as_deref() == Some("false") {
@@ -56,7 +56,7 @@ impl Wanted {
         }
         let package = Package::for_this_platform()?;
         let folder = |name: &str| variable(name).map(PathBuf::from);
-        // Never a folder that other users can write to: these programs are run.
+        // The folder must not be writable for other users, because its programs are run.
         let of_user = folder("XDG_CACHE_HOME")
             .or_else(|| Some(folder("HOME")?.join(".cache")))
             .unwrap_or_else(|| PathBuf::from("/nonexistent"));
@@ -69,7 +69,7 @@ impl Wanted {
         })
     }
 
-    /// The folder of the programs, which are downloaded unless they are in the cache.
+    /// The folder of the programs. Downloads them if they are not in the cache.
     fn programs(&self) -> tidegate_download::Result<PathBuf> {
         let package = Package {
             sha256: &self.sha256,
@@ -82,7 +82,7 @@ impl Wanted {
     }
 }
 
-/// Blocks, also in asynchronous code.
+/// Downloads a package. Blocks, even in asynchronous code.
 fn download(url: &str, package: Package<'_>, cache: &Path) -> tidegate_download::Result<PathBuf> {
     let source = Source {
         url,

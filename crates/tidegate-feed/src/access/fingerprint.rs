@@ -1,6 +1,6 @@
-//! Fingerprints of everything that privileges depend on. An unchanged fingerprint proves that
-//! privileges which were read together with it still hold, at a fraction of the cost of reading
-//! them again.
+//! Fingerprints of everything on which privileges depend. While the fingerprints are unchanged, the
+//! privileges that were read together with them are still valid. Reading fingerprints costs a
+//! fraction of reading privileges.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use tidegate_sql::{Result, RoleName};
 
 use crate::catalog_query::{CatalogReader, oid_array, role_array, text};
 
-/// One row per table of `:relations`: its oid and a fingerprint of the table, its columns, schema,
-/// indexes and policies, including their privileges.
+/// Selects a row for each table of `:relations`: its OID, and a fingerprint of the table, its
+/// columns, schema, indexes and policies, including their privileges.
 pub(crate) const TABLES: &str = "\
     SELECT c.oid::text, pg_catalog.md5(pg_catalog.concat_ws(' ', c.xmin, n.xmin, \
         (SELECT pg_catalog.string_agg(a.xmin::text, ',' ORDER BY a.attnum) \
@@ -22,11 +22,11 @@ pub(crate) const TABLES: &str = "\
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.oid = ANY (:relations::oid[])";
 
-/// One row per role of `:roles`: its name and a fingerprint of its attributes and of every
-/// membership that it has, directly or through other roles. These belong to the cluster and are not
-/// in the log of a database. Roles with the same memberships have the same fingerprint. Whether a
-/// membership is inherited is an attribute of the member before PostgreSQL 16, and of the membership
-/// since.
+/// Selects a row for each role of `:roles`: its name, and a fingerprint of its attributes and of
+/// every membership that it has, directly or through other roles. Roles belong to the cluster, so
+/// the change log of a database does not report their changes. Roles with the same memberships have
+/// the same fingerprint. Before PostgreSQL 16 the member's attributes decide whether a membership
+/// is inherited; since then the membership decides.
 pub(crate) const ROLES: &str = "\
     WITH RECURSIVE asked AS (\
         SELECT r.* FROM pg_catalog.pg_roles r \
@@ -60,7 +60,7 @@ pub(crate) async fn of_roles(
         .collect())
 }
 
-/// The current fingerprint of a table; `None` if there is no such table.
+/// The current fingerprint of a table; `None` if the table does not exist.
 pub(crate) async fn of_table(catalog: &CatalogReader, relation: u32) -> Result<Option<Box<str>>> {
     let rows = catalog
         .query_once(TABLES, &[&oid_array(&[relation])])

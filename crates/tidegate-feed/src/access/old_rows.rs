@@ -1,13 +1,15 @@
-//! Whether a subscription needs whole old rows in the log.
+//! Decides whether a subscription needs whole old rows in the change log.
 
 use crate::access::privileges::{ColumnPrivileges, Privileges};
 use crate::error::{Error, Result};
 use crate::event::operation::{Operation, Operations};
 
-/// Whether the log must contain whole old rows, and not only the replica identity: for the columns
-/// that the subscription uses, or for those that the policies of its role read.
+/// Whether the change log must contain whole old rows, and not only the replica identity. That
+/// depends on the columns that the subscription uses, and on those that the policies of its role
+/// read.
 ///
 /// # Errors
+///
 /// [`Error::NoColumn`] and [`Error::Unsupported`].
 pub(crate) fn needs_old_rows(
     operations: Operations,

@@ -1,8 +1,8 @@
 //! Loads privileges for many subscriptions at once.
 //!
-//! A burst of subscriptions must not become a burst of queries. While a query runs on a database, new
-//! requests wait for the next one, which covers all of them. It begins after they were made, so that
-//! none of them gets an outdated result.
+//! Many subscriptions at once must not cause as many queries. While a query runs on a database, new
+//! requests wait for the next query, which covers all of them. The query of a request always starts
+//! after the request, so no request gets an outdated result.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,16 +20,16 @@ use crate::catalog_query::CatalogReader;
 use crate::error::{Error, Result};
 use crate::settings::FeedSettings;
 
-/// The pause before a database that was busy is queried again.
+/// The pause before the next query on a database that was busy.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Queries privileges, with one query per database at a time.
+/// Queries privileges, with one query at a time for each database.
 pub(crate) struct PrivilegeLoader {
     executor: Arc<dyn Executor>,
-    /// The requests for the next query of each database. A database has an entry as long as its
+    /// The requests that wait for the next query, by database. A database has an entry while its
     /// task runs.
     waiting: Mutex<HashMap<DatabaseName, PendingReplies>>,
-    /// Limits how many databases are queried at once.
+    /// Limits on how many databases privileges are queried at the same time.
     permits: Semaphore,
     subscribe_timeout: Duration,
 }
@@ -47,9 +47,10 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Loads the privileges of a role on a table, with a query that begins after this call.
+    /// Loads the privileges of a role on a table by a query that starts after this call.
     ///
     /// # Errors
+    ///
     /// [`Error::NoTable`], [`Error::NoRole`], [`Error::Timeout`], [`Error::Privileges`].
     pub(crate) async fn load(
         self: &Arc<Self>,
@@ -74,7 +75,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// Adds requests; returns whether the database has no task yet.
+    /// Adds requests. Returns whether the database has no task yet, which the caller must then
+    /// start.
     fn enqueue(&self, database: &DatabaseName, requests: PendingReplies) -> bool {
         let mut waiting = self.waiting.lock();
         let is_new = !waiting.contains_key(database);
@@ -85,7 +87,7 @@ impl PrivilegeLoader {
         is_new
     }
 
-    /// Queries a database as long as there are requests.
+    /// Queries a database while it has requests.
     async fn run(self: Arc<Self>, database: DatabaseName) {
         loop {
             let permit = self.permits.acquire().await;
@@ -102,7 +104,7 @@ impl PrivilegeLoader {
                     PrivilegeOutcome::Failed(error) if is_busy(&error) => {
                         retries.insert(pair, replies);
                     }
-                    // A receiver that is gone has given up.
+                    // The receiver is gone if its caller no longer waits.
                     outcome => replies
                         .into_iter()
                         .for_each(|reply| drop(reply.send(outcome.clone()))),
@@ -115,7 +117,8 @@ impl PrivilegeLoader {
         }
     }
 
-    /// The requests of the next query; `None` when there are none, which ends the task.
+    /// Takes the requests for the next query. Returns `None` if there are none, after which the
+    /// task must end.
     fn next_batch(&self, database: &DatabaseName) -> Option<PendingReplies> {
         let mut waiting = self.waiting.lock();
         let all = waiting.get_mut(database)?;
@@ -133,7 +136,7 @@ impl PrivilegeLoader {
     }
 }
 
-/// Whether all connections are in use, or the table is locked.
+/// Whether the error means that all connections are in use or that the table is locked.
 fn is_busy(error: &tidegate_sql::Error) -> bool {
     matches!(error, tidegate_sql::Error::PoolTimeout { .. }) || error.sqlstate() == Some("55P03")
 }

@@ -1,5 +1,6 @@
-//! Queries what roles may read of tables. The service queries for many roles at once, over its own
-//! connection: a table with thousands of subscribed roles does not need a connection of each.
+//! Queries what roles may read of tables. The service queries for many roles at once on its own
+//! connection, so that a table with thousands of subscribed roles does not need a connection for
+//! each role.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,20 +15,20 @@ use crate::access::privileges::{ColumnPrivileges, PrivilegeOutcome, Privileges};
 use crate::access::rls_policy::{PolicyClause, RlsPolicy};
 use crate::catalog_query::{CatalogReader, TextRow, is_true, oid_array, role_array, text};
 
-/// A role and the oid of a table.
+/// A role, and the OID of a table.
 pub(crate) type RoleTable = (RoleName, u32);
 
-/// How many pairs one query covers at most.
+/// The largest number of pairs in one query.
 pub(crate) const MAX_BATCH: usize = 500;
-/// How often a query is tried while the table is being changed.
+/// How many times a query is tried while a definition of the table changes.
 const ATTEMPTS: usize = 5;
 
-/// From PostgreSQL 17 on, reading the condition of a policy locks its table. Queries about other
-/// tables must not wait for that for long.
+/// Limits the wait for a lock. From PostgreSQL 17 on, reading the condition of a policy locks its
+/// table, and queries about other tables must not wait long for that lock.
 const LOCK_TIMEOUT: &str = "SELECT pg_catalog.set_config('lock_timeout', '2s', true)";
 
-/// Facts about each column that are the same for all roles. EXISTS is false for a column that was
-/// dropped since the snapshot.
+/// Selects the properties of each column that are the same for all roles. EXISTS is false for a
+/// column that was dropped after the snapshot was taken.
 const COLUMNS: &str = "\
     SELECT c.oid::text, n.nspname::text, c.relname::text, a.attnum::text, a.attname::text, \
            (pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') IS NOT NULL)::text, \
@@ -50,7 +51,7 @@ const COLUMNS: &str = "\
     LEFT JOIN pg_catalog.pg_index p ON p.indrelid = c.oid AND p.indisprimary \
     WHERE c.oid = ANY (:relations::oid[]) ORDER BY c.oid, a.attnum";
 
-/// The columns of [`COLUMNS`].
+/// The column numbers in the result of [`COLUMNS`].
 mod column {
     pub(super) const RELATION: usize = 0;
     pub(super) const SCHEMA: usize = 1;
@@ -64,8 +65,8 @@ mod column {
     pub(super) const KEY_POSITION: usize = 9;
 }
 
-/// Each policy: its table, oid, whether it is permissive, its condition, and the columns that it
-/// reads.
+/// Selects each policy: its table, its OID, whether it is permissive, its condition, and the
+/// columns that the condition reads.
 const POLICIES: &str = "\
     SELECT p.polrelid::text, p.oid::text, p.polpermissive::text, \
            pg_catalog.pg_get_expr(p.polqual, p.polrelid), \
@@ -77,7 +78,7 @@ const POLICIES: &str = "\
     WHERE p.polrelid = ANY (:relations::oid[]) AND p.polcmd IN ('r', '*') \
     AND p.polqual IS NOT NULL ORDER BY p.polname";
 
-/// The columns of [`POLICIES`].
+/// The column numbers in the result of [`POLICIES`].
 mod policy {
     pub(super) const RELATION: usize = 0;
     pub(super) const NUMBER: usize = 1;
@@ -86,11 +87,12 @@ mod policy {
     pub(super) const COLUMNS: usize = 4;
 }
 
-/// Each pair whose role may log in: whether row level security applies (PostgreSQL, "Row Security
-/// Policies"), which columns are readable, and which policies apply to the role. Readable is `*` for
-/// all, or one letter per column: `t`, `f`, or `?` for a column that no longer exists. The last
-/// column is whether all this is granted to the role itself or to PUBLIC, and no policy applies: then
-/// a change of roles or memberships cannot take any of it away.
+/// Selects each pair whose role may log in: whether row level security applies (PostgreSQL, "Row
+/// Security Policies"), which columns are readable, and which policies apply to the role. The
+/// readable columns are `*` for all, or one letter for each column: `t`, `f`, or `?` for a column
+/// that no longer exists. The last result column says whether the privileges are granted to the
+/// role itself or to PUBLIC and no policy applies. In that case a change of roles or memberships
+/// cannot take them away.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
            (c.relrowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls \
@@ -125,7 +127,7 @@ const ROLES: &str = "\
     AND pg_catalog.has_database_privilege(\
         r.oid, pg_catalog.current_database()::text, 'CONNECT')";
 
-/// The columns of [`ROLES`].
+/// The column numbers in the result of [`ROLES`].
 mod role {
     pub(super) const RELATION: usize = 0;
     pub(super) const NAME: usize = 1;
@@ -135,12 +137,12 @@ mod role {
     pub(super) const GRANTED_DIRECTLY: usize = 5;
 }
 
-/// Queries what roles may read of tables. The result has each pair.
+/// Queries what roles may read of tables. The result has an entry for each pair.
 pub(crate) async fn query(
     catalog: &CatalogReader,
     mut pairs: Vec<RoleTable>,
 ) -> HashMap<RoleTable, PrivilegeOutcome> {
-    // Sorted by table, so that each query covers few tables.
+    // The pairs are sorted by table, so that each query covers few tables.
     pairs.sort_unstable_by(|one, other| (one.1, &one.0).cmp(&(other.1, &other.0)));
     pairs.dedup();
     let mut outcomes = HashMap::with_capacity(pairs.len());
@@ -148,7 +150,8 @@ pub(crate) async fn query(
     for batch in pairs.chunks(MAX_BATCH) {
         match &unreachable {
             None => unreachable = query_batch(catalog, batch, &mut outcomes).await,
-            // An unreachable database is waited for once, not once per batch.
+            // If the database is unreachable, only the first batch waits for it, and the others
+            // fail at once.
             Some(error) => outcomes.extend(failed(batch, error)),
         }
     }
@@ -165,7 +168,7 @@ fn failed(
         .map(move |pair| (pair.clone(), outcome.clone()))
 }
 
-/// Returns the error if the database is unreachable.
+/// Queries one batch of pairs. Returns an error only if the database is unreachable.
 async fn query_batch(
     catalog: &CatalogReader,
     pairs: &[RoleTable],
@@ -178,7 +181,7 @@ async fn query_batch(
         }
         let mut read = match read(catalog, &open).await {
             Ok(read) => read,
-            // One of the tables may be the reason, for example because it is being dropped: each
+            // One of the tables may be the cause, for example because it is being dropped. So each
             // table is queried on its own.
             Err(tidegate_sql::Error::Rejected(_))
                 if open.iter().any(|pair| pair.1 != open[0].1) =>
@@ -210,10 +213,10 @@ async fn query_batch(
     None
 }
 
-/// Runs the queries once. The roles are values in them, so the service's own privileges are enough.
-/// If a table is altered or dropped while the query runs, the result for it is unstable: the query's
-/// snapshot still contains the old columns, but PostgreSQL's privilege functions do not use that
-/// snapshot and return NULL for a column or table that no longer exists.
+/// Runs the queries once. The roles are parameters of the queries, so the service's own privileges
+/// are sufficient. If a table is altered or dropped meanwhile, its result is unstable: the snapshot
+/// still contains the old columns, but PostgreSQL's privilege functions do not use the snapshot,
+/// and return NULL for a column or table that no longer exists.
 async fn read(
     catalog: &CatalogReader,
     pairs: &[RoleTable],
@@ -244,7 +247,7 @@ async fn read(
         .iter()
         .map(|row| (text(row, 0), text(row, 1)))
         .collect();
-    // Most roles of a table have the same privileges.
+    // Most roles of a table have the same privileges, so equal results are shared.
     let mut shared: HashMap<(u32, &[Option<String>], &str), PrivilegeOutcome> = HashMap::new();
     let outcome = |pair: &RoleTable| {
         let relation: Box<str> = pair.1.to_string().into();
@@ -277,7 +280,7 @@ fn pairs_json(pairs: &[RoleTable]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The rows of the query that concern one table.
+/// The rows of the queries that are about one table.
 struct TableFacts<'a> {
     columns: &'a [TextRow],
     policies: Vec<&'a TextRow>,

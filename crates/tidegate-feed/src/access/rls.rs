@@ -1,7 +1,8 @@
-//! Row level security on events: whether a role may see *this image* of a row.
+//! Row level security on events: decides whether a role may see a row image.
 //!
-//! PostgreSQL evaluates the policies, on a connection that logged in as the role, over the row images
-//! of the log and not over the table: the present content of a row may differ from the image.
+//! PostgreSQL evaluates the policies on a connection that logged in as the role. It evaluates them
+//! over the row images of the change log and not over the table, because the present row may differ
+//! from the image.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::decode::pgoutput::{ColumnValue, Tuple};
 use crate::decode::schema::RelationSchema;
 use crate::event::cursor::EventPosition;
 
-/// How many results are cached for other subscriptions of the same role.
+/// The limit on results that are cached for other subscriptions of the same role.
 const MAX_CACHED: usize = 4096;
 
 /// Decides which row images a role may see, once for all of its subscriptions to a table.
@@ -31,12 +32,15 @@ pub(crate) struct RlsEvaluator {
 }
 
 struct RlsState {
-    /// `None` if row level security no longer applies: then every image is visible.
+    /// The policies; `None` if row level security no longer applies, so that every image is
+    /// visible.
     policy: Option<RlsPolicy>,
-    /// The fingerprint of the privileges that the policy came with, and when they were queried.
+    /// The fingerprint of the privileges with which the policies were read, and the time of that
+    /// query.
     fingerprint: Box<str>,
     queried_at: Instant,
-    /// Whether an image is visible. By schema too: another log may have the same positions.
+    /// Whether each image is visible. The key contains the generation of the schema, because
+    /// another change log may have the same positions.
     cache: HashMap<(u64, EventPosition), bool>,
 }
 
@@ -76,34 +80,36 @@ impl RlsEvaluator {
         }
     }
 
-    /// Takes the policies of privileges, after a running evaluation. Policies that were queried
-    /// before the present ones are ignored.
+    /// Replaces the policies by those of `privileges`, unless the present policies were queried
+    /// later. Waits for a running evaluation.
     pub(crate) async fn update(&self, privileges: &Privileges) {
         self.state.lock().await.update(privileges);
     }
 
-    /// Like [`Self::update`], unless an evaluation is running; returns whether it did.
+    /// Does the same as [`Self::update`], unless an evaluation is running. Returns whether it did.
     pub(crate) fn try_update(&self, privileges: &Privileges) -> bool {
         let state = self.state.try_lock();
         state.map(|mut state| state.update(privileges)).is_ok()
     }
 
-    /// Whether the policies came with privileges of this fingerprint.
+    /// Whether the policies were read with privileges of this fingerprint.
     pub(crate) async fn has_fingerprint(&self, fingerprint: &str) -> bool {
         *self.state.lock().await.fingerprint == *fingerprint
     }
 
-    /// Which of the changes are visible to the role. An image that lacks a column which the policies
-    /// read is not visible. `None` as long as the transactions of the changes are not visible to
-    /// queries, whose other effects the policies may read.
+    /// Decides for each change whether the role may see it. An image without a column that the
+    /// policies read is not visible. Returns `None` while the transactions of the changes are not
+    /// visible to queries, because the policies may read other effects of these transactions.
     ///
     /// # Errors
-    /// PostgreSQL did not answer, or the policies failed.
+    ///
+    /// If PostgreSQL does not answer, or the policies fail.
     pub(crate) async fn visible(
         &self,
         changes: &[Arc<RowChange>],
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
-        // Held during the query: a second subscription of the role finds the results in the cache.
+        // The lock is held during the query, so that a second subscription of the role finds the
+        // results in the cache.
         let mut state = self.state.lock().await;
         let RlsState { policy, cache, .. } = &mut *state;
         let Some(policy) = policy else {
@@ -174,7 +180,8 @@ impl RlsEvaluator {
     }
 }
 
-/// The row images as a JSON array: every value in its text form, JSON values as they are.
+/// Writes the row images as a JSON array. JSON values are embedded; every other value is a string
+/// in its text form.
 fn images_json(changes: &[&Arc<RowChange>]) -> String {
     let mut out = BytesMut::from(&b"["[..]);
     for (number, change) in changes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The evaluators of row level security that are in use.
+//! The evaluators of row level security, one for each role and table in use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,8 @@ use tidegate_sql::{Executor, Login};
 use crate::access::privileges::Privileges;
 use crate::access::rls::RlsEvaluator;
 
-/// One evaluator for each role and table, so that each row image is evaluated once.
+/// Creates and shares evaluators: one for each role and table, so that each row image is evaluated
+/// once.
 pub(crate) struct RlsEvaluators {
     executor: Arc<dyn Executor>,
     in_use: Mutex<HashMap<(Login, u32), Weak<RlsEvaluator>>>,
@@ -23,8 +24,9 @@ impl RlsEvaluators {
         }
     }
 
-    /// The evaluator of a role and a table, with the policies of these privileges. One that is busy
-    /// may have older policies: it is left to its subscriptions and replaced for new ones.
+    /// The evaluator of a role and a table, with the policies of these privileges. If the existing
+    /// evaluator is busy and may have older policies, its subscriptions keep it and new ones get
+    /// another.
     pub(crate) fn get(
         &self,
         login: &Login,

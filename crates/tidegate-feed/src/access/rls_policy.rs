@@ -9,9 +9,10 @@ use crate::decode::schema::RelationSchema;
 /// The row level security policies that apply when a role reads a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RlsPolicy {
-    /// Returns the numbers of the rows of a JSON document that pass.
+    /// The query that takes row images as a JSON document, and returns the numbers of the rows that
+    /// pass.
     pub(super) query: String,
-    /// The columns that the policies read; `None` when that is unknown.
+    /// The names of the columns that the policies read; `None` if they are unknown.
     columns: Option<Vec<Box<str>>>,
     /// Whether no row can pass.
     pub(super) denies_all: bool,
@@ -21,14 +22,14 @@ pub(crate) struct RlsPolicy {
 pub(crate) struct PolicyClause {
     pub(crate) permissive: bool,
     pub(crate) condition: Box<str>,
-    /// The numbers of the columns that it reads, separated by commas.
+    /// The numbers of the columns that the policy reads, separated by commas.
     pub(crate) columns: Box<str>,
 }
 
 impl RlsPolicy {
-    /// Combines the policies of a role as PostgreSQL does: one permissive policy must pass, and
-    /// every restrictive one (PostgreSQL, "Row Security Policies"). `numbers` has the numbers and
-    /// names of all columns.
+    /// Combines the policies of a role as PostgreSQL does: a row must pass one permissive policy
+    /// and every restrictive policy (PostgreSQL, "Row Security Policies"). `numbers` has the
+    /// numbers and names of all columns.
     pub(crate) fn new(
         (schema, name): (&str, &str),
         policies: Vec<PolicyClause>,
@@ -64,7 +65,8 @@ impl RlsPolicy {
         }
     }
 
-    /// The columns that the policies read; `None` when that is unknown, and may be all.
+    /// The columns that the policies read. `None` if they are unknown; then they may be all
+    /// columns.
     pub(crate) fn columns(&self) -> Option<&[Box<str>]> {
         self.columns.as_deref()
     }
@@ -94,8 +96,8 @@ fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
     condition
 }
 
-/// The query for the numbers, from 1, of the rows that pass. The rows are aliased as the table, because
-/// conditions may refer to it by name.
+/// Writes the query for the numbers, from 1, of the rows that pass. The rows have the table's name
+/// as their alias, because conditions may refer to the table by name.
 fn query(
     (schema, name): (&str, &str),
     numbers: &[(Box<str>, Box<str>)],
@@ -105,7 +107,8 @@ fn query(
     let mut columns = String::new();
     let mut number = String::from("number of the row");
     for (_, column) in numbers {
-        // A name that no column has: longer than every column name that it is a prefix of.
+        // The name of the row number must not be a column's. If a column starts with it, it is made
+        // longer than that column.
         if column.starts_with(&*number) {
             number = format!("{column}_");
         }

@@ -41,15 +41,15 @@ struct Shared {
     databases: Mutex<HashMap<DatabaseName, RunningFeed>>,
 }
 
-/// A database's feed with its tasks, which stop when it is dropped.
+/// The feed of a database with its tasks. Dropping it stops the tasks.
 struct RunningFeed {
     database: Arc<DatabaseFeed>,
     _tasks: JoinSet<()>,
 }
 
 impl Feed {
-    /// A feed that reads `log`, and queries privileges through `executor`. It connects to a database
-    /// at the first subscription. Its methods must be called on a tokio runtime.
+    /// Creates a feed that reads `log`, and queries privileges through `executor`. It connects to a
+    /// database at the first subscription. Its methods must be called on a tokio runtime.
     pub fn new(
         log: Arc<dyn ChangeLog>,
         executor: Arc<dyn Executor>,
@@ -67,11 +67,13 @@ impl Feed {
         }
     }
 
-    /// Subscribes a connection. When this returns, the connection's queue has
-    /// [`crate::Item::Acknowledged`] for the subscription: every later commit is delivered.
+    /// Subscribes a connection. When this returns, the connection's queue contains
+    /// [`crate::Item::Acknowledged`] for the subscription, and every later commit will be
+    /// delivered.
     ///
     /// # Errors
-    /// Why the subscription is not possible, not allowed, or not possible now.
+    ///
+    /// If the subscription is not possible, is not allowed, or is not possible at the moment.
     pub async fn subscribe(
         &self,
         sender: &EventSender,
@@ -86,8 +88,8 @@ impl Feed {
         }
     }
 
-    /// Returns `None` if the log reported a new table definition during the attempt; the caller then
-    /// retries.
+    /// Tries once to subscribe. Returns `None` if the change log reported a new table definition
+    /// meanwhile; the caller then retries.
     async fn try_subscribe(
         &self,
         sender: &EventSender,
@@ -99,7 +101,8 @@ impl Feed {
             .privileges
             .load(&request.login, request.relation, deadline)
             .await?;
-        // The database's feed is not started for a request that is refused anyway.
+        // The request is checked first, so that a refused request does not start the database's
+        // feed.
         let patience = shared.settings.subscribe_timeout;
         let start = match request.after {
             Some(_) => LogStart::Earliest,
@@ -119,8 +122,9 @@ impl Feed {
         .await
     }
 
-    /// The feed of a database. The first subscription starts it: if that resumes, it may need changes
-    /// from before this process, so that the ring is filled from as far back as the log reaches.
+    /// The feed of a database, which is started if it does not run. The first subscription may
+    /// resume and need changes from before this process, so the ring is filled from the earliest
+    /// position in the change log.
     fn database(&self, name: DatabaseName, start: LogStart) -> SubscribeGuard {
         let mut databases = self.shared.databases.lock();
         if let Some(running) = databases.get(&name) {
@@ -150,8 +154,8 @@ impl Feed {
         SubscribeGuard::new(database)
     }
 
-    /// Ends all subscriptions and closes the streams. The retained log is kept, so that clients can
-    /// resume on another node.
+    /// Ends all subscriptions and closes the streams. The retention windows stay, so that clients
+    /// can resume on another node.
     pub fn stop(&self) {
         for (_, running) in self.shared.databases.lock().drain() {
             running.database.stream.update(|state| {
@@ -162,8 +166,8 @@ impl Feed {
         }
     }
 
-    /// Reports that a definition in a database has changed: the catalog is polled at once, and not
-    /// only at the next interval.
+    /// Reports that a definition in a database has changed. The catalog is then polled at once, and
+    /// not only at the next interval.
     pub fn schema_changed(&self, database: &DatabaseName) {
         if let Some(running) = self.shared.databases.lock().get(database) {
             running.database.poll_request.notify_one();
@@ -182,14 +186,14 @@ impl Feed {
     }
 }
 
-/// Stops the feed of a database without subscriptions, and removes what it has set up there. Returns
-/// whether it did.
+/// Stops the feed of a database without subscriptions, and removes what the feed has created there.
+/// Returns whether it did.
 fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
     let Some(shared) = shared.upgrade() else {
         return true;
     };
     let running = {
-        // Under this lock no new subscription can find the feed.
+        // While this lock is held, no new subscription can find the feed.
         let mut databases = shared.databases.lock();
         let is_this = |running: &RunningFeed| Arc::ptr_eq(&running.database, database);
         if !databases.get(&database.name).is_some_and(is_this) || !database.is_idle() {
@@ -198,14 +202,15 @@ fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
         database.stream.update(|state| state.stopped = true);
         databases.remove(&database.name)
     };
-    // Not in the feed's own tasks, which are aborted when it is dropped.
+    // The work runs in a new task, because the feed's own tasks are aborted when the feed is
+    // dropped.
     tokio::spawn(async move {
         let Some(running) = running else {
             return;
         };
         let (log, name) = (running.database.log.clone(), running.database.name.clone());
         let released = log.release(&name, &[]).await;
-        // Closes the stream, which PostgreSQL takes a moment to notice.
+        // This closes the stream. PostgreSQL notices that a moment later.
         drop(running);
         tokio::time::sleep(Duration::from_secs(1)).await;
         let abandoned = log.abandon(&name).await;

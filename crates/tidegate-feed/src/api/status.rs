@@ -11,31 +11,31 @@ use crate::database::database_feed::DatabaseFeed;
 use crate::dispatch::queue::QueueDepth;
 use crate::metrics::StreamLag;
 
-/// The status of a database's feed. Counters begin with its first subscription.
+/// The status of a database's feed. The counters start with the first subscription to the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseStatus {
     /// The database.
     pub database: DatabaseName,
-    /// Whether its stream is open.
+    /// Whether the feed's stream is open.
     pub live: bool,
-    /// Everything that committed before this was dispatched.
+    /// The position up to which everything that committed was dispatched.
     pub reached: LogPosition,
-    /// How many bytes of log came after that when the end of the log was last read, which is every
-    /// [`crate::FeedSettings::retention_interval`] while the stream is open.
+    /// How many bytes the change log had after `reached` when its end was last read. While the
+    /// stream is open, that is every [`crate::FeedSettings::retention_interval`].
     pub lag_bytes: u64,
-    /// For how long there has been log after it.
+    /// For how long the change log has contained something after `reached`.
     pub lag: Duration,
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     pub subscriptions: usize,
-    /// How many events wait in the queues of connections.
+    /// How many events are in the queues of connections.
     pub queued_events: usize,
-    /// How many bytes of events wait in the queues of connections.
+    /// How many bytes of events are in the queues of connections.
     pub queued_bytes: usize,
     /// How many events were queued.
     pub events: u64,
     /// How many gaps were reported to subscriptions.
     pub resyncs: u64,
-    /// How many connections were closed because they did not read.
+    /// How many connections were closed because their clients did not read.
     pub slow_consumers: u64,
 }
 
@@ -43,7 +43,7 @@ impl DatabaseStatus {
     pub(crate) fn of(database: &DatabaseFeed) -> Self {
         let state = database.stream.state();
         let subscribers = database.hub.subscribers();
-        // Subscriptions of one connection share its queue.
+        // The queue of a connection is counted once, because its subscriptions share it.
         let queues: HashMap<usize, QueueDepth> = subscribers
             .iter()
             .map(|one| (one.sender.connection_id(), one.sender.queue_depth()))

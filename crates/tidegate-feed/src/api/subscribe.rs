@@ -1,4 +1,5 @@
-//! The steps before a subscription is acknowledged: privileges, capture of the table, start position.
+//! The steps before a subscription is acknowledged: checking privileges, capturing the table,
+//! finding the start position.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -23,20 +24,21 @@ use crate::event::cursor::Cursor;
 use crate::event::item::Resync;
 use crate::read::{lagging, replay};
 
-/// A request whose columns were checked against the privileges of its role.
+/// A subscription request whose columns were checked against the privileges of its role.
 pub(crate) struct CheckedRequest {
     request: SubscribeRequest,
     privileges: Arc<Privileges>,
-    /// All columns that events contain or the filter uses.
+    /// The columns that events contain or that the filter uses.
     columns: Vec<Box<str>>,
     demand: Demand,
     deadline: Instant,
 }
 
 impl CheckedRequest {
-    /// Checks the columns, and determines what the log must contain.
+    /// Checks the columns, and determines what the change log must contain.
     ///
     /// # Errors
+    ///
     /// [`Error::NoColumn`] and [`Error::Unsupported`].
     pub(crate) fn new(
         request: SubscribeRequest,
@@ -67,11 +69,13 @@ impl CheckedRequest {
     }
 }
 
-/// Makes a subscription. Returns `None` if the log has reported more than `definition_count` table
-/// definitions: the privileges may be older than the last one and must be read again.
+/// Starts a subscription. Returns `None` if the change log has reported more than
+/// `definition_count` table definitions. In that case the privileges may be older than the last
+/// definition and must be read again.
 ///
 /// # Errors
-/// Why the subscription is not possible.
+///
+/// If the subscription is not possible.
 pub(crate) async fn subscribe(
     database: &Arc<DatabaseFeed>,
     evaluators: &RlsEvaluators,
@@ -121,7 +125,7 @@ pub(crate) async fn subscribe(
     attach(database, subscriber, start, definition_count)
 }
 
-/// Adds the subscription, and starts the task that reads for it, if it needs one.
+/// Adds the subscription to the hub. If it needs a reader task, starts that.
 fn attach(
     database: &Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
@@ -137,7 +141,8 @@ fn attach(
             replay::spawn(database.clone(), subscriber.clone(), position);
         }
     }
-    // Checked after the subscription was added: a feed that stops ends all that it finds.
+    // This is checked after the subscription was added, because a feed that stops ends only the
+    // subscriptions that it finds.
     if database.stream.state().stopped {
         hub.detach(&subscriber);
         return Err(Error::Unavailable(None));
@@ -145,7 +150,7 @@ fn attach(
     Ok(Some(Subscription::new(hub, subscriber)))
 }
 
-/// Returns the position from which a subscription gets events.
+/// The position from which on the subscription gets events.
 async fn start_at(
     database: &DatabaseFeed,
     after: Option<Cursor>,
@@ -158,12 +163,12 @@ async fn start_at(
     if !cursor.is_in(database.hub.log_identity()) {
         return StartAt::Gap(Resync::OtherLog);
     }
-    // Changes from before the capture of the table are not in the log.
+    // The change log has no changes from before the table was captured.
     if cursor.position.commit < since {
         return StartAt::Gap(Resync::Expired);
     }
-    // On a node that has just started, the stream may still be before the cursor. If it does not
-    // reach the cursor, the cursor belongs to a part of the log that was cut off.
+    // On a node that has just started, the stream may not have reached the cursor yet. If the
+    // stream never reaches it, the cursor belongs to a part of the log that was cut off.
     let commit = cursor.position.commit.0;
     let reached = LogPosition(if cursor.position.index == 0 {
         commit
@@ -176,9 +181,9 @@ async fn start_at(
     }
 }
 
-/// If a subscription does not fit the last known schema, the table may have changed since its last
-/// change of a row, and the log has yet to describe it: waits for the end of the log, and forgets the
-/// schema then.
+/// Checks a subscription that does not fit the last known schema of its table. The table may have
+/// changed since its last row change, and the change log describes it only with the next one. So
+/// this waits for the end of the log, and then drops the schema.
 async fn await_definition(
     database: &DatabaseFeed,
     subscriber: &Subscriber,

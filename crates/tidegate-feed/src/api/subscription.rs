@@ -1,4 +1,4 @@
-//! Subscriptions as callers hold them.
+//! The requests and handles of subscriptions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::event::selection::Selection;
 pub struct SubscribeRequest {
     /// The role whose privileges and policies apply, and its database.
     pub login: Login,
-    /// Identifies the subscription within its connection; each delivery has it.
+    /// A number that identifies the subscription within its connection. Each delivery has it.
     pub tag: u64,
-    /// The oid of the table.
+    /// The OID of the table.
     pub relation: u32,
-    /// Which operations are delivered.
+    /// The operations that are delivered.
     pub operations: Operations,
-    /// What events contain.
+    /// The contents of events.
     pub selection: Selection,
-    /// Which rows are delivered; all if absent.
+    /// The filter for rows; `None` for all rows.
     pub predicate: Option<Predicate>,
-    /// Where to resume: events after this position are delivered.
+    /// The position at which to resume. Events after it are delivered.
     pub after: Option<Cursor>,
 }
 
-/// A subscription; it ends when this is dropped.
+/// A running subscription. Dropping it ends the subscription.
 pub struct Subscription {
     hub: Arc<SharedHub>,
     subscriber: Arc<Subscriber>,
@@ -43,13 +43,13 @@ impl Subscription {
         Self { hub, subscriber }
     }
 
-    /// Whether nothing is delivered any more.
+    /// Whether the subscription has ended, so that nothing more is delivered.
     pub fn is_ended(&self) -> bool {
         self.subscriber.is_ended()
     }
 
     /// Closes the queue of the connection, because its client does not read. The last item in the
-    /// queue is [`crate::Ended::SlowConsumer`] then.
+    /// queue is then [`crate::Ended::SlowConsumer`].
     pub fn close_slow(&self) {
         self.subscriber.close_slow();
     }

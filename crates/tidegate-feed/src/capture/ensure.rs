@@ -1,4 +1,4 @@
-//! Has a table captured before a subscription to it is acknowledged.
+//! Ensures that a table is captured before a subscription to it is acknowledged.
 
 use tidegate_changelog::{Captured, Demand, LogPosition};
 use tokio::time::{Instant, timeout_at};
@@ -8,11 +8,13 @@ use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 use crate::error::{Error, Result};
 
-/// Captures a table as demanded, unless it is, and waits until the stream has passed the point from
-/// which the capture is effective. Returns since when the table has been captured without a gap.
+/// Captures a table as demanded, unless it is already captured, and waits until the stream has
+/// passed the point from which on the capture is effective. Returns the position from which the
+/// table has been captured without a gap.
 ///
 /// # Errors
-/// The table cannot be captured, or not before the deadline.
+///
+/// If the table cannot be captured, or not before the deadline.
 pub(crate) async fn ensure_captured(
     database: &DatabaseFeed,
     demand: Demand,
@@ -29,8 +31,9 @@ pub(crate) async fn ensure_captured(
     Ok(captured.since)
 }
 
-/// The capture of a table, if it is sufficient. Takes no lock of the table: others may hold that for
-/// long. A gap that is not reported yet does not matter, because a new subscription begins after it.
+/// The capture of a table, if it meets the demand. Takes no lock of the table, because other tasks
+/// may hold the lock for long. A gap that is not reported yet does not matter, because a new
+/// subscription begins after the gap.
 fn current_capture(database: &DatabaseFeed, demand: Demand) -> Option<Captured> {
     let sufficient = |capture: &mut TableCapture| {
         let is_sufficient = !capture.stale && capture.demand == joined(capture.demand, demand);
@@ -55,7 +58,7 @@ async fn capture_exclusively(
     let _table_lock = timeout_at(deadline, table_lock.lock())
         .await
         .map_err(|_| timeout("another subscription to the table"))?;
-    // A new stream holds this lock exclusively while it captures all tables again.
+    // When a new stream opens, it holds this lock exclusively while it captures all tables again.
     let _shared = timeout_at(deadline, database.captures.lock.read())
         .await
         .map_err(|_| timeout("the stream of changes"))?;
@@ -79,13 +82,15 @@ async fn capture_exclusively(
     Ok(captured)
 }
 
-/// Captures a known table for more changes, or again.
+/// Captures a table again that is captured already, for more changes or because changes may be
+/// missing.
 async fn extend(
     database: &DatabaseFeed,
     mut known: TableCapture,
     demand: Demand,
 ) -> Result<Captured> {
-    // Checked before the capture: afterwards it looks intact even if it was missing before.
+    // This is checked before the capture, because afterwards a capture that was missing looks
+    // intact.
     if !known.stale && health::is_missing(database, &known).await {
         database
             .captures
@@ -96,7 +101,7 @@ async fn extend(
     Ok(recapture::recapture_table(database, known, demand).await?)
 }
 
-/// The union of two demands, with the patience of the second.
+/// The union of two demands, with the second demand's patience.
 fn joined(known: Demand, demand: Demand) -> Demand {
     Demand {
         changes: demand.changes || known.changes,
@@ -124,7 +129,7 @@ mod tests {
             old_rows: false,
             patience,
         };
-        // As while a new stream captures tables that have open writers.
+        // A new stream holds the lock exclusively while it captures tables that have open writers.
         let _exclusive = database.captures.lock.write().await;
         let refused = ensure_captured(&database, demand, Instant::now() + patience);
         let refused = timeout(patience + Duration::from_secs(1), refused).await;

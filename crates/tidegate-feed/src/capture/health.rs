@@ -1,6 +1,6 @@
-//! Checks that captures are intact, and repairs them. A user may remove a table from the publication,
-//! disable its triggers, or drop the key that is its replica identity, so that PostgreSQL rejects
-//! UPDATE and DELETE. The log reports none of this.
+//! Checks whether captures are intact, and repairs them. A user may remove a table from the
+//! publication or disable its triggers. A user may also drop the key that is the replica identity,
+//! after which PostgreSQL rejects UPDATE and DELETE. The change log reports none of this.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::database::database_feed::DatabaseFeed;
 use crate::event::item::Ended;
 use crate::watch::catalog_poll;
 
-/// A poll is followed by a pause of this many times its duration: a burst of definitions must not keep
-/// the server busy with polls.
+/// After a poll, the task pauses this many times as long as the poll took, so that many definitions
+/// do not keep the server busy with polls.
 const PAUSE_FACTOR: u32 = 2;
 
-/// Polls the catalog at intervals and on request, publishes the snapshots, and repairs captures. Runs
-/// until it is aborted.
+/// Polls the catalog at intervals and on request, publishes the snapshots, and repairs captures.
+/// Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut tick = interval(database.settings.poll_interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -40,7 +40,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
             Some(repaired) = watch.repairs.join_next() => {
                 match repaired {
                     Ok(table) => drop(watch.repairing.remove(&table)),
-                    // Which repair has panicked is unknown: all tables may be repaired again.
+                    // It is unknown which repair has panicked, so every table may be repaired
+                    // again.
                     Err(_) => watch.repairing.clear(),
                 }
                 continue;
@@ -64,20 +65,22 @@ struct HealthWatch {
 
 /// The health of a capture at the last poll.
 struct LastHealth {
-    /// The capture to which it belongs.
+    /// The demand and the position that identify the capture.
     changes: bool,
     since: LogPosition,
     evidence: Vec<Box<str>>,
 }
 
-/// The health of a table's capture: a row of [`tidegate_changelog::ChangeLog::health_query`].
+/// The health of a table's capture, which is a row of
+/// [`tidegate_changelog::ChangeLog::health_query`].
 struct CaptureHealth {
     table: u32,
-    /// Evidence that INSERTs are captured: as long as one of these words stays, nothing was missed.
+    /// Marks of the capture of INSERTs. As long as one of them stays, no INSERT was missed.
     inserts: Vec<Box<str>>,
-    /// The same for UPDATE and DELETE.
+    /// Marks of the capture of UPDATEs and DELETEs.
     changes: Vec<Box<str>>,
-    /// Whether PostgreSQL accepts UPDATE and DELETE; not if the replica identity is missing.
+    /// Whether PostgreSQL accepts UPDATE and DELETE. It does not if the replica identity is
+    /// missing.
     accepts_writes: bool,
 }
 
@@ -96,7 +99,7 @@ impl CaptureHealth {
         })
     }
 
-    /// The evidence for the changes that are demanded.
+    /// The marks for the changes that are demanded.
     fn evidence(&self, demand: &Demand) -> &[Box<str>] {
         if demand.changes {
             &self.changes
@@ -124,7 +127,8 @@ impl HealthWatch {
             let table = health.table;
             let fault = match captures.get(&table) {
                 Some(capture) => self.fault(capture, &health),
-                // Not subscribed to on this node, but its writers must not be rejected either.
+                // No client of this node subscribes to the table, but its writers must not be
+                // rejected either.
                 None => (!health.accepts_writes).then_some(CaptureFault::RejectsWrites),
             };
             if let Some(fault) = fault
@@ -140,7 +144,7 @@ impl HealthWatch {
         Ok(())
     }
 
-    /// Compares the health of a capture with that of the last poll.
+    /// Compares the health of a capture with its health at the last poll.
     fn fault(&mut self, capture: &TableCapture, health: &CaptureHealth) -> Option<CaptureFault> {
         let demand = &capture.demand;
         let evidence = health.evidence(demand);
@@ -168,14 +172,14 @@ impl HealthWatch {
 /// What is wrong with the capture of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CaptureFault {
-    /// Changes may be missing.
+    /// Changes may be missing from the change log.
     Missing,
-    /// The table has no replica identity, so that UPDATE and DELETE are rejected.
+    /// The table has no replica identity, so that PostgreSQL rejects UPDATE and DELETE.
     RejectsWrites,
 }
 
-/// Whether there is no evidence that a table is captured. If PostgreSQL does not answer, it is assumed
-/// to be missing.
+/// Whether a table has no mark of its capture. If PostgreSQL does not answer, the capture is
+/// assumed to be missing.
 pub(crate) async fn is_missing(database: &DatabaseFeed, capture: &TableCapture) -> bool {
     let table = capture.demand.relation;
     let (query, tables) = (database.log.health_query(), oid_array(&[table]));
@@ -192,7 +196,7 @@ async fn repair(database: &DatabaseFeed, table: u32, fault: CaptureFault) {
     info!(database = %database.name, relation = table, ?fault, "capturing a table again");
     match recapture(database, table, fault).await {
         Ok(()) => {}
-        // Something that all tables need is gone, such as the publication: the stream must be
+        // An object that all tables need is gone, such as the publication, so the stream must be
         // opened again.
         Err(LogError::Gone) => database.stream.reopen_request.notify_one(),
         Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
@@ -217,7 +221,7 @@ async fn recapture(
         return repair_replica_identity(database, table, fault).await;
     };
     if fault == CaptureFault::Missing && !known.stale {
-        // A subscription has captured it again meanwhile.
+        // A subscription has captured the table again in the meantime.
         return Ok(());
     }
     recapture::recapture_table(database, known, known.demand)
@@ -225,7 +229,7 @@ async fn recapture(
         .map(drop)
 }
 
-/// Restores the replica identity of a table that only other nodes have subscriptions to.
+/// Restores the replica identity of a table that only clients of other nodes subscribe to.
 async fn repair_replica_identity(
     database: &DatabaseFeed,
     table: u32,
@@ -246,9 +250,9 @@ async fn repair_replica_identity(
     }
 }
 
-/// Handles a table that can no longer be captured as demanded. Its subscriptions to UPDATE or DELETE
-/// end. Those to INSERT continue, and the next poll tries to capture INSERTs alone. If capturing
-/// INSERTs has failed, all subscriptions end.
+/// Handles a table that can no longer be captured as demanded. Its subscriptions to UPDATE or
+/// DELETE end. Subscriptions to INSERT continue, and the next poll tries to capture only INSERTs.
+/// If that fails too, all subscriptions end.
 pub(crate) fn stop_capture(database: &DatabaseFeed, table: u32, error: &LogError) {
     let problem = error.to_string();
     let ends_all = database.captures.with_all(|captures| {

@@ -1,5 +1,6 @@
-//! Rows that come or go with a partition. The log reports changes of a partition as changes of its
-//! root, and nothing when a partition is attached, detached, dropped or truncated as a whole.
+//! Detects rows that come or go with a partition. The change log reports changes of a partition as
+//! changes of its root. It reports nothing if a whole partition is attached, detached, dropped or
+//! truncated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::database::catalog_snapshot::CatalogSnapshot;
 use crate::database::database_feed::DatabaseFeed;
 use crate::event::item::Resync;
 
-/// Compares each snapshot of the catalog with the one before. Runs until it is aborted.
+/// Compares each snapshot of the catalog with the previous one. Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut snapshots = database.snapshots.subscribe();
     let mut watch = PartitionWatch {
@@ -28,9 +29,9 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
 
 struct PartitionWatch {
     database: Arc<DatabaseFeed>,
-    /// The fingerprint of the partitions of each table that was last processed.
+    /// The last processed fingerprint of each table's partitions.
     last_trees: HashMap<u32, Box<str>>,
-    /// Up to which position changes of partitions were reported.
+    /// The position of each table up to which changes of its partitions were reported.
     reported: HashMap<u32, LogPosition>,
 }
 
@@ -47,16 +48,17 @@ impl PartitionWatch {
         }
     }
 
-    /// The partitions of a table have changed: reports a gap if rows came or went. Returns whether
-    /// that could be determined; if not, the next snapshot tries again.
+    /// Reports a gap if a change of a table's partitions made rows come or go. Returns whether that
+    /// could be determined; if not, the next snapshot tries again.
     async fn process_change(&mut self, table: u32) -> bool {
         let database = &self.database;
         let Some(capture) = database.captures.get(table) else {
             return true;
         };
         let deadline = Instant::now() + database.settings.subscribe_timeout;
-        // A TRUNCATE of the whole table empties all partitions and is in the log: the stream must
-        // have passed it, so that it is not reported a second time as a change of partitions.
+        // A TRUNCATE of the whole table empties all partitions, and the change log reports it. The
+        // stream must pass it first, so that it is not reported a second time as a change of
+        // partitions.
         let no_change = LogPosition::default();
         let Ok(now) = database.log.retain(&database.name, no_change).await else {
             return false;
@@ -88,7 +90,7 @@ impl PartitionWatch {
             return false;
         }
         *reported = changed_at;
-        // Cursors from before the change expire: see `DatabaseFeed::attach`.
+        // Cursors from before the change expire; see `DatabaseFeed::attach`.
         database.captures.update(table, |capture| {
             capture.captured.since = capture.captured.since.max(changed_at);
         });

@@ -1,4 +1,4 @@
-//! Captures tables again: for more kinds of changes, or because changes may be missing.
+//! Captures tables again, for more kinds of changes or because changes may be missing.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use tokio::time::Instant;
 use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
-/// Captures a known table as demanded. The caller holds the lock of the table, or the exclusive lock
-/// of the captures. If changes may be missing from before, that is recorded as a gap, which
-/// [`report_gaps`] reports.
+/// Captures a table again as demanded. The caller must hold the lock of the table, or the exclusive
+/// lock of the captures. If changes may be missing, records a gap, which [`report_gaps`] reports.
 ///
 /// # Errors
-/// The table cannot be captured.
+///
+/// If the table cannot be captured.
 pub(crate) async fn recapture_table(
     database: &DatabaseFeed,
     known: TableCapture,
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    // A later position means that the table was released and captured again without being noticed.
-    // Only a demand for more kinds of changes moves the position without a gap.
+    // A later position means that the table was released and captured again meanwhile. Only a
+    // demand for more kinds of changes moves the position without a gap.
     let has_moved = captured.since > known.captured.since;
     let has_gap = known.stale || has_moved && demand.changes == known.demand.changes;
     if known.stale && !has_moved {
-        // Another node has captured the table again, or the capture was restored by hand: the gap
-        // ends now at the latest.
+        // Another node has captured the table again, or an operator has restored the capture. In
+        // both cases the gap has ended by now.
         captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         captured.barrier = captured.since;
     }
@@ -37,7 +37,8 @@ pub(crate) async fn recapture_table(
             demand,
             captured,
             last_used: known.last_used.max(current.last_used),
-            // Keep a flag that another task set meanwhile: this capture does not repair it.
+            // A flag that another task has set meanwhile stays, because this capture does not
+            // repair its cause.
             stale: current.stale && !known.stale,
             ..current
         };
@@ -49,9 +50,10 @@ pub(crate) async fn recapture_table(
     Ok(captured)
 }
 
-/// Reports gaps of tables that were captured again, to the subscriptions that began before, once the
-/// stream has reached the gaps. Runs until it is aborted. Takes no lock of a table: a new stream
-/// captures tables, under these locks, before it reaches anything.
+/// Reports the gaps of tables that were captured again. Each gap is reported when the stream has
+/// reached it, to the subscriptions that began before it. Runs until it is aborted. Takes no lock
+/// of a table, because a new stream holds these locks while it captures tables, before it reaches
+/// any position.
 pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
     loop {
         let gaps = database.captures.pending_gaps();
@@ -62,7 +64,7 @@ pub(crate) async fn report_gaps(database: Arc<DatabaseFeed>) {
         let deadline = Instant::now() + database.settings.subscribe_timeout;
         let reached = tokio::select! {
             reached = database.stream.wait_until_reached(next, deadline) => reached,
-            // The new gap may be an earlier one.
+            // The gap that was just recorded may come before the others.
             () = database.captures.gap_recorded.notified() => continue,
         };
         if reached.is_ok() {

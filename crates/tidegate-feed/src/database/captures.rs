@@ -1,4 +1,4 @@
-//! Which tables of a database are captured, and which gaps their captures had.
+//! The captured tables of a database, and the gaps of their captures.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use tokio::time::Instant;
 pub(crate) struct TableCapture {
     pub(crate) demand: Demand,
     pub(crate) captured: Captured,
-    /// Since when the table has been captured, whatever was repaired since.
+    /// The position since which the table has been captured at all, repairs included.
     pub(crate) first_captured: LogPosition,
     pub(crate) last_used: Instant,
-    /// Changes may be missing: the table has to be captured again.
+    /// Whether changes may be missing, so that the table has to be captured again.
     pub(crate) stale: bool,
-    /// A gap that is not reported yet: before this the table was not captured.
+    /// A gap that is not reported yet: changes before this capture may be missing.
     pub(crate) pending_gap: Option<Captured>,
-    /// The last gap that was found since; it is reported after the pending one.
+    /// The last gap that was found after `pending_gap`. It is reported after the pending one.
     pub(crate) next_gap: Option<Captured>,
 }
 
@@ -28,10 +28,11 @@ pub(crate) struct TableCapture {
 #[derive(Default)]
 pub(crate) struct Captures {
     tables: Mutex<HashMap<u32, TableCapture>>,
-    /// Held shared while one table is captured; exclusively while tables are released, and while a
-    /// new stream captures all of them again.
+    /// Held shared while one table is captured. Held exclusively while tables are released, and
+    /// while a new stream captures all of them again.
     pub(crate) lock: RwLock<()>,
-    /// Serialise the captures of one table, each of which waits for the table's writers.
+    /// The locks that serialise the captures of each table. A capture waits for the table's
+    /// writers.
     table_locks: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     /// Wakes the task that reports gaps.
     pub(crate) gap_recorded: Notify,
@@ -50,7 +51,7 @@ impl Captures {
         self.tables.lock().remove(&relation);
     }
 
-    /// A copy of all captures.
+    /// Returns a copy of all captures.
     pub(crate) fn all(&self) -> HashMap<u32, TableCapture> {
         self.tables.lock().clone()
     }
@@ -74,8 +75,8 @@ impl Captures {
         self.table_locks.lock().entry(relation).or_default().clone()
     }
 
-    /// Forgets positions and gaps: another log was opened, whose positions mean something else, and
-    /// which is itself a gap for every subscription.
+    /// Removes positions and gaps, because another change log was opened. Its positions mean
+    /// something else, and every subscription gets a gap for it anyway.
     pub(crate) fn reset_positions(&self) {
         for capture in self.tables.lock().values_mut() {
             capture.captured.since = LogPosition(0);
@@ -83,15 +84,15 @@ impl Captures {
         }
     }
 
-    /// Notes that changes of a table may be missing, unless it was captured again since `since`.
+    /// Records that changes of a table may be missing, unless it was captured again after `since`.
     pub(crate) fn mark_stale(&self, relation: u32, since: LogPosition) {
         self.update(relation, |capture| {
             capture.stale |= capture.captured.since == since;
         });
     }
 
-    /// Notes that changes are missing from before a table was captured like this. The gap is
-    /// reported once the stream has reached it. A gap that is already pending keeps its position: a
+    /// Records that changes from before this capture of a table are missing. The gap is reported
+    /// once the stream has reached it. A gap that is already pending keeps its position, because a
     /// table may become stale more often than the stream catches up.
     pub(crate) fn record_gap(&self, relation: u32, captured: Captured) {
         let barrier = captured.barrier.max(captured.since);

@@ -1,4 +1,4 @@
-//! What a poll of the catalog has found.
+//! The result of a poll of the catalog.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use tidegate_sql::RoleName;
 use crate::catalog_query::TextRow;
 use crate::database::captures::TableCapture;
 
-/// Everything that subscriptions rely on and that the log does not report.
+/// The facts on which subscriptions depend and that the change log does not report.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogSnapshot {
-    /// The captures as they were when the poll began.
+    /// The captures at the time the poll began.
     pub(crate) captures: HashMap<u32, TableCapture>,
     /// The rows of [`tidegate_changelog::ChangeLog::health_query`].
     pub(crate) capture_health: Vec<TextRow>,

@@ -23,8 +23,8 @@ use crate::event::item::Resync;
 use crate::metrics::FeedMetrics;
 use crate::settings::FeedSettings;
 
-/// The parts of a database's feed, each with its own lock. Only the methods here concern several of
-/// them.
+/// The parts of a database's feed, each with its own lock. This type only has the methods that
+/// concern several parts.
 pub(crate) struct DatabaseFeed {
     pub(crate) name: DatabaseName,
     pub(crate) log: Arc<dyn ChangeLog>,
@@ -35,17 +35,17 @@ pub(crate) struct DatabaseFeed {
     pub(crate) case_folding: CaseFoldingCache,
     pub(crate) captures: Captures,
     pub(crate) stream: StreamProgress,
-    /// Limits how many replays read the log at once.
+    /// Limits how many replays read the change log at the same time.
     pub(crate) replay_permits: Semaphore,
-    /// Asks for a poll of the catalog: a definition has changed.
+    /// Requests a poll of the catalog, because a definition has changed.
     pub(crate) poll_request: Notify,
-    /// What the last poll of the catalog found.
+    /// The result of the last poll of the catalog.
     pub(crate) snapshots: watch::Sender<Arc<CatalogSnapshot>>,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// When there was last a subscription.
+    /// When the database last had a subscription.
     pub(crate) last_used: Mutex<Instant>,
     subscriber_ids: AtomicU64,
-    /// How many subscriptions are being made at the moment.
+    /// How many subscriptions are being started at the moment.
     subscribing: AtomicUsize,
 }
 
@@ -80,7 +80,8 @@ impl DatabaseFeed {
         self.subscriber_ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A stream was opened. Unless it continues where the last one ended, there is a gap.
+    /// Records that a stream was opened. Reports a gap unless the stream continues where the last
+    /// one ended.
     pub(crate) fn stream_opened(&self, log: LogIdentity, start: LogPosition, continues: bool) {
         let before = self.hub.log_identity();
         if before != log && before != LogIdentity(0) {
@@ -90,15 +91,15 @@ impl DatabaseFeed {
         self.hub.lock().stream_opened(log, start, continues);
     }
 
-    /// Everything before a position was dispatched.
+    /// Records that everything before a position was dispatched.
     pub(crate) fn advance(&self, position: LogPosition) {
-        // The ring first: what has waited for the position reads the ring.
+        // The ring comes first, because tasks that wait for the position read the ring.
         self.hub.advance(position);
         self.stream.advance(position);
     }
 
-    /// Adds and acknowledges a subscription. Returns `None` if the log has reported more than
-    /// `definition_count` table definitions.
+    /// Adds and acknowledges a subscription. Returns `None` if the change log has reported more
+    /// than `definition_count` table definitions.
     pub(crate) fn attach(
         &self,
         subscriber: &Arc<Subscriber>,
@@ -109,8 +110,8 @@ impl DatabaseFeed {
         if hub.definition_count != definition_count {
             return None;
         }
-        // A gap that was reported before this subscription is attached has moved `since`: checked
-        // under the lock of the hub, because gaps are reported under it.
+        // A gap that was reported before the subscription is attached has moved `since`. This is
+        // read under the lock of the hub, because gaps are reported under that lock.
         let since = self.captures.get(subscriber.relation);
         let since = since.map(|capture| capture.captured.since);
         let start = match (start, since) {
@@ -122,10 +123,10 @@ impl DatabaseFeed {
         Some(hub.attach(subscriber, start))
     }
 
-    /// Reports a pending gap, unless that was done.
+    /// Reports a pending gap, unless it was already reported.
     pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
-        // Under one lock: a stream of another log, whose positions mean something else, either
-        // finds the gap reported or has removed it.
+        // Both steps happen under one lock. So a stream of another change log, whose positions mean
+        // something else, either finds the gap reported or has removed it.
         let mut hub = self.hub.lock();
         if self.captures.take_gap(relation, gap) {
             let before = EventPosition::before(gap.since);
@@ -133,13 +134,13 @@ impl DatabaseFeed {
         }
     }
 
-    /// Whether there is no subscription, and none is being made.
+    /// Whether the database has no subscription and none is being started.
     pub(crate) fn is_idle(&self) -> bool {
         self.subscribing.load(Ordering::Acquire) == 0 && !self.hub.has_subscribers()
     }
 }
 
-/// Keeps a database's feed running while a subscription is being made.
+/// Keeps a database's feed running while a subscription is being started.
 pub(crate) struct SubscribeGuard(pub(crate) Arc<DatabaseFeed>);
 
 impl SubscribeGuard {

@@ -1,4 +1,4 @@
-//! Fixture of unit tests.
+//! The fixture of unit tests.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tidegate_sql::{
 use crate::database::database_feed::DatabaseFeed;
 use crate::settings::FeedSettings;
 
-/// A log and an executor that must not be used.
+/// A change log and an executor whose methods must not be called.
 struct Unused;
 
 impl ChangeLog for Unused {

@@ -1,4 +1,4 @@
-//! Whether a database's stream is open and how far it has been read.
+//! The state of a database's stream: whether it is open, and how far it has been read.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::{Error, Result};
 
-/// How far the stream of changes is.
+/// The state of a database's stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamState {
     pub(crate) live: bool,
-    /// Everything that committed before this has been dispatched.
+    /// The position up to which everything that committed has been dispatched.
     pub(crate) reached: LogPosition,
-    /// Why the stream is not live.
+    /// Why the stream is not open.
     pub(crate) problem: Option<StreamProblem>,
-    /// The feed stops: the stream is not opened again.
+    /// Whether the feed has stopped, so that the stream is not opened again.
     pub(crate) stopped: bool,
 }
 
@@ -28,14 +28,14 @@ pub(crate) enum StreamProblem {
     Other(String),
 }
 
-/// The progress of the live reader, which others wait for.
+/// The progress of the live reader, for which other tasks wait.
 pub(crate) struct StreamProgress {
     state: watch::Sender<StreamState>,
-    /// Asks the live reader to find out how far the stream is.
+    /// Requests that the live reader finds out how far the stream is.
     pub(crate) progress_request: Notify,
-    /// Asks the live reader to open the stream again, from the current end of the log.
+    /// Requests that the live reader opens the stream again at the current end of the log.
     pub(crate) reopen_request: Notify,
-    /// The limit that a timeout names.
+    /// The time limit that the error of a timeout names.
     timeout: Duration,
 }
 
@@ -61,12 +61,12 @@ impl StreamProgress {
         self.state.borrow().reached
     }
 
-    /// Changes the state, and wakes everyone who waits for it.
+    /// Changes the state, and wakes all tasks that wait for it.
     pub(crate) fn update(&self, change: impl FnOnce(&mut StreamState)) {
         self.state.send_modify(change);
     }
 
-    /// Moves on to a position; never back.
+    /// Moves forward to a position. An earlier position changes nothing.
     pub(crate) fn advance(&self, position: LogPosition) {
         self.state.send_if_modified(|state| {
             let has_advanced = position > state.reached;
@@ -75,10 +75,11 @@ impl StreamProgress {
         });
     }
 
-    /// Waits until the stream is live.
+    /// Waits until the stream is open.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], or why the log may not be read.
+    ///
+    /// [`Error::Unavailable`], or the reason why the change log may not be read.
     pub(crate) async fn wait_live(&self, deadline: Instant) -> Result<()> {
         let mut stream = self.state.subscribe();
         let settled = stream.wait_for(|state| state.live || state.stopped);
@@ -108,8 +109,8 @@ impl StreamProgress {
         const REQUEST_INTERVAL: Duration = Duration::from_millis(25);
         let mut stream = self.state.subscribe();
         loop {
-            // An idle log sends nothing by itself. The request is repeated because a stream that
-            // broke meanwhile has lost it.
+            // An idle log sends nothing without a request. The request is repeated, because a
+            // stream that broke meanwhile may have dropped it.
             self.progress_request.notify_one();
             let next = deadline.min(Instant::now() + REQUEST_INTERVAL);
             let reached = stream.wait_for(|state| state.live && state.reached >= position);

@@ -17,17 +17,17 @@ pub(crate) struct RowChange {
     pub(crate) kind: ChangeKind,
 }
 
-/// What was changed.
+/// The kind of a change.
 #[derive(Debug)]
 pub(crate) enum ChangeKind {
-    /// A row: the new one, or the old one of a DELETE.
+    /// A row was changed. The value is the new row, or the old row of a DELETE.
     Row(Operation, Tuple),
     /// The table was truncated.
     Truncated,
 }
 
 impl RowChange {
-    /// Roughly how many bytes of memory it takes.
+    /// The approximate memory of the change in bytes.
     pub(crate) fn size(&self) -> usize {
         let row = match &self.kind {
             ChangeKind::Row(_, tuple) => tuple.size(),

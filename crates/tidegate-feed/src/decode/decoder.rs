@@ -1,5 +1,5 @@
-//! Decodes messages of the log to changes. Transactions are not buffered: a transaction has committed
-//! before its first message comes, so each change is passed on at once.
+//! Decodes messages of the change log to changes. Transactions are not buffered: a transaction has
+//! committed before its first message arrives, so each change is passed on at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::decode::schema::{RelationSchema, unknown_types};
 use crate::event::cursor::EventPosition;
 use crate::event::operation::Operation;
 
-/// Decodes the messages of one stream. PostgreSQL describes each table once per stream, so every
-/// stream needs its own decoder.
+/// Decodes the messages of one stream. PostgreSQL describes each table once in each stream, so
+/// every stream needs its own decoder.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeDecoder {
     schemas: HashMap<u32, Arc<RelationSchema>>,
@@ -25,14 +25,15 @@ pub(crate) struct ChangeDecoder {
     transaction_id: u32,
 }
 
-/// What a message means.
+/// The meaning of a message.
 #[derive(Debug)]
 pub(crate) enum Decoded {
-    /// Nothing that subscriptions need.
+    /// The message is of no use to subscriptions.
     Nothing,
-    /// A table has types that are not known: resolve them and call [`ChangeDecoder::describe`].
+    /// The message describes a table with unknown types. The caller resolves the types and calls
+    /// [`ChangeDecoder::describe`].
     Undescribed(Relation, Vec<u32>),
-    /// A table has this schema from here on.
+    /// From here on, a table has this schema.
     Described(Arc<RelationSchema>),
     /// A row was changed.
     Changed(RowChange),
@@ -48,13 +49,13 @@ pub(crate) enum DecoderError {
     /// A message is malformed.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// A message is not allowed at its place.
+    /// A message is not allowed at this point.
     #[error("unexpected message in the log: {0}")]
     Order(&'static str),
 }
 
 impl ChangeDecoder {
-    /// Whether a transaction is open: positions inside of it must not be confirmed.
+    /// Whether a transaction is open. A position inside a transaction must not be confirmed.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -72,7 +73,8 @@ impl ChangeDecoder {
     /// Decodes the next message.
     ///
     /// # Errors
-    /// The stream cannot be decoded any further.
+    ///
+    /// If the stream cannot be decoded any further.
     pub(crate) fn decode(
         &mut self,
         message: &Bytes,
@@ -140,7 +142,7 @@ impl ChangeDecoder {
         }
     }
 
-    /// Adds the description of a table, all of whose types are known.
+    /// Adds the schema of a table. All its types must be known.
     pub(crate) fn describe(
         &mut self,
         relation: Relation,

@@ -1,5 +1,5 @@
-//! Enum labels that were added or renamed after the enum was read. The log does not report them; they
-//! first appear in a row.
+//! Handles enum labels that were added or renamed after the enum was read. The change log does not
+//! report them, so they first appear in a row.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,15 +12,16 @@ use crate::decode::change::{ChangeKind, RowChange};
 use crate::decode::decoder::ChangeDecoder;
 use crate::decode::type_cache::{EnumLabel, TypeCache};
 
-/// How long a label that the catalog does not have is not looked up again: it was renamed since the
-/// row was written.
+/// If the catalog does not have a label, it is not looked up again for this time. Such a label was
+/// renamed after the row was written.
 const REQUERY_AFTER: Duration = Duration::from_secs(10);
 
 const LABELS: &str = "\
     SELECT e.enumtypid::text, e.enumlabel::text FROM pg_catalog.pg_enum e \
     WHERE e.enumtypid = ANY (:types::oid[]) ORDER BY e.enumtypid, e.enumsortorder";
 
-/// The labels in a change that its enums do not have, except those that were just looked up.
+/// The labels in a change that are missing in the cached enums, except labels that were just looked
+/// up.
 pub(crate) fn unknown(types: &TypeCache, change: &RowChange) -> Vec<EnumLabel> {
     let ChangeKind::Row(_, tuple) = &change.kind else {
         return Vec::new();
@@ -34,10 +35,11 @@ pub(crate) fn unknown(types: &TypeCache, change: &RowChange) -> Vec<EnumLabel> {
     unknown
 }
 
-/// Reads the labels of enums again, and gives the change a schema that has them.
+/// Reads the labels of enums again, and gives the change a schema with these labels.
 ///
 /// # Errors
-/// [`LogError::Unavailable`] when PostgreSQL does not answer.
+///
+/// [`LogError::Unavailable`] if PostgreSQL does not answer.
 pub(crate) async fn refresh(
     catalog: &CatalogReader,
     types: &TypeCache,
@@ -79,7 +81,7 @@ async fn look_up(
     Ok(labels)
 }
 
-/// An enum, or a domain over one, with its current labels.
+/// The type with its current labels, if it is an enum or a domain over an enum.
 fn with_labels(r#type: &Type, labels: &HashMap<u32, Vec<String>>) -> Option<Type> {
     let kind = match r#type.kind() {
         TypeKind::Enum(_) => TypeKind::Enum(labels.get(&r#type.oid())?.clone()),

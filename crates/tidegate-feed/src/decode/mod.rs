@@ -1,4 +1,4 @@
-//! From messages of the log to changes.
+//! Decodes messages of the change log to changes.
 
 pub(crate) mod change;
 pub(crate) mod decoder;

@@ -1,4 +1,4 @@
-//! The schema of a table at a position of the log.
+//! The schema of a table at a position of the change log.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,39 +8,40 @@ use tidegate_values::{Column, Type, TypeKind, WireFormat};
 
 use crate::decode::pgoutput::{ColumnValue, Relation, Tuple};
 
-/// The schema of a table that the changes after it have. Every definition that comes through the log
-/// makes a new one.
+/// The schema of a table, which the changes after its description in the log have. Every
+/// description that comes through the change log makes a new one.
 #[derive(Debug)]
 pub struct RelationSchema {
-    /// Unique in this process.
+    /// A number that is unique in this process.
     pub(crate) generation: u64,
-    /// The oid of the table.
+    /// The OID of the table.
     pub oid: u32,
-    /// The name of the schema that the table is in.
+    /// The name of the schema to which the table belongs.
     pub schema_name: Box<str>,
     /// The name of the table.
     pub name: Box<str>,
     /// The columns, in the order of a row's values.
     pub columns: Box<[SchemaColumn]>,
-    /// The columns of the primary key. They are not in the log, and added when they were read.
+    /// The names of the columns of the primary key. The change log does not contain them, so they
+    /// are added after they were read.
     primary_key: OnceLock<Arc<[Box<str>]>>,
 }
 
 /// A column of a [`RelationSchema`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct SchemaColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: Box<str>,
-    /// Its type, with elements, attributes and base types.
+    /// The type of the column, with its elements, attributes and base types.
     pub r#type: Type,
-    /// The oid of the declared type, which may be a domain.
+    /// The OID of the declared type, which may be a domain.
     pub(crate) declared_type: u32,
-    /// Whether it belongs to the replica identity.
+    /// Whether the column belongs to the replica identity.
     pub in_replica_identity: bool,
 }
 
 impl RelationSchema {
-    /// Makes a schema; `types` has the types that are not built in.
+    /// Creates a schema. `types` contains the types that are not built in.
     pub(crate) fn new(relation: Relation, types: &HashMap<u32, Type>) -> Self {
         let columns = relation.columns.into_iter().map(|column| SchemaColumn {
             r#type: resolve(column.r#type, types).unwrap_or(Type::UNKNOWN),
@@ -58,7 +59,7 @@ impl RelationSchema {
         }
     }
 
-    /// Whether rows are encoded and filtered alike under both.
+    /// Whether rows are encoded and filtered in the same way under both schemas.
     pub(crate) fn looks_like(&self, other: &Self) -> bool {
         (
             &self.schema_name,
@@ -73,18 +74,18 @@ impl RelationSchema {
         )
     }
 
-    /// The columns of the primary key, if known.
+    /// The names of the columns of the primary key, if they are known.
     pub(crate) fn primary_key(&self) -> Option<&Arc<[Box<str>]>> {
         self.primary_key.get()
     }
 
     /// Sets the columns of the primary key.
     pub(crate) fn set_primary_key(&self, columns: Arc<[Box<str>]>) {
-        // A schema is described once: a second value cannot differ.
+        // An error is ignored: a schema is described once, so a second value equals the first.
         let _ = self.primary_key.set(columns);
     }
 
-    /// The same with the current types.
+    /// The same schema with the current types.
     pub(crate) fn with_types(&self, types: &HashMap<u32, Type>) -> Self {
         let columns = self.columns.iter().map(|column| SchemaColumn {
             name: column.name.clone(),
@@ -105,7 +106,7 @@ impl RelationSchema {
         }
     }
 
-    /// Whether a composite type in it has changed.
+    /// Whether a composite type in the schema has changed.
     pub(crate) fn has_changed_attributes(&self, types: &HashMap<u32, Type>) -> bool {
         let is_changed = |column: &SchemaColumn| {
             let current = types.get(&column.declared_type);
@@ -115,7 +116,7 @@ impl RelationSchema {
         self.columns.iter().any(is_changed)
     }
 
-    /// The labels in a row that its enums do not have, with the oids of the enums.
+    /// The labels in a row that are missing in the cached enums, with the OIDs of the enums.
     pub(crate) fn unknown_labels(&self, row: &Tuple) -> Vec<(u32, Box<[u8]>)> {
         let mut unknown = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
@@ -132,12 +133,12 @@ impl RelationSchema {
         unknown
     }
 
-    /// The position of a column.
+    /// The index of the column with this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| &*column.name == name)
     }
 
-    /// A column as the codec takes it.
+    /// The column at an index in the form that the codec takes.
     pub(crate) fn wire_column(&self, at: usize) -> Option<Column> {
         let column = self.columns.get(at)?;
         Some(Column {
@@ -171,7 +172,7 @@ pub(crate) fn unknown_types(relation: &Relation, types: &HashMap<u32, Type>) -> 
     unknown
 }
 
-/// The labels of an enum, or of a domain over one.
+/// The labels of a type, if it is an enum or a domain over an enum.
 pub(crate) fn enum_labels(r#type: &Type) -> Option<Arc<[String]>> {
     match base_type(r#type).kind() {
         TypeKind::Enum(labels) => Some(labels.as_slice().into()),
@@ -179,7 +180,7 @@ pub(crate) fn enum_labels(r#type: &Type) -> Option<Arc<[String]>> {
     }
 }
 
-/// The base type of a domain, or the type itself: what PostgreSQL reports for result columns.
+/// The base type of a domain, or the type itself. PostgreSQL reports this type for result columns.
 pub(crate) fn base_type(r#type: &Type) -> &Type {
     match r#type.kind() {
         TypeKind::Domain(inner) => base_type(inner),
@@ -187,7 +188,7 @@ pub(crate) fn base_type(r#type: &Type) -> &Type {
     }
 }
 
-/// Whether a type is composite, or is made of a composite type.
+/// Whether a type is composite or contains a composite type.
 pub(crate) fn has_attributes(r#type: &Type) -> bool {
     match r#type.kind() {
         TypeKind::Composite(_) => true,

@@ -11,24 +11,24 @@ use tidegate_values::Type;
 use crate::catalog_query::CatalogReader;
 use crate::decode::type_lookup;
 
-/// A label and the oid of its enum.
+/// An enum label, preceded by the OID of its enum.
 pub(crate) type EnumLabel = (u32, Box<[u8]>);
 
-/// Types by oid. Readers take a whole map, which never changes: an update replaces it.
+/// Types by OID. Readers take the whole map, which is immutable; an update replaces it.
 #[derive(Default)]
 pub(crate) struct TypeCache {
     types: Mutex<Arc<HashMap<u32, Type>>>,
-    /// The enum labels that were last looked up, and when.
+    /// The enum labels that were looked up last, with the time of the lookup.
     pub(super) queried_labels: Mutex<HashMap<EnumLabel, Instant>>,
 }
 
 impl TypeCache {
-    /// The types as they are known now.
+    /// The map of the types that are known now.
     pub(crate) fn current(&self) -> Arc<HashMap<u32, Type>> {
         self.types.lock().clone()
     }
 
-    /// Replaces the map by a changed copy, and returns it.
+    /// Replaces the map by a changed copy, and returns the copy.
     pub(crate) fn update(
         &self,
         change: impl FnOnce(&mut HashMap<u32, Type>),
@@ -44,7 +44,8 @@ impl TypeCache {
     /// text.
     ///
     /// # Errors
-    /// [`LogError::Unavailable`] when PostgreSQL does not answer.
+    ///
+    /// [`LogError::Unavailable`] if PostgreSQL does not answer.
     pub(crate) async fn resolve(
         &self,
         catalog: &CatalogReader,

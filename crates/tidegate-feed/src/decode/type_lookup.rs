@@ -1,5 +1,5 @@
-//! Reads types from the catalog by their oids. Names are not used: a type that is dropped and created
-//! again has the same name and another oid.
+//! Reads types from the catalog by their OIDs. Names are not sufficient, because a type that is
+//! dropped and created again has the same name and another OID.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,11 @@ use tidegate_values::{Type, TypeField, TypeKind};
 use crate::catalog_query::{CatalogReader, TextRow, oid_array, text};
 use crate::decode::schema::base_type;
 
-/// Protects against endless recursion; real types nest less deeply.
+/// The limit on the nesting of types, which prevents endless recursion. Real types nest less
+/// deeply.
 const MAX_DEPTH: usize = 32;
 
-/// The types and everything that they consist of, one row for each label and attribute.
+/// Selects the types and all types of which they consist, one row for each label and attribute.
 const TYPES: &str = "\
     WITH RECURSIVE needed(oid) AS (\
         SELECT pg_catalog.unnest(:types::oid[]) \
@@ -43,7 +44,8 @@ const TYPES: &str = "\
 /// Reads types, without the domains over them. Types that no longer exist are left out.
 ///
 /// # Errors
-/// PostgreSQL does not answer.
+///
+/// If PostgreSQL does not answer.
 pub(crate) async fn look_up(
     catalog: &CatalogReader,
     types: &[u32],
@@ -66,12 +68,12 @@ pub(crate) async fn look_up(
     Ok(existing.map(build).collect())
 }
 
-/// What the catalog has about a type.
+/// The rows of the catalog about a type.
 struct TypeRow<'a> {
     row: &'a TextRow,
-    /// The element, the base type or the subtype.
+    /// The OID of the element, base type or subtype.
     inner: u32,
-    /// The labels, or the attributes with their types.
+    /// The labels of an enum, or the attributes with the OIDs of their types.
     members: Vec<(String, u32)>,
 }
 

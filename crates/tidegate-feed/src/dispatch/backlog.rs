@@ -1,4 +1,4 @@
-//! What readers that are behind the live stream find in the ring.
+//! What readers that are behind the live stream read from the ring.
 
 use std::sync::Arc;
 
@@ -10,32 +10,34 @@ use crate::dispatch::hub::{Hub, LaggingConnection};
 use crate::dispatch::subscriber::Subscriber;
 use crate::event::cursor::EventPosition;
 
-/// What a replay finds.
+/// What a replay reads from the ring.
 pub(crate) enum ReplayRead {
-    /// Some changes, and the position up to which these are all.
+    /// Some changes, and the position up to which they are complete.
     Changes(Vec<Arc<RowChange>>, EventPosition),
-    /// The ring does not reach back that far.
+    /// The ring no longer contains all changes after the position.
     Lost,
-    /// The subscription has caught up and joined the others of its connection. A connection that
-    /// lags from now on has to be read for.
+    /// The subscription has caught up and has joined the others of its connection. The value is the
+    /// connection if it lags from now on, for which the caller must start a reader.
     Joined(Option<LaggingConnection>),
 }
 
-/// What a lagging connection finds.
+/// What the reader of a lagging connection reads from the ring.
 pub(crate) enum BacklogRead {
-    /// Some changes for its lagging subscriptions, and the position up to which these are all.
+    /// Some changes for the connection's lagging subscriptions, and the position up to which they
+    /// are complete.
     Changes(
         Vec<ConnectionSubscriber>,
         Vec<Arc<RowChange>>,
         EventPosition,
     ),
-    /// A gap to report to a subscription; the connection has read up to the position.
+    /// A gap to report to a subscription. The connection has read up to the position.
     Gap(Arc<Subscriber>, PendingGap, EventPosition),
-    /// Nothing yet.
+    /// The ring has no new changes for the connection. The position is how far it was read.
     CaughtUp(EventPosition),
-    /// The ring no longer has what the connection has not read yet.
+    /// The ring no longer contains all changes that the connection has not read.
     Lost(Vec<ConnectionSubscriber>),
-    /// The connection is gone, is live again, or has another reader.
+    /// The reader has nothing left to do: the connection is gone, is live again, or has another
+    /// reader.
     Ended,
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn read_replay(
     after: EventPosition,
 ) -> ReplayRead {
     let last_change = hub.table(subscriber.relation).last_change;
-    // Nothing of the table was dropped from the ring if its last change is not after the position.
+    // If the table has not changed since the position, the ring has dropped none of its changes.
     let after = if last_change <= after {
         after.max(hub.ring.start())
     } else {
@@ -60,13 +62,13 @@ pub(crate) fn read_replay(
         hub.replays.insert(subscriber.id, position);
         return ReplayRead::Changes(changes, position);
     }
-    // A replay from the log may be ahead of the stream, whose changes must not be delivered twice:
-    // the subscription joins with its own position.
+    // A replay from the change log may be ahead of the stream, whose changes must not be delivered
+    // twice. So the subscription joins with its own position.
     ReplayRead::Joined(hub.join_connection(subscriber, position))
 }
 
 /// Reads changes for a lagging connection that has processed everything up to `done`. `wake`
-/// identifies the reader: a connection that became live and lagged again has another one.
+/// identifies the reader, because a connection that became live and lags again has another reader.
 pub(crate) fn read_lagging(
     hub: &mut Hub,
     connection_id: usize,
@@ -86,7 +88,8 @@ pub(crate) fn read_lagging(
     let last_change = |member: &ConnectionSubscriber| {
         Some(hub.tables.get(&member.subscriber.relation)?.last_change)
     };
-    // As above: nothing was dropped of tables without a change after the position.
+    // If none of the tables has changed since the position, no change of theirs can be missing,
+    // wherever the ring starts.
     let after = match members.iter().filter_map(last_change).max() {
         Some(last_change) if last_change > position => position,
         _ => position.max(hub.ring.start()),
@@ -100,7 +103,7 @@ pub(crate) fn read_lagging(
     };
     let (mut changes, mut reached) = hub.ring.read(after, is_subscribed);
     if let Some(gap) = gap {
-        // Changes up to the gap come first, then the gap, then the changes after it.
+        // The order is: changes up to the gap, the gap, changes after the gap.
         changes.retain(|change| change.position <= gap.position);
         reached = reached.min(gap.position.max(after));
         if changes.is_empty() && reached >= gap.position.min(hub.ring.head()) {
@@ -127,12 +130,12 @@ fn take_gap(
     }
     match connection.member(gap.subscriber) {
         Some(member) => BacklogRead::Gap(member.subscriber.clone(), gap, reached),
-        // The subscription has ended meanwhile.
+        // The subscription of the gap has ended in the meantime.
         None => BacklogRead::Changes(Vec::new(), Vec::new(), reached),
     }
 }
 
-/// The connection has read everything: it becomes live again, if all of its subscriptions can.
+/// Makes a connection that has read everything live again, if all its subscriptions can be.
 fn caught_up(hub: &mut Hub, connection_id: usize, reached: EventPosition) -> BacklogRead {
     let head = hub.ring.head();
     let Some(connection) = hub.connections.get_mut(&connection_id) else {

@@ -1,4 +1,4 @@
-//! How the collations of a table's columns fold letter case, as PostgreSQL reports it.
+//! Reads from PostgreSQL how the collations of a table's columns fold case.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,17 +20,18 @@ const COLLATIONS: &str = "\
 /// The schema and the name of a collation.
 type CollationName = (Box<str>, Box<str>);
 
-/// The case folding of the collations that were needed so far; `None` for one whose rules the
-/// service cannot reproduce.
+/// The case folding of the collations that were needed so far. `None` if the service cannot
+/// reproduce the rules of a collation.
 #[derive(Default)]
 pub(crate) struct CaseFoldingCache(Mutex<HashMap<CollationName, Option<Arc<CaseFolding>>>>);
 
 impl CaseFoldingCache {
-    /// Gives a filter the case folding of the columns for which it needs one.
+    /// Gives a filter the case folding of the columns that need it.
     ///
     /// # Errors
-    /// [`Error::Filter`] for a collation that folds case as no other language does;
-    /// [`Error::Privileges`] when PostgreSQL does not answer.
+    ///
+    /// [`Error::Filter`] if a collation folds case by rules that the service cannot reproduce;
+    /// [`Error::Privileges`] if PostgreSQL does not answer.
     pub(crate) async fn load(
         &self,
         catalog: &CatalogReader,
@@ -67,7 +68,7 @@ impl CaseFoldingCache {
             folding
         } else {
             let lower = match lower(catalog, collation, CaseFolding::SAMPLE).await {
-                // The encoding of the database does not have all letters of the sample.
+                // The encoding of the database lacks some letters of the sample.
                 Err(tidegate_sql::Error::Rejected(_)) => {
                     lower(catalog, collation, CaseFolding::ASCII).await
                 }
@@ -88,7 +89,7 @@ impl CaseFoldingCache {
     }
 }
 
-/// PostgreSQL's `lower` of a sample under a collation.
+/// Runs PostgreSQL's `lower` on a sample under a collation.
 async fn lower(
     catalog: &CatalogReader,
     (schema, name): &CollationName,

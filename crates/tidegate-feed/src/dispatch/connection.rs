@@ -1,5 +1,5 @@
-//! The subscriptions of one connection. Their events come in the order of the commits, across all
-//! subscriptions.
+//! The subscriptions of one connection. Their events are delivered in the order of the commits,
+//! across all subscriptions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::event::item::Resync;
 #[derive(Default)]
 pub(crate) struct ConnectionState {
     pub(crate) members: Vec<ConnectionSubscriber>,
-    /// Set while the connection reads the ring at its own pace: its queue was full, or PostgreSQL
-    /// has to apply row level security for one of its subscriptions.
+    /// Present while the connection reads the ring at its own pace, because its queue was full or
+    /// PostgreSQL has to apply row level security for one of its subscriptions.
     pub(crate) lagging: Option<LaggingState>,
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct ConnectionState {
 pub(crate) struct ConnectionSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) mode: DeliveryMode,
-    /// Everything up to here was delivered, or need not be.
+    /// The position up to which everything was delivered or need not be.
     pub(crate) since: EventPosition,
     /// A gap before this position was reported, or does not concern the subscription.
     pub(crate) complete_from: EventPosition,
-    /// A gap to report once the subscription has replayed what is older.
+    /// A gap to report after the subscription has replayed the changes before it.
     pub(crate) missed: Option<Resync>,
 }
 
@@ -37,9 +37,10 @@ pub(crate) struct ConnectionSubscriber {
 pub(crate) enum DeliveryMode {
     /// The live reader pushes them.
     Live,
-    /// The lagging connection reads them, for all of its lagging subscriptions.
+    /// The reader of the lagging connection reads them, for all its lagging subscriptions.
     Lagging,
-    /// It replays older changes on its own, until it has caught up with its connection.
+    /// A task replays older changes for this subscription alone, until it has caught up with its
+    /// connection.
     Replaying,
 }
 
@@ -47,7 +48,7 @@ pub(crate) enum DeliveryMode {
 pub(crate) struct LaggingState {
     pub(crate) position: EventPosition,
     pub(crate) wake: Arc<Notify>,
-    /// Whether `position` was set by a new stream, and is not to be overwritten by the reader.
+    /// Whether a new stream has set `position`, so that the reader must not overwrite it.
     restarted: bool,
     /// Gaps to report when the connection has read up to them.
     gaps: VecDeque<PendingGap>,
@@ -63,13 +64,13 @@ pub(crate) struct PendingGap {
 }
 
 impl ConnectionState {
-    /// The subscription with an id.
+    /// The subscription with this id.
     pub(crate) fn member(&mut self, id: u64) -> Option<&mut ConnectionSubscriber> {
         let mut members = self.members.iter_mut();
         members.find(|member| member.subscriber.id == id)
     }
 
-    /// The subscriptions that get their changes in this way.
+    /// The subscriptions in this delivery mode.
     pub(crate) fn in_mode(
         &self,
         mode: DeliveryMode,
@@ -79,7 +80,7 @@ impl ConnectionState {
             .filter(move |member| member.mode == mode)
     }
 
-    /// Whether the lagging subscriptions may become live, once they have read up to `head`.
+    /// Whether the lagging subscriptions may become live when they have read up to `head`.
     pub(crate) fn may_go_live(&self, head: EventPosition) -> bool {
         let may =
             |member: &ConnectionSubscriber| member.subscriber.rls.is_none() && member.since <= head;
@@ -88,7 +89,7 @@ impl ConnectionState {
 }
 
 impl LaggingState {
-    /// Starts after a position.
+    /// The state of a connection that starts to lag after a position.
     pub(crate) fn starting_after(position: EventPosition) -> Self {
         Self {
             position,
@@ -98,14 +99,14 @@ impl LaggingState {
         }
     }
 
-    /// The connection has processed everything up to a position.
+    /// Records that the connection has processed everything up to a position.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         if !std::mem::take(&mut self.restarted) {
             self.position = position;
         }
     }
 
-    /// A new stream starts at a position, which may be an earlier one.
+    /// Records that a new stream starts at a position, which may be an earlier one.
     pub(crate) fn restart(&mut self, position: EventPosition) {
         self.position = position;
         self.restarted = true;

@@ -14,9 +14,9 @@ use crate::event::selection::{CustomWriter, FieldError, PathSegment, Selection, 
 /// An encoded row.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedRow {
-    /// An object, or null.
+    /// The row as a JSON object, or null.
     pub(crate) row: Bytes,
-    /// What the forms of the columns could not represent.
+    /// The values that the forms of the columns could not represent.
     pub(crate) field_errors: Option<Arc<[FieldError]>>,
     /// The columns of the primary key, if requested and known.
     pub(crate) key: Option<Arc<[Box<str>]>>,
@@ -27,7 +27,7 @@ pub(crate) struct EncodedRow {
 pub(crate) enum EncodeError {
     /// The table no longer has this column.
     NoColumn(Box<str>),
-    /// The log does not contain a selected value.
+    /// The change log does not contain a selected value.
     Absent,
     /// A value is not valid for its type.
     Malformed,
@@ -41,7 +41,7 @@ impl From<tidegate_values::MalformedValue> for EncodeError {
     }
 }
 
-/// Encodes rows of one schema by one selection.
+/// Encodes rows of one schema for one selection.
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
     columns: Box<[EncodedColumn]>,
@@ -61,12 +61,12 @@ struct EncodedColumn {
 /// How a value is written.
 enum ColumnWriter {
     Json(ValueWriter),
-    /// Its plain text, in a JSON string.
+    /// Writes the plain text of the value as a JSON string.
     String(ValueWriter),
     Custom(CustomColumn),
 }
 
-/// A form that the caller defined.
+/// A column in a form that the caller defined.
 struct CustomColumn {
     key: Arc<str>,
     not_null: bool,
@@ -129,10 +129,12 @@ impl RowEncoder {
         })
     }
 
-    /// Encodes a row as an object; as null where a value that must not be null cannot be represented.
+    /// Encodes a row as a JSON object. The result is null if a value that must not be null cannot
+    /// be represented.
     ///
     /// # Errors
-    /// A selected value is missing or malformed.
+    ///
+    /// If a selected value is missing or malformed.
     pub(crate) fn encode(&self, row: Row<'_>) -> Result<EncodedRow, EncodeError> {
         let mut out = BytesMut::with_capacity(64 + 24 * self.columns.len());
         let mut field_errors = Vec::new();
@@ -164,7 +166,7 @@ impl RowEncoder {
 }
 
 impl EncodedColumn {
-    /// Appends a value; returns whether the row may contain it.
+    /// Appends a value. Returns whether the row may contain it.
     fn write(
         &self,
         raw: &[u8],

@@ -1,5 +1,5 @@
-//! Which subscription gets which change: the last changes, the subscriptions of each table, and the
-//! connections that lag behind the stream.
+//! Decides which subscription gets which change. Holds the last changes, the subscriptions of each
+//! table, and the connections that lag behind the stream.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use crate::event::item::{Item, Resync};
 
 /// The subscriptions of a database, under one lock; see [`crate::dispatch::shared_hub`].
 pub(crate) struct Hub {
-    /// The last changes.
+    /// The last changes of the database.
     pub(crate) ring: Ring,
     pub(crate) log: LogIdentity,
-    /// By oid.
+    /// The subscribed tables, by OID.
     pub(crate) tables: HashMap<u32, TableSubscribers>,
     /// All subscriptions, by id.
     pub(crate) subscribers: HashMap<u64, Arc<Subscriber>>,
-    /// By [`crate::EventSender::connection_id`].
+    /// The connections, by [`crate::EventSender::connection_id`].
     pub(crate) connections: HashMap<usize, ConnectionState>,
-    /// The connections that lag.
+    /// The ids of the connections that lag.
     pub(crate) lagging: HashSet<usize>,
-    /// The positions of subscriptions that replay, by id.
+    /// The positions of the subscriptions that replay, by id.
     pub(crate) replays: HashMap<u64, EventPosition>,
-    /// How many table definitions have come through the log.
+    /// How many table definitions have come through the change log.
     pub(crate) definition_count: u64,
 }
 
-/// A connection that reads the ring at its own pace from now on.
+/// A connection that lags from now on and needs a reader.
 #[derive(Debug)]
 pub(crate) struct LaggingConnection {
     pub(crate) connection: usize,
@@ -45,25 +45,25 @@ pub(crate) struct LaggingConnection {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// The position from which a subscription gets events.
+/// The position from which on a subscription gets events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StartAt {
-    /// With the next commit.
+    /// The next commit.
     Now,
-    /// After a position.
+    /// The first change after this position.
     After(EventPosition),
-    /// With the next commit, after a gap.
+    /// The next commit, after a gap with this reason.
     Gap(Resync),
 }
 
-/// How a subscription that was added gets its changes.
+/// How a subscription that was just added gets its changes.
 #[derive(Debug)]
 pub(crate) enum Attached {
     /// The live reader pushes them.
     Live,
-    /// Its connection lags from now on, and has to be read for.
+    /// The subscription's connection lags from now on. The caller must start a reader for it.
     Lagging(LaggingConnection),
-    /// It has to be replayed from a position.
+    /// The subscription needs a replay from this position. The caller must start the replay.
     Replay(EventPosition),
 }
 
@@ -81,7 +81,7 @@ impl Hub {
         }
     }
 
-    /// A table, added if it is new.
+    /// The state of a table, which is added if it is new.
     pub(crate) fn table(&mut self, relation: u32) -> &mut TableSubscribers {
         let head = self.ring.head();
         self.tables
@@ -89,8 +89,8 @@ impl Hub {
             .or_insert_with(|| TableSubscribers::new(head))
     }
 
-    /// A stream was opened. Unless it continues where the last one ended, every subscription gets
-    /// a gap.
+    /// Records that a stream was opened. Reports a gap to every subscription, unless the stream
+    /// continues where the last one ended.
     pub(crate) fn stream_opened(&mut self, log: LogIdentity, start: LogPosition, continues: bool) {
         let is_other_log = self.log != log && self.log != LogIdentity(0);
         self.log = log;
@@ -99,8 +99,8 @@ impl Hub {
         }
         let start = EventPosition::before(start);
         self.ring.restart(start);
-        // Changes before the start may not have been dispatched: a subscription that resumes there
-        // replays them from the log.
+        // Changes before the start may not have been dispatched, so a subscription that resumes
+        // there replays them from the change log.
         for table in self.tables.values_mut() {
             table.last_change = start;
         }
@@ -127,8 +127,8 @@ impl Hub {
         }
     }
 
-    /// Reports that the log lacks changes of a table from before a position: to the subscriptions
-    /// that began before it, once each.
+    /// Reports that the change log lacks changes of a table from before a position. Each
+    /// subscription that began before the position gets one report.
     pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
         let mut affected = Vec::new();
         for connection in self.connections.values_mut() {
@@ -166,7 +166,7 @@ impl Hub {
             if mode == DeliveryMode::Lagging
                 && let Some(lagging) = &mut connection.lagging
             {
-                // Changes that the connection has not read yet are older and come first.
+                // The connection still has to read older changes, which come before the gap.
                 lagging.push_gap(PendingGap {
                     position,
                     subscriber: id,
@@ -197,8 +197,8 @@ impl Hub {
         lagging.collect()
     }
 
-    /// Has a connection read the ring at its own pace from a position on, with all of its live
-    /// subscriptions. Some of them may have received the change that is being dispatched.
+    /// Makes a connection read the ring at its own pace from a position on, for all its live
+    /// subscriptions. Some of them may already have received the change that is being dispatched.
     fn start_lagging(
         &mut self,
         connection_id: usize,
@@ -267,7 +267,7 @@ impl Hub {
             .map_or(Attached::Live, Attached::Lagging)
     }
 
-    /// Lets a subscription that has everything up to `since` join the others of its
+    /// Lets a subscription that has received everything up to `since` join the others of its
     /// connection. Returns the connection if it lags from now on.
     pub(crate) fn join_connection(
         &mut self,
@@ -294,14 +294,14 @@ impl Hub {
         let connection = self.connections.get_mut(&connection_id)?;
         let wake = connection.lagging.as_ref()?.wake.clone();
         connection.member(subscriber.id)?.mode = DeliveryMode::Lagging;
-        // The reader may be waiting while there are changes for this subscription.
+        // The reader may be waiting although there are changes for this subscription.
         wake.notify_one();
         let table = self.table(subscriber.relation);
         table.add_lagging(subscriber.id, wake);
         lagging
     }
 
-    /// Has the live reader push changes to a subscription.
+    /// Makes the live reader push changes to a subscription.
     pub(crate) fn make_live(&mut self, subscriber: &Arc<Subscriber>) {
         let connection = self.connections.get_mut(&subscriber.sender.connection_id());
         if let Some(member) = connection.and_then(|connection| connection.member(subscriber.id)) {
@@ -345,7 +345,7 @@ impl Hub {
     }
 
     /// The roles of a table's subscriptions whose privileges may change with the role or its
-    /// memberships. Computed once and kept until a subscription or its privileges change.
+    /// memberships. They are computed once, and kept until a subscription or its privileges change.
     pub(crate) fn roles_to_check(&mut self, relation: u32) -> Arc<[RoleName]> {
         let Some(table) = self.tables.get_mut(&relation) else {
             return Arc::default();
@@ -362,7 +362,7 @@ impl Hub {
         roles.clone()
     }
 
-    /// Whether a reader that makes progress is about to fall out of the ring.
+    /// Whether the ring is about to drop changes that an active reader has not read.
     pub(crate) fn is_outrunning_readers(&self) -> bool {
         let replay_at_risk = self.replays.iter().any(|(id, position)| {
             let subscriber = self.subscribers.get(id);

@@ -1,4 +1,4 @@
-//! Finds the candidates for a change among the subscriptions to one operation on a table: by the
+//! Finds the candidates for a change among the subscriptions to one operation on a table, by the
 //! value of a column that their filters compare for equality.
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use crate::dispatch::subscriber::Subscriber;
 pub(crate) struct IndexedSubscriber {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) predicate: Option<Arc<BoundPredicate>>,
-    /// Which of the table's encoders encodes its events.
+    /// The index of the table's encoder that encodes its events.
     pub(crate) encoder: usize,
 }
 
@@ -26,18 +26,18 @@ pub(crate) struct IndexedSubscriber {
 #[derive(Default)]
 pub(crate) struct Index {
     by_equality: Vec<EqualityIndex>,
-    /// Subscriptions whose filters compare nothing for equality.
+    /// The subscriptions whose filters compare no column for equality.
     others: Vec<IndexedSubscriber>,
-    /// The equality under which a subscription was inserted, by its id.
+    /// The equality under which each subscription was inserted, by its id.
     equalities: HashMap<u64, Arc<Equality>>,
 }
 
-/// Subscriptions by the values that they want in one column.
+/// Subscriptions by the values that they select in one column.
 struct EqualityIndex {
     column: Box<str>,
     r#type: Type,
     reader: KeyReader,
-    /// The position of the column in the schema.
+    /// The index of the column in the schema.
     at: Option<usize>,
     by_value: HashMap<ComparableKey<'static>, Vec<IndexedSubscriber>>,
 }
@@ -47,7 +47,8 @@ impl EqualityIndex {
         self.column == equality.column && self.r#type == equality.r#type
     }
 
-    /// The subscriptions that want the value of a row; `None` when the value is unknown.
+    /// The subscriptions that select the value of a row in this column. `None` if the value is
+    /// unknown.
     fn find<'r>(&'r self, row: Row<'r>) -> Option<&'r [IndexedSubscriber]> {
         let value = row.value(self.at?);
         if value == ColumnValue::Absent {
@@ -59,7 +60,7 @@ impl EqualityIndex {
         if !key.is_placed() {
             return None;
         }
-        // Shortens the lifetime of the keys in the type, to look up a borrowed key.
+        // This shortens the lifetime in the key type, so that a borrowed key can be looked up.
         let by_value: &HashMap<ComparableKey<'_>, Vec<IndexedSubscriber>> = &self.by_value;
         Some(by_value.get(&key).map_or(&[], Vec::as_slice))
     }
@@ -129,7 +130,7 @@ impl Index {
         }
     }
 
-    /// Visits every subscription whose filter the row may pass, some of them more than once.
+    /// Visits every subscription whose filter the row may pass. Visits some of them more than once.
     pub(crate) fn for_each_candidate(
         &self,
         row: Row<'_>,

@@ -1,4 +1,4 @@
-//! Which subscription gets which change.
+//! Decides which subscription gets which change.
 
 pub(crate) mod backlog;
 pub(crate) mod case_folding;

@@ -1,5 +1,5 @@
-//! Which rows a subscription wants: a filter of the where language, bound to the schema of the table
-//! at a position of the log.
+//! The filter of a subscription's rows: a filter of the where language, bound to the schema of the
+//! table at a position of the change log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use crate::decode::change::Row;
 use crate::decode::pgoutput::ColumnValue;
 use crate::decode::schema::{RelationSchema, base_type, enum_labels};
 
-/// A filter that is evaluated outside of PostgreSQL, on the row images of the log.
+/// A filter that is evaluated outside of PostgreSQL, on the row images of the change log.
 #[derive(Clone, Debug)]
 pub struct Predicate {
     matcher: Arc<Matcher>,
-    /// By column of the relation that the filter was compiled for; `None` if it does not use it.
+    /// For each column of the relation for which the filter was compiled: how the filter uses it.
+    /// `None` if it does not.
     columns: Arc<[Option<FilteredColumn>]>,
     equality: Option<Arc<Equality>>,
 }
@@ -28,7 +29,7 @@ struct FilteredColumn {
     r#type: Type,
 }
 
-/// A column that has one of a few values in every row that passes.
+/// A column that has one of a few values in every row that passes the filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Equality {
     id: ColumnId,
@@ -42,7 +43,9 @@ impl Predicate {
     /// Compiles a filter over the rows of a relation.
     ///
     /// # Errors
-    /// Those of [`Matcher::compile`]: what cannot be evaluated exactly outside of PostgreSQL.
+    ///
+    /// The errors of [`Matcher::compile`], for conditions that cannot be evaluated exactly outside
+    /// of PostgreSQL.
     pub fn new(filter: &Filter, relation: &Relation) -> tidegate_filter::Result<Self> {
         let matcher = Matcher::compile(filter, relation)?;
         let mut columns = vec![None; relation.columns.len()];
@@ -87,7 +90,7 @@ impl Predicate {
             .collect()
     }
 
-    /// Sets the case folding of columns, by name.
+    /// Sets the case folding of columns, by their names.
     pub(crate) fn set_case_folding(&mut self, case_folding: &HashMap<Box<str>, Arc<CaseFolding>>) {
         let of = |id: ColumnId| {
             let column = self.columns[id.index()].as_ref()?;
@@ -100,10 +103,11 @@ impl Predicate {
         self.equality.as_ref()
     }
 
-    /// Finds the columns in a schema.
+    /// Finds the filter's columns in a schema.
     ///
     /// # Errors
-    /// What does not fit, in words for the client.
+    ///
+    /// The mismatch, in words for the client.
     pub(crate) fn bind(&self, schema: &RelationSchema) -> Result<BoundPredicate, String> {
         let mut positions = Vec::with_capacity(self.columns.len());
         let mut types = HashMap::new();
@@ -165,7 +169,7 @@ impl Predicate {
 }
 
 /// Whether an enum has other labels than before. A type with fewer labels is an older state of the
-/// enum, and counts as unchanged. `None` for another type.
+/// enum, and counts as unchanged. `None` if a type is not an enum.
 fn labels_changed(before: &Type, current: &Type) -> Option<bool> {
     match (before.kind(), current.kind()) {
         (TypeKind::Enum(known), TypeKind::Enum(labels)) if before.oid() == current.oid() => {
@@ -188,7 +192,8 @@ impl BoundPredicate {
         self.equality.as_ref()
     }
 
-    /// Whether a row passes; `None` when that depends on a value that the log does not contain.
+    /// Whether a row passes. `None` if that depends on a value that the change log does not
+    /// contain.
     pub(crate) fn passes(&self, row: Row<'_>) -> Option<bool> {
         let value = |id: ColumnId| {
             let at = self
@@ -206,7 +211,7 @@ impl BoundPredicate {
     }
 }
 
-/// A value as filters take it.
+/// Converts a value to the form that filters take.
 pub(crate) fn filter_value(value: ColumnValue<'_>) -> RowValue<'_> {
     match value {
         ColumnValue::Null => RowValue::Null,

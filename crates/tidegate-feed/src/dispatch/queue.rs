@@ -1,4 +1,4 @@
-//! The bounded queue of one connection.
+//! The bounded queue of events of one connection.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use tokio::time::Instant;
 use crate::event::cursor::Cursor;
 use crate::event::item::{Delivery, Ended, Item};
 
-/// How much may wait in the queue of a connection.
+/// The limits of a connection's queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
-    /// Events.
+    /// The limit on the number of events.
     pub events: usize,
-    /// Bytes of events.
+    /// The limit on the bytes of events.
     pub bytes: usize,
-    /// How long a full queue may stay unread until it is closed.
+    /// How long a full queue may stay unread before it is closed.
     pub stall_timeout: Duration,
 }
 
@@ -55,16 +55,16 @@ struct QueueState {
     items: VecDeque<Delivery>,
     events: usize,
     bytes: usize,
-    /// When items were last taken out, or pushed into the empty queue.
+    /// When items were last taken out of the queue, or pushed into the empty queue.
     last_activity: Instant,
-    /// Everything up to here was queued, for all subscriptions that do not replay.
+    /// The position up to which everything was queued for all subscriptions that do not replay.
     last: Option<Cursor>,
-    /// The subscriptions that replay, and how far they are.
+    /// The subscriptions that replay, each with the position that it has reached.
     replaying: Vec<(u64, Cursor)>,
 }
 
 impl QueueState {
-    /// Everything up to a position was queued for a subscription.
+    /// Records that everything up to a position was queued for a subscription.
     fn reach(&mut self, subscription: u64, cursor: Cursor) {
         let mut replaying = self.replaying.iter_mut();
         match replaying.find(|(replaying, _)| *replaying == subscription) {
@@ -74,7 +74,7 @@ impl QueueState {
     }
 }
 
-/// Makes the queue of a connection. All subscriptions of the connection share it.
+/// Creates the queue of a connection, which all subscriptions of the connection share.
 pub fn event_queue(limits: QueueLimits) -> (EventSender, EventReceiver) {
     let state = QueueState {
         items: VecDeque::new(),
@@ -94,7 +94,7 @@ pub fn event_queue(limits: QueueLimits) -> (EventSender, EventReceiver) {
     (EventSender(queue.clone()), EventReceiver(queue))
 }
 
-/// Why nothing was pushed.
+/// Why an item was not pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PushError {
     /// The queue is full.
@@ -104,7 +104,7 @@ pub(crate) enum PushError {
 }
 
 impl EventSender {
-    /// Pushes an item, if there is room.
+    /// Pushes an item. Fails if the queue has no room.
     pub(crate) fn push(&self, delivery: Delivery) -> Result<(), PushError> {
         if self.is_closed() {
             return Err(PushError::Closed);
@@ -118,7 +118,7 @@ impl EventSender {
             }
         };
         let mut state = self.0.state.lock();
-        // A single event that exceeds the limits fits an empty queue.
+        // An empty queue accepts one event even if the event alone exceeds the limits.
         let is_full =
             state.events >= self.0.limits.events || state.bytes + size > self.0.limits.bytes;
         if is_full && state.events > 0 {
@@ -136,20 +136,23 @@ impl EventSender {
         Ok(())
     }
 
-    /// Pushes an item even if the queue is full; there are only a few such items per subscription.
+    /// Pushes an item even if the queue is full. Only items of which a subscription has few may use
+    /// this.
     pub(crate) fn push_unbounded(&self, delivery: Delivery) {
         self.0.state.lock().items.push_back(delivery);
         self.0.filled.notify_one();
     }
 
-    /// Waits until there is room.
+    /// Waits until the queue has room.
     ///
     /// # Errors
-    /// [`PushError::Full`] when nothing was taken out for
-    /// [`QueueLimits::stall_timeout`]; [`PushError::Closed`].
+    ///
+    /// [`PushError::Full`] if no item was taken out for [`QueueLimits::stall_timeout`];
+    /// [`PushError::Closed`].
     pub(crate) async fn wait_for_room(&self) -> Result<(), PushError> {
         loop {
-            // Created before the queue is read: a take in between is not missed.
+            // This is created before the queue is read, so that an item taken out in between is
+            // noticed.
             let drained = self.0.drained.notified();
             if self.is_closed() {
                 return Err(PushError::Closed);
@@ -170,7 +173,8 @@ impl EventSender {
         }
     }
 
-    /// A full queue has room again when it is half empty, so that readers work in batches.
+    /// The depth at which a full queue has room again: half of the limits, so that readers work in
+    /// batches.
     fn low_water(&self) -> LowWater {
         LowWater {
             events: self.0.limits.events / 2,
@@ -178,7 +182,8 @@ impl EventSender {
         }
     }
 
-    /// Closes the queue of a connection that does not read; returns whether it was open.
+    /// Closes the queue of a connection whose client does not read. Returns whether the queue was
+    /// open.
     pub(crate) fn close_slow(&self, subscription: u64) -> bool {
         if self.0.closed.swap(true, Ordering::AcqRel) {
             return false;
@@ -190,7 +195,7 @@ impl EventSender {
         true
     }
 
-    /// The position up to which everything was queued for every subscription: each of them can
+    /// The position up to which everything was queued for every subscription. Each subscription can
     /// resume there without a gap.
     fn complete_up_to(&self) -> Option<Cursor> {
         let state = self.0.state.lock();
@@ -198,12 +203,12 @@ impl EventSender {
         replaying.chain(state.last).min()
     }
 
-    /// A subscription starts to replay from a position.
+    /// Records that a subscription starts to replay from a position.
     pub(crate) fn start_replay(&self, subscription: u64, cursor: Cursor) {
         self.0.state.lock().replaying.push((subscription, cursor));
     }
 
-    /// A subscription has caught up with the others of the connection.
+    /// Records that a subscription has caught up with the others of the connection.
     pub(crate) fn finish_replay(&self, subscription: u64) {
         let mut state = self.0.state.lock();
         let mut replaying = state.replaying.iter();
@@ -213,7 +218,7 @@ impl EventSender {
         }
     }
 
-    /// A subscription has ended.
+    /// Removes a subscription that has ended.
     pub(crate) fn forget(&self, subscription: u64) {
         let mut state = self.0.state.lock();
         state
@@ -225,17 +230,17 @@ impl EventSender {
         self.0.closed.load(Ordering::Acquire)
     }
 
-    /// Whether items were taken out lately.
+    /// Whether items were taken out within the last 100 ms.
     pub(crate) fn is_being_read(&self) -> bool {
         self.0.state.lock().last_activity.elapsed() < Duration::from_millis(100)
     }
 
-    /// How many events wait in the queue.
+    /// The number of events in the queue.
     pub fn depth(&self) -> usize {
         self.queue_depth().events
     }
 
-    /// How much waits in the queue.
+    /// The numbers of events and bytes in the queue.
     pub(crate) fn queue_depth(&self) -> QueueDepth {
         let state = self.0.state.lock();
         QueueDepth {
@@ -244,32 +249,33 @@ impl EventSender {
         }
     }
 
-    /// Identifies the connection among those with open queues.
+    /// A number that identifies the connection among those with open queues.
     pub(crate) fn connection_id(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 }
 
-/// How much waits in a queue.
+/// The numbers of events and bytes in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueDepth {
     pub(crate) events: usize,
     pub(crate) bytes: usize,
 }
 
-/// Below this a queue has room again.
+/// The depth below which a queue has room again.
 struct LowWater {
     events: usize,
     bytes: usize,
 }
 
 impl EventReceiver {
-    /// Takes everything that waits, at least one delivery, so that it can be written at once. `None`
-    /// when the queue was closed and everything was taken.
+    /// Takes all items of the queue, at least one, so that they can be written at once. `None` if
+    /// the queue was closed and is empty.
     pub async fn next(&mut self) -> Option<Vec<Delivery>> {
         loop {
             let queue = self.0.clone();
-            // Created before the queue is read: a push in between is not missed.
+            // This is created before the queue is read, so that an item pushed in between is
+            // noticed.
             let filled = queue.filled.notified();
             let taken = self.take();
             if !taken.is_empty() {

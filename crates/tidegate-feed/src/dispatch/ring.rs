@@ -6,27 +6,27 @@ use std::sync::Arc;
 use crate::decode::change::RowChange;
 use crate::event::cursor::EventPosition;
 
-/// How many changes one read looks at.
+/// The limit on changes that one read examines.
 const MAX_SCANNED: usize = 8192;
-/// How many changes one read returns.
+/// The limit on changes that one read returns.
 const MAX_CHANGES: usize = 256;
-/// How many bytes of changes one read returns, roughly.
+/// The approximate limit on bytes of changes that one read returns.
 const MAX_BYTES: usize = 2 << 20;
 
-/// Changes in order; the oldest are dropped when the limit is reached.
+/// Changes in order. When the limit on bytes is reached, the oldest are dropped.
 #[derive(Debug)]
 pub(crate) struct Ring {
     changes: VecDeque<Arc<RowChange>>,
     bytes: usize,
     limit: usize,
-    /// Everything after this position is here.
+    /// The ring contains every change after this position.
     start: EventPosition,
-    /// The position of the last change, or of the stream if that is further.
+    /// The position of the last change, or of the stream if that is later.
     head: EventPosition,
 }
 
 impl Ring {
-    /// A ring of `limit` bytes.
+    /// Creates a ring for `limit` bytes of changes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             changes: VecDeque::new(),
@@ -37,7 +37,7 @@ impl Ring {
         }
     }
 
-    /// Drops everything; the next change comes after `start`.
+    /// Drops all changes. The next change comes after `start`.
     pub(crate) fn restart(&mut self, start: EventPosition) {
         self.changes.clear();
         self.bytes = 0;
@@ -59,27 +59,27 @@ impl Ring {
         }
     }
 
-    /// The stream has reached a position without a change.
+    /// Records that the stream has reached a position without a change.
     pub(crate) fn reach(&mut self, position: EventPosition) {
         self.head = self.head.max(position);
     }
 
-    /// Everything up to this position was dispatched.
+    /// The position up to which everything was dispatched.
     pub(crate) fn head(&self) -> EventPosition {
         self.head
     }
 
-    /// Everything after this position is here.
+    /// The position after which the ring contains every change.
     pub(crate) fn start(&self) -> EventPosition {
         self.start
     }
 
-    /// Whether everything after a position is here.
+    /// Whether the ring contains every change after a position.
     pub(crate) fn covers(&self, position: EventPosition) -> bool {
         position >= self.start
     }
 
-    /// How much of the ring comes after a position, from 0 to 1.
+    /// The part of the ring after a position, from 0 to 1.
     pub(crate) fn share_after(&self, position: EventPosition) -> f64 {
         let after = self.changes.len() - self.index_after(position);
         #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
@@ -89,8 +89,8 @@ impl Ring {
         share * full
     }
 
-    /// Some changes of the wanted tables after a position, and the position up to which these are
-    /// all.
+    /// Reads some changes of the wanted tables after a position. Returns them with the position up
+    /// to which they are complete.
     pub(crate) fn read(
         &self,
         after: EventPosition,

@@ -1,4 +1,4 @@
-//! The hub with its lock: each method is one atomic step.
+//! The hub with its lock. Each method is one atomic step.
 
 use std::sync::Arc;
 
@@ -16,29 +16,29 @@ use crate::dispatch::subscriber::Subscriber;
 use crate::event::cursor::{Cursor, EventPosition};
 use crate::event::item::{Ended, Resync};
 
-/// What the tasks of a database share about its subscriptions.
+/// The subscriptions of a database, which the tasks of its feed share.
 pub(crate) struct SharedHub(Mutex<Hub>);
 
 impl SharedHub {
-    /// A hub whose ring holds this many bytes of changes.
+    /// Creates a hub whose ring holds this many bytes of changes.
     pub(crate) fn new(ring_bytes: usize) -> Self {
         Self(Mutex::new(Hub::new(Ring::new(ring_bytes))))
     }
 
-    /// The lock itself, for a step that also concerns other state. The lock of the captures may be
-    /// taken while this one is held, never the other way round.
+    /// Locks the hub, for a step that also concerns other state. The lock of the captures may be
+    /// taken while this lock is held, but never the other way round.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Hub> {
         self.0.lock()
     }
 
-    /// See [`Hub::dispatch`].
+    /// Calls [`Hub::dispatch`].
     #[must_use = "these connections must be read for from now on"]
     pub(crate) fn dispatch(&self, change: RowChange) -> Vec<LaggingConnection> {
         self.0.lock().dispatch(change)
     }
 
-    /// Reports to the subscriptions to a table that began before a position, and that do not know
-    /// of it yet, that something before it is missing.
+    /// Reports that changes of a table from before a position are missing. The report goes to
+    /// subscriptions that began before the position and have not got it yet.
     pub(crate) fn report_missed(&self, relation: u32, before: LogPosition, reason: Resync) {
         let before = EventPosition::before(before);
         self.0.lock().report_missed(relation, before, reason);
@@ -63,7 +63,7 @@ impl SharedHub {
         self.0.lock().ring.covers(position)
     }
 
-    /// The cursor of a position.
+    /// The cursor of a position in this change log.
     pub(crate) fn cursor(&self, position: EventPosition) -> Cursor {
         Cursor::new(self.0.lock().log, position)
     }
@@ -72,12 +72,12 @@ impl SharedHub {
         self.0.lock().log
     }
 
-    /// Everything before a position was dispatched.
+    /// Records that everything before a position was dispatched.
     pub(crate) fn advance(&self, position: LogPosition) {
         self.0.lock().ring.reach(EventPosition::before(position));
     }
 
-    /// A table has this schema from here on.
+    /// Sets the schema that a table has from here on.
     pub(crate) fn set_schema(&self, schema: &Arc<RelationSchema>) {
         if let Some(table) = self.0.lock().tables.get_mut(&schema.oid) {
             table.set_schema(schema);
@@ -92,7 +92,7 @@ impl SharedHub {
             .is_none_or(|table| table.fits(subscriber))
     }
 
-    /// Forgets the schema of a table, unless the subscription fits it.
+    /// Removes the schema of a table, unless the subscription fits it.
     pub(crate) fn forget_schema_unless(&self, subscriber: &Subscriber) {
         let mut hub = self.0.lock();
         if let Some(table) = hub.tables.get_mut(&subscriber.relation)
@@ -102,12 +102,12 @@ impl SharedHub {
         }
     }
 
-    /// Whether an active reader is about to fall out of the ring.
+    /// Whether the ring is about to drop changes that an active reader has not read.
     pub(crate) fn is_outrunning_readers(&self) -> bool {
         self.0.lock().is_outrunning_readers()
     }
 
-    /// See [`backlog::read_replay`].
+    /// Calls [`backlog::read_replay`].
     pub(crate) fn read_replay(
         &self,
         subscriber: &Arc<Subscriber>,
@@ -116,7 +116,7 @@ impl SharedHub {
         backlog::read_replay(&mut self.0.lock(), subscriber, after)
     }
 
-    /// See [`backlog::read_lagging`].
+    /// Calls [`backlog::read_lagging`].
     pub(crate) fn read_lagging(
         &self,
         connection: usize,
@@ -126,7 +126,7 @@ impl SharedHub {
         backlog::read_lagging(&mut self.0.lock(), connection, wake, done)
     }
 
-    /// The position of a replay, which a stream that was opened again may have moved.
+    /// The position of a replay. A stream that was opened again may have moved it.
     pub(crate) fn replay_position(&self, subscriber: &Subscriber) -> Option<EventPosition> {
         self.0.lock().replays.get(&subscriber.id).copied()
     }
@@ -136,7 +136,7 @@ impl SharedHub {
         self.0.lock().detach(subscriber);
     }
 
-    /// All subscriptions. Those that have ended are removed.
+    /// All subscriptions. This call also removes those that have ended.
     pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
         let all: Vec<_> = self.0.lock().subscribers.values().cloned().collect();
         let (ended, open): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.is_ended());
@@ -159,24 +159,25 @@ impl SharedHub {
         !self.0.lock().subscribers.is_empty()
     }
 
-    /// How many table definitions have come through the log.
+    /// How many table definitions have come through the change log.
     pub(crate) fn definition_count(&self) -> u64 {
         self.0.lock().definition_count
     }
 
-    /// Counts a definition that came through the log, and returns the subscriptions to its table.
+    /// Counts a definition that came through the change log. Returns the subscriptions to its
+    /// table.
     pub(crate) fn count_definition(&self, relation: u32) -> Vec<Arc<Subscriber>> {
         self.0.lock().definition_count += 1;
         self.subscribers_of(relation)
     }
 
-    /// See [`Hub::roles_to_check`].
+    /// Calls [`Hub::roles_to_check`].
     pub(crate) fn roles_to_check(&self, relation: u32) -> Arc<[RoleName]> {
         self.0.lock().roles_to_check(relation)
     }
 
-    /// The privileges of a subscription to a table have changed, and with them perhaps
-    /// [`SharedHub::roles_to_check`].
+    /// Drops the result of [`SharedHub::roles_to_check`], because the privileges of a subscription
+    /// to the table have changed.
     pub(crate) fn forget_roles(&self, relation: u32) {
         if let Some(table) = self.0.lock().tables.get_mut(&relation) {
             table.roles = None;

@@ -1,4 +1,4 @@
-//! One subscription, and what a change means to it.
+//! One subscription, and how it handles a change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,34 +23,34 @@ use crate::metrics::FeedMetrics;
 /// A subscription.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
-    /// Identifies it on this node.
+    /// A number that identifies the subscription on this node.
     pub(crate) id: u64,
-    /// What the connection calls it; see [`crate::SubscribeRequest::tag`].
+    /// The number that the connection uses; see [`crate::SubscribeRequest::tag`].
     pub(crate) tag: u64,
     pub(crate) login: Login,
     pub(crate) relation: u32,
-    /// The schema and the name of the table when the subscription was made.
+    /// The schema and the name of the table at the start of the subscription.
     pub(crate) name: (Box<str>, Box<str>),
     pub(crate) operations: Operations,
     pub(crate) selection: Arc<Selection>,
     pub(crate) predicate: Option<Predicate>,
-    /// All columns that events show or the filter uses.
+    /// The columns that events contain or that the filter uses.
     pub(crate) columns: Vec<Box<str>>,
-    /// Whether whole old rows are captured for it.
+    /// Whether whole old rows are captured for the subscription.
     pub(crate) old_rows: bool,
     pub(crate) sender: EventSender,
     pub(crate) metrics: Arc<FeedMetrics>,
-    /// Set when row level security applies to the role.
+    /// The evaluator, if row level security applies to the role.
     pub(crate) rls: Option<Arc<RlsEvaluator>>,
     /// The privileges as they were last read.
     pub(crate) privileges: Mutex<Arc<Privileges>>,
     pub(crate) ended: AtomicBool,
-    /// The last change that the live reader pushed, by the change count of the table.
+    /// The value of the table's change count at the last change that the live reader pushed.
     pub(crate) last_pushed: AtomicU64,
 }
 
 impl Subscriber {
-    /// Whether nothing is delivered any more.
+    /// Whether the subscription has ended, so that nothing more is delivered.
     pub(crate) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire) || self.sender.is_closed()
     }
@@ -64,13 +64,14 @@ impl Subscriber {
         }
     }
 
-    /// Whether its privileges may have changed with its role, which has this fingerprint now.
+    /// Whether its role has changed, so that its privileges may be outdated. `role_fingerprint` is
+    /// the role's present fingerprint.
     pub(crate) fn has_stale_role(&self, role_fingerprint: Option<&str>) -> bool {
         let privileges = self.privileges.lock();
         privileges.depends_on_roles && Some(&*privileges.role_fingerprint) != role_fingerprint
     }
 
-    /// Takes privileges, unless those that it has are newer.
+    /// Replaces the privileges, unless the present ones are newer.
     pub(crate) fn update_privileges(&self, privileges: &Arc<Privileges>) {
         let mut known = self.privileges.lock();
         if known.queried_at <= privileges.queried_at {
@@ -85,7 +86,7 @@ impl Subscriber {
         }
     }
 
-    /// Pushes an item to the connection's queue, if there is room.
+    /// Pushes an item to the connection's queue. Fails if the queue has no room.
     pub(crate) fn push(&self, item: Item) -> Result<(), PushError> {
         let counter = self.counter(&item);
         self.sender.push(self.delivery(item))?;
@@ -99,7 +100,7 @@ impl Subscriber {
         self.sender.push_unbounded(self.delivery(item));
     }
 
-    /// Closes the queue of the connection, which does not read.
+    /// Closes the queue of the connection, because its client does not read.
     pub(crate) fn close_slow(&self) {
         if self.sender.close_slow(self.tag) {
             FeedMetrics::count(&self.metrics.slow_consumers);
@@ -121,7 +122,7 @@ impl Subscriber {
         }
     }
 
-    /// What the filter compares for equality, if anything.
+    /// The equality that the filter requires, if there is one.
     pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
         self.predicate.as_ref()?.equality()
     }
@@ -129,7 +130,8 @@ impl Subscriber {
     /// Binds the filter to a schema.
     ///
     /// # Errors
-    /// The table was renamed, or the filter does not fit the schema.
+    ///
+    /// If the table was renamed, or the filter does not fit the schema.
     pub(crate) fn bind_predicate(
         &self,
         schema: &RelationSchema,
@@ -151,10 +153,11 @@ impl Subscriber {
             .map_err(|problem| Ended::Changed { problem })
     }
 
-    /// Binds the subscription to a schema, outside of the hub.
+    /// Binds the subscription to a schema, without the hub.
     ///
     /// # Errors
-    /// The subscription does not fit the schema.
+    ///
+    /// If the subscription does not fit the schema.
     pub(crate) fn bind(&self, schema: &RelationSchema) -> Result<SchemaBinding, Ended> {
         let encoder =
             RowEncoder::new(&self.selection, schema).map_err(|error| schema_mismatch(&error))?;
@@ -183,7 +186,7 @@ pub(crate) struct SchemaBinding {
     predicate: Option<Arc<BoundPredicate>>,
 }
 
-/// What a change means to a subscription.
+/// The outcome of a change for a subscription.
 #[derive(Debug)]
 pub(crate) enum ChangeOutcome {
     Nothing,
@@ -192,7 +195,7 @@ pub(crate) enum ChangeOutcome {
 }
 
 impl ChangeOutcome {
-    /// What is delivered.
+    /// The item to deliver, if there is one.
     pub(crate) fn item(self, cursor: Cursor) -> Option<Item> {
         match self {
             Self::Nothing => None,
@@ -216,7 +219,7 @@ impl ChangeOutcome {
 }
 
 impl SchemaBinding {
-    /// What a change means to the subscription.
+    /// Evaluates a change for the subscription.
     pub(crate) fn evaluate(&self, operations: Operations, change: &RowChange) -> ChangeOutcome {
         let (operation, tuple) = match &change.kind {
             ChangeKind::Truncated => return ChangeOutcome::Gap(Resync::Truncated),
@@ -240,7 +243,7 @@ impl SchemaBinding {
     }
 }
 
-/// Whether a row passes the filter, if there is one; `None` when that cannot be decided.
+/// Whether a row passes the filter, if there is one. `None` if that cannot be decided.
 pub(crate) fn passes(predicate: Option<&BoundPredicate>, row: Row<'_>) -> Option<bool> {
     predicate.map_or(Some(true), |predicate| predicate.passes(row))
 }

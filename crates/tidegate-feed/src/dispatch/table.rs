@@ -21,7 +21,7 @@ use crate::event::item::{Ended, Resync};
 use crate::event::operation::Operation;
 use crate::event::selection::Selection;
 
-/// How changes of a table are dispatched.
+/// The subscriptions to a table, and how its changes are dispatched to them.
 #[derive(Default)]
 pub(crate) struct TableSubscribers {
     schema: Option<Arc<RelationSchema>>,
@@ -29,32 +29,34 @@ pub(crate) struct TableSubscribers {
     live: HashMap<u64, Arc<Subscriber>>,
     by_operation: [Index; 3],
     encoders: Vec<SharedEncoder>,
-    /// Subscriptions whose connections lag, by id, with what wakes their readers.
+    /// The ids of subscriptions whose connections lag, each with the notification that wakes its
+    /// reader.
     lagging: Vec<(u64, Arc<Notify>)>,
-    /// How many changes were dispatched.
+    /// How many changes of the table were dispatched.
     change_count: u64,
-    /// The position of the last change; for a table that was just added, up to where there may have
-    /// been changes.
+    /// The position of the last change. For a table that was just added, the position up to which
+    /// there may have been changes.
     pub(crate) last_change: EventPosition,
-    /// See [`crate::dispatch::hub::Hub::roles_to_check`]; `None` when not computed.
+    /// The cached result of [`crate::dispatch::hub::Hub::roles_to_check`]; `None` if it must be
+    /// computed.
     pub(crate) roles: Option<Arc<[RoleName]>>,
-    /// The last transactions that truncated the table, newest first, by the lower 32 bits of their
-    /// ids.
+    /// The transactions that truncated the table last, the newest first, by the lower 32 bits of
+    /// their ids.
     pub(crate) truncations: VecDeque<u32>,
 }
 
-/// How many truncating transactions are remembered.
+/// The limit on `truncations`.
 const MAX_TRUNCATIONS: usize = 64;
 
-/// An encoder that equal selections share.
+/// An encoder that subscriptions with equal selections share.
 struct SharedEncoder {
     selection: Arc<Selection>,
-    /// How many live subscriptions use it; a slot without users is reused.
+    /// How many live subscriptions use the encoder. A slot without users is reused.
     users: usize,
     encoder: Option<RowEncoder>,
 }
 
-/// A row that was encoded for one subscription and may be needed by others.
+/// A row that was encoded for one subscription, cached for others.
 type CachedRow = Option<Result<EncodedRow, EncodeError>>;
 
 impl TableSubscribers {
@@ -66,10 +68,11 @@ impl TableSubscribers {
         }
     }
 
-    /// Adds a live subscription; it gets every change from now on.
+    /// Adds a live subscription, which gets every change from now on.
     ///
     /// # Errors
-    /// The subscription does not fit the schema of the table.
+    ///
+    /// If the subscription does not fit the schema of the table.
     pub(crate) fn insert(&mut self, subscriber: Arc<Subscriber>) -> Result<(), Ended> {
         let schema = self.schema.clone();
         let encoder = self.encoder_for(&subscriber.selection)?;
@@ -90,7 +93,7 @@ impl TableSubscribers {
         Ok(())
     }
 
-    /// The slot of an encoder for a selection.
+    /// The index of the encoder for a selection.
     fn encoder_for(&mut self, selection: &Arc<Selection>) -> Result<usize, Ended> {
         let is_same =
             |encoder: &SharedEncoder| encoder.users > 0 && encoder.selection == *selection;
@@ -116,7 +119,8 @@ impl TableSubscribers {
         Ok(free.unwrap_or(self.encoders.len() - 1))
     }
 
-    /// Wakes a reader at each change, for a subscription whose connection lags.
+    /// Registers `wake` for a subscription whose connection lags. `wake` is notified at each change
+    /// of the table.
     pub(crate) fn add_lagging(&mut self, id: u64, wake: Arc<Notify>) {
         self.lagging.push((id, wake));
     }
@@ -138,7 +142,7 @@ impl TableSubscribers {
             .is_none_or(|schema| subscriber.bind(schema).is_ok())
     }
 
-    /// Forgets the schema. The log describes the table again before its next change.
+    /// Removes the schema. The change log describes the table again before its next change.
     pub(crate) fn forget_schema(&mut self) {
         self.schema = None;
     }
@@ -159,8 +163,8 @@ impl TableSubscribers {
         }
     }
 
-    /// The table has this schema from here on. Live subscriptions are bound to it; those that do not
-    /// fit end.
+    /// Sets the schema that the table has from here on. Live subscriptions are bound to it; those
+    /// that do not fit end.
     pub(crate) fn set_schema(&mut self, schema: &Arc<RelationSchema>) {
         if self
             .schema
@@ -170,7 +174,8 @@ impl TableSubscribers {
             return;
         }
         let before = self.schema.replace(schema.clone());
-        // PostgreSQL also describes a table again when nothing that matters here has changed.
+        // PostgreSQL also describes a table again when nothing that matters to subscriptions has
+        // changed.
         if before.is_some_and(|before| before.looks_like(schema)) {
             return;
         }
@@ -186,8 +191,8 @@ impl TableSubscribers {
         }
     }
 
-    /// Pushes a change to the live subscriptions that it matters to. Returns those whose queues are
-    /// full: their connections lag from this change on.
+    /// Pushes a change to the live subscriptions that it concerns. Returns those whose queues are
+    /// full. Their connections lag from this change on.
     pub(crate) fn dispatch(
         &mut self,
         change: &RowChange,
@@ -243,7 +248,7 @@ impl TableSubscribers {
         queue_full
     }
 
-    /// Filters and encodes a row for the live subscriptions; each encoder runs once at most.
+    /// Filters and encodes a row for the live subscriptions. Each encoder runs at most once.
     fn push_row(
         &self,
         operation: Operation,

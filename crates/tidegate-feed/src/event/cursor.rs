@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use tidegate_changelog::{LogIdentity, LogPosition};
 
-/// A position in a database's feed, after one change. It is valid on every node. Later positions of
-/// the same log compare greater, as values and as text.
+/// A position in a database's feed, after a change. It is valid on every node. Of two cursors of
+/// the same change log the later one compares greater, as a value and as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cursor {
     log: u32,
@@ -16,14 +16,15 @@ pub struct Cursor {
 /// The position of a change in a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct EventPosition {
-    /// Where the transaction commits.
+    /// The position of the transaction's commit.
     pub(crate) commit: LogPosition,
-    /// The number of the change in its transaction, from 1; 0 is before the first.
+    /// The number of the change in its transaction, from 1. The number 0 stands for the position
+    /// before the first change.
     pub(crate) index: u32,
 }
 
 impl EventPosition {
-    /// After everything that committed before `position`.
+    /// The position after everything that committed before `position`.
     pub(crate) fn before(position: LogPosition) -> Self {
         Self {
             commit: position,
@@ -37,7 +38,7 @@ const VERSION: char = '1';
 /// The length of the text: version, log, commit, index.
 const LENGTH: usize = 1 + 8 + 16 + 8;
 
-/// A text is not a cursor.
+/// The error for a text that is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid cursor: expected the `cursor` of an earlier event")]
 pub struct InvalidCursor;
@@ -50,7 +51,7 @@ impl Cursor {
         }
     }
 
-    /// The position before the change of this one: a client that resumes there gets the change again.
+    /// The cursor before this cursor's change. A client that resumes there gets the change again.
     #[must_use]
     pub fn before(self) -> Self {
         let mut before = self;
@@ -58,7 +59,7 @@ impl Cursor {
         before
     }
 
-    /// Whether it belongs to a log.
+    /// Whether the cursor belongs to a change log.
     pub(crate) fn is_in(self, log: LogIdentity) -> bool {
         self.log == log.0
     }

@@ -1,4 +1,4 @@
-//! What is delivered to a subscription.
+//! The items that are delivered to a subscription.
 
 use std::sync::Arc;
 
@@ -11,16 +11,17 @@ use crate::event::selection::FieldError;
 /// An item for one of the subscriptions of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The subscription: its [`crate::SubscribeRequest::tag`].
+    /// The [`crate::SubscribeRequest::tag`] of the subscription.
     pub subscription: u64,
-    /// What is delivered.
+    /// The item.
     pub item: Item,
 }
 
-/// What is delivered to a subscription.
+/// An item that is delivered to a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Every later commit is delivered. Comes once, before anything else.
+    /// The subscription has started, and every later commit is delivered. This is the first item,
+    /// and comes once.
     Acknowledged {
         /// The position after which events come.
         cursor: Cursor,
@@ -29,43 +30,43 @@ pub enum Item {
     Event {
         /// The position of the change.
         cursor: Cursor,
-        /// What happened.
+        /// The kind of change.
         operation: Operation,
-        /// The selected columns as a JSON object, in memory that equal selections share; `null` if a
-        /// column that must not be null cannot be represented.
+        /// The selected columns as a JSON object, which shares memory among equal selections. It is
+        /// `null` if a column that must not be null cannot be represented.
         row: Bytes,
         /// The values that could not be represented.
         field_errors: Option<Arc<[FieldError]>>,
-        /// The columns of the primary key, if the selection asks for them and the key may have
+        /// The columns of the primary key, if the selection requests them and the key may have
         /// changed since the subscription began.
         key: Option<Arc<[Box<str>]>>,
     },
-    /// There is a gap: the client must read the table again. Events continue after it.
+    /// There is a gap, so the client must read the table again. Events continue after the gap.
     Resync {
         /// The position after which events continue.
         cursor: Cursor,
-        /// Why.
+        /// The reason of the gap.
         reason: Resync,
     },
     /// The last item of the subscription.
     Ended(Ended),
 }
 
-/// Why there is a gap.
+/// The reason of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resync {
-    /// The cursor is older than the retained log, or than the capture of the table.
+    /// The cursor is older than the retention window, or than the capture of the table.
     Expired,
-    /// The cursor belongs to another log: the database was restored or failed over.
+    /// The cursor belongs to another change log, because the database was restored or failed over.
     OtherLog,
-    /// Changes may be missing: the stream broke and its log is not retained, or the table was not
-    /// captured for a while.
+    /// Changes may be missing, because the stream broke without a retention window or the table was
+    /// not captured for a while.
     Interrupted,
     /// The table was truncated.
     Truncated,
     /// A partition was attached, detached, dropped or truncated with its rows.
     Partitions,
-    /// The log did not contain a value that the event needs.
+    /// The change log did not contain a value that the event needs.
     Incomplete,
 }
 
@@ -78,12 +79,12 @@ pub enum Ended {
     NoTable,
     /// The table was changed so that the subscription cannot continue.
     Changed {
-        /// What changed, in words.
+        /// The change in words for the client.
         problem: String,
     },
-    /// The connection reads too slowly. This is the last delivery of the connection.
+    /// The client reads too slowly. This is the last delivery of the connection.
     SlowConsumer {
-        /// The position up to which all subscriptions of the connection have got everything.
+        /// The position up to which all subscriptions of the connection have received everything.
         cursor: Option<Cursor>,
     },
     /// The node is shutting down.

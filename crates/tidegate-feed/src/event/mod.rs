@@ -1,4 +1,4 @@
-//! What a subscriber sees: cursors, operations, selections, deliveries.
+//! The parts of the feed that a subscriber sees: cursors, operations, selections, deliveries.
 
 pub(crate) mod cursor;
 pub(crate) mod item;

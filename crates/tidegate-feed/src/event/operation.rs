@@ -16,10 +16,10 @@ pub enum Operation {
 pub struct Operations(u8);
 
 impl Operations {
-    /// All three.
+    /// The set of all three operations.
     pub const ALL: Self = Self(7);
 
-    /// With one more operation.
+    /// The set with another operation added.
     #[must_use]
     pub const fn with(self, operation: Operation) -> Self {
         Self(self.0 | 1 << operation as u8)

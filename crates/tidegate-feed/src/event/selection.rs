@@ -1,4 +1,4 @@
-//! Which columns events contain, and in which form.
+//! The columns that events contain, and their forms.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_values::Column;
 
-/// What events contain of a row. Equal selections are encoded once.
+/// The contents of events. Subscriptions with equal selections share encoded rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Selection {
-    /// The members of the JSON object, in order.
+    /// The members of the JSON object, in this order.
     pub columns: Box<[SelectedColumn]>,
-    /// Whether events name the columns of the primary key, which must be selected then.
+    /// Whether events name the columns of the primary key. These columns must then be selected.
     pub key: bool,
 }
 
@@ -21,7 +21,7 @@ pub struct Selection {
 pub struct SelectedColumn {
     /// The name of the member.
     pub key: Box<str>,
-    /// The column whose value it has.
+    /// The column whose value the member has.
     pub column: Box<str>,
     /// The form of the value.
     pub form: ValueForm,
@@ -30,14 +30,14 @@ pub struct SelectedColumn {
 /// The form of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValueForm {
-    /// As the SQL endpoint writes it.
+    /// JSON as the SQL endpoint writes it.
     #[default]
     Json,
-    /// As a JSON string, whatever the type.
+    /// A JSON string, whatever the type is.
     String,
-    /// As the caller writes it.
+    /// A form that the caller defines.
     Custom(CustomForm),
-    /// A constant text; the column is not read.
+    /// A constant text. The column is not read.
     Text(Box<str>),
 }
 
@@ -51,23 +51,24 @@ pub struct CustomForm {
 
 type MakeCustomWriter = Arc<dyn Fn(Column) -> CustomWriter + Send + Sync>;
 
-/// Appends a value, given in PostgreSQL's text form, as JSON. Returns whether the form can represent
-/// the value, and adds the parts that it cannot represent to the errors.
+/// Appends a value, given in PostgreSQL's text form, as JSON. Returns whether the form can
+/// represent the value. Parts that it cannot represent are added to the errors.
 ///
 /// # Errors
-/// The bytes are not a value of the column's type.
+///
+/// If the bytes are not a value of the column's type.
 pub type CustomWriter = Box<
     dyn Fn(&[u8], &mut BytesMut, &mut Vec<FieldError>) -> tidegate_sql::Result<bool> + Send + Sync,
 >;
 
-/// A value that a form cannot represent. The event contains null instead, or is null as a whole if
-/// the value must not be null.
+/// An error about a value that a form cannot represent. The event contains null for the value, or
+/// the whole row is null if the value must not be null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The path to the value: from the column's value when a [`CustomWriter`] adds it, from the row
-    /// in an event.
+    /// The path to the value. A [`CustomWriter`] adds a path from the column's value; in an event
+    /// the path starts at the row.
     pub path: Vec<PathSegment>,
-    /// Why it cannot be represented.
+    /// Why the value cannot be represented.
     pub problem: &'static str,
 }
 
@@ -81,8 +82,8 @@ pub enum PathSegment {
 }
 
 impl CustomForm {
-    /// A form with a name, which is equal for forms that write alike. `not_null` is whether the
-    /// value must not be null; `writer` makes the writer for a column of the log.
+    /// A form with a name. Forms with equal names must write alike. `not_null` says whether the
+    /// value must not be null. `writer` creates the writer for a column of the change log.
     pub fn new(
         name: impl Into<Arc<str>>,
         not_null: bool,
@@ -117,7 +118,7 @@ impl fmt::Debug for CustomForm {
 }
 
 impl Selection {
-    /// Columns by their own names, as the SQL endpoint writes them.
+    /// Selects columns under their own names, in the form of the SQL endpoint.
     pub fn of<'a>(columns: impl IntoIterator<Item = &'a str>) -> Self {
         let selected = |column: &str| SelectedColumn {
             key: column.into(),
@@ -130,7 +131,7 @@ impl Selection {
         }
     }
 
-    /// The same with the columns of the primary key.
+    /// The same selection, with the columns of the primary key named in events.
     #[must_use]
     pub fn with_key(self) -> Self {
         Self { key: true, ..self }

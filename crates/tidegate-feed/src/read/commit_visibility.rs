@@ -1,6 +1,7 @@
-//! Waits until a transaction is visible to queries. The log contains a transaction as soon as its
-//! commit record is written. Queries see it an instant later, or much later if the commit waits for a
-//! standby (PostgreSQL, "Synchronous Replication"). A query in between returns the state before it.
+//! Waits until a transaction is visible to queries. The change log contains a transaction as soon
+//! as its commit record is written. Queries see it an instant later, or much later if the commit
+//! waits for a standby (PostgreSQL, "Synchronous Replication"). Until then a query returns the
+//! state before the transaction.
 
 use std::time::Duration;
 
@@ -13,17 +14,17 @@ use crate::catalog_query::{CatalogReader, QueryOutcome, is_true};
 /// The pauses between queries: the first and the longest.
 pub(crate) const PAUSE: (Duration, Duration) =
     (Duration::from_millis(2), Duration::from_millis(250));
-/// How long the stream waits for one transaction before it is opened again. Shorter than the usual
-/// `wal_sender_timeout`, after which PostgreSQL would close the stream.
+/// How long the stream waits for a transaction before it is opened again. It is shorter than the
+/// usual `wal_sender_timeout`, after which PostgreSQL would close the stream.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// After this the commit is assumed to wait for a standby, and it is checked whether the transaction
-/// has changed the definition at all.
+/// After this time the commit is assumed to wait for a standby. It is then checked whether the
+/// transaction can have changed the definition at all.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// Whether a transaction is still running and has not changed a table's definition. A statement that
-/// changes a table or its policies takes a lock that writers of rows do not take, and keeps it until
-/// the change is visible to others (PostgreSQL, "Explicit Locking").
+/// Selects whether a transaction is still running and has not changed a table's definition. A
+/// statement that changes a table or its policies takes a lock that writers of rows do not take,
+/// and keeps it until the change is visible to others (PostgreSQL, "Explicit Locking").
 const LEFT_DEFINITION_UNCHANGED: &str = "\
     WITH held AS (SELECT * FROM pg_catalog.pg_locks) \
     SELECT (EXISTS (SELECT FROM held WHERE locktype = 'transactionid' AND granted \
@@ -36,10 +37,11 @@ const LEFT_DEFINITION_UNCHANGED: &str = "\
                                              'RowExclusiveLock')))::text";
 
 /// Waits until a transaction's change of a table's definition is visible, before the definition is
-/// read. If the transaction cannot have changed it, the wait is short: a commit may wait for a standby
-/// that is down, and the rows of all tables come after it.
+/// read. If the transaction cannot have changed the definition, the wait is short. A longer wait
+/// would delay the rows of all tables while a commit waits for a standby that is down.
 ///
 /// # Errors
+///
 /// Those of [`wait`].
 pub(crate) async fn wait_for_definition(
     catalog: &CatalogReader,
@@ -66,12 +68,13 @@ pub(crate) async fn wait_for_definition(
     }
 }
 
-/// Waits until a transaction is visible to queries. Required before anything is queried that the
-/// transaction may have changed.
+/// Waits until a transaction is visible to queries. Must be called before a query of anything that
+/// the transaction may have changed.
 ///
 /// # Errors
-/// [`LogError::Unavailable`] when it takes too long or PostgreSQL does not answer: the next stream
-/// sends the transaction again.
+///
+/// [`LogError::Unavailable`] if that takes too long or PostgreSQL does not answer. The next stream
+/// then sends the transaction again.
 pub(crate) async fn wait(catalog: &CatalogReader, transaction: u32) -> Result<(), LogError> {
     let begin = Instant::now();
     let mut pause = PAUSE.0;

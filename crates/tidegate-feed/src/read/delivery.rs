@@ -1,5 +1,5 @@
-//! Delivery at the pace of a connection: evaluates changes, has PostgreSQL apply policies, and waits
-//! for room in the queue.
+//! Delivers changes at the pace of a connection: evaluates changes, has PostgreSQL apply policies,
+//! and waits for room in the queue.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::event::cursor::EventPosition;
 use crate::event::item::{Ended, Item, Resync};
 use crate::read::commit_visibility;
 
-/// The subscription has ended: nothing is delivered any more.
+/// The subscription has ended, so nothing more is delivered.
 pub(crate) struct SubscriptionEnded;
 
-/// What a change means to a subscription. `binding` is its last binding, which is replaced when the
+/// Evaluates a change for a subscription. `binding` is its last binding, which is replaced if the
 /// schema has changed. Changes up to `history` are older than the subscription.
 pub(crate) fn evaluate(
     subscriber: &Subscriber,
@@ -29,7 +29,8 @@ pub(crate) fn evaluate(
     if !binding.as_ref().is_some_and(fits) {
         match subscriber.bind(schema) {
             Ok(bound) => *binding = Some(bound),
-            // The subscription fits a later schema of the table.
+            // An old schema need not fit, because the subscription fits a later schema of the
+            // table.
             Err(_) if change.position <= history => {
                 return Ok(ChangeOutcome::Gap(Resync::Incomplete));
             }
@@ -43,8 +44,8 @@ pub(crate) fn evaluate(
     Ok(binding.evaluate(subscriber.operations, change))
 }
 
-/// Which of some changes row level security lets the subscription see. If PostgreSQL cannot tell, the
-/// subscription ends: nothing is delivered unchecked.
+/// Decides for each change whether row level security lets the subscription see it. If PostgreSQL
+/// cannot decide, the subscription ends, so that nothing is delivered unchecked.
 pub(crate) async fn visible(
     subscriber: &Subscriber,
     changes: &[Arc<RowChange>],
@@ -59,12 +60,13 @@ pub(crate) async fn visible(
     while attempt <= attempts {
         match rls.visible(changes).await {
             Ok(Some(visible)) => return Ok(visible),
-            // The transactions are not visible to queries yet. This may take long and is no error.
+            // The transactions are not visible to queries yet. That may take long and is not an
+            // error.
             Ok(None) if !subscriber.is_ended() => {
                 tokio::time::sleep(visibility_pause).await;
                 visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);
             }
-            // The policies are slow: evaluate fewer rows at a time, down to one.
+            // The policies are slow, so fewer rows are evaluated at a time, down to one.
             Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
                 let (first, rest) = changes.split_at(changes.len() / 2);
                 let mut all = Box::pin(visible(subscriber, first)).await?;
@@ -93,8 +95,8 @@ pub(crate) async fn visible(
     Err(SubscriptionEnded)
 }
 
-/// Pushes an item when there is room in the connection's queue; closes the queue of a connection that
-/// does not read.
+/// Pushes an item when the connection's queue has room. Closes the queue if its client does not
+/// read.
 pub(crate) async fn push(subscriber: &Subscriber, item: Item) -> Result<(), SubscriptionEnded> {
     loop {
         if subscriber.is_ended() {

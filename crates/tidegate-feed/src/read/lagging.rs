@@ -1,6 +1,6 @@
-//! Reads the ring for a connection at its own pace: because its queue was full, or because PostgreSQL
-//! has to apply row level security. Events of all of its lagging subscriptions are delivered together,
-//! in the order of the commits.
+//! Reads the ring at the pace of a connection whose queue was full, or for which PostgreSQL has to
+//! apply row level security. Events of all its lagging subscriptions are delivered together, in the
+//! order of the commits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct LaggingReader {
     bindings: HashMap<u64, Option<SchemaBinding>>,
 }
 
-/// An event or a gap to deliver.
+/// An event or a gap that is to be delivered.
 struct PendingEvent {
     subscriber: Arc<Subscriber>,
     change: Arc<RowChange>,
@@ -61,7 +61,7 @@ impl LaggingReader {
                 }
                 BacklogRead::CaughtUp(reached) => {
                     position = reached;
-                    // A wake-up that came since the read is stored, so none is missed.
+                    // A notification that came after the read is stored, so none is missed.
                     self.wake.notified().await;
                 }
                 BacklogRead::Lost(members) => {
@@ -75,7 +75,7 @@ impl LaggingReader {
         }
     }
 
-    /// What changes mean to the subscriptions, in order.
+    /// Evaluates changes for the subscriptions, in order.
     fn evaluate(
         &mut self,
         members: &[ConnectionSubscriber],
@@ -122,7 +122,8 @@ impl LaggingReader {
         }
     }
 
-    /// Which of them row level security hides. Each subscription has its changes checked at once.
+    /// Decides which of the events row level security hides. All changes of a subscription are
+    /// checked in one query.
     async fn hidden(&self, pending: &[PendingEvent]) -> Vec<bool> {
         let mut hidden = vec![false; pending.len()];
         let mut queried: Vec<u64> = Vec::new();

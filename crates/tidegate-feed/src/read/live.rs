@@ -1,5 +1,5 @@
-//! Reads the stream of changes of a database, dispatches them, and opens the stream again when it
-//! breaks.
+//! Reads the stream of changes of a database, dispatches the changes, and opens the stream again
+//! when it breaks.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -24,10 +24,10 @@ use crate::watch::recheck;
 
 /// The pauses between attempts to open a stream: the first and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(15));
-/// How long the stream pauses after a batch while a reader is about to fall out of the ring.
+/// The pause after a batch while the ring is about to drop changes that a reader needs.
 const READER_PAUSE: Duration = Duration::from_millis(5);
 
-/// Reads streams until it is aborted. The first one starts at `first`.
+/// Reads streams until it is aborted. The first stream starts at `first`.
 pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
     let mut start = first;
     let mut pause = PAUSE.0;
@@ -50,7 +50,8 @@ pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
                     _ => LogStart::At(database.stream.reached()),
                 };
             }
-            // The log does not reach back that far: the stream starts at its end, after a gap.
+            // The change log does not reach back that far, so the stream starts at its end, after a
+            // gap.
             Err(LogError::Gone) if start != LogStart::Now => start = LogStart::Now,
             Err(error) => {
                 warn!(database = %database.name, %error, "could not open the change stream; will retry");
@@ -89,8 +90,8 @@ async fn read(
         stream,
         decoder: ChangeDecoder::default(),
         types: Arc::default(),
-        // The stream begins with whole transactions: changes that the last stream dispatched before it
-        // broke come again, and are skipped.
+        // A stream begins with whole transactions. So it repeats changes that the previous stream
+        // dispatched before it broke, and these are skipped.
         dispatched: if continues {
             database.hub.head()
         } else {
@@ -113,8 +114,8 @@ async fn read(
     }
 }
 
-/// Captures all known tables again: while there was no stream, another node may have released them.
-/// Gaps are reported when the stream has reached them.
+/// Captures all known tables again, because another node may have released them while this node had
+/// no stream. Gaps are reported when the stream has reached them.
 async fn recapture_all(database: &DatabaseFeed) -> Result<(), LogError> {
     let _exclusive = database.captures.lock.write().await;
     let captures: Vec<TableCapture> = database.captures.all().into_values().collect();
@@ -125,11 +126,11 @@ async fn recapture_all(database: &DatabaseFeed) -> Result<(), LogError> {
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_) | LogError::Gone)) => {
                 return Err(error);
             }
-            // The next poll captures it again.
+            // The next poll of the catalog captures the table again.
             Err(LogError::TimedOut { .. }) => {
                 database.captures.mark_stale(relation, known.captured.since);
             }
-            // The next check of privileges ends its subscriptions.
+            // The next check of privileges ends the table's subscriptions.
             Err(LogError::NoTable) => database.captures.remove(relation),
             Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
                 health::stop_capture(database, relation, &error);
@@ -143,12 +144,12 @@ struct LiveReader {
     database: Arc<DatabaseFeed>,
     stream: Box<dyn LogStream>,
     decoder: ChangeDecoder,
-    /// The types that the decoder has.
+    /// The map of types that the decoder uses.
     types: Arc<HashMap<u32, Type>>,
-    /// Changes up to here were dispatched by the stream before.
+    /// The position up to which the previous stream has dispatched changes.
     dispatched: EventPosition,
-    /// The last transaction of the batch, by table, for whose changes the roles of the table's
-    /// subscriptions were checked.
+    /// The tables for whose changes in this batch the roles of their subscriptions were checked,
+    /// each with the last transaction of that check.
     roles_checked: HashMap<u32, LogPosition>,
 }
 
@@ -157,7 +158,8 @@ impl LiveReader {
     async fn step(&mut self) -> Result<(), LogError> {
         let mut batch = Vec::new();
         loop {
-            // `next` may be dropped and called again without losing messages.
+            // The future of `next` may be dropped and the function called again; no message is
+            // lost.
             tokio::select! {
                 biased;
                 next = self.stream.next(&mut batch) => {
@@ -173,8 +175,8 @@ impl LiveReader {
         self.roles_checked.retain(|_, commit| Some(*commit) == open);
         for message in batch {
             match message {
-                // A position inside of a transaction must not be confirmed: the next stream would
-                // begin after it.
+                // A position inside a transaction must not be confirmed, because the next stream
+                // would begin after the transaction.
                 LogMessage::Reached(_) if self.decoder.is_open() => {}
                 LogMessage::Reached(end) => reached = Some(end),
                 LogMessage::Change(bytes) => {
@@ -190,8 +192,8 @@ impl LiveReader {
                 self.stream.confirm(reached);
             }
         }
-        // Slows the stream down for readers that make progress, a few milliseconds per batch at most;
-        // otherwise other tasks get a turn.
+        // This slows the stream down for readers that make progress, by a few milliseconds per
+        // batch at most. Without such readers it only lets other tasks run.
         if self.database.hub.is_outrunning_readers() {
             tokio::time::sleep(READER_PAUSE).await;
         } else {
@@ -200,8 +202,9 @@ impl LiveReader {
         Ok(())
     }
 
-    /// Checks the roles of the subscriptions to a table, once per batch: all transactions of a batch
-    /// have committed before it came, and so has the rest of its last one, in the next batch.
+    /// Checks the roles of the subscriptions to a table, once per batch. All transactions of a
+    /// batch have committed before the batch arrived. That holds for a transaction that continues
+    /// in the next batch, too.
     async fn check_roles(&mut self, change: &RowChange) {
         let (relation, commit) = (change.schema.oid, change.position.commit);
         if let Entry::Vacant(unchecked) = self.roles_checked.entry(relation) {
@@ -211,7 +214,7 @@ impl LiveReader {
         self.roles_checked.insert(relation, commit);
     }
 
-    /// Processes a message; returns the end of the transaction if it is a commit.
+    /// Processes a message. Returns the end of the transaction if the message is a commit.
     async fn process(&mut self, bytes: &bytes::Bytes) -> Result<Option<LogPosition>, LogError> {
         let types = self.database.types.current();
         if !Arc::ptr_eq(&types, &self.types) {
@@ -254,14 +257,14 @@ impl LiveReader {
         commit_visibility::wait_for_definition(catalog, transaction, relation).await
     }
 
-    /// Reads enum labels again if a change has one that is not known.
+    /// Reads enum labels again if a change has an unknown one.
     async fn refresh_labels(&mut self, change: &mut RowChange) -> Result<(), LogError> {
         let (catalog, types) = (&self.database.catalog, &self.database.types);
         let unknown = enum_labels::unknown(types, change);
         if unknown.is_empty() {
             return Ok(());
         }
-        // The transaction itself may have added the label.
+        // The transaction of the change may have added the label itself.
         commit_visibility::wait(catalog, change.transaction_id).await?;
         enum_labels::refresh(catalog, types, &mut self.decoder, unknown, change).await?;
         self.database.hub.set_schema(&change.schema);
@@ -276,8 +279,8 @@ impl LiveReader {
     }
 }
 
-/// A table has this schema from here on. PostgreSQL describes a table again after every change of its
-/// definition or its policies: privileges and policies are read again before anything after it is
+/// Applies the description of a table. PostgreSQL describes a table again after every change of its
+/// definition or its policies. So privileges and policies are read again before any later change is
 /// dispatched.
 async fn apply_definition(database: &DatabaseFeed, schema: &Arc<RelationSchema>) {
     if let Some(primary_key) = recheck::table_redefined(database, schema.oid).await {

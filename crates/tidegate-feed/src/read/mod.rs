@@ -1,4 +1,4 @@
-//! Reads changes and delivers them: the live stream, replays, lagging connections.
+//! Reads changes and delivers them, by the live stream, by replays, and for lagging connections.
 
 pub(crate) mod commit_visibility;
 pub(crate) mod delivery;

@@ -1,5 +1,5 @@
-//! Replays changes for a subscription that resumes at a cursor, from the ring or from the log, until it
-//! can join the others of its connection.
+//! Replays changes for a subscription that resumes at a cursor. The changes come from the ring or
+//! from the change log, until the subscription can join the others of its connection.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::event::item::Resync;
 use crate::read::delivery::{self, SubscriptionEnded};
 use crate::read::lagging;
 
-/// Starts a replay after a position.
+/// Starts a replay of the changes after a position.
 pub(crate) fn spawn(
     database: Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
@@ -43,7 +43,7 @@ struct Replay {
     database: Arc<DatabaseFeed>,
     subscriber: Arc<Subscriber>,
     position: EventPosition,
-    /// Up to here changes are older than the subscription.
+    /// Changes up to this position are older than the subscription.
     history: EventPosition,
     binding: Option<SchemaBinding>,
 }
@@ -69,8 +69,8 @@ impl Replay {
                 }
                 ReplayRead::Lost if std::mem::take(&mut may_read_log) => self.catch_up().await?,
                 ReplayRead::Lost => {
-                    // Either a new stream has moved the position on, or the subscription has fallen out
-                    // of the ring because its connection reads too slowly.
+                    // Either a new stream has moved the position forward, or the ring has dropped
+                    // changes that the subscription needs, because its connection reads too slowly.
                     match hub.replay_position(&self.subscriber) {
                         Some(position) if position > self.position => self.position = position,
                         _ => {
@@ -83,7 +83,7 @@ impl Replay {
         }
     }
 
-    /// Delivers what changes mean to the subscription, waiting for room.
+    /// Evaluates and delivers changes, waiting for room in the queue.
     async fn deliver(&mut self, changes: &[Arc<RowChange>]) -> Result<(), SubscriptionEnded> {
         let mut outcomes = Vec::new();
         for change in changes {
@@ -115,13 +115,14 @@ impl Replay {
         }
     }
 
-    /// Reads the log up to where the ring continues. Where the log is not available any more, the
-    /// subscription gets a gap.
+    /// Reads the change log up to where the ring continues. If the log no longer has the changes,
+    /// the subscription gets a gap.
     async fn catch_up(&mut self) -> Result<(), SubscriptionEnded> {
         let database = self.database.clone();
         let caught_up = async {
             let _permit = database.replay_permits.acquire().await;
-            // While this replay waited for its permit, the stream may have come here.
+            // While this replay waited for its permit, the ring may have been filled with the
+            // changes that it needs.
             if database.hub.covers(self.position) {
                 return Ok(());
             }
@@ -178,7 +179,7 @@ impl Replay {
     }
 }
 
-/// The changes in a message.
+/// Decodes a message to changes.
 async fn decode(
     database: &DatabaseFeed,
     decoder: &mut ChangeDecoder,

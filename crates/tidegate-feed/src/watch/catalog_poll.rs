@@ -1,6 +1,7 @@
-//! Polls the catalog for everything that subscriptions rely on and that the log does not report: the
-//! health of captures, partitions, what privileges depend on, attributes of composite types. It is one
-//! statement per interval, and nearly all that idle subscriptions cost the server.
+//! Polls the catalog for everything on which subscriptions depend and that the change log does not
+//! report: the health of captures, partitions, the state on which privileges depend, and attributes
+//! of composite types. One poll is one statement, which is nearly the whole cost of idle
+//! subscriptions to the server.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,7 +13,7 @@ use crate::catalog_query::{TextRow, oid_array, role_array, text};
 use crate::database::catalog_snapshot::CatalogSnapshot;
 use crate::database::database_feed::DatabaseFeed;
 
-/// A fingerprint of the partitions of each partitioned table of `:tables`.
+/// Selects a fingerprint of the partitions of each partitioned table of `:tables`.
 const PARTITIONS: &str = "\
     WITH RECURSIVE tree AS (\
         SELECT c.oid AS root, c.oid, c.relfilenode \
@@ -24,14 +25,14 @@ const PARTITIONS: &str = "\
     SELECT root::text, pg_catalog.md5(pg_catalog.string_agg(oid::text || '/' || relfilenode::text, ',' \
         ORDER BY oid)) FROM tree GROUP BY root";
 
-/// A fingerprint of the attributes of the composite types `:types`.
+/// Selects a fingerprint of the attributes of the composite types `:types`.
 const ATTRIBUTES: &str = "\
     SELECT pg_catalog.md5(pg_catalog.string_agg(pg_catalog.concat_ws('/', a.attrelid, a.attnum, \
         a.attname, a.atttypid, a.attisdropped), ',' ORDER BY a.attrelid, a.attnum)) \
     FROM pg_catalog.pg_type t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid \
     WHERE t.oid = ANY (:types::oid[]) AND t.typtype = 'c' AND a.attnum > 0";
 
-/// What a row of the statement is about: its first column.
+/// The values of the first column, which says what a row of the statement is about.
 mod subject {
     pub(super) const CAPTURE: &str = "capture";
     pub(super) const PARTITIONS: &str = "partitions";
@@ -40,10 +41,11 @@ mod subject {
     pub(super) const ATTRIBUTES: &str = "attributes";
 }
 
-/// Polls once.
+/// Polls the catalog once.
 ///
 /// # Errors
-/// PostgreSQL does not answer.
+///
+/// If PostgreSQL does not answer.
 pub(crate) async fn poll(database: &DatabaseFeed) -> tidegate_sql::Result<CatalogSnapshot> {
     let captures = database.captures.all();
     let subscribers = database.hub.subscribers();
@@ -108,7 +110,7 @@ fn add_row(snapshot: &mut CatalogSnapshot, mut row: TextRow) {
     }
 }
 
-/// Adds the composite types that a type is made of.
+/// Adds the composite types that a type contains.
 fn add_composites(r#type: &Type, composites: &mut BTreeSet<u32>) {
     match r#type.kind() {
         TypeKind::Composite(fields) => {

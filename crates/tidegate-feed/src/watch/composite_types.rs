@@ -1,5 +1,5 @@
-//! Attributes of composite types, and columns of tables whose row types are used as types. The log does
-//! not report their changes.
+//! Watches the attributes of composite types, and the columns of tables whose row types are used as
+//! types. The change log does not report their changes.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::database::database_feed::DatabaseFeed;
 use crate::decode::schema::has_attributes;
 use crate::decode::type_lookup;
 
-/// Reads the composite types in use again when a poll finds that their attributes have changed. Runs
-/// until it is aborted.
+/// Reads the composite types in use again when a poll finds that their attributes have changed.
+/// Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut snapshots = database.snapshots.subscribe();
     let mut known = Box::default();
@@ -40,7 +40,7 @@ async fn refresh(database: &DatabaseFeed) -> crate::Result<()> {
     if current.is_empty() {
         return Ok(());
     }
-    // Events of earlier commits keep the attributes of their time.
+    // Events of earlier commits keep the attributes that the type had at that time.
     let now = database.log.retain(&database.name, LogPosition::default());
     let deadline = Instant::now() + database.settings.subscribe_timeout;
     let now = now.await?;

@@ -1,4 +1,5 @@
-//! Reads the privileges and policies of subscriptions again, and ends those that lost them.
+//! Reads the privileges and policies of subscriptions again, and ends subscriptions whose
+//! privileges were revoked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +19,14 @@ use crate::dispatch::subscriber::Subscriber;
 use crate::error::{Error, Result};
 use crate::event::item::Ended;
 
-/// Reads privileges again that a poll of the catalog does not confirm, and at intervals those that no
-/// poll has confirmed for long. Runs until it is aborted.
+/// Reads the privileges again that a poll of the catalog does not confirm. At intervals, also reads
+/// those that no poll has confirmed for a while. Runs until it is aborted.
 pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     let mut tick = interval(database.settings.recheck_interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tick.tick().await;
     let mut snapshots = database.snapshots.subscribe();
-    // When the privileges of each role on each table were last confirmed or read.
+    // The time at which the privileges of each role on each table were last confirmed or read.
     let mut checked: HashMap<RoleTable, Instant> = HashMap::new();
     loop {
         let mut groups;
@@ -33,7 +34,8 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
             _ = tick.tick() => {
                 groups = group(database.hub.subscribers());
                 checked.retain(|pair, _| groups.contains_key(pair));
-                // The check of the last tick was finished a moment after that tick.
+                // The previous check was recorded a moment after its tick, so a little less than
+                // the interval has passed since.
                 let due = database.settings.recheck_interval.mul_f32(0.9);
                 groups.retain(|pair, _| checked.get(pair).is_none_or(|last| last.elapsed() >= due));
             }
@@ -53,7 +55,7 @@ pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
     }
 }
 
-/// Whether the fingerprints of a poll are those with which the privileges were read.
+/// Whether the poll found the fingerprints with which the privileges were read.
 fn is_confirmed(snapshot: &CatalogSnapshot, subscribers: &[Arc<Subscriber>]) -> bool {
     subscribers.iter().all(|one| {
         let privileges = one.privileges.lock();
@@ -89,13 +91,13 @@ async fn recheck(
         if privileges.is_ok() || !is_live {
             *last = Instant::now();
         }
-        // Without a stream there are no events that would have to be withheld.
+        // Time without a stream does not count, because there are no events to withhold.
         let unverified = last.elapsed() > database.settings.max_unchecked;
         apply(database, &groups[&pair], privileges, unverified)
     };
     for (privileges, evaluators) in outcomes.into_iter().filter_map(apply) {
         for evaluator in evaluators {
-            // A long evaluation must not delay the next check of others.
+            // A long evaluation of one subscription must not delay the next check of others.
             if !evaluator.try_update(&privileges) {
                 let privileges = privileges.clone();
                 tokio::spawn(async move { evaluator.update(&privileges).await });
@@ -104,16 +106,17 @@ async fn recheck(
     }
 }
 
-/// A table was described again in the log: reads the privileges and policies of all of its
-/// subscriptions, before any later change is dispatched. Privileges belong to columns and not to their
-/// names, and policies may have changed. Returns the columns of the primary key, if they were read.
+/// Reads the privileges and policies of all subscriptions to a table again, because the change log
+/// has described the table again. This happens before any later change is dispatched. Privileges
+/// belong to columns and not to their names, and policies may have changed. Returns the columns of
+/// the primary key, if they were read.
 pub(crate) async fn table_redefined(
     database: &DatabaseFeed,
     relation: u32,
 ) -> Option<Arc<[Box<str>]>> {
     let groups = group(database.hub.count_definition(relation));
-    // PostgreSQL also describes a table to each new stream, and after changes that do not matter:
-    // the fingerprint saves reading privileges again.
+    // PostgreSQL also describes a table to each new stream, and after changes that do not matter.
+    // An unchanged fingerprint avoids reading the privileges again.
     let fingerprint = if groups.is_empty() {
         None
     } else {
@@ -136,14 +139,16 @@ pub(crate) async fn table_redefined(
     primary_key.or(reload(database, stale).await)
 }
 
-/// Before a change of a table is dispatched: reads the privileges of subscriptions again whose roles,
-/// or their memberships, have changed since. The log does not report such changes.
+/// Reads the privileges of subscriptions to a table again if their roles, or memberships of these,
+/// have changed. Called before a change of the table is dispatched, because the change log does not
+/// report changes of roles.
 pub(crate) async fn check_roles(database: &DatabaseFeed, relation: u32) {
     let roles = database.hub.roles_to_check(relation);
     if roles.is_empty() {
         return;
     }
-    // If PostgreSQL does not answer, all of them are read again, or end.
+    // If PostgreSQL does not answer, the privileges of all subscriptions are read again. If that
+    // fails too, those under row level security end.
     let current = fingerprint::of_roles(&database.catalog, &roles)
         .await
         .unwrap_or_default();
@@ -165,8 +170,8 @@ async fn have_current_policies(subscribers: &[Arc<Subscriber>], fingerprint: &st
     true
 }
 
-/// Reads privileges and policies again. If PostgreSQL does not answer, subscriptions under row level
-/// security end; the others are left to the checks at intervals.
+/// Reads privileges and policies again. If PostgreSQL does not answer, subscriptions under row
+/// level security end. The others are left to the periodic checks.
 async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
     let (attempts, pause) = RETRIES;
     let mut primary_key = None;
@@ -206,11 +211,11 @@ async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<
     primary_key
 }
 
-/// Policies, and the evaluators that have to take them.
+/// Privileges with new policies, and the evaluators that must be updated with them.
 type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
 
-/// Ends subscriptions of a role to a table, or updates their privileges. Returns the evaluators to
-/// update, which may be busy.
+/// Applies new privileges to the subscriptions of a role to a table, and ends those that are no
+/// longer allowed. Returns the evaluators to update, which may be busy.
 fn apply(
     database: &DatabaseFeed,
     subscribers: &[Arc<Subscriber>],
@@ -243,7 +248,7 @@ fn apply(
     }
 }
 
-/// Updates evaluators, each after its running evaluation.
+/// Updates evaluators. Each update waits for a running evaluation.
 async fn update_all(updates: Vec<RlsUpdate>) {
     let update = |(privileges, evaluators): RlsUpdate| async move {
         for evaluator in evaluators {
@@ -253,7 +258,7 @@ async fn update_all(updates: Vec<RlsUpdate>) {
     join_all(updates.into_iter().map(update)).await;
 }
 
-/// Why a subscription must end, if it must.
+/// The reason why a subscription must end; `None` if it may continue.
 fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> Option<Ended> {
     match privileges {
         Ok(privileges) if !privileges.may_read(&subscriber.columns) => {
@@ -272,15 +277,16 @@ fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> 
         }
         Ok(privileges) if privileges.policy.is_some() => unusable_policies(privileges, subscriber),
         Err(Error::NoTable) => Some(Ended::NoTable),
-        // The role was dropped, or may no longer log in.
+        // The role was dropped, or may no longer log in to the database.
         Err(Error::NoRole) => Some(Ended::NotAllowed),
-        // A failed query says nothing about privileges; it ends subscriptions when it lasts.
+        // A failed query says nothing about privileges. Subscriptions end only if it fails for too
+        // long.
         Ok(_) | Err(_) => None,
     }
 }
 
-/// Why a subscription cannot continue under policies: it has no evaluator, or the policies read columns
-/// that are not captured for it, so that its events would be dropped silently.
+/// Why a subscription cannot continue under policies. Either it has no evaluator, or the policies
+/// read columns that are not captured for it, so that its events would be dropped silently.
 fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
     let needs = old_rows::needs_old_rows(subscriber.operations, &subscriber.columns, privileges);
     let problem = match needs {

@@ -1,4 +1,4 @@
-//! Moves the retention window on, and releases what is no longer used.
+//! Moves the start of the retention window, and releases what is no longer used.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use tracing::{debug, warn};
 use crate::database::captures::TableCapture;
 use crate::database::database_feed::DatabaseFeed;
 
-/// Moves the retention window of a database on, releases unused tables, and calls `retire` when the
-/// database had no subscription for long; ends if that returns true. Runs until it is aborted
-/// otherwise.
+/// Moves the start of a database's retention window, releases unused tables, and calls `retire`
+/// when the database had no subscription for long. Ends if `retire` returns true; otherwise runs
+/// until it is aborted.
 pub(crate) async fn watch(
     database: Arc<DatabaseFeed>,
     retire: impl Fn(&Arc<DatabaseFeed>) -> bool,
 ) {
     let mut tick = interval(database.settings.retention_interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Where the stream was at which time, oldest first.
+    // The positions of the stream with their times, the oldest first.
     let mut samples: VecDeque<(Instant, LogPosition)> = VecDeque::new();
     loop {
         tick.tick().await;
-        // `subscribers` also removes those that have ended.
+        // `subscribers` also removes subscriptions that have ended.
         if !database.hub.subscribers().is_empty() {
             *database.last_used.lock() = Instant::now();
         }
@@ -56,7 +56,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// Releases tables that had no subscription for long.
+/// Releases tables that have had no subscription for long.
 async fn release_unused(database: &DatabaseFeed) {
     let idle_timeout = database.settings.idle_timeout;
     let is_used = |capture: &TableCapture| capture.last_used.elapsed() < idle_timeout;
@@ -65,8 +65,8 @@ async fn release_unused(database: &DatabaseFeed) {
         return;
     }
     let _exclusive = database.captures.lock.write().await;
-    // New subscriptions do not find the removed tables captured, and wait for the lock to capture
-    // them again.
+    // Once the entries are removed, a new subscription finds its table not captured, and waits for
+    // the lock to capture it again.
     let kept: Vec<u32> = mark_used(database, |captures| {
         captures.retain(|_, capture| is_used(capture));
         captures.keys().copied().collect()

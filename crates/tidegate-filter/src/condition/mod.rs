@@ -13,16 +13,17 @@ use crate::json::{Json, write_string};
 use crate::operator::Operator;
 use crate::parse::{Compared, MOST_CONDITIONS, Path, Target};
 
-/// The deepest nesting of parentheses and `NOT`.
+/// The deepest nesting of parentheses and `NOT` that is accepted.
 const DEEPEST: usize = 64;
 
 impl Filter {
     /// Parses a condition text over the rows of `relation`.
     ///
-    /// It compares a column with a quoted string, a number or a boolean by `=`, `<>`, `!=`, `<`,
-    /// `<=`, `>`, `>=`, `IN (…)`, `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`; the last five may have
-    /// `NOT` in front. Comparisons are combined by `AND`, `OR`, `NOT` and parentheses. Keywords are
-    /// case-insensitive. So are unquoted column names, unless a column has exactly that name.
+    /// The text compares a column with a quoted string, a number or a boolean by `=`, `<>`, `!=`,
+    /// `<`, `<=`, `>`, `>=`, `IN (…)`, `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`; the last five can
+    /// be negated by `NOT`. Comparisons are combined by `AND`, `OR`, `NOT` and parentheses.
+    /// Keywords are case-insensitive. So are unquoted column names, unless a column has exactly
+    /// that name.
     ///
     /// # Errors
     ///
@@ -48,7 +49,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// Those of the two functions.
+    /// Those of [`Filter::parse`] and [`Filter::parse_condition`].
     pub fn parse_subscription(
         json: &Json<'_>,
         schema: &Schema,
@@ -74,17 +75,17 @@ struct Parser<'a> {
     relation: &'a Relation,
 }
 
-/// A literal of the text, or a list of literals.
+/// A literal of the condition text, or a list of literals.
 struct Literal {
     json: Json<'static>,
-    /// The unquoted numbers among the values.
+    /// The unquoted numbers among the literals.
     numbers: Vec<Json<'static>>,
     position: usize,
 }
 
 impl Literal {
     /// Whether PostgreSQL gives the literal a numeric type of its own. In a list of several values
-    /// it resolves one common type with the column instead.
+    /// it resolves one common type of the values and the column instead.
     fn is_number(&self) -> bool {
         let alone = match self.json.kind() {
             JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),
@@ -95,7 +96,7 @@ impl Literal {
 }
 
 impl<'a> Parser<'a> {
-    /// Terms with OR between them.
+    /// Parses conditions with `OR` between them.
     fn any(&mut self) -> Result<Filter> {
         let mut filters = vec![self.all()?];
         while self.takes("or") {
@@ -107,7 +108,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Terms with AND between them.
+    /// Parses conditions with `AND` between them.
     fn all(&mut self) -> Result<Filter> {
         let mut filters = vec![self.term()?];
         while self.takes("and") {
@@ -116,7 +117,7 @@ impl<'a> Parser<'a> {
         Ok(Filter::all(filters))
     }
 
-    /// A comparison, a negation, or a condition in parentheses.
+    /// Parses a comparison, a negation, or a condition in parentheses.
     fn term(&mut self) -> Result<Filter> {
         if self.takes("not") {
             self.enter()?;
@@ -179,7 +180,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses a comparison by a keyword, if the next token is one.
+    /// Parses the rest of a comparison by a keyword such as `BETWEEN`; `None` if the next token is
+    /// no such keyword.
     fn word(&mut self, target: &Target<'_>) -> Result<Option<Filter>> {
         if self.takes("between") {
             let least = self.value()?;
@@ -205,7 +207,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// A parenthesised list of values, which may contain NULL.
+    /// Parses a list of values in parentheses, which may contain NULL.
     fn list(&mut self) -> Result<Literal> {
         let position = self.position();
         self.expect("(")?;
@@ -244,7 +246,8 @@ impl<'a> Parser<'a> {
         Ok(operator)
     }
 
-    /// Parses a column: a quoted name, or an unquoted name as written or else in lower case.
+    /// Parses the name of a column. An unquoted name is looked up as written, and if there is no
+    /// such column, in lower case.
     fn column(&mut self) -> Result<Target<'a>> {
         let id = match self.peek() {
             Kind::Name(name) => self.relation.find_column(name),
@@ -273,7 +276,8 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
     }
 
-    /// Parses a literal, if the next token is one. A column named `true` must be quoted.
+    /// Parses a literal, if the next token is one. A column named `true` must be quoted to be no
+    /// literal.
     fn literal(&mut self) -> Option<Literal> {
         let (json, is_number) = match self.peek() {
             Kind::Text(text) => (string(text), false),
@@ -304,14 +308,14 @@ impl<'a> Parser<'a> {
         token.map_or(1, |token| token.position)
     }
 
-    /// Consumes the keyword, if it is the next token.
+    /// Consumes the next token if it is this keyword; returns whether it is.
     fn takes(&mut self, keyword: &str) -> bool {
         let found = self.peek().is(keyword);
         self.at += usize::from(found);
         found
     }
 
-    /// Consumes the symbol, if it is the next token.
+    /// Consumes the next token if it is this symbol; returns whether it is.
     fn symbol(&mut self, symbol: &str) -> bool {
         let found = matches!(self.peek(), Kind::Symbol(next) if *next == symbol);
         self.at += usize::from(found);
@@ -337,7 +341,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// How errors name a value of the text that turns out later to be invalid.
+/// The path by which errors name a value of the text that turns out to be invalid later.
 fn place(position: usize) -> String {
     format!("where at character {position}")
 }
@@ -347,7 +351,8 @@ fn compare(target: &Target<'_>, operator: Operator, literal: &Literal) -> Result
     let path = &Path::Root(&place);
     let is_number = match target.compared() {
         Compared::Real => literal.is_number(),
-        // A number that is not a value of the column's type still compares as a number.
+        // PostgreSQL compares a number that is not a value of the column's type as a number of its
+        // own type.
         Compared::Integer => {
             let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
             !literal.numbers.iter().all(fits)
@@ -365,7 +370,7 @@ fn compare(target: &Target<'_>, operator: Operator, literal: &Literal) -> Result
     })
 }
 
-/// The operator for swapped operands.
+/// The operator that gives the same result with swapped operands.
 fn mirrored(operator: Operator) -> Operator {
     match operator {
         Operator::Gt => Operator::Lt,

@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConditionToken {
     pub(super) kind: Kind,
-    /// Character position, from 1.
+    /// The position of the token's first character, from 1.
     pub(super) position: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A keyword or an unquoted column, as written.
+    /// A keyword or the name of an unquoted column, as written.
     Word(String),
     /// A quoted column name.
     Name(String),
@@ -45,10 +45,10 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// Longer symbols come before their prefixes.
+/// The symbols. A longer symbol comes before those that it begins with.
 const SYMBOLS: [&str; 10] = ["<>", "!=", "<=", ">=", "=", "<", ">", "(", ")", ","];
 
-/// Splits a text into tokens. The last one is [`TokenKind::End`].
+/// Splits a text into tokens. The last token is `Kind::End`.
 pub(super) fn tokens(text: &str) -> Result<Vec<ConditionToken>> {
     let mut lexer = Lexer {
         rest: text,

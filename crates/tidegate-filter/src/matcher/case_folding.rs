@@ -1,12 +1,12 @@
-//! Case folding under a collation, as far as patterns of ASCII letters need it.
+//! Case folding under a collation, limited to what patterns of ASCII letters need.
 
 /// The letter `İ`.
 const DOTTED: &str = "\u{130}";
 /// The Kelvin sign.
 const KELVIN: &str = "\u{212a}";
 
-/// How a collation folds the letters that can match an ASCII letter: those of ASCII, and the two
-/// other characters whose lower case is or begins with an ASCII letter.
+/// How a collation folds the letters that can match an ASCII letter. These are the ASCII letters
+/// and two other characters, whose lower case is or begins with an ASCII letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseFolding {
     dotted: Box<str>,
@@ -14,13 +14,14 @@ pub struct CaseFolding {
 }
 
 impl CaseFolding {
-    /// The text whose lower case the collation's folding is read from.
+    /// The text that PostgreSQL must convert to lower case under the collation, as input of
+    /// [`CaseFolding::of`].
     pub const SAMPLE: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ\nI\u{300}J\u{300}\n\u{130}\n\u{212a}";
-    /// The sample for encodings that lack the characters beyond ASCII.
+    /// The sample for databases whose encoding lacks the characters beyond ASCII.
     pub const ASCII: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-    /// Reads the lower case of one of the samples. `None` if ASCII letters do not simply become
-    /// ASCII lower case, as in Turkish and Lithuanian.
+    /// Reads the lower case of one of the samples. `None` if the lower case of an ASCII letter is
+    /// not simply the ASCII one, as in Turkish and Lithuanian.
     pub fn of(lower: &str) -> Option<Self> {
         let mut lines = lower.split('\n');
         let ascii = lines.next()?;
@@ -32,7 +33,7 @@ impl CaseFolding {
         })
     }
 
-    /// The text with its letters folded.
+    /// The text in lower case under the collation.
     pub(super) fn fold(&self, text: &[u8]) -> Vec<u8> {
         let folded = text.to_ascii_lowercase();
         match String::from_utf8(folded) {

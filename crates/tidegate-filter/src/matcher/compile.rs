@@ -107,7 +107,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A comparison and its column.
+/// A comparison and the column that it compares.
 struct Target<'a> {
     column: &'a Column,
     comparison: &'a Comparison,
@@ -121,7 +121,7 @@ impl Target<'_> {
         })
     }
 
-    /// Rejects text under a collation for which different bytes can be equal.
+    /// Rejects a column of text whose collation treats texts with different bytes as equal.
     fn require_byte_equality(&self, scalar: &Scalar) -> Result<()> {
         if scalar.distinguishes_bytes(self.column) {
             return Ok(());
@@ -130,8 +130,8 @@ impl Target<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        // A number with a type of its own is read as that type; it is comparable with the column's
-        // values all the same.
+        // PostgreSQL gives the number a type of its own. It is read as that type, and remains
+        // comparable with the values of the column.
         let (r#type, scalar) = if self.comparison.number {
             (number_type(&self.column.r#type), &Scalar::Float8)
         } else {
@@ -140,7 +140,7 @@ impl Target<'_> {
         literal::read(r#type, scalar, json, &self.comparison.place)
     }
 
-    /// Compares an integer column with numbers of another type.
+    /// Compiles the comparison of an integer column with numbers of another type.
     fn integer(&self, scalar: Scalar, json: &Json<'_>) -> Result<MatchNode> {
         let place = &*self.comparison.place;
         let operand = self.operand(scalar);

@@ -1,16 +1,16 @@
-//! Values in a form that compares as plain numbers or bytes.
+//! Values in a form in which a plain comparison of numbers or bytes gives PostgreSQL's result.
 
 use std::borrow::Cow;
 
-/// A value with PostgreSQL's order and equality of its type. Only values of one type are
-/// comparable.
+/// A value with the order and equality that PostgreSQL defines for its type. Only values of the
+/// same type are comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Datum<'a> {
     Int(i64),
     Wide(i128),
     Bytes(Cow<'a, [u8]>),
-    /// An enum label without a known position: it is newer than the schema, or a known label was
-    /// renamed.
+    /// An enum label that is not among the known labels: it is newer than the schema, or a known
+    /// label was renamed.
     Unplaced(Cow<'a, [u8]>),
 }
 
@@ -24,7 +24,7 @@ impl Datum<'_> {
         }
     }
 
-    /// A float. NaN equals itself and is greater than all other values; -0 equals 0.
+    /// The form of a float. NaN equals itself and is greater than all other values; -0 equals 0.
     pub(super) fn float(value: f64) -> Self {
         if value.is_nan() {
             return Self::Int(i64::MAX);

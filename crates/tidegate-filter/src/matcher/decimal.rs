@@ -1,12 +1,16 @@
-//! `numeric` as bytes whose order is that of the values, with any number of digits.
+//! Numbers of the type `numeric` as byte strings whose order is that of the numbers, with any
+//! number of digits.
 //!
-//! The first byte is the class: negative, zero, NaN and so on. For a finite number the exponent of
-//! the first base-10000 digit follows, then the digits. For a negative number everything after the
-//! class is inverted and ends in a mark above every digit, so that more digits make it smaller.
+//! The first byte is the class: negative, zero, NaN and so on. For a finite number, the exponent of
+//! the first base-10000 digit follows, and then the digits. For a negative number, all bytes after
+//! the class are inverted, and a byte above every digit ends them, so that more digits make the
+//! number smaller.
 
-/// More digits than a `numeric` can have (131,072 before the decimal point and 16,383 after it).
+/// The largest number of digits that is read, more than a `numeric` can have (131,072 before the
+/// decimal point and 16,383 after it).
 const MOST_DIGITS: usize = 200_000;
-/// Only a request can have larger exponents. They are left to PostgreSQL.
+/// The largest exponent that is read. Only values of requests can have larger ones, and those are
+/// left to PostgreSQL.
 const MOST_EXPONENT: u32 = 10_000;
 
 const NEGATIVE_INFINITY: u8 = 0;
@@ -16,8 +20,8 @@ const POSITIVE: u8 = 3;
 const INFINITY: u8 = 4;
 const NAN: u8 = 5;
 
-/// Reads the binary form (`numeric_send`): the number of base-10000 digits, the weight of the first
-/// one, the sign, the number of digits after the decimal point, the digits.
+/// Reads the binary format (`numeric_send`): the number of base-10000 digits, the weight of the
+/// first one, the sign, the number of digits after the decimal point, the digits.
 pub(super) fn binary(raw: &[u8]) -> Option<Vec<u8>> {
     let (head, digits) = raw.split_first_chunk::<8>()?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -77,7 +81,8 @@ pub(super) fn text(text: &str) -> Option<Vec<u8>> {
     Some(grouped(negative, digits, last))
 }
 
-/// The key of a number given as decimal digits; `last` is the power of ten of the last one.
+/// The byte string of a number given as decimal digits; `last` is the power of ten of the last
+/// digit.
 fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
     let behind = last.rem_euclid(4);
     digits.extend((0..behind).map(|_| 0));
@@ -95,7 +100,8 @@ fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
     key(negative, weight, &groups)
 }
 
-/// The key of a number given as base-10000 digits; `weight` is the exponent of the first one.
+/// The byte string of a number given as base-10000 digits; `weight` is the exponent of the first
+/// digit.
 fn key(negative: bool, weight: i32, digits: &[u16]) -> Vec<u8> {
     let Some(first) = digits.iter().position(|digit| *digit != 0) else {
         return vec![ZERO];
@@ -107,7 +113,7 @@ fn key(negative: bool, weight: i32, digits: &[u16]) -> Vec<u8> {
     let weight = weight - i32::try_from(first).unwrap_or_default();
     let mut key = Vec::with_capacity(7 + 2 * (last - first + 1));
     key.push(if negative { NEGATIVE } else { POSITIVE });
-    // With the sign bit inverted the unsigned order is the order of the numbers.
+    // With the sign bit inverted, the order of the bytes is the order of the exponents.
     let weight = (weight ^ i32::MIN).cast_unsigned();
     if negative {
         key.extend((!weight).to_be_bytes());

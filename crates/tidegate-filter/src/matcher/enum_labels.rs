@@ -1,4 +1,4 @@
-//! Adapts compiled filters to enum labels that changed.
+//! Adapts compiled filters to enum types whose labels have changed.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::datum::Datum;
 use super::scalar::Scalar;
 use super::{KeyReader, MatchNode, Matcher, Operand, required_values};
 
-/// The current labels of a column, in order. `None` if they did not change.
+/// Returns the current labels of a column, in order; `None` if they did not change.
 pub(super) type Labels<'a> = dyn Fn(ColumnId) -> Option<Arc<[String]>> + 'a;
 
 impl Matcher {
-    /// The same matcher for enums with changed labels. `None` if it compares with a label that no
-    /// longer exists. Labels are never dropped one by one, so an equal number of labels means that
-    /// some were renamed.
+    /// The same matcher for enums whose labels have changed. `None` if the filter compares with a
+    /// label that no longer exists. PostgreSQL cannot drop single labels, so an equal number of
+    /// labels means that some were renamed.
     #[must_use]
     pub fn with_labels(&self, labels: &Labels<'_>) -> Option<Self> {
         let mut matcher = self.clone();
@@ -63,8 +63,8 @@ impl MatchNode {
 }
 
 impl Scalar {
-    /// Replaces the labels and returns the old ones. Rows that were written before a label was
-    /// renamed still have its old name.
+    /// Replaces the labels and returns the previous ones. Rows that were written before a label was
+    /// renamed still have its previous name.
     fn relabel(&mut self, today: Arc<[String]>) -> Option<Arc<[String]>> {
         let Self::Enum(labels, former) = self else {
             return None;
@@ -78,12 +78,12 @@ impl Scalar {
 }
 
 impl Operand {
-    /// Replaces the labels of the column if they changed, and returns the old ones.
+    /// Replaces the labels of the column if they changed, and returns the previous ones.
     fn relabel(&mut self, labels: &Labels<'_>) -> Option<Arc<[String]>> {
         self.scalar.relabel(labels(self.column)?)
     }
 
-    /// The value under the current labels.
+    /// The value with its position among the current labels.
     fn moved(&self, before: &[String], value: &Datum<'static>) -> Option<Datum<'static>> {
         let (Scalar::Enum(today, _), Datum::Int(place)) = (&self.scalar, value) else {
             return Some(value.clone());

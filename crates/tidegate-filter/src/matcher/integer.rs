@@ -7,14 +7,15 @@ use super::datum::Datum;
 use super::{List, MatchNode, Operand};
 use crate::operator::Operator;
 
-/// Numbers with more digits or larger exponents are left to PostgreSQL.
+/// The largest number of digits that is read. Numbers with more digits or a larger exponent are
+/// left to PostgreSQL.
 const MOST_DIGITS: usize = 5_000;
 const MOST_EXPONENT: usize = 10_000;
-/// An integer with more digits exceeds 64 bits.
+/// The number of digits of the largest 64-bit integer.
 const WIDEST: usize = 19;
 
-/// The integers around a decimal number: the largest one not above it and the smallest one not
-/// below it. Beyond 64 bits only the side is kept.
+/// The integers around a decimal number: the largest integer not above it, and the smallest one not
+/// below it. For a number beyond 64 bits, they only tell whether it is above or below all integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     floor: i128,
@@ -38,7 +39,7 @@ impl Bounds {
         if !fits || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return None;
         }
-        // The number of digits before the decimal point.
+        // The number of digits that are before the decimal point.
         let point = if exponent < 0 {
             whole.len().checked_sub(shift)
         } else {
@@ -73,16 +74,16 @@ impl Bounds {
         })
     }
 
-    /// The number itself, if it is a 64-bit integer.
+    /// The number itself if it is a 64-bit integer; otherwise `None`.
     pub(super) fn integer(self) -> Option<i64> {
         i64::try_from(self.floor)
             .ok()
             .filter(|_| self.floor == self.ceiling)
     }
 
-    /// Compares an integer column with the number.
+    /// Compiles the comparison of an integer column with the number.
     pub(super) fn compare(self, operand: Operand, operator: Operator) -> MatchNode {
-        // Whether to compare as greater than `last`, or as not greater.
+        // The comparison is done with the integer `last`: as greater than it, or as not greater.
         let (last, above) = match operator {
             Operator::Gt => (self.floor, true),
             Operator::Gte => (self.ceiling - 1, true),
@@ -97,7 +98,7 @@ impl Bounds {
     }
 }
 
-/// A constant result for every value other than NULL.
+/// A node with a constant result for every value except NULL.
 fn always(operand: Operand, negated: bool) -> MatchNode {
     let list = List {
         values: HashSet::new(),

@@ -1,4 +1,5 @@
-//! Reads the literals of a filter exactly as PostgreSQL's input functions do, or rejects them.
+//! Reads the literals of a filter. A literal is read exactly as PostgreSQL's input functions read
+//! it, or rejected.
 
 use bytes::BytesMut;
 use tidegate_values::codec::Interval;
@@ -12,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::json::Json;
 use crate::type_class::{base, written};
 
-/// Longer numbers may exceed the limits of `numeric`, which only PostgreSQL knows.
+/// The length up to which numbers are read. Longer ones may exceed the limits of `numeric`, which
+/// only PostgreSQL knows.
 const LONGEST_NUMBER: usize = 5_000;
 
-/// Reads a value that is not null and was checked when the filter was parsed.
+/// Reads a value that is not null. Its JSON kind was checked when the filter was parsed.
 pub(super) fn read(
     r#type: &Type,
     scalar: &Scalar,
@@ -55,7 +57,7 @@ pub(super) fn read(
     Ok(datum.into_owned())
 }
 
-/// The text of a number that was checked when the filter was parsed.
+/// The text of a number, whose JSON kind was checked when the filter was parsed.
 pub(super) fn number(json: &Json<'_>, place: &str) -> Result<String> {
     match json.kind() {
         JsonKind::String => Ok(json.string(&place)?.trim_ascii().to_owned()),
@@ -82,7 +84,7 @@ fn invalid(r#type: &Type, place: &str, problem: &str) -> Error {
     }
 }
 
-/// The words that `boolin` accepts; an unambiguous prefix is enough.
+/// Reads a word as `boolin` does, which also accepts unambiguous prefixes.
 fn boolean(text: &str) -> Option<bool> {
     let text = text.to_ascii_lowercase();
     let begins = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
@@ -106,10 +108,12 @@ fn moment(moment: MomentType, r#type: &Type, text: &str, place: &str) -> Result<
         .ok_or_else(|| invalid(r#type, place, "out of range"))
 }
 
-/// PostgreSQL's ranges are narrower than the integers that represent them ("Date/Time Types").
+/// Whether the value is in the range of its type. PostgreSQL's ranges are narrower than those of
+/// the integers that represent them ("Date/Time Types").
 fn is_in_range(moment: MomentType, datum: &Datum<'_>) -> bool {
     const MICROS: i64 = 86_400_000_000;
-    // From 4713-11-24 BC on; timestamps before 294277-01-01, dates before 5874898-01-01.
+    // The range begins at 4713-11-24 BC. Timestamps end before 294277-01-01, dates before
+    // 5874898-01-01.
     const FIRST: i64 = -2_451_545;
     const LAST_TIMESTAMP: i64 = 106_751_983;
     const LAST_DATE: i64 = 2_145_031_949;
@@ -146,9 +150,9 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
         Some(at) => (&text[..at], text[at + 1..].trim_start()),
         None => (text, ""),
     };
-    // `DateStyle` decides how a shorter year is read.
+    // `DateStyle` decides how PostgreSQL reads a shorter year, so it must have four digits.
     let year = day.split('-').next().filter(|year| year.len() >= 4)?;
-    // There is no year 0.
+    // The calendar has no year 0.
     if !is_of_digits(day, &[year.len(), 2, 2], '-') || year.bytes().all(|digit| digit == b'0') {
         return None;
     }
@@ -163,7 +167,7 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
                 ""
             }
         )),
-        // A timestamp without time zone accepts an offset and ignores it.
+        // PostgreSQL accepts an offset in a timestamp without time zone and ignores it.
         _ => Some(format!(
             "{day} {}{era}",
             plain_time(time, moment == MomentType::TimestampTz)?
@@ -171,8 +175,8 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
     }
 }
 
-/// `HH:MM[:SS[.f…]]` with an optional offset. A missing offset is UTC, the time zone of every
-/// session.
+/// Reads a time `HH:MM[:SS[.f…]]` with an optional offset. Without an offset the time is in UTC,
+/// the time zone of every session.
 fn plain_time(text: &str, zoned: bool) -> Option<String> {
     let at = text.find(['+', '-', 'Z', 'z']).unwrap_or(text.len());
     let (time, offset) = (text[..at].trim_end(), &text[at..]);
@@ -211,12 +215,12 @@ fn plain_time(text: &str, zoned: bool) -> Option<String> {
     ))
 }
 
-/// 24:00, the end of the day.
+/// Whether the time is 24:00, the end of the day.
 fn is_midnight(clock: &str, fraction: &str) -> bool {
     matches!(clock, "24:00" | "24:00:00") && fraction.bytes().all(|byte| byte == b'0')
 }
 
-/// `HH[:MM[:SS]]` below 16 hours, or `HHMM`.
+/// Whether the text is an offset `HH[:MM[:SS]]` below 16 hours, or `HHMM`.
 fn is_offset(text: &str) -> bool {
     let fields = [2; 3];
     let shaped = match text.len() {
@@ -227,12 +231,13 @@ fn is_offset(text: &str) -> bool {
     if !shaped {
         return false;
     }
-    // From here on the text has only digits and colons, and at least two characters.
+    // The checks above ensure that the text has only digits and colons, and at least two
+    // characters.
     let minutes = (text.len() > 2).then(|| &text[text.len() - 2..]);
     &text[..2] < "16" && minutes.is_none_or(|digits| digits < "60")
 }
 
-/// Whether the text has as many digits in each field as `fields` says, separated by `mark`.
+/// Whether the text has fields separated by `mark`, with the numbers of digits in `fields`.
 fn is_of_digits(text: &str, fields: &[usize], mark: char) -> bool {
     let mut parts = text.split(mark);
     let fit = fields.iter().all(|length| {
@@ -243,8 +248,8 @@ fn is_of_digits(text: &str, fields: &[usize], mark: char) -> bool {
     fit && parts.next().is_none()
 }
 
-/// Reads an interval in PostgreSQL's output form, or in the ISO 8601 form that a JSON object
-/// becomes; only the seconds may be fractional.
+/// Reads an interval in the form that PostgreSQL writes, or in the ISO 8601 form that a JSON object
+/// becomes. Only the seconds may be fractional.
 fn interval(text: &str) -> Option<String> {
     let Some(fields) = text.strip_prefix('P') else {
         return is_plain_interval(text).then(|| text.to_owned());
@@ -276,7 +281,7 @@ fn interval(text: &str) -> Option<String> {
     })
 }
 
-/// The text of an interval.
+/// The text of an interval in the form that PostgreSQL writes.
 fn spelt(interval: Interval) -> String {
     let sign = if interval.micros < 0 { "-" } else { "" };
     let micros = interval.micros.unsigned_abs();
@@ -291,7 +296,7 @@ fn spelt(interval: Interval) -> String {
     )
 }
 
-/// Reads optional numbers, each followed by its designator, in this order. A missing number is 0.
+/// Reads numbers that are each followed by one of `letters`, in this order. Missing numbers are 0.
 fn designated(text: &str, letters: [char; 3]) -> Option<[i64; 3]> {
     let mut rest = text;
     let mut numbers = [0; 3];
@@ -304,7 +309,7 @@ fn designated(text: &str, letters: [char; 3]) -> Option<[i64; 3]> {
     rest.is_empty().then_some(numbers)
 }
 
-/// Seconds with at most six decimals and a final `S`, as microseconds.
+/// Reads seconds with at most six decimals and a final `S`; returns microseconds.
 fn micros(text: &str) -> Option<i64> {
     if text.is_empty() {
         return Some(0);

@@ -40,10 +40,10 @@ pub struct Matcher {
 pub enum RowValue<'a> {
     /// NULL.
     Null,
-    /// The text of the type's output function in UTF-8, under `DateStyle ISO`,
-    /// `IntervalStyle postgres` and a positive `extra_float_digits`.
+    /// The text of the value in UTF-8, as the type's output function returns it under `DateStyle
+    /// ISO`, `IntervalStyle postgres` and a positive `extra_float_digits`.
     Text(&'a [u8]),
-    /// The bytes of the type's send function.
+    /// The bytes that the type's send function returns.
     Binary(&'a [u8]),
     /// The row image does not have the column.
     Missing,
@@ -52,15 +52,15 @@ pub enum RowValue<'a> {
 /// The result of evaluating a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Truth {
-    /// True: the row passes.
+    /// The filter is true, so the row passes.
     True,
-    /// False.
+    /// The filter is false.
     False,
-    /// Unknown, in the sense of SQL: NULL.
+    /// The filter is NULL, which SQL calls unknown.
     Unknown,
-    /// Only PostgreSQL can decide. The row image lacks a column, an enum label is newer than the
-    /// schema, or the lower case of a letter depends on a collation whose rules were not given
-    /// ([`Matcher::with_case_folding`]).
+    /// Only PostgreSQL can decide, for one of these reasons: the row image lacks a column; an enum
+    /// label is newer than the schema; the lower case of a letter depends on a collation whose
+    /// rules were not given by [`Matcher::with_case_folding`].
     Undecided,
 }
 
@@ -72,12 +72,12 @@ enum MatchNode {
     /// The column is NULL (true) or not NULL (false).
     Null(ColumnId, bool),
     Compare(Operand, Operator, Datum<'static>),
-    /// The value is in the list, or not in it.
+    /// The value of the column is in the list, or not in it.
     In(Operand, Box<List>),
     Like(ColumnId, Pattern),
 }
 
-/// A column and how to read its values.
+/// A column, and how its values are read.
 #[derive(Clone, Debug)]
 struct Operand {
     column: ColumnId,
@@ -106,8 +106,8 @@ impl Matcher {
         folding
     }
 
-    /// The same matcher with the case folding of collations, so that it can evaluate `ILIKE` on
-    /// every text.
+    /// The same matcher with the case folding of the columns' collations, so that it can evaluate
+    /// `ILIKE` on every text.
     #[must_use]
     pub fn with_case_folding(
         &self,
@@ -118,8 +118,8 @@ impl Matcher {
         matcher
     }
 
-    /// Values that certain columns must have in every row that passes. A dispatcher indexes
-    /// subscriptions by them. Empty if any row may pass.
+    /// The columns that must have certain values in every row that passes. A dispatcher indexes
+    /// subscriptions by these values. The list is empty if any row may pass.
     pub fn required_values(&self) -> &[RequiredValues] {
         &self.pins
     }
@@ -211,7 +211,7 @@ impl MatchNode {
     }
 }
 
-/// Conjunction or disjunction; `decides` is the value that ends the evaluation early.
+/// Evaluates a conjunction or disjunction; `decides` is the value that ends the evaluation early.
 fn joined<'r>(
     nodes: &[MatchNode],
     decides: Truth,
@@ -230,7 +230,8 @@ fn joined<'r>(
 }
 
 impl Operand {
-    /// The column's value; for NULL or a missing value, the result of any comparison with it.
+    /// Reads the column's value. For NULL or a missing value, returns the result that any
+    /// comparison with it has.
     fn read<'r>(
         &self,
         image: &impl Fn(ColumnId) -> RowValue<'r>,
@@ -246,7 +247,7 @@ impl Operand {
 
 fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Truth {
     let order = match operator {
-        // It may be a known label under another name.
+        // The unknown label may be a new name of the label that it is compared with.
         _ if matches!(found, Datum::Unplaced(_)) => return Truth::Undecided,
         Operator::Eq => return Truth::of(found == value),
         Operator::Neq => return Truth::of(found != value),
@@ -265,7 +266,8 @@ impl List {
         if matches!(found, Datum::Unplaced(_)) && !self.values.is_empty() {
             return Truth::Undecided;
         }
-        // Shortens the lifetime of the stored values to that of the row.
+        // This shortens the lifetime of the stored values to that of the row, as `contains`
+        // requires.
         let values: &HashSet<Datum<'_>> = &self.values;
         let verdict = match values.contains(found) {
             true => Truth::True,

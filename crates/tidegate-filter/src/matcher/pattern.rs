@@ -7,25 +7,25 @@ use memchr::memmem::Finder;
 
 use super::case_folding::CaseFolding;
 
-/// Longer pieces of a pattern with `_` are left to PostgreSQL, where the evaluation can be
-/// cancelled.
+/// The length up to which pieces of a pattern with `_` are evaluated here. Longer ones are left to
+/// PostgreSQL, where the evaluation can be cancelled.
 const LONGEST: usize = 256;
 
-/// A pattern, split once at its `%`.
+/// A pattern, split into pieces at each `%`.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// What the text must begin with; the whole text if there is no `%`.
+    /// The piece with which the text must begin; the whole pattern if it has no `%`.
     first: Piece,
-    /// What must follow somewhere, in this order.
+    /// The pieces that must follow somewhere, in this order.
     middle: Box<[Piece]>,
-    /// What the text must end with.
+    /// The piece with which the text must end; `None` if the pattern has no `%`.
     last: Option<Piece>,
     fold: Fold,
-    /// The case folding of the collation, once it is known.
+    /// The case folding of the column's collation; `None` if it was not given.
     letters: Option<Arc<CaseFolding>>,
 }
 
-/// The part of a pattern between two `%`.
+/// A part of a pattern between two `%`.
 #[derive(Clone, Debug)]
 enum Piece {
     /// Bytes without wildcards.
@@ -36,18 +36,19 @@ enum Piece {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PatternItem {
-    /// Exactly this byte.
+    /// Matches exactly this byte.
     Byte(u8),
-    /// Any one character.
+    /// Matches any single character.
     One,
 }
 
-/// How letter case is treated.
+/// How letter case is treated in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fold {
-    /// Case-sensitive.
+    /// The comparison is case-sensitive.
     None,
-    /// Letters are folded by the rules of the collation. The pattern has only ASCII letters.
+    /// Letters are folded by the rules of the column's collation. The pattern has only ASCII
+    /// letters.
     Language,
 }
 
@@ -79,7 +80,7 @@ impl Pattern {
         (!pieces.iter().any(too_long)).then(|| Self::of_pieces(&pieces, fold))
     }
 
-    /// A pattern for a prefix, a suffix or a substring.
+    /// A pattern that finds a prefix, a suffix or a substring, depending on which ends are open.
     pub(super) fn part(text: &str, open_start: bool, open_end: bool) -> Self {
         let mut pieces = vec![text.bytes().map(PatternItem::Byte).collect()];
         if open_start {
@@ -109,18 +110,17 @@ impl Pattern {
         }
     }
 
-    /// Whether the collation's case folding applies.
+    /// Whether letters are folded by the rules of the collation.
     pub(super) fn folds(&self) -> bool {
         self.fold == Fold::Language
     }
 
-    /// Sets the case folding of the collation.
+    /// Sets the case folding of the column's collation.
     pub(super) fn learn(&mut self, letters: Arc<CaseFolding>) {
         self.letters = Some(letters);
     }
 
-    /// Whether the whole text matches. `None` if that depends on the rules of the collation and
-    /// they are not known.
+    /// Whether the whole text matches. `None` if that depends on a case folding that was not given.
     pub(super) fn matches(&self, text: &[u8]) -> Option<bool> {
         let text = match self.fold {
             Fold::None => Cow::Borrowed(text),
@@ -130,7 +130,8 @@ impl Pattern {
         Some(self.is_matched(&text))
     }
 
-    /// Matches each piece at its first occurrence, which leaves the most text for the next one.
+    /// Matches each piece at its first possible position, which leaves the most text for the next
+    /// ones.
     fn is_matched(&self, text: &[u8]) -> bool {
         let Some(mut at) = self.first.behind(text, 0) else {
             return false;
@@ -160,7 +161,7 @@ impl Piece {
         }
     }
 
-    /// The offset after the piece if it matches at `at`.
+    /// The offset after the piece, if the piece matches at `at`.
     fn behind(&self, text: &[u8], at: usize) -> Option<usize> {
         match self {
             Self::Literal(finder) => text
@@ -189,7 +190,7 @@ impl Piece {
         }
     }
 
-    /// The offset at which the piece begins if it matches at the end.
+    /// The offset at which the piece begins, if it matches at the end of the text.
     fn before_end(&self, text: &[u8]) -> Option<usize> {
         match self {
             Self::Literal(finder) => text
@@ -219,7 +220,7 @@ impl Fold {
     }
 }
 
-/// The offset after the character at `at`.
+/// The offset after the character at `at`; `None` at the end of the text.
 fn after_character(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
     let inner = rest[1..].iter().take_while(|byte| **byte & 0xC0 == 0x80);

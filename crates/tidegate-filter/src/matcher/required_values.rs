@@ -1,4 +1,4 @@
-//! Values that a passing row must have, by which subscriptions are indexed.
+//! The values that columns must have in a row that passes. Subscriptions are indexed by them.
 
 use tidegate_catalog::ColumnId;
 use tidegate_catalog::model::Column;
@@ -14,7 +14,7 @@ use crate::operator::Operator;
 pub struct RequiredValues {
     /// The column.
     pub column: ColumnId,
-    /// The values. Empty if no row can pass.
+    /// The values that the column may have. The list is empty if no row can pass.
     pub keys: Vec<ComparableKey<'static>>,
 }
 
@@ -24,8 +24,8 @@ pub struct RequiredValues {
 pub struct ComparableKey<'a>(Datum<'a>);
 
 impl ComparableKey<'_> {
-    /// Whether the value's equality is known. It is not for an enum label that the schema does not
-    /// have.
+    /// Whether the value can be compared for equality. An enum label that the schema does not have
+    /// cannot.
     pub fn is_placed(&self) -> bool {
         !matches!(self.0, Datum::Unplaced(_))
     }
@@ -38,7 +38,7 @@ pub struct KeyReader {
 }
 
 impl KeyReader {
-    /// A reader for the column. `None` if [`RequiredValues`] cannot be about it.
+    /// A reader for the values of the column; `None` if [`RequiredValues`] cannot name the column.
     pub fn new(column: &Column) -> Option<Self> {
         let scalar = Scalar::of(&column.r#type)?;
         scalar
@@ -73,7 +73,8 @@ pub(super) fn pins(node: &MatchNode) -> Vec<RequiredValues> {
     }
 }
 
-/// A disjunction requires a column if all of its alternatives do; the values are the union.
+/// The required values of a disjunction. It requires a column if all alternatives do; the values
+/// are those of all alternatives.
 fn shared(nodes: &[MatchNode]) -> Vec<RequiredValues> {
     let Some((first, rest)) = nodes.split_first() else {
         return Vec::new();

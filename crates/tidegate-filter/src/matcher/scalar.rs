@@ -1,4 +1,4 @@
-//! The types whose values can be compared outside PostgreSQL, and how to read them.
+//! The types whose values can be compared outside PostgreSQL, and the reading of their values.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::datum::Datum;
 use super::decimal;
 use crate::type_class::base;
 
-/// The bytes are not a value of their column's type. The type is empty to keep the results of the
-/// evaluation small.
+/// The bytes are not a value of their column's type. This type is empty, so that the results of the
+/// evaluation are small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Malformed;
 
@@ -37,18 +37,18 @@ pub(super) enum Scalar {
     Float8,
     Numeric,
     Text,
-    /// `char(n)`, where trailing blanks are not significant.
+    /// The type `char(n)`, whose trailing blanks are not significant.
     Padded,
     Bytea,
     Uuid,
     Moment(MomentType),
     Interval,
-    /// An enum: its labels in order, and the earlier names of the same positions.
+    /// An enum: its labels in order, and the previous names of labels at the same positions.
     Enum(Arc<[String]>, Arc<[String]>),
 }
 
 impl Scalar {
-    /// Whether different bytes always mean different values. For text that depends on the column's
+    /// Whether different bytes always mean different values. For text this depends on the column's
     /// collation.
     pub(super) fn distinguishes_bytes(&self, column: &Column) -> bool {
         !matches!(self, Self::Text | Self::Padded)
@@ -153,7 +153,8 @@ impl Datum<'_> {
             Moment::Time(micros) | Moment::Timestamp(micros) | Moment::TimestampTz(micros) => {
                 Self::Int(micros)
             }
-            // Ordered by the time in UTC, then by the offset from east to west.
+            // PostgreSQL orders these values by the time in UTC, and then by the offset from east
+            // to west.
             Moment::TimeTz(micros, east) => {
                 let utc = i128::from(micros) - i128::from(east) * 1_000_000;
                 Self::Wide((utc << 32) - i128::from(east))
@@ -161,7 +162,8 @@ impl Datum<'_> {
         }
     }
 
-    /// For comparisons a month has 30 days and a day has 24 hours.
+    /// The form of an interval. PostgreSQL compares intervals with 30 days in a month and 24 hours
+    /// in a day.
     fn interval(interval: Interval) -> Self {
         let days = i128::from(interval.months) * 30 + i128::from(interval.days);
         Self::Wide(days * 86_400_000_000 + i128::from(interval.micros))
@@ -174,7 +176,7 @@ fn unpadded(text: &[u8]) -> &[u8] {
     &text[..length.map_or(0, |last| last + 1)]
 }
 
-/// The widths of float.
+/// The float types.
 pub(super) trait Float: std::str::FromStr + Copy + PartialEq + Default {
     fn is_infinite(self) -> bool;
 }
@@ -191,7 +193,7 @@ impl Float for f64 {
     }
 }
 
-/// Reads a float as `float8in` does. `None` for other texts and for numbers out of range.
+/// Reads a float as `float8in` does; `None` for any other text and for a number out of range.
 pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     let word = text.trim_start_matches(['-', '+']);
     let named = word.starts_with(['i', 'I', 'n', 'N']);
@@ -201,7 +203,7 @@ pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     (named || !(value.is_infinite() || underflow)).then_some(value)
 }
 
-/// Thirty-two hexadecimal digits, with or without the usual hyphens.
+/// Reads a UUID: 32 hexadecimal digits, with or without the usual hyphens.
 fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
     let raw = raw
         .strip_prefix(b"{")

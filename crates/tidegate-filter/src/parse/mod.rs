@@ -20,9 +20,10 @@ use crate::json::Json;
 use crate::operator::Operator;
 use crate::type_class::TypeClass;
 
-/// The deepest nesting of objects.
+/// The deepest nesting of objects that is accepted.
 pub(crate) const DEEPEST: usize = 32;
-/// The most conditions of a filter. PostgreSQL accepts 65,535 parameters in a statement.
+/// The largest number of conditions in a filter. PostgreSQL accepts 65,535 parameters in a
+/// statement.
 pub(crate) const MOST_CONDITIONS: usize = 10_000;
 
 impl Filter {
@@ -53,9 +54,9 @@ impl Filter {
         }
     }
 
-    /// A filter for the rows whose column has this value, which must not be null. A string for a
-    /// jsonb column is the text of a JSON value, as an ID of it is shown, or else is the string
-    /// value itself.
+    /// A filter for the rows whose column equals the value, which must not be null. For a jsonb
+    /// column, a string that is the text of a JSON value means that value, because an `ID` is
+    /// written so; any other string means itself.
     ///
     /// # Errors
     ///
@@ -75,14 +76,15 @@ impl Filter {
     }
 }
 
-/// The JSON value whose text is in a JSON string.
+/// The JSON value whose text is the content of a JSON string; `None` if there is none or it is
+/// null.
 fn shown(json: &Json<'_>) -> Option<Json<'static>> {
     let text = json.string(&"").ok()?;
     serde_json::from_str::<&RawValue>(&text).ok()?;
     Some(Json::from(text.into_owned())).filter(|document| !document.is_null())
 }
 
-/// Parses one filter.
+/// The state of parsing one filter.
 struct FilterParser<'s> {
     schema: &'s Schema,
     conditions: usize,
@@ -170,7 +172,7 @@ impl<'s> FilterParser<'s> {
         })
     }
 
-    /// An array of objects.
+    /// Parses an array of objects into filters.
     fn list(
         &mut self,
         value: &Json<'_>,
@@ -190,7 +192,7 @@ impl<'s> FilterParser<'s> {
             .collect()
     }
 
-    /// Parses the value of a column, or its object of operators.
+    /// Parses what is compared with a column: a value, or an object of operators.
     fn column(&mut self, target: &Target<'_>, value: &Json<'_>, path: &Path<'_>) -> Result<Filter> {
         match value.kind() {
             JsonKind::Null => {

@@ -1,4 +1,4 @@
-//! The path of a value in a request.
+//! The path of a value in a request, for errors.
 
 use std::fmt;
 

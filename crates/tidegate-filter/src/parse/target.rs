@@ -1,4 +1,4 @@
-//! A column in a comparison: its operators and its values.
+//! A column that is compared, with its operators and its values.
 
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{ColumnId, Relation};
@@ -13,24 +13,25 @@ use crate::json::{Json, JsonMembers};
 use crate::operator::Operator;
 use crate::type_class::{TypeClass, base, number_type, value_members, written};
 
-/// How PostgreSQL compares a column with a number in SQL text (PostgreSQL, "Operators", type
+/// How PostgreSQL compares a column with an unquoted number (PostgreSQL, "Operators", type
 /// resolution).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compared {
-    /// As `double precision`.
+    /// The column and the number are compared as `double precision`.
     Real,
-    /// As `numeric`, if the number is not an integer of the column's type.
+    /// The column and the number are compared as `numeric`, if the number is not an integer of the
+    /// column's type.
     Integer,
-    /// Like any other value.
+    /// The number is compared like any other value.
     Other,
 }
 
-/// A column in a comparison.
+/// A column that is compared.
 pub(crate) struct Target<'a> {
     id: ColumnId,
     pub(super) column: &'a Column,
-    /// Whether the column belongs to the primary key. An ID may be written as a number, whatever
-    /// the column's type.
+    /// Whether the column belongs to the primary key. Its GraphQL type is then `ID`, which may be
+    /// written as a number, even if the column has text.
     is_key: bool,
 }
 
@@ -45,12 +46,12 @@ impl<'a> Target<'a> {
 }
 
 impl Target<'_> {
-    /// Whether an object is a value of the column's type rather than an object of operators. Its
-    /// member names decide.
+    /// Whether an object is a value of the column's type and not an object of operators. The names
+    /// of its members decide.
     ///
-    /// A member that is neither is an error, even where a value may have any member: if a misspelt
-    /// operator counted as a value, other rows would pass, and below `not` nearly all of them. An
-    /// empty object is an error for the same reason.
+    /// A member that is neither an operator nor part of a value is an error, even where a value may
+    /// have any member: if a misspelt operator counted as a value, other rows would pass, and below
+    /// `not` nearly all of them. An empty object is an error for the same reason.
     pub(super) fn is_value(&self, members: &JsonMembers<'_>, path: &Path<'_>) -> Result<bool> {
         let known = self.value_members();
         let of_value = |name: &str| known.contains(&name);
@@ -65,8 +66,8 @@ impl Target<'_> {
             return Err(self.unknown(&Path::Member(path, name)));
         }
         let is_value = names.all(|name| Operator::find(name).is_none());
-        // A composite value without one of its attributes would have NULL there, and never be equal
-        // to anything.
+        // A composite value that lacks an attribute would have NULL there, and would never be equal
+        // to a value.
         let is_part = matches!(base(&self.column.r#type).kind(), TypeKind::Composite(_))
             && members.len() < known.len();
         if is_value && is_part {
@@ -75,7 +76,7 @@ impl Target<'_> {
         Ok(is_value)
     }
 
-    /// Parses one operator of a column's object.
+    /// Parses one operator of the object that is compared with the column.
     pub(super) fn operator(&self, name: &str, value: &Json<'_>, path: &Path<'_>) -> Result<Filter> {
         let operator = Operator::find(name);
         let Some(operator) = operator.filter(|operator| self.has(*operator)) else {
@@ -113,7 +114,7 @@ impl Target<'_> {
         }
     }
 
-    /// The member names of an object that is compared for equality without the word `eq`.
+    /// The member names of an object that may be compared for equality without `eq`.
     fn value_members(&self) -> Vec<&str> {
         if self.has(Operator::Eq) {
             value_members(&self.column.r#type)
@@ -122,7 +123,7 @@ impl Target<'_> {
         }
     }
 
-    /// What errors list as expected: the operators of the column's type and the members of its
+    /// What errors list as expected: the operators of the column's type, and the members of its
     /// values.
     fn expected(&self) -> String {
         let quoted = |name: &str| format!("`{name}`");
@@ -154,7 +155,7 @@ impl Target<'_> {
         }
     }
 
-    /// How PostgreSQL compares the column with a number in SQL text.
+    /// How PostgreSQL compares the column with an unquoted number.
     pub(crate) fn compared(&self) -> Compared {
         match *base(&self.column.r#type) {
             Type::FLOAT4 => Compared::Real,
@@ -163,8 +164,8 @@ impl Target<'_> {
         }
     }
 
-    /// A comparison with a number in SQL text, or with a list of them. PostgreSQL compares `real`
-    /// with such a number as `double precision`, and an integer as `numeric`.
+    /// A comparison with an unquoted number, or with a list of them. PostgreSQL compares `real`
+    /// with such a number as `double precision`, and an integer column as `numeric`.
     pub(crate) fn compare_number(
         &self,
         operator: Operator,

@@ -1,5 +1,5 @@
-//! Rejects numbers and booleans where text is expected. PostgreSQL would accept their JSON text as
-//! text.
+//! Rejects numbers and booleans where text is expected, because PostgreSQL would accept their JSON
+//! as text.
 
 use tidegate_catalog::model::Column;
 use tidegate_values::json::JsonKind;
@@ -11,22 +11,22 @@ use crate::json::Json;
 use crate::operator::Operator;
 use crate::type_class::{TypeClass, base, written};
 
-/// The kind of the first boolean or number in a value for a column of text, or of an array of text.
-/// A number is accepted in a column of the primary key (`is_key`), which is an ID. `None` for other
-/// columns and if there is no such value.
+/// The kind of the first boolean or number in a value for a column of text or of an array of text;
+/// `None` if there is none, and for other columns. If the column belongs to the primary key
+/// (`is_key`), a number is an `ID` and is accepted.
 pub fn non_text_kind(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
     let r#type = &column.r#type;
     if !is_text(innermost(r#type)) {
         return None;
     }
     let is_list = matches!(base(r#type).kind(), TypeKind::Array(_));
-    // An array for a text column, or a scalar for an array of text, is reported elsewhere.
+    // An array for a column of text, or a scalar for an array, is rejected by other checks.
     (is_list == (value.kind() == JsonKind::Array))
         .then(|| odd(value, is_key))
         .flatten()
 }
 
-/// Checks the value of an operator.
+/// Checks that the value of an operator has text where text is expected.
 pub(super) fn check(
     (column, is_key): (&Column, bool),
     operator: Operator,
@@ -50,7 +50,7 @@ pub(super) fn check(
     elements.try_for_each(|(at, element)| refuse(&element, &Path::Element(path, at)))
 }
 
-/// The first boolean or number of an array of any dimensions, or of the value itself.
+/// The kind of the first boolean or number in the value, which may be an array of any dimensions.
 fn odd(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     match value.kind() {
         JsonKind::Number if is_key => None,
@@ -63,8 +63,8 @@ fn odd(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     }
 }
 
-/// Whether a number cannot represent a value of the type: text types, and types whose text form may
-/// look like a number.
+/// Whether numbers are rejected for the type: text types, and types whose text may look like a
+/// number.
 fn is_text(r#type: &Type) -> bool {
     let looks_so = matches!(
         *r#type,

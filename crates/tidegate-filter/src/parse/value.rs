@@ -1,5 +1,5 @@
-//! Checks whether a value can be compared with a column. Only what is certainly wrong is rejected
-//! here; PostgreSQL rejects the rest.
+//! Checks whether a value can be compared with a column. Values that are certainly invalid are
+//! rejected here; PostgreSQL rejects the others.
 
 use bytes::BytesMut;
 use tidegate_values::json::JsonKind;
@@ -11,7 +11,7 @@ use crate::json::Json;
 use crate::operator::Operator;
 use crate::type_class::{TypeClass, base, written};
 
-/// Checks the value of an operator.
+/// Checks the value of an operator by the column's type.
 pub(super) fn check(
     r#type: &Type,
     operator: Operator,
@@ -50,8 +50,8 @@ pub(super) fn check(
     }
 }
 
-/// The element type, if the operand of a containment operator on a range or multirange is a single
-/// point: neither an object nor the text of a range.
+/// The element type of a range or multirange, if `value` is a single element in a `contains`
+/// comparison: neither an object nor the text of a range.
 pub(crate) fn part<'t>(r#type: &'t Type, operator: Operator, value: &Json<'_>) -> Option<&'t Type> {
     let (TypeKind::Range(point) | TypeKind::Multirange(point)) = base(r#type).kind() else {
         return None;
@@ -64,7 +64,7 @@ pub(crate) fn part<'t>(r#type: &'t Type, operator: Operator, value: &Json<'_>) -
     (operator == Operator::Contains && single).then_some(point)
 }
 
-/// Whether a JSON string is the text form of a range or multirange.
+/// Whether a JSON string is the text of a range or multirange.
 pub(crate) fn is_range_text(json: &str) -> bool {
     let text = json.trim_start_matches('"').trim_start();
     text.starts_with(['[', '(', '{'])
@@ -73,7 +73,7 @@ pub(crate) fn is_range_text(json: &str) -> bool {
             .is_some_and(|word| word.eq_ignore_ascii_case("empty"))
 }
 
-/// A pattern must not end in an incomplete escape.
+/// Checks that a pattern does not end in an incomplete escape.
 fn pattern(value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let text = value.string(path)?;
     let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
@@ -179,7 +179,7 @@ fn invalid(r#type: &Type, path: &Path<'_>, problem: String) -> Error {
     }
 }
 
-/// An integer in its type's range.
+/// Checks that a text is an integer in the range of its type.
 fn integer(text: &str, (least, most): (i64, i64), r#type: &Type, path: &Path<'_>) -> Result<()> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -198,7 +198,7 @@ fn integer(text: &str, (least, most): (i64, i64), r#type: &Type, path: &Path<'_>
     }
 }
 
-/// The prefixes of words that `boolin` accepts.
+/// Whether a text is a word that `boolin` accepts, or an unambiguous prefix of one.
 fn is_boolean(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let prefix = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
@@ -211,14 +211,15 @@ fn is_boolean(text: &str) -> bool {
         || text == "0"
 }
 
-/// A decimal number, NaN or an infinity.
+/// Whether a text is a decimal number, NaN or an infinity.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let word = digits.to_ascii_lowercase();
     matches!(&*word, "nan" | "inf" | "infinity") || is_newer_number(digits) || is_decimal(digits)
 }
 
-/// `1`, `1.5`, `.5`, `1.`, each with or without an exponent.
+/// Whether a text is a decimal number such as `1`, `1.5`, `.5` or `1.`, with or without an
+/// exponent.
 fn is_decimal(text: &str) -> bool {
     let (number, exponent) = match text.split_once(['e', 'E']) {
         // PostgreSQL reads the exponent with `strtol`, which skips leading blanks.
@@ -234,7 +235,8 @@ fn is_decimal(text: &str) -> bool {
         && exponent.is_none_or(|digits| !digits.is_empty() && all_digits(digits))
 }
 
-/// Numbers that only PostgreSQL 16 and later read: `0x1F`, `1_000`.
+/// Whether a text looks like a number that only PostgreSQL 16 and later accept, such as `0x1F` or
+/// `1_000`.
 fn is_newer_number(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit())
         && text

@@ -9,7 +9,7 @@ use crate::operator::Operator;
 use crate::parse::{is_range_text, part};
 use crate::type_class::{TypeClass, base, is_citext};
 
-/// The operand in the form that SQL needs, and its type.
+/// The operand in the form that SQL needs, and the operand's type.
 pub(super) fn operand<'t>(
     r#type: &'t Type,
     operator: Operator,
@@ -36,7 +36,7 @@ pub(super) fn operand<'t>(
     }
 }
 
-/// Wraps a single range in a multirange.
+/// Wraps a single range in a multirange, which the operators need.
 fn multirange(json: &Json<'_>) -> Parameter {
     let text = json.text();
     if text.starts_with('{') {
@@ -50,8 +50,8 @@ fn multirange(json: &Json<'_>) -> Parameter {
     }
 }
 
-/// A list of documents as an array of text. In an array of jsonb the JSON null would become SQL
-/// NULL.
+/// A list of JSON documents as an array of text. In an array of jsonb, the JSON null would become
+/// SQL NULL.
 pub(super) fn documents(list: &Json<'_>) -> Parameter {
     let elements = list.elements(&"").unwrap_or_default();
     let texts = elements.iter().map(|element| {
@@ -77,8 +77,9 @@ fn literal(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The type of a value that is compared with a column. The input function of a domain checks
-/// constraints and that of `name` truncates; both would be wrong for a value that is only compared.
+/// The type to which a compared value is cast. A domain gives its base type, because a cast to the
+/// domain would check its constraints. `name` gives `text`, because a cast to `name` would
+/// truncate. `varchar` gives `text` too, because it has no operators of its own.
 pub(super) fn compared_type(r#type: &Type) -> &Type {
     match base(r#type) {
         &Type::VARCHAR | &Type::NAME => &Type::TEXT,
@@ -86,7 +87,7 @@ pub(super) fn compared_type(r#type: &Type) -> &Type {
     }
 }
 
-/// The type of a pattern.
+/// The type of a pattern for a column of this type.
 fn pattern_type(r#type: &Type) -> &Type {
     match base(r#type) {
         citext if is_citext(citext) => citext,

@@ -1,4 +1,4 @@
-//! The object types of aggregates.
+//! Defines the object types of aggregates.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
     ("max", AggregateFunction::Max),
 ];
 
-/// The name of the type of a group.
+/// The name of the GraphQL type of a group of rows.
 pub(crate) fn aggregate_type(relation: &Relation) -> &str {
     &relation.aggregate_types[0]
 }
@@ -28,8 +28,8 @@ pub(crate) fn function_type(relation: &Relation, function: usize) -> &str {
     &relation.aggregate_types[1 + function]
 }
 
-/// The fields of a group that show a column. The field name is the column's, followed by `_` if it
-/// is the name of a function. Geometric values cannot be grouped.
+/// The fields of a group that have the value of a column. Such a field has the name of the column,
+/// followed by `_` if that is the name of a function. Geometric values cannot be grouped.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
     let taken = |name: &str| {
         let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");
@@ -75,7 +75,7 @@ pub(crate) fn aggregated(
         AggregateFunction::Sum | AggregateFunction::Avg => number.map(TypeReference::nullable),
         AggregateFunction::Min | AggregateFunction::Max => {
             let shown = matches!(Kind::of_column(relation, id).named, Named::Scalar(_));
-            // The polymorphic function for enums does not accept a domain over an enum.
+            // The polymorphic functions for enums do not accept a domain over an enum.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
             let ordered = shown && (is_enum || column.has_least || is_ordered_list(column));
             ordered.then(|| TypeReference {
@@ -86,7 +86,8 @@ pub(crate) fn aggregated(
     }
 }
 
-/// Whether the column is an array of ordered values, for which PostgreSQL has `min` and `max`.
+/// Whether the column is an array of ordered values. PostgreSQL has `min` and `max` for such
+/// arrays.
 fn is_ordered_list(column: &Column) -> bool {
     let r#type = base(&column.r#type);
     let is_list = matches!(r#type.kind(), SqlKind::Array(_));
@@ -94,7 +95,7 @@ fn is_ordered_list(column: &Column) -> bool {
     is_list && !is_vector && tidegate_filter::is_sortable(column)
 }
 
-/// The fields of a group.
+/// The fields of a group's type.
 pub(super) fn group_fields(relation: &Relation) -> FieldIter<'_> {
     let count = FieldDefinition {
         name: "count".into(),
@@ -132,13 +133,13 @@ pub(super) fn describe_group(relation: &Relation) -> String {
     format!("Counts and sums over the rows of {}.", relation.name)
 }
 
-/// Whether a function, by its index in [`AGGREGATE_FUNCTIONS`], accepts any column. Otherwise it
-/// has no type.
+/// Whether a function accepts any column of the relation. A function that accepts none has no type.
+/// `function` is its index in [`AGGREGATE_FUNCTIONS`].
 pub(super) fn takes_any(relation: &Relation, function: usize) -> bool {
     function_fields(relation, function).next().is_some()
 }
 
-/// The fields of a function's object, by the function's index in [`AGGREGATE_FUNCTIONS`].
+/// The fields of a function's object. `function` is its index in [`AGGREGATE_FUNCTIONS`].
 pub(super) fn function_fields(relation: &Relation, function: usize) -> FieldIter<'_> {
     let (_, function) = AGGREGATE_FUNCTIONS[function];
     Box::new(relation.columns().filter_map(move |(id, column)| {

@@ -1,8 +1,8 @@
-//! The GraphQL types of a catalog schema.
+//! Defines the GraphQL types of a schema of the catalog.
 //!
-//! The validator's schema, introspection and SDL are made from them. Only the type names are
-//! stored; the fields of a type are generated while one of them reads it, because a schema of ten
-//! thousand tables has a hundred thousand types.
+//! The validator's schema, introspection and the SDL are made from these definitions. Only the
+//! names of types are stored. The fields of a type are generated whenever they are read, because a
+//! schema of ten thousand tables has a hundred thousand types.
 
 mod aggregate;
 mod named;
@@ -21,22 +21,23 @@ pub(crate) use aggregate::{
 pub(crate) use named::{TypeDefinition, Types};
 pub(crate) use roots::{Root, Roots};
 
-/// The only field of a type that would otherwise have none. It is the type's name.
+/// The name of the only field of a type that would otherwise have no field. The value of the field
+/// is the name of the type.
 pub(crate) const EMPTY: &str = "_type";
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
-    /// Reads rows.
+    /// The operation reads rows.
     Query,
-    /// Writes rows.
+    /// The operation writes rows.
     Mutation,
-    /// Receives change events.
+    /// The operation receives change events.
     Subscription,
 }
 
 impl OperationKind {
-    /// The name of the root type.
+    /// The name of the root type for the kind.
     pub(crate) const fn type_name(self) -> &'static str {
         match self {
             Self::Query => "Query",
@@ -49,18 +50,18 @@ impl OperationKind {
 /// The kind of change that a subscription reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// INSERT.
+    /// The change is an INSERT.
     Added,
-    /// UPDATE.
+    /// The change is an UPDATE.
     Updated,
-    /// DELETE.
+    /// The change is a DELETE.
     Deleted,
 }
 
 impl ChangeKind {
     pub(crate) const ALL: [Self; 3] = [Self::Added, Self::Updated, Self::Deleted];
 
-    /// The suffix of the field name.
+    /// The suffix of the names of root fields that report the kind.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Self::Added => "Added",
@@ -81,42 +82,42 @@ impl ChangeKind {
 /// A field of an object.
 #[derive(Debug)]
 pub(crate) struct FieldDefinition<'s> {
-    /// Its name.
+    /// The name of the field.
     pub name: Cow<'s, str>,
-    /// Its description.
+    /// The description of the field.
     pub description: Option<Cow<'s, str>>,
-    /// Its arguments.
+    /// The arguments of the field.
     pub arguments: &'static [ArgumentDefinition],
-    /// The type of its value.
+    /// The type of the field's value.
     pub r#type: TypeReference<'s>,
 }
 
 /// An argument of a field.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ArgumentDefinition {
-    /// Its name.
+    /// The name of the argument.
     pub name: &'static str,
-    /// The type of its value.
+    /// The type of the argument's value.
     pub r#type: TypeReference<'static>,
-    /// What it does.
+    /// The description of the argument.
     pub description: &'static str,
 }
 
-/// A reference to a named type. These schemas have no nested lists.
+/// A reference to a named type, or to a list of it. The schemas here have no nested lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypeReference<'s> {
-    /// The named type.
+    /// The name of the type.
     pub name: Cow<'s, str>,
-    /// Whether it is a list.
+    /// Whether the reference is to a list of the type.
     pub list: bool,
     /// Whether the elements of the list are non-null.
     pub elements_not_null: bool,
-    /// Whether it is non-null as a whole.
+    /// Whether the value as a whole is non-null.
     pub not_null: bool,
 }
 
 impl<'s> TypeReference<'s> {
-    /// A nullable value of the type.
+    /// A reference to a nullable value of the type.
     pub(crate) const fn nullable(name: &'s str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -126,28 +127,28 @@ impl<'s> TypeReference<'s> {
         }
     }
 
-    /// A non-null value of the type.
+    /// A reference to a non-null value of the type.
     pub(crate) const fn required(name: &'s str) -> Self {
         let mut reference = Self::nullable(name);
         reference.not_null = true;
         reference
     }
 
-    /// A list of nullable values of the type.
+    /// A reference to a list of nullable values of the type.
     pub(crate) const fn list(name: &'s str) -> Self {
         let mut reference = Self::nullable(name);
         reference.list = true;
         reference
     }
 
-    /// A list of non-null values of the type.
+    /// A reference to a list of non-null values of the type.
     pub(crate) const fn list_of_required(name: &'s str) -> Self {
         let mut reference = Self::list(name);
         reference.elements_not_null = true;
         reference
     }
 
-    /// The type without its outermost `!` or list.
+    /// The reference without its outermost wrapper: `!`, or else the list.
     pub(crate) fn unwrapped(mut self) -> Self {
         if self.not_null {
             self.not_null = false;
@@ -174,7 +175,7 @@ impl fmt::Display for TypeReference<'_> {
 /// The fields of a type, generated one by one.
 pub(crate) type FieldIter<'s> = Box<dyn Iterator<Item = FieldDefinition<'s>> + Send + 's>;
 
-/// Adds a field to a type that would have none, which GraphQL forbids.
+/// Adds a field if there is none, because GraphQL forbids a type without fields.
 fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's) -> FieldIter<'s> {
     let mut fields = fields.peekable();
     if fields.peek().is_some() {
@@ -188,7 +189,8 @@ fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's
     }))
 }
 
-/// The database's comment, and the database's name if it differs from the GraphQL name.
+/// A description that consists of the database's comment, and of the name in the database if that
+/// differs from the GraphQL name.
 fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'s, str>> {
     let comment = comment.filter(|comment| !comment.is_empty());
     let Some(name) = renamed else {
@@ -201,8 +203,8 @@ fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'
     })
 }
 
-/// The description of a relation's type: its comment, and the relation's name if the type name
-/// differs from it by more than letter case and underscores.
+/// The description of a relation's type: the comment, and the relation's name if the type name
+/// differs from it by more than case and underscores.
 fn describe_relation(relation: &Relation) -> Option<Cow<'_, str>> {
     let is_plain = relation
         .name
@@ -212,7 +214,8 @@ fn describe_relation(relation: &Relation) -> Option<Cow<'_, str>> {
     describe(relation.comment.as_deref(), renamed)
 }
 
-/// The description of a column's field, after `comment`.
+/// The description of a column's field: `comment`, and the column's name if the field name differs
+/// from it.
 fn describe_column<'s>(comment: Option<&'s str>, column: &Column) -> Option<Cow<'s, str>> {
     describe(
         comment,

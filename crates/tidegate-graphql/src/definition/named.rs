@@ -1,5 +1,5 @@
-//! The named types of a schema. Only their names are stored; everything else is generated when it
-//! is read.
+//! The named types of a schema. Only their names are stored. Their definitions are generated
+//! whenever they are read.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use super::aggregate::{self, AGGREGATE_FUNCTIONS};
 use super::{FieldDefinition, FieldIter, Roots, describe_relation, table, value};
 use crate::field_type::{SCALARS, ScalarType, Takes, VALUE_OBJECTS, ValueObject};
 
-/// All named types of a schema, ordered by name.
+/// All named types of a schema, sorted by name.
 pub(crate) struct Types {
     schema: Arc<Schema>,
     roots: Roots,
@@ -25,24 +25,25 @@ struct TypeEntry {
     source: TypeSource,
 }
 
-/// What a type is generated from.
+/// The source from which a type is generated.
 #[derive(Clone, Copy)]
 enum TypeSource {
-    /// A scalar.
+    /// A scalar type.
     Scalar(&'static ScalarType),
-    /// An object that is the value of a single column.
+    /// The object type of a column's values.
     Value(&'static ValueObject),
-    /// The rows of a relation.
+    /// The type of a relation's rows.
     Relation(RelationId),
-    /// Groups of a relation's rows.
+    /// The type of groups of a relation's rows.
     Group(RelationId),
-    /// An aggregate function over a relation, by its index in [`AGGREGATE_FUNCTIONS`].
+    /// The type of an aggregate function over a relation. The number is the function's index in
+    /// [`AGGREGATE_FUNCTIONS`].
     Function(RelationId, usize),
     /// A root type, such as `Query`.
     Operation(OperationKind),
 }
 
-/// A named type.
+/// A named type, whose definition is generated when it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TypeDefinition<'s> {
     types: &'s Types,
@@ -94,17 +95,17 @@ impl Types {
         }
     }
 
-    /// The schema.
+    /// The schema of the catalog from which the types are generated.
     pub(crate) fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// The root fields.
+    /// The root fields of the schema.
     pub(crate) fn roots(&self) -> &Roots {
         &self.roots
     }
 
-    /// All types, ordered by name.
+    /// All types, sorted by name.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = TypeDefinition<'_>> + Send + Clone {
         (0..self.entries.len()).map(|at| TypeDefinition { types: self, at })
     }
@@ -116,7 +117,7 @@ impl Types {
         Some(TypeDefinition { types: self, at })
     }
 
-    /// The root type of a kind of operation, if it has any field.
+    /// The root type of a kind of operation; `None` if it has no field.
     pub(crate) fn operation(&self, kind: OperationKind) -> Option<TypeDefinition<'_>> {
         self.find(kind.type_name()).filter(|_| self.roots.has(kind))
     }
@@ -135,12 +136,12 @@ impl<'s> TypeDefinition<'s> {
         &self.types.entries[self.at]
     }
 
-    /// Its name.
+    /// The name of the type.
     pub(crate) fn name(self) -> &'s str {
         &self.entry().name
     }
 
-    /// Its description.
+    /// The description of the type.
     pub(crate) fn description(self) -> Option<Cow<'s, str>> {
         let relation = |id| self.types.schema.relation(id);
         match self.entry().source {
@@ -157,12 +158,12 @@ impl<'s> TypeDefinition<'s> {
         }
     }
 
-    /// Whether it is a built-in scalar of GraphQL.
+    /// Whether the type is a built-in scalar of GraphQL.
     pub(crate) fn is_standard(self) -> bool {
         matches!(self.entry().source, TypeSource::Scalar(scalar) if scalar.takes == Takes::Standard)
     }
 
-    /// The URL of a scalar's specification, if it has one.
+    /// The URL of the specification of a scalar type, if it has one.
     pub(crate) fn specified_by(self) -> Option<&'static str> {
         match self.entry().source {
             TypeSource::Scalar(scalar) => scalar.specified_by,
@@ -170,12 +171,12 @@ impl<'s> TypeDefinition<'s> {
         }
     }
 
-    /// Whether it is a scalar. All other types are objects.
+    /// Whether the type is a scalar. All other types are objects.
     pub(crate) fn is_scalar(self) -> bool {
         matches!(self.entry().source, TypeSource::Scalar(..))
     }
 
-    /// Its fields with one of these names.
+    /// The fields of the type that have one of these names.
     pub(crate) fn fields_named(self, names: &HashSet<&str>) -> Vec<FieldDefinition<'s>> {
         if let TypeSource::Operation(kind) = self.entry().source {
             let roots = &self.types.roots;
@@ -187,7 +188,7 @@ impl<'s> TypeDefinition<'s> {
             .collect()
     }
 
-    /// Its fields: none for a scalar, at least one for an object.
+    /// The fields of the type. A scalar has none, an object has at least one.
     pub(crate) fn fields(self) -> FieldIter<'s> {
         let schema = &*self.types.schema;
         match self.entry().source {

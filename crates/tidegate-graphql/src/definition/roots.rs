@@ -1,4 +1,5 @@
-//! The root fields: the mapping between names and relations, in both directions.
+//! The root fields of a schema, and the mapping between their names and relations in both
+//! directions.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,23 +15,23 @@ use super::{
 /// The meaning of a root field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// `get<T>`
+    /// The field `get<T>`.
     Get(RelationId),
-    /// `get<T>Aggregate`
+    /// The field `get<T>Aggregate`.
     Aggregate(RelationId),
-    /// `insert<T>`
+    /// The field `insert<T>`.
     Insert(RelationId),
-    /// `update<T>`
+    /// The field `update<T>`.
     Update(RelationId),
-    /// `delete<T>`
+    /// The field `delete<T>`.
     Delete(RelationId),
-    /// `<T>MessageAdded`, `<T>MessageUpdated`, `<T>MessageDeleted`
+    /// One of the fields `<T>MessageAdded`, `<T>MessageUpdated` and `<T>MessageDeleted`.
     Message(RelationId, ChangeKind),
-    /// The field of a type that would otherwise have none.
+    /// The only field of a root type that would otherwise have no field.
     Empty,
 }
 
-/// The root fields of a schema, ordered by name.
+/// The root fields of a schema, sorted by name.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     query: BTreeMap<Box<str>, Root>,
@@ -121,33 +122,33 @@ impl Roots {
         roots
     }
 
-    /// The meaning of a field of `Query`.
+    /// The meaning of a field of the type `Query`.
     pub(crate) fn query(&self, field: &str) -> Option<Root> {
         self.query.get(field).copied()
     }
 
-    /// The meaning of a field of `Mutation`.
+    /// The meaning of a field of the type `Mutation`.
     pub(crate) fn mutation(&self, field: &str) -> Option<Root> {
         self.mutation.get(field).copied()
     }
 
-    /// The meaning of a field of `Subscription`.
+    /// The meaning of a field of the type `Subscription`.
     pub(crate) fn subscription(&self, field: &str) -> Option<Root> {
         self.subscription.get(field).copied()
     }
 
-    /// Whether a kind of operation has any field.
+    /// Whether the root type of a kind of operation has any field.
     pub(super) fn has(&self, kind: OperationKind) -> bool {
         !self.kind(kind).is_empty()
     }
 
-    /// The fields of a kind of operation.
+    /// The fields of the root type of a kind of operation.
     pub(super) fn fields<'s>(&'s self, kind: OperationKind, schema: &'s Schema) -> FieldIter<'s> {
         let fields = self.kind(kind).iter();
         never_empty(fields.filter_map(|(name, root)| field(schema, name, *root)))
     }
 
-    /// The fields of a kind of operation with one of these names.
+    /// The fields with one of these names, of the root type of a kind of operation.
     pub(super) fn fields_named<'s>(
         &'s self,
         kind: OperationKind,
@@ -223,7 +224,7 @@ fn describe(schema: &Schema, root: Root) -> Option<String> {
     })
 }
 
-/// Whether the change log has changes of the relation and the role may see them.
+/// Whether the change log has the changes of the relation, and the role may see them.
 fn is_followed(relation: &Relation) -> bool {
     let logged = relation.persistence == Persistence::Permanent;
     let table = matches!(

@@ -1,4 +1,4 @@
-//! The object type of a relation.
+//! Defines the object type of a relation's rows.
 
 use tidegate_catalog::model::{Cardinality, ColumnId, Relation, Relationship, Schema};
 
@@ -38,14 +38,14 @@ macro_rules! list_arguments {
 
 /// The arguments of a list of rows.
 pub(super) static LIST: &[ArgumentDefinition] = list_arguments!();
-/// The arguments of a list of rows whose primary key has one column.
+/// The arguments of a list of rows, for a relation whose primary key has one column.
 pub(super) static LIST_BY_KEY: &[ArgumentDefinition] = list_arguments!(ArgumentDefinition {
     name: "id",
     r#type: TypeReference::nullable("ID"),
     description: "Only the row with this primary key.",
 });
 
-/// The fields of a relation's rows.
+/// The fields of the type of a relation's rows.
 pub(super) fn fields<'s>(schema: &'s Schema, relation: &'s Relation) -> FieldIter<'s> {
     let columns = relation
         .columns()

@@ -1,9 +1,9 @@
-//! Object types for the values of columns.
+//! Defines the object types of column values.
 
 use super::{FieldDefinition, FieldIter, TypeReference};
 use crate::field_type::{Holds, ValueMember, ValueObject};
 
-/// The fields of such an object.
+/// The fields of an object type of column values.
 pub(super) fn fields<'s>(object: &'static ValueObject) -> FieldIter<'s> {
     Box::new(object.members.iter().map(field))
 }

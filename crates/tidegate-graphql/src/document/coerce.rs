@@ -1,5 +1,5 @@
-//! Coerces input values: from the JSON of a request to the types of the schema (GraphQL, sections
-//! 3.5 and 6.1.2, "Coercing Variable Values").
+//! Coerces input values: converts the JSON of a request to the types of the schema (GraphQL,
+//! sections 3.5 and 6.1.2, "Coercing Variable Values").
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::field_type::takes_any_json;
 #[derive(Debug, Default)]
 pub(crate) struct Variables<'a> {
     operation: Option<&'a Operation>,
-    /// By the number of the variable in the operation.
+    /// The values, by the number of the variable in the operation.
     values: Vec<Option<Json<'a>>>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Variables<'a> {
     ///
     /// # Errors
     ///
-    /// A variable without a value inside a literal, if `missing` forbids it.
+    /// If a variable inside a literal has no value, and `missing` forbids that.
     pub(crate) fn value(
         &self,
         value: &'a Value,
@@ -106,7 +106,7 @@ impl<'a> Variables<'a> {
             Value::Boolean(true) => Json::from("true"),
             Value::Boolean(false) => Json::from("false"),
             Value::Number(digits) => Json::from(&**digits),
-            // In a JSON literal an enum value is a string: `orderBy: {name: desc}`.
+            // An enum value in a JSON literal becomes a string, as in `orderBy: {name: desc}`.
             Value::String(text) | Value::Enum(text) => string(text),
             Value::Variable(name) => return Ok(self.get(name).cloned()),
             Value::List(items) => {
@@ -138,7 +138,7 @@ impl<'a> Variables<'a> {
     ///
     /// # Errors
     ///
-    /// A variable that is null.
+    /// If the variable of a condition is null.
     pub(crate) fn allow(&self, conditions: &[Condition]) -> Result<bool, Error> {
         for condition in conditions {
             let value = match &condition.value {
@@ -163,10 +163,10 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// With this many values they are sorted by name.
+/// From this many values on, they are sorted by name.
 const MANY: usize = 16;
 
-/// The values of a request. If a name occurs twice, the last value counts.
+/// The values that a request gives for variables. If a name occurs twice, the last value is used.
 enum Given<'a> {
     Few(json::Members<'a>),
     Many(BTreeMap<Cow<'a, str>, &'a RawValue>),
@@ -192,12 +192,12 @@ impl<'a> Given<'a> {
     }
 }
 
-/// How to treat a member of an object literal whose variable has no value.
+/// What to do with a member of an object literal whose variable has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// Omit the member.
+    /// The member is omitted.
     Omit,
-    /// Return an error. A condition that lost a member would let more rows pass.
+    /// The literal is rejected. A condition without one of its members would let more rows pass.
     Refuse,
 }
 
@@ -209,7 +209,7 @@ fn string(text: &str) -> Json<'static> {
 ///
 /// # Errors
 ///
-/// Why the literal does not fit.
+/// The reason why the literal does not fit the type.
 pub(crate) fn literal(value: &Value, r#type: &InputType) -> Result<Json<'static>, String> {
     if let (Value::Enum(name), false) = (value, takes_words(r#type)) {
         return Err(format!("must not be the word `{name}`"));
@@ -280,7 +280,7 @@ fn scalar<'a>(text: &'a str, kind: JsonKind, name: &str) -> Result<Json<'a>, Str
     }
 }
 
-/// A 32-bit integer in any notation; `5.0` is one.
+/// A 32-bit integer in any notation of JSON, such as `5.0`.
 fn int(text: &str, kind: JsonKind) -> Result<Json<'_>, String> {
     if kind != JsonKind::Number {
         return Err(format!("must not be {kind}"));

@@ -4,26 +4,27 @@ use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
-/// The most fragment spreads of a document, whatever the field limit is.
+/// The largest number of fragment spreads in a document, independent of the field limit.
 const SPREADS: usize = 100;
 
-/// The deepest nesting of introspection lists. Each level multiplies the size of the response, and
-/// no tool needs more than one.
+/// The deepest nesting of lists in an introspection. Each level multiplies the size of the
+/// response, and no tool needs more than one.
 const LISTS: usize = 3;
 
-/// The size of a selection as written.
+/// The size of a selection in the document's text. A fragment spread counts as one, whatever the
+/// fragment contains.
 #[derive(Clone, Copy, Debug, Default)]
-struct ResponseText {
+struct DocumentSize {
     fields: usize,
     spreads: usize,
 }
 
-/// Measures a document before it is validated, because validation takes time quadratic in the
-/// number of adjacent selections.
+/// Checks the size of a document before it is validated, because validation takes time quadratic in
+/// the number of adjacent selections.
 ///
 /// # Errors
 ///
-/// `TOO_COMPLEX`.
+/// `TOO_COMPLEX` if a limit is exceeded.
 pub(crate) fn check_text(document: &Document, limits: &Limits) -> Result<(), Error> {
     let operations = document.operations.iter().map(|one| &one.selection);
     let fragments = document.fragments.iter().map(|one| &one.selection);
@@ -45,8 +46,8 @@ pub(crate) fn check_text(document: &Document, limits: &Limits) -> Result<(), Err
     Err(Error::new(Code::TooComplex, problem))
 }
 
-fn count(selection: &[Selection]) -> ResponseText {
-    let mut text = ResponseText::default();
+fn count(selection: &[Selection]) -> DocumentSize {
+    let mut text = DocumentSize::default();
     for part in selection {
         let inner = match part {
             Selection::Field(field) => {
@@ -65,14 +66,14 @@ fn count(selection: &[Selection]) -> ResponseText {
     text
 }
 
-/// The size of a selection with its fragments expanded.
+/// The size of a selection, with its fragments expanded.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     fields: usize,
     depth: usize,
-    /// The current nesting of introspection lists.
+    /// How deeply list fields of introspection (`fields`, `interfaces`, ...) are nested here.
     lists: usize,
-    /// The deepest such nesting.
+    /// The same inside of `__schema` and `__type`; checked against [`LISTS`].
     introspected: usize,
 }
 
@@ -87,11 +88,11 @@ impl Size {
     }
 }
 
-/// Measures an operation of a valid document.
+/// Checks the size of an operation in a valid document.
 ///
 /// # Errors
 ///
-/// `TOO_COMPLEX`.
+/// `TOO_COMPLEX` if a limit is exceeded.
 pub(crate) fn check(
     document: &Document,
     operation: &Operation,
@@ -120,7 +121,7 @@ pub(crate) fn check(
     Err(Error::new(Code::TooComplex, problem).at(operation.location))
 }
 
-/// Whether an introspection field is a list that can be long.
+/// Whether an introspection field is a list, which can be long.
 fn is_list(name: &str) -> bool {
     let lists = ["fields", "interfaces", "possibleTypes", "inputFields"];
     lists.contains(&name)
@@ -132,8 +133,8 @@ fn measure(document: &Document, selection: &[Selection], known: &mut [Option<Siz
         let part = match part {
             Selection::Field(field) => {
                 let inner = measure(document, &field.selection, known);
-                // Introspection has no depth limit, as clients nest `ofType` deeply; only its lists
-                // are limited.
+                // Clients nest `ofType` deeply, so introspection has no depth limit. Only the
+                // nesting of its lists is limited.
                 let introspection = field.name.starts_with("__");
                 Size {
                     fields: inner.fields.saturating_add(1),

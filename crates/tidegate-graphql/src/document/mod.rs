@@ -1,6 +1,7 @@
 //! A GraphQL document (GraphQL, section 2, "Language"), parsed and validated once.
 //!
-//! Only the module `juniper` uses that crate; everything else works with the types of this file.
+//! Only the module `juniper` uses the crate of that name. All other code works with the types of
+//! this file.
 
 mod coerce;
 mod juniper;
@@ -26,7 +27,7 @@ use crate::field_type::ValueObject;
 pub(crate) struct Document {
     /// The operations, in their order.
     pub operations: Vec<Operation>,
-    /// The fragments that operations use, in their order.
+    /// The fragments that the operations use, in their order.
     pub fragments: Vec<Fragment>,
 }
 
@@ -36,20 +37,20 @@ pub(crate) struct Operation {
     pub kind: OperationKind,
     pub name: Option<Box<str>>,
     pub variables: Vec<VariableDefinition>,
-    /// The numbers of the variables by name.
+    /// The indexes of the variables, by name.
     pub numbers: BTreeMap<Box<str>, usize>,
     pub selection: Vec<Selection>,
     pub location: Location,
 }
 
 impl Operation {
-    /// The number of a variable.
+    /// The index of the variable with this name.
     pub(crate) fn variable(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
 }
 
-/// A named fragment. Its type condition always holds, as all types are objects.
+/// A named fragment. Its type condition always holds, because all types are objects.
 #[derive(Debug)]
 pub(crate) struct Fragment {
     pub selection: Vec<Selection>,
@@ -86,7 +87,7 @@ impl std::fmt::Display for InputType {
 #[derive(Debug)]
 pub(crate) enum Selection {
     Field(Field),
-    /// A fragment, by its index in [`Document::fragments`].
+    /// A fragment spread, by the fragment's index in [`Document::fragments`].
     Spread(usize, Vec<Condition>),
     Inline(Vec<Selection>, Vec<Condition>),
 }
@@ -94,25 +95,25 @@ pub(crate) enum Selection {
 /// A field with its arguments, conditions and selection.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// The alias, or the name.
+    /// The response key: the alias, or else the name.
     pub key: Arc<str>,
     pub name: Box<str>,
     pub arguments: Vec<Argument>,
     pub conditions: Vec<Condition>,
     pub selection: Vec<Selection>,
     pub location: Location,
-    /// The meaning of the field, cached by the first request. It cannot differ between requests, as
-    /// the enclosing type is always the same object type.
+    /// The meaning of the field, cached by the first request. It is the same for all requests,
+    /// because the enclosing type is always the same object type.
     pub meaning: OnceLock<Meaning>,
 }
 
-/// What a field shows of a row.
+/// The part of a row that a field returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Meaning {
-    /// The name of the row's type.
+    /// The name of the type of the row.
     Typename,
     Column(ColumnId),
-    /// A column whose values are objects.
+    /// A column whose values are objects, with their type.
     Object(ColumnId, &'static ValueObject),
     /// The related row of a to-one relationship, and its relation.
     One(RelationshipId, RelationId),
@@ -121,7 +122,7 @@ pub(crate) enum Meaning {
 }
 
 impl Field {
-    /// The value written at an argument.
+    /// The argument with this name; `None` if it is not written.
     pub(crate) fn argument(&self, name: &str) -> Option<&Argument> {
         self.arguments
             .iter()
@@ -137,17 +138,17 @@ pub(crate) struct Argument {
     pub location: Location,
 }
 
-/// `@skip` or `@include`.
+/// A directive `@skip` or `@include`.
 #[derive(Debug)]
 pub(crate) struct Condition {
-    /// The value with which the selection is kept.
+    /// The value of the argument `if` with which the selection is kept.
     pub wanted: bool,
     pub value: Value,
-    /// The location of the directive.
+    /// The location of the directive in the document.
     pub location: Location,
 }
 
-/// A literal. Numbers keep their digits.
+/// A literal. Numbers keep the digits that were written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -161,12 +162,12 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// Calls `visit` with the name of each variable inside.
+    /// Calls `visit` with the name of each variable that the literal contains.
     pub(crate) fn variables(&self, visit: &mut impl FnMut(&str)) {
         self.places(&mut |name, _| visit(name));
     }
 
-    /// Calls `visit` with the name and the literal of each variable inside.
+    /// Calls `visit` with the name and the literal of each variable that the literal contains.
     pub(crate) fn places(&self, visit: &mut impl FnMut(&str, &Self)) {
         match self {
             Self::Variable(name) => visit(name, self),

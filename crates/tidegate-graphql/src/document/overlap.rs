@@ -1,4 +1,4 @@
-//! Fields with the same response key must be the same field (GraphQL, section 5.3.2, "Field
+//! Checks that fields with the same response key are the same field (GraphQL, section 5.3.2, "Field
 //! Selection Merging").
 //!
 //! All types are objects and all fragments apply, so fields with one key in one object are always
@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Errors};
 ///
 /// # Errors
 ///
-/// `GRAPHQL_VALIDATION_FAILED`, with both locations.
+/// `GRAPHQL_VALIDATION_FAILED`, with the locations of both fields.
 pub(crate) fn check(document: &Document) -> Result<(), Vec<Error>> {
     let mut check = Check {
         document,
@@ -31,7 +31,7 @@ struct Check<'d> {
     errors: Errors,
 }
 
-/// The fields of one object, by response key, in order.
+/// The fields of one object, grouped by response key, in order.
 #[derive(Default)]
 struct Beside<'d> {
     places: HashMap<&'d str, usize>,
@@ -64,7 +64,7 @@ impl<'d> Beside<'d> {
 }
 
 impl<'d> Check<'d> {
-    /// Checks selections that are merged.
+    /// Checks selections whose fields are merged into one object.
     fn merged(&mut self, selections: &[&'d [Selection]]) {
         let mut beside = Beside::default();
         for selection in selections {

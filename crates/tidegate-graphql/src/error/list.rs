@@ -1,9 +1,9 @@
-//! The errors of a request that a client gets.
+//! A list of the errors of a request, of bounded length.
 
 use super::Error;
 
-/// The most errors in a response. A document of a few kilobytes can have thousands, each of which
-/// takes about a hundred bytes.
+/// The largest number of errors in a response. A document of a few kilobytes can have thousands of
+/// errors, each of which takes about a hundred bytes.
 const MOST: usize = 50;
 
 /// The first errors of a request.
@@ -28,7 +28,7 @@ impl Errors {
         self.more
     }
 
-    /// Returns the collected errors. The last one says whether some were left out.
+    /// Ends the list. If errors were left out, an error that reports this is added.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Errors {
 }
 
 impl FromIterator<Error> for Errors {
-    /// Takes errors until there are enough.
+    /// Collects errors until the list is full.
     fn from_iter<T: IntoIterator<Item = Error>>(errors: T) -> Self {
         let mut kept = Self::default();
         for error in errors {

@@ -14,13 +14,13 @@ use tidegate_sql::DatabaseError;
 
 pub(crate) use self::list::Errors;
 
-/// The errors of root fields of a query that are null, by the number of the field.
+/// The errors of those root fields of a query that are null, by the index of the field.
 pub(crate) type FieldErrors = BTreeMap<usize, Error>;
 
 /// The kind of an error: the value of `extensions.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// The document is malformed.
+    /// The document cannot be parsed.
     ParseFailed,
     /// The document is not valid for the schema.
     ValidationFailed,
@@ -30,26 +30,29 @@ pub enum Code {
     Unauthenticated,
     /// The role lacks a privilege.
     Forbidden,
-    /// The write violates a constraint.
+    /// The token's scopes do not include the operation.
+    InsufficientScope,
+    /// The write violates a constraint of the database.
     ConstraintViolation,
-    /// The deadline passed.
+    /// The deadline of the request passed.
     Timeout,
-    /// A concurrent transaction interfered; a retry may succeed.
+    /// The request conflicted with a concurrent transaction. A retry may succeed.
     Conflict,
     /// The request exceeds a limit.
     TooComplex,
-    /// An internal error, or the database is unavailable.
+    /// The service itself failed, or the database is unavailable.
     Internal,
 }
 
 impl Code {
     /// All codes, in the order of their definition.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ParseFailed,
         Self::ValidationFailed,
         Self::BadUserInput,
         Self::Unauthenticated,
         Self::Forbidden,
+        Self::InsufficientScope,
         Self::ConstraintViolation,
         Self::Timeout,
         Self::Conflict,
@@ -57,7 +60,7 @@ impl Code {
         Self::Internal,
     ];
 
-    /// The code as clients see it.
+    /// The value of `extensions.code`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
@@ -65,6 +68,7 @@ impl Code {
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Forbidden => "FORBIDDEN",
+            Self::InsufficientScope => "INSUFFICIENT_SCOPE",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
             Self::Timeout => "TIMEOUT",
             Self::Conflict => "CONFLICT",
@@ -74,16 +78,16 @@ impl Code {
     }
 }
 
-/// A location in a document. Both numbers count from 1.
+/// A location in a document. The numbers count from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Location {
-    /// The line.
+    /// The number of the line.
     pub line: u32,
-    /// The character within the line.
+    /// The number of the character within the line.
     pub column: u32,
 }
 
-/// An error of a request.
+/// An error of a GraphQL request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -91,16 +95,16 @@ pub struct Error {
     pub message: String,
     /// The locations in the document.
     pub locations: Vec<Location>,
-    /// The path in the response; empty if the error is about the whole request.
+    /// The path in the response. It is empty if the error concerns the whole request.
     pub path: Vec<PathSegment>,
-    /// What kind of error it is.
+    /// The kind of the error.
     pub code: Code,
     /// PostgreSQL's error, if it is the cause.
     pub rejection: Option<Box<DatabaseError>>,
 }
 
 impl Error {
-    /// An error about the whole request.
+    /// An error that concerns the whole request.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -111,18 +115,18 @@ impl Error {
         }
     }
 
-    /// A missing or invalid value.
+    /// The error for a missing or invalid value.
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(Code::BadUserInput, message)
     }
 
-    /// Adds a location.
+    /// Sets the location in the document.
     pub fn at(mut self, location: Location) -> Self {
         self.locations = vec![location];
         self
     }
 
-    /// Adds a response key and its location, unless the error already has a path or a location.
+    /// Puts a response key before the path. Sets the location, unless the error has one already.
     pub fn within(mut self, key: &Arc<str>, location: Location) -> Self {
         self.path.insert(0, PathSegment::Key(Arc::clone(key)));
         if self.locations.is_empty() {

@@ -7,17 +7,17 @@ use tidegate_values::ValueError;
 
 use super::{Code, Error};
 
-/// When a request whose session ended may be retried.
+/// How long a client must wait before it retries a request whose session ended.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// The GraphQL error for an error of a statement. `anonymous` says whether the caller has no
-    /// token, with which it might be allowed more.
+    /// The GraphQL error for an error of a statement. `anonymous` is whether the caller has no
+    /// token, so that a token could help.
     ///
     /// # Errors
     ///
-    /// The error itself, if the database is unavailable, the session ended, or the error is
-    /// internal. These are not GraphQL responses.
+    /// The error itself, if the database is unavailable, the session ended, or the service itself
+    /// failed. These are not reported as GraphQL responses.
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,
         anonymous: bool,
@@ -77,8 +77,9 @@ impl Error {
         error
     }
 
-    /// An error that is caused by a resource outside the database, such as memory, disk space or a
-    /// foreign server. PostgreSQL's message may name hosts and files, so it goes to the log only.
+    /// The error for a rejection whose cause is a resource outside the database, such as memory,
+    /// disk space or a foreign server. PostgreSQL's message may name hosts and files, so it is only
+    /// logged.
     fn withheld(rejection: &DatabaseError) -> Self {
         tracing::warn!(cause = %rejection, "statement failed in PostgreSQL");
         let code = DatabaseError {
@@ -98,11 +99,11 @@ fn code(rejection: &DatabaseError, anonymous: bool) -> Code {
         "42501" if anonymous => Code::Unauthenticated,
         "42501" | "25006" => Code::Forbidden,
         "40001" | "40P01" | "55P03" => Code::Conflict,
-        // An error with a position is one of our SQL: the schema is stale, and the next request uses
-        // the new one. An error inside a function of the database has no position.
+        // An error with a position is in the SQL of this service: the schema is stale, and the next
+        // request uses a new one. An error inside a function of the database has no position.
         _ if sqlstate.starts_with("42") && rejection.position.is_some() => Code::Conflict,
         "57014" => Code::Timeout,
-        // An operator set this limit, such as `temp_file_limit`.
+        // The operator has set this limit, such as `temp_file_limit`.
         "53400" => Code::TooComplex,
         _ => match sqlstate.get(..2).unwrap_or_default() {
             "23" | "44" => Code::ConstraintViolation,
@@ -142,7 +143,7 @@ mod tests {
         }
         let forbidden = said("42501", None);
         assert_eq!(code(&forbidden, true), Code::Unauthenticated);
-        // Errors in the generated SQL mean that a definition changed.
+        // These errors in generated SQL mean that a definition changed.
         for sqlstate in ["42P01", "42703", "42883", "42804"] {
             assert_eq!(code(&said(sqlstate, Some(9)), false), Code::Conflict);
             assert_eq!(code(&said(sqlstate, None), false), Code::BadUserInput);

@@ -1,10 +1,10 @@
-//! The errors of a response in short, for logs and metrics.
+//! A summary of the errors in a response, for the log and the metrics.
 
 use tidegate_sql::DatabaseError;
 
 use super::{Code, Error};
 
-/// The number of errors of each code.
+/// The number of errors with each code, and the first error.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorSummary {
     first: Option<Box<Error>>,
@@ -24,7 +24,7 @@ impl ErrorSummary {
         summary
     }
 
-    /// Adds the errors of another response of the batch.
+    /// Adds the errors of another response in the same array.
     pub fn add(&mut self, other: Self) {
         if self.first.is_none() {
             self.first = other.first;
@@ -34,7 +34,7 @@ impl ErrorSummary {
         }
     }
 
-    /// The number of errors for each code that occurs, starting with the code of the first error.
+    /// The number of errors with each code that occurs. The code of the first error comes first.
     pub fn counts(&self) -> impl Iterator<Item = (Code, u64)> {
         let first = self.first.as_ref().map(|error| error.code);
         let others = Code::ALL

@@ -1,4 +1,4 @@
-//! Plans an operation, from a template if possible.
+//! Plans an operation. A template is used if one fits.
 
 use tidegate_plan::{Limits, Plan};
 
@@ -9,11 +9,11 @@ use crate::large_text::LargeText;
 use crate::lower::{self, Lowered, Lowerer, VariableUses};
 use crate::templates::TemplateConditions;
 
-/// A plan of an operation.
+/// The plan of an operation, and whether to make a template of it.
 pub(super) struct Planned<'a> {
     pub(super) plan: Plan<'a>,
     pub(super) introspections: Vec<LargeText>,
-    /// The conditions for a template to make of it, if one is wanted.
+    /// The conditions of the template that is to be made of the plan; `None` if none is wanted.
     pub(super) shape: Option<TemplateConditions>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> From<Plan<'a>> for Planned<'a> {
 }
 
 impl<'r> Request<'r> {
-    /// Plans the operation, from a template if one fits.
+    /// Plans the operation with a template if one fits, otherwise from the document.
     pub(super) fn plan(
         &self,
         errors: &mut FieldErrors,
@@ -69,7 +69,7 @@ impl<'r> Request<'r> {
         })
     }
 
-    /// Caches a template of a plan whose statements have run.
+    /// Caches a template of a plan. The statements of the plan must have run.
     pub(super) fn share(&self, shape: Option<TemplateConditions>, plan: &Plan<'_>) {
         if let Some(shape) = shape
             && let Some(template) = plan.template()

@@ -1,4 +1,4 @@
-//! Running the statements of a plan.
+//! Runs the statements of a plan.
 
 use tidegate_plan::{ExecutionMode, Plan};
 use tidegate_sql::{Commit, Mode, Pipeline, PipelineError, Transaction};
@@ -10,7 +10,8 @@ use crate::error::Error;
 ///
 /// # Errors
 ///
-/// The first failure; `of_plan` converts an error about a value of the request.
+/// The first failure. `of_plan` converts the errors of the plan itself, such as an invalid value of
+/// the request.
 pub(super) async fn run<'c>(
     plan: &mut Plan<'_>,
     context: Context<'c>,
@@ -69,7 +70,7 @@ async fn send(
     })
 }
 
-/// Runs one statement after the other, as each needs the rows of the previous one.
+/// Runs the statements one after the other, because each needs the rows of the previous one.
 async fn in_turn<'c>(
     plan: &mut Plan<'_>,
     context: Context<'c>,

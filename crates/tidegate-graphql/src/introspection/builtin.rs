@@ -1,22 +1,23 @@
-//! The types of introspection and the directives.
+//! The types that introspection itself has, and the directives.
 
-/// A field: its name, its type, and whether it has the argument `includeDeprecated`.
+/// A field of a [`BuiltinType`]: its name, its type, and whether it has the argument
+/// `includeDeprecated`.
 pub(super) type Field = (&'static str, &'static str, bool);
 
-/// A type of introspection.
+/// A type that introspection itself has.
 pub(super) struct BuiltinType {
     pub name: &'static str,
     pub description: &'static str,
     pub holds: Holds,
 }
 
-/// The content of such a type.
+/// The content of a [`BuiltinType`].
 pub(super) enum Holds {
     Fields(&'static [Field]),
     Values(&'static [&'static str]),
 }
 
-/// All introspection types, by name (GraphQL, section 4.2).
+/// All types that introspection itself has, sorted by name (GraphQL, section 4.2).
 pub(super) static TYPES: [BuiltinType; 8] = [
     BuiltinType {
         name: "__Directive",
@@ -133,12 +134,12 @@ pub(super) static TYPES: [BuiltinType; 8] = [
     },
 ];
 
-/// A directive.
+/// A directive of the API.
 pub(super) struct Directive {
     pub name: &'static str,
     pub description: &'static str,
     pub locations: &'static [&'static str],
-    /// The argument: name, type, default, description.
+    /// The argument of the directive: its name, type, default and description.
     pub argument: Option<(
         &'static str,
         &'static str,

@@ -1,4 +1,4 @@
-//! Introspection (GraphQL, section 4), generated directly from the definitions.
+//! Introspection (GraphQL, section 4), which is generated from the definitions.
 //!
 //! juniper's introspection takes several times as long, and half a gigabyte of memory for a schema
 //! of ten thousand tables. The response for such a schema has 150 MB, so it can be written in
@@ -14,16 +14,16 @@ use crate::error::Error;
 
 pub(crate) use writer::IntrospectionWriter;
 
-/// A field of a selection with fragments and conditions resolved.
+/// A field of an introspection, with fragments and conditions resolved.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct IntrospectionNode {
-    /// The response key, as JSON text with a colon.
+    /// The response key, as JSON text followed by a colon.
     key: Box<str>,
     /// The name of the field.
     name: Box<str>,
-    /// The argument `name` of `__type`, or `includeDeprecated`.
+    /// The value of the argument: `name` of `__type`, or `includeDeprecated`.
     argument: Option<Box<str>>,
-    /// The selection below.
+    /// The selection of the field.
     below: Vec<IntrospectionNode>,
 }
 
@@ -32,7 +32,7 @@ impl IntrospectionNode {
     ///
     /// # Errors
     ///
-    /// A condition or a name whose variable is null.
+    /// If the variable of a condition or of a name is null.
     pub(crate) fn of<'d>(
         group: &CollectedField<'d>,
         collect: Collector<'d>,
@@ -59,8 +59,9 @@ impl IntrospectionNode {
 
 #[cfg(test)]
 impl IntrospectionNode {
-    /// `__schema` with this many nested levels of `fields { type { ofType { ofType` below its
-    /// types. `__Type` has two fields of type `[__Type!]`, so each level doubles the size.
+    /// An introspection of `__schema` whose types have this many nested levels of `fields { type {
+    /// ofType { ofType`. The type `__Type` has two fields of type `[__Type!]`, so each level
+    /// doubles the size.
     pub(crate) fn nested(levels: usize) -> Self {
         let node = |name: &str, below| Self {
             key: format!("\"{name}\":").into(),

@@ -6,10 +6,10 @@ use crate::definition::{
     ArgumentDefinition, FieldDefinition, OperationKind, TypeDefinition, TypeReference, Types,
 };
 
-/// An introspection object.
+/// An object in the result of an introspection.
 pub(super) enum Object<'o> {
     Schema,
-    /// A type reference, such as `[Name!]!`.
+    /// A type reference with a wrapper, such as `[Name!]!`.
     Reference(TypeReference<'o>),
     Defined(TypeDefinition<'o>),
     Builtin(&'static BuiltinType),
@@ -20,7 +20,7 @@ pub(super) enum Object<'o> {
     Directive(&'static Directive),
 }
 
-/// An argument.
+/// An argument of a field or directive.
 pub(super) struct Input {
     name: &'static str,
     r#type: TypeReference<'static>,
@@ -31,16 +31,16 @@ pub(super) struct Input {
 /// Objects, generated one by one.
 pub(super) type Objects<'o> = Box<dyn Iterator<Item = Object<'o>> + Send + 'o>;
 
-/// The content of a member.
+/// The content of a member of an introspection object.
 pub(super) enum MemberContent<'o> {
-    /// A scalar, which has already been written.
+    /// The member is a scalar, and has been written already.
     Written,
     Object(Object<'o>),
     List(Objects<'o>),
 }
 
 impl<'o> Object<'o> {
-    /// The object of `__schema` or `__type`; `None` for an unknown type.
+    /// The object that `__schema` or `__type` returns; `None` for an unknown type.
     pub(super) fn root(node: &IntrospectionNode, types: &'o Types) -> Option<Self> {
         if &*node.name == "__schema" {
             return Some(Self::Schema);
@@ -49,7 +49,7 @@ impl<'o> Object<'o> {
         Self::named(&name, types)
     }
 
-    /// The named type.
+    /// The object of the type with this name.
     fn named(name: &str, types: &'o Types) -> Option<Self> {
         types.find(name).map(Self::Defined).or_else(|| {
             let mut builtin = TYPES.iter();
@@ -59,7 +59,7 @@ impl<'o> Object<'o> {
         })
     }
 
-    /// A type reference. For a plain named type it is the type itself.
+    /// The object of a type reference. Without a list or `!`, that is the object of the named type.
     fn reference(of: TypeReference<'o>, types: &'o Types) -> Option<Self> {
         if of.list || of.not_null {
             return Some(Self::Reference(of));
@@ -67,7 +67,7 @@ impl<'o> Object<'o> {
         Self::named(&of.name, types)
     }
 
-    /// Appends a scalar member, or returns the content of another one.
+    /// Appends a member that is a scalar. Returns the content of any other member.
     pub(super) fn member(
         &self,
         node: &IntrospectionNode,
@@ -131,7 +131,7 @@ fn schema<'o>(node: &IntrospectionNode, types: &'o Types, out: &mut String) -> M
     }
 }
 
-/// A list or non-null wrapper.
+/// Appends a member of a list type or of a non-null type.
 fn wrapper<'o>(
     of: &TypeReference<'o>,
     node: &IntrospectionNode,
@@ -243,7 +243,7 @@ fn directive<'o>(
     }
 }
 
-/// Members that are the same for all objects.
+/// Appends a member that all objects have alike.
 fn rest<'o>(node: &IntrospectionNode, out: &mut String) -> MemberContent<'o> {
     match &*node.name {
         "isDeprecated" | "isRepeatable" => boolean(false, out),
@@ -251,7 +251,7 @@ fn rest<'o>(node: &IntrospectionNode, out: &mut String) -> MemberContent<'o> {
     }
 }
 
-/// Parses a type reference.
+/// Parses a type reference, such as `[Name!]!`.
 fn written(text: &'static str) -> TypeReference<'static> {
     let nullable = text.strip_suffix('!');
     let list = nullable.unwrap_or(text).strip_prefix('[');
@@ -279,7 +279,7 @@ fn one<'o>(object: Option<Object<'o>>, out: &mut String) -> MemberContent<'o> {
 
 /// Appends a string, or null.
 fn text<'o>(text: Option<&str>, out: &mut String) -> MemberContent<'o> {
-    // Names need no escaping, and most strings are names.
+    // Names need no escaping, and most texts here are names.
     let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     match text {
         None => out.push_str("null"),

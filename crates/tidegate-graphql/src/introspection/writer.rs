@@ -7,15 +7,15 @@ use super::object::{MemberContent, Object, Objects};
 use crate::chunked::ChunkedWriter;
 use crate::definition::Types;
 
-/// Writes the value of `__schema` or `__type`. It can pause after any member, because the open
-/// objects are on an explicit stack.
+/// Writes the value of `__schema` or `__type`. It can pause after any member, because the objects
+/// that are not closed yet are on an explicit stack.
 pub(crate) struct IntrospectionWriter<'o> {
     types: &'o Types,
     root: Option<&'o IntrospectionNode>,
     open: Vec<OpenValue<'o>>,
 }
 
-/// An object or a list that is not yet closed.
+/// An object or a list that is not closed yet.
 enum OpenValue<'o> {
     Object {
         object: Object<'o>,
@@ -39,7 +39,7 @@ impl<'o> IntrospectionWriter<'o> {
         }
     }
 
-    /// Writes one member, element or closing bracket; `false` at the end.
+    /// Writes one member, element or closing bracket; `false` at the end of the value.
     fn step(&mut self, out: &mut String) -> bool {
         let (inner, below) = match self.open.last_mut() {
             None => return false,

@@ -1,4 +1,4 @@
-//! The arguments that select rows.
+//! Lowers the arguments that select rows.
 
 use tidegate_catalog::model::{ColumnId, RelationId};
 use tidegate_filter::{Filter, Json, is_sortable};
@@ -14,7 +14,8 @@ pub(super) fn refused(error: &tidegate_filter::Error) -> Error {
 }
 
 impl<'d> Lowerer<'d> {
-    /// The value of an argument; `None` if it is absent or a variable without a value.
+    /// The value of an argument; `None` if the argument is absent, or is a variable without a
+    /// value.
     pub(super) fn argument(
         &self,
         field: &'d Field,
@@ -40,7 +41,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The filter of `where` and `id`.
+    /// The filter that the arguments `where` and `id` together make.
     pub(super) fn rows(&self, relation: RelationId, field: &'d Field) -> Result<Filter, Error> {
         let condition = self.argument(field, "where", Missing::Refuse)?;
         let filter = match condition {
@@ -56,14 +57,14 @@ impl<'d> Lowerer<'d> {
         let key = self.schema.relation(relation).single_key();
         let key = key.ok_or_else(|| super::unknown_field("id"))?;
         if id.is_null() {
-            // A key is never null. A client without an ID means no row, not every row.
+            // A key is never null. A client that sends no ID gets no row, and not every row.
             return Ok(Filter::Any(Vec::new()));
         }
         let equals = Filter::equals(&id, self.schema.relation(relation), key, "id");
         Ok(Self::at(field, "id", equals)?.and(filter))
     }
 
-    /// The value of `limit` or `offset`.
+    /// The value of the argument `limit` or `offset`.
     pub(super) fn count(&self, field: &'d Field, name: &str) -> Result<Option<u64>, Error> {
         let Some(value) = self.argument(field, name, Missing::Omit)? else {
             return Ok(None);
@@ -81,7 +82,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The value of `orderBy`: an object, or a list of objects.
+    /// The value of the argument `orderBy`: an object, or a list of objects.
     pub(super) fn order(
         &self,
         relation: RelationId,
@@ -135,7 +136,7 @@ impl<'d> Lowerer<'d> {
         Ok(())
     }
 
-    /// A readable column, by a name of the request.
+    /// The column with this name of a request, which the role must be able to read.
     pub(super) fn readable(
         &self,
         relation: RelationId,

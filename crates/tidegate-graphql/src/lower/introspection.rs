@@ -1,16 +1,16 @@
-//! The introspection that lowering needs.
+//! The port by which lowering generates introspection.
 
 use crate::collect::{CollectedField, Collector};
 use crate::error::Error;
 use crate::large_text::GeneratedText;
 
-/// Resolves `__schema` and `__type`.
+/// Generates the values of `__schema` and `__type`.
 pub(crate) trait Introspector: Sync {
-    /// The value of a field.
+    /// The text of the value of a field.
     ///
     /// # Errors
     ///
-    /// A condition or a name whose variable is null.
+    /// If the variable of a condition or of a name is null.
     fn introspect<'d>(
         &self,
         group: &CollectedField<'d>,

@@ -1,4 +1,4 @@
-//! Lowers an operation of a document and its variables to an operation on tables.
+//! Lowers an operation: converts a document and its variables into an operation on tables.
 
 mod aggregate;
 mod arguments;
@@ -24,7 +24,7 @@ use crate::limits::Limits;
 pub(crate) use introspection::Introspector;
 pub(crate) use variable_uses::VariableUses;
 
-/// The inputs of lowering.
+/// What lowering needs: the schema, the document and the variables.
 #[derive(Clone, Copy)]
 pub(crate) struct Lowerer<'d> {
     pub schema: &'d Schema,
@@ -32,19 +32,19 @@ pub(crate) struct Lowerer<'d> {
     pub collect: Collector<'d>,
     pub variables: &'d Variables<'d>,
     pub introspect: &'d dyn Introspector,
-    /// Records which variables become parameters, if that is wanted.
+    /// Records which variables become parameters of statements; `None` if no template is wanted.
     pub trace: Option<&'d VariableUses>,
 }
 
-/// An operation on tables, and the introspection texts to insert into its response.
+/// An operation on tables, and the introspection texts that are inserted into its response.
 #[derive(Debug)]
 pub(crate) struct Lowered<'d> {
     pub planned: Planned<'d>,
     pub introspections: Vec<LargeText>,
 }
 
-/// Lowers a query or a mutation. Root fields of a query with an entry in `errors` become null, and
-/// fields that fail now are added to it.
+/// Lowers a query or a mutation. Root fields of a query with an entry in `errors` become null. For
+/// root fields that fail now, an entry is added.
 ///
 /// # Errors
 ///
@@ -96,16 +96,16 @@ pub(crate) fn lower<'d>(
     })
 }
 
-/// The content of a field that failed.
+/// The content of a root field that failed.
 const NULL: RootField<'static> = RootField::Verbatim(Bytes::from_static(b"null"));
 
-/// Whether a root field may be null. A mutation runs completely or not at all, and `__schema` and
-/// `__typename` are non-null (GraphQL, section 6.4.4).
+/// Whether a root field may be null after an error. A mutation runs completely or not at all.
+/// `__schema` and `__typename` are non-null (GraphQL, section 6.4.4).
 fn is_nullable(kind: OperationKind, group: &CollectedField<'_>) -> bool {
     kind == OperationKind::Query && !matches!(&*group.field.name, "__schema" | "__typename")
 }
 
-/// The error for a field that validation should have rejected.
+/// The error for an unknown field, which validation should have rejected.
 pub(crate) fn unknown_field(name: &str) -> Error {
     Error::new(Code::Internal, format!("the field `{name}` is not known"))
 }

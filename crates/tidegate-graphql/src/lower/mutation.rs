@@ -82,7 +82,7 @@ impl<'d> Lowerer<'d> {
         Ok(OnConflict { target, update })
     }
 
-    /// The columns of a unique index.
+    /// The columns of the unique index that the argument names.
     fn key(&self, id: RelationId, value: &Json<'_>, place: &str) -> Result<Vec<ColumnId>, Error> {
         let columns = self.columns(id, value, place)?;
         if columns.is_empty() {
@@ -92,7 +92,7 @@ impl<'d> Lowerer<'d> {
         Ok(columns)
     }
 
-    /// The columns that take the new row's values on a conflict.
+    /// The columns that get the new row's values after a conflict.
     fn updated(
         &self,
         id: RelationId,
@@ -118,7 +118,7 @@ impl<'d> Lowerer<'d> {
         Ok(columns)
     }
 
-    /// A list of columns by name.
+    /// The columns with the names in a list.
     pub(super) fn columns(
         &self,
         id: RelationId,
@@ -176,7 +176,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The filter of `where` and `id`, which must not be empty.
+    /// The filter that the arguments `where` and `id` together make. It must not be empty.
     fn bounded(&self, id: RelationId, field: &'d Field) -> Result<Filter, Error> {
         if field.argument("id").is_some() {
             let value = self.argument(field, "id", Missing::Refuse)?;
@@ -202,7 +202,7 @@ impl<'d> Lowerer<'d> {
     }
 }
 
-/// The elements of a list of rows.
+/// The rows in a list.
 fn elements(list: Json<'_>) -> Result<Vec<Json<'_>>, Error> {
     match list {
         Json::List(elements) => Ok(elements),
@@ -226,9 +226,9 @@ fn elements(list: Json<'_>) -> Result<Vec<Json<'_>>, Error> {
 
 type RowMembers<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
-/// The members of `data`, without duplicates.
+/// The members of the argument `data`, which must have distinct names.
 fn members(data: Json<'_>) -> Result<RowMembers<'_>, Error> {
-    // Reading the borrowed text first reports its errors.
+    // The borrowed value is read first, because it reports the errors.
     data.members(&"data").map_err(|error| refused(&error))?;
     match data {
         Json::Object(members) => Ok(members),

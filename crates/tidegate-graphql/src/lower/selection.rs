@@ -1,4 +1,4 @@
-//! Lowers the selection of a row.
+//! Lowers the selection of a relation's row.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl<'d> Lowerer<'d> {
     fn output(&self, id: RelationId, group: &CollectedField<'d>) -> Result<Output, Error> {
         let known = group.field.meaning.get().copied();
         let meaning = known.map_or_else(|| self.meaning(id, &group.field.name), Ok)?;
-        // A concurrent request has stored the same value.
+        // If a concurrent request has set the meaning already, it is the same.
         let _ = group.field.meaning.set(meaning);
         Ok(match meaning {
             Meaning::Typename => Output::Typename,
@@ -46,7 +46,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    /// The meaning of a field of a row.
+    /// The meaning of the field with this name in a row.
     fn meaning(&self, id: RelationId, name: &str) -> Result<Meaning, Error> {
         if name == "__typename" {
             return Ok(Meaning::Typename);

@@ -1,4 +1,4 @@
-//! Finds variables that are only used as parameters of statements.
+//! Finds the variables that are used only as parameters of statements.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,22 +11,24 @@ use tidegate_values::json::JsonKind;
 use super::Lowerer;
 use crate::document::{Document, Field, Operation, Selection, Value};
 
-/// Records at which places of a document variables become parameters.
+/// Records in which places of a document variables become parameters of statements.
 #[derive(Debug, Default)]
 pub(crate) struct VariableUses {
-    /// The places where they do, by the memory address of the literal.
+    /// The places in which a variable becomes a parameter, each as the memory address of its
+    /// literal.
     bound: Mutex<BTreeSet<usize>>,
-    /// The variables that are also used otherwise.
+    /// The variables that are used in any other way.
     others: Mutex<BTreeSet<Box<str>>>,
 }
 
 impl VariableUses {
-    /// Whether a variable is only used as a parameter. To be called after [`VariableUses::finish`].
+    /// Whether a variable is used only as a parameter. Must be called after
+    /// [`VariableUses::finish`].
     pub(crate) fn is_bound(&self, variable: &str) -> bool {
         !lock(&self.others).contains(variable)
     }
 
-    /// Visits all places of a document, after an operation of it was lowered.
+    /// Visits all variables of a document, after an operation of the document was lowered.
     pub(crate) fn finish(&self, document: &Document, operation: &Operation) {
         let bound = lock(&self.bound);
         let mut others = lock(&self.others);
@@ -56,12 +58,12 @@ fn lock<T>(set: &Mutex<T>) -> MutexGuard<'_, T> {
     set.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The identity of a place in a document: its memory address.
+/// The memory address of a literal, which identifies its place in the document.
 fn address(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
-/// Calls `visit` with each value of arguments and directives.
+/// Calls `visit` with each value of an argument or a directive.
 fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
     for part in selection {
         let conditions = match part {
@@ -85,8 +87,8 @@ fn values(selection: &[Selection], visit: &mut impl FnMut(&Value)) {
 }
 
 impl<'d> Lowerer<'d> {
-    /// Which values of a list come from variables. Variables that are also used otherwise are left
-    /// out.
+    /// The values of a list that come from variables. Variables that are also used in any other way
+    /// are left out.
     pub(super) fn origins(
         &self,
         relation: RelationId,
@@ -121,7 +123,7 @@ impl<'d> Lowerer<'d> {
         origins
     }
 
-    /// The index of the comparison with this path and the number of its variable.
+    /// The index of the comparison with this path, and the number of its variable.
     fn compared(&self, leaves: &[Leaf<'_>], place: &str, name: &str) -> Option<(usize, usize)> {
         let kind = self.variables.get(name)?.kind();
         let mut found = leaves.iter().enumerate();
@@ -141,7 +143,7 @@ impl<'d> Lowerer<'d> {
         fits.then_some((number, self.variables.number(name)?))
     }
 
-    /// The number of the variable of `limit` or `offset`.
+    /// The number of the variable that is the value of `limit` or `offset`.
     fn counted(&self, field: &'d Field, name: &str, trace: &VariableUses) -> Option<usize> {
         let value = &field.argument(name)?.value;
         let Value::Variable(variable) = value else {
@@ -156,8 +158,8 @@ impl<'d> Lowerer<'d> {
     }
 }
 
-/// Calls `visit` for each variable of a literal, with the path that a filter gives it, its name and
-/// its literal.
+/// Calls `visit` for each variable of a literal, with the path that a filter gives the literal, the
+/// variable's name and its literal.
 fn places<'d>(value: &'d Value, place: String, visit: &mut impl FnMut(String, &'d str, &'d Value)) {
     match value {
         Value::Variable(name) => visit(place, name, value),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Longer texts are cut.
+/// The length in bytes at which the text is cut, approximately.
 const LONGEST: usize = 1_000;
 
 /// The statement, document or method in a request's body, without values.
@@ -63,7 +63,7 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
         return block_comment(rest).map(|behind| (" ", behind));
     }
     if sql && first == '\'' {
-        // Only a string with the prefix E has backslash escapes.
+        // A quoted string has backslash escapes only after the prefix `E`.
         let mut chars = before.chars().rev();
         let prefixed = matches!(chars.next(), Some('e' | 'E'));
         let escaped = prefixed
@@ -103,8 +103,8 @@ fn piece<'t>(rest: &'t str, first: char, sql: bool, before: &str) -> Option<(&'t
     Some((&rest[..length], &rest[length..]))
 }
 
-/// The text after a string's end. A doubled quote does not end an SQL string; reading it as two
-/// strings finds the same end.
+/// The text after a string's end. A doubled quote in an SQL string is read as the end of one string
+/// and the start of the next, which finds the same end.
 fn string<'t>(text: &'t str, quote: &str, escaped: bool) -> Option<&'t str> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {

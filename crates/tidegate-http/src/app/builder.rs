@@ -26,7 +26,7 @@ use crate::metrics::{Metrics, MetricsSource};
 use crate::statements::Statements;
 use crate::trace::SpanSink;
 
-/// Builds an [`App`]. Everything that is not set has the default of the API's contract.
+/// Builds an [`App`]. Parts that are not set have the defaults of the API's contract.
 pub struct AppBuilder(Parts, Vec<RoleLimits>);
 
 impl AppBuilder {
@@ -76,13 +76,13 @@ impl AppBuilder {
         Self(parts, Vec::new())
     }
 
-    /// The cached schemas. Without it, schemas are loaded once and never refreshed.
+    /// The cache of schemas. Without it, schemas are loaded once and never refreshed.
     pub fn catalogs(mut self, catalogs: Arc<CatalogCache>) -> Self {
         self.0.catalogs = catalogs;
         self
     }
 
-    /// The methods. Without it, they are stored in memory and end with the app.
+    /// The registry of methods. Without it, methods are stored in memory and end with the app.
     pub fn methods(mut self, methods: Arc<Registry>) -> Self {
         let executor = Arc::clone(&self.0.executor);
         self.0.dispatcher = Dispatcher::new(Arc::clone(&methods), executor);
@@ -90,14 +90,14 @@ impl AppBuilder {
         self
     }
 
-    /// A random number that makes this node's request ids differ from those of other nodes.
+    /// The number of this node, which should be random. It makes the request ids of nodes differ.
     pub fn node(mut self, node: u64) -> Self {
         self.0.node = node;
         self
     }
 
-    /// Lets owners manage the users and clients of their tenants. Without it, those paths do not
-    /// exist.
+    /// Lets owners manage the users and clients of their tenants. Without this, the paths for it do
+    /// not exist.
     pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
         self.0.accounts = Some(accounts);
         self
@@ -116,7 +116,7 @@ impl AppBuilder {
         self
     }
 
-    /// The change events. Without them there are no subscriptions.
+    /// The feed of change events. Without it there are no subscriptions.
     pub fn feed(mut self, feed: Option<Feed>) -> Self {
         self.0.feed = feed;
         self
@@ -146,7 +146,7 @@ impl AppBuilder {
         self
     }
 
-    /// Sends emails: to confirm sign-ups and to reset passwords.
+    /// The mailer, which confirms sign-ups and resets passwords. Without it, no emails are sent.
     pub fn mailer(mut self, mailer: Option<Arc<dyn Mailer>>) -> Self {
         self.0.mailer = mailer;
         self
@@ -158,20 +158,20 @@ impl AppBuilder {
         self
     }
 
-    /// How people get a new password if no emails are sent.
+    /// A text that says how people get a new password if no emails are sent.
     pub fn help(mut self, help: Option<String>) -> Self {
         self.0.help = help;
         self
     }
 
-    /// Serves GraphiQL to browsers. Without it they get a small built-in page.
+    /// A GraphiQL build for browsers. Without it they get a small built-in page.
     pub fn graphiql(mut self, built: Option<Graphiql>) -> Self {
         self.0.graphiql = built;
         self
     }
 
     /// Whether browsers get the console at `/` and `/console/`, and the documentation at `/docs/`.
-    /// Without this, they do not.
+    /// By default they do not.
     pub fn console(mut self, served: bool) -> Self {
         let base = base_of(self.0.issuer.address());
         self.0.console = served.then(|| Console::new(base));
@@ -179,7 +179,7 @@ impl AppBuilder {
         self
     }
 
-    /// Allows sign-up without emails for clients that allow sign-up. It needs
+    /// Allows sign-up without a confirmation email, for clients that allow sign-up. It needs
     /// [`accounts`](Self::accounts).
     pub fn open_sign_up(mut self, open: bool) -> Self {
         self.0.open_sign_up = open;
@@ -192,7 +192,7 @@ impl AppBuilder {
         self
     }
 
-    /// Adds metrics to `/metrics`.
+    /// Adds a source of metrics to `/metrics`.
     pub fn metrics(mut self, source: Arc<dyn MetricsSource>) -> Self {
         self.0.metrics_sources.push(source);
         self
@@ -210,7 +210,7 @@ impl AppBuilder {
         self
     }
 
-    /// The app.
+    /// Builds the app.
     pub fn build(self) -> App {
         let Self(mut parts, roles) = self;
         parts.apis = graphql(parts.feed.is_some(), &parts.limits, roles);
@@ -218,7 +218,7 @@ impl AppBuilder {
     }
 }
 
-/// An empty cache of APIs.
+/// A cache of GraphQL APIs, which is empty at first.
 fn graphql(feed: bool, limits: &Limits, roles: Vec<RoleLimits>) -> ApiCache {
     let mut asked = limits.graphql;
     asked.rows.bytes = limits.response;

@@ -1,4 +1,5 @@
-//! The default user of each database, as which anonymous callers run, and what it may do.
+//! A cache of the default user of each database, as which anonymous callers run, and of what it may
+//! do.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,11 +9,12 @@ use tidegate_identity::{AnonymousSql, StoreError};
 use tidegate_oauth::IssuerStore;
 use tidegate_sql::{DatabaseName, Login, RoleName, RoleUse};
 
-/// How long a cached record is fresh. A notification removes it earlier.
+/// How long a cached record is used without asking the store. A notification removes the record
+/// earlier.
 const FRESH: Duration = Duration::from_secs(5);
-/// How long a cached record is used while the store is down.
+/// How long a cached record is used if the store is down.
 const USABLE: Duration = Duration::from_mins(1);
-/// The largest number of records: anonymous callers choose the names.
+/// The largest number of cached records. It is bounded because anonymous callers choose the names.
 const MOST: usize = 10_000;
 
 /// A cache of the default users of databases.
@@ -24,9 +26,10 @@ pub(crate) struct DefaultUsers {
 /// What a database provides for anonymous callers.
 #[derive(Clone)]
 pub(crate) struct DefaultUser {
-    /// Its login; `None` if there is no such database, or it has no default user.
+    /// The login of the default user; `None` if there is no such database, or it has no default
+    /// user.
     pub login: Option<Login>,
-    /// What it may do with SQL of its own.
+    /// Which SQL of its own the default user may run.
     pub sql: AnonymousSql,
 }
 
@@ -44,7 +47,7 @@ impl DefaultUsers {
         }
     }
 
-    /// The database's default user.
+    /// The default user of a database, from the cache or the store.
     pub(crate) async fn of(&self, database: &str) -> Result<DefaultUser, StoreError> {
         let known = self.known(database);
         if let Some(known) = &known
@@ -81,7 +84,7 @@ impl DefaultUsers {
         })
     }
 
-    /// Removes the cached record.
+    /// Removes the cached record of a database.
     pub(crate) fn forget(&self, database: &str) {
         self.known
             .write()

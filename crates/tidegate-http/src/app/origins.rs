@@ -5,9 +5,9 @@ use http::HeaderValue;
 /// Origins whose pages may call the API.
 #[derive(Clone, Debug, Default)]
 pub enum Origins {
-    /// All of them.
+    /// All origins.
     #[default]
     Any,
-    /// Those listed, in the form that browsers send: `https://app.example`.
+    /// The listed origins, in the form that browsers send: `https://app.example`.
     Listed(Vec<HeaderValue>),
 }

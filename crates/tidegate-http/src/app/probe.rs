@@ -4,7 +4,7 @@ use tidegate_sql::BoxFuture;
 
 /// A part of the service that may be unavailable for some time.
 pub trait Probe: Send + Sync {
-    /// Its name in the response.
+    /// The name of the part in the response.
     fn name(&self) -> &'static str;
 
     /// Whether the node should get no requests while this part is unavailable. A part that is not
@@ -13,11 +13,11 @@ pub trait Probe: Send + Sync {
         true
     }
 
-    /// The source that it uses, if there is a choice; the response has it as `<name>_source`.
+    /// The source that the part uses, if there is a choice. The response has it as `<name>_source`.
     fn source(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether it is available now.
+    /// Whether the part is available now.
     fn is_ready(&self) -> BoxFuture<'_, bool>;
 }

@@ -8,18 +8,18 @@ use std::time::Instant;
 use tidegate_sql::DatabaseName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The number of concurrent statements in a database on this node.
+/// How many statements of anonymous callers may run at once in a database on this node.
 const SLOTS: usize = 4;
 
-/// The slot of a statement, freed when this is dropped.
+/// The slot of a running statement. Dropping it frees the slot.
 pub(crate) type ReadSlot = OwnedSemaphorePermit;
 
-/// The slots of each database.
+/// The slots of all databases.
 #[derive(Default)]
 pub(crate) struct ReadSlots(Mutex<HashMap<DatabaseName, Arc<Semaphore>>>);
 
 impl ReadSlots {
-    /// Waits for a slot in a tenant's database; `None` if none is free before `until`.
+    /// Waits for a slot of a database; `None` if none becomes free before `until`.
     pub(crate) async fn enter(&self, database: &DatabaseName, until: Instant) -> Option<ReadSlot> {
         let slots = Arc::clone(
             self.0

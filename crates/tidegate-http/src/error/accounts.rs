@@ -9,7 +9,7 @@ use tidegate_oauth::{Error, ErrorKind};
 use super::ApiError;
 
 impl ApiError {
-    /// What an error of the directory means where users and clients are managed.
+    /// The response for an error of the endpoints that manage users and clients.
     pub fn from_accounts(error: impl Into<Error>) -> Self {
         let error = error.into();
         let after = Duration::from_secs(error.retry_after().unwrap_or(1));
@@ -17,7 +17,14 @@ impl ApiError {
             (_, Error::Identity(IdentityError::InvalidMember { member, expected })) => {
                 Self::input(format!("`{member}`: expected {expected}"))
             }
-            (_, Error::ImpersonationRefused(reason)) => Self::insufficient_privileges(*reason),
+            (_, Error::ImpersonationRefused(reason) | Error::PersonalTokenRefused(reason)) => {
+                Self::insufficient_privileges(*reason)
+            }
+            (_, Error::InvalidScope) => Self::new(
+                StatusCode::BAD_REQUEST,
+                "INPUT_VALIDATION_ERROR",
+                format!("`scopes`: {}", error.description()),
+            ),
             (_, Error::Identity(IdentityError::DefaultUserTaken)) => Self::new(
                 StatusCode::CONFLICT,
                 error.code(),

@@ -1,11 +1,11 @@
-//! The error body of the GraphQL paths, for errors outside of GraphQL.
+//! The body of an error response of the GraphQL paths, for errors before GraphQL runs.
 
 use bytes::{BufMut, BytesMut};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use tidegate_graphql::{Code, Error};
 
-use super::ApiError;
+use super::{ApiError, INSUFFICIENT_SCOPE};
 use crate::body::Body;
 use crate::report::{Context, Protocol};
 
@@ -24,7 +24,11 @@ impl ApiError {
         response
     }
 
-    fn graphql_code(&self) -> Code {
+    /// The code for `extensions.code`.
+    pub fn graphql_code(&self) -> Code {
+        if self.code == INSUFFICIENT_SCOPE {
+            return Code::InsufficientScope;
+        }
         match self.status {
             StatusCode::UNAUTHORIZED => Code::Unauthenticated,
             StatusCode::FORBIDDEN => Code::Forbidden,

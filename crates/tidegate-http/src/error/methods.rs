@@ -41,8 +41,8 @@ impl From<StoreError> for ApiError {
 }
 
 impl ApiError {
-    /// The error of a call for the log and the metrics; the JSON-RPC response has been written
-    /// already.
+    /// The error of a JSON-RPC call, for the log and the metrics only. The response has been
+    /// written already.
     pub fn from_rpc(error: tidegate_rpc::Error) -> Self {
         use tidegate_rpc::Error as Rpc;
         match error {

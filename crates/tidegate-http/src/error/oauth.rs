@@ -21,7 +21,7 @@ struct OAuthError<'a> {
     rest: Option<RestMembers<'a>>,
 }
 
-/// The members that the guest endpoint adds to those of OAuth.
+/// The members that the guest endpoint adds to those of an OAuth error.
 #[derive(Serialize)]
 struct RestMembers<'a> {
     success: bool,
@@ -32,8 +32,8 @@ struct RestMembers<'a> {
 }
 
 impl ApiError {
-    /// What an error of the issuer means at an OAuth endpoint; `by_basic` tells whether the client
-    /// used HTTP Basic.
+    /// The response for an error of the issuer at an OAuth endpoint; `by_basic` is whether the
+    /// client used HTTP Basic.
     pub fn from_oauth(error: impl Into<oauth::Error>, by_basic: bool) -> Self {
         let error = error.into();
         let status = match error.kind() {
@@ -60,7 +60,7 @@ impl ApiError {
         }
     }
 
-    /// What an error of the issuer means where a bearer token is shown.
+    /// The response for an error of the issuer while it checks a bearer token.
     pub fn from_bearer(error: impl Into<oauth::Error>) -> Self {
         let error = error.into();
         match error.kind() {
@@ -74,7 +74,8 @@ impl ApiError {
         }
     }
 
-    /// The response of an OAuth endpoint; `guest` adds the members of the guest endpoint.
+    /// The response of an OAuth endpoint; with `guest` it also has the members of the guest
+    /// endpoint.
     #[expect(
         clippy::missing_panics_doc,
         reason = "strings and numbers can be written"
@@ -82,7 +83,7 @@ impl ApiError {
     pub fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
         self.code = self.oauth_name();
         self.log(context);
-        // A client in use splits these bodies at a colon that is followed by a space.
+        // An existing client splits the text at a colon that is followed by a space.
         let message: Cow<'_, str> = if self.message.contains(": ") {
             self.message.replace(": ", ", ").into()
         } else {
@@ -106,8 +107,8 @@ impl ApiError {
         response
     }
 
-    /// The name in `error`. Errors of the HTTP server have a REST code, which OAuth clients do not
-    /// know.
+    /// The value of `error`. Errors of the HTTP server have codes of the REST endpoints, which
+    /// OAuth clients do not know.
     fn oauth_name(&self) -> &'static str {
         match self.code {
             "INPUT_VALIDATION_ERROR"
@@ -121,7 +122,8 @@ impl ApiError {
     }
 }
 
-/// Too many attempts are the caller's fault; too much concurrent work is not.
+/// The status of a refused attempt: 429 after too many attempts of the caller, 503 when the service
+/// is busy with those of others.
 fn throttled(error: &oauth::Error) -> StatusCode {
     match error {
         oauth::Error::Identity(IdentityError::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,

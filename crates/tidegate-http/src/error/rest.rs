@@ -1,4 +1,4 @@
-//! The error body of the REST and SQL endpoints.
+//! The body of an error response of the REST and SQL endpoints.
 
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -11,9 +11,9 @@ use super::{ApiError, Details};
 use crate::body::Body;
 use crate::report::{Context, Errors, Protocol};
 
-/// The media type of JSON.
+/// The value of `Content-Type` for JSON.
 pub const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
-/// `Cache-Control` for what must not be cached.
+/// The value of `Cache-Control` for responses that must not be cached.
 pub const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 #[derive(Serialize)]
@@ -47,13 +47,13 @@ struct DatabaseError<'a> {
 }
 
 impl ApiError {
-    /// The response of the REST and SQL endpoints.
+    /// The response of the REST and SQL endpoints for this error.
     pub fn into_rest(self, context: &Context<'_>) -> Response<Body> {
         self.log(context);
         self.response(self.rest_body(), Protocol::Rest)
     }
 
-    /// The body of that response.
+    /// The body of the response of the REST and SQL endpoints.
     #[expect(
         clippy::missing_panics_doc,
         reason = "strings and numbers can be written"
@@ -79,7 +79,7 @@ impl ApiError {
         serde_json::to_vec(&body).expect("strings and numbers can be written")
     }
 
-    /// A response with this body and the headers that the error requires.
+    /// A response with `body` and the headers that the error needs.
     pub fn response(&self, body: Vec<u8>, protocol: Protocol) -> Response<Body> {
         let mut response = Response::new(Body::from(bytes::Bytes::from(body)));
         let errors = Errors::of_failure(protocol, self);
@@ -102,7 +102,7 @@ impl ApiError {
             return response;
         };
         if let Some(after) = retry_after {
-            // Whole seconds, rounded up, so that no client retries too early.
+            // Seconds are rounded up, so that no client retries too early.
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             headers.insert(RETRY_AFTER, seconds.max(1).into());
         }

@@ -7,12 +7,13 @@ use tidegate_sql::{DatabaseError, Error, InputError, LoginRefused};
 use super::{ApiError, Challenge, sqlstate};
 use crate::memory::Exhausted;
 
-/// The text for [`LoginRefused`].
+/// The text for [`LoginRefused`], the error of a role that cannot log in to PostgreSQL.
 const LOGIN_REFUSED: &str =
     "PostgreSQL refuses the login of this user's role; the operator finds the repair in the log";
 
 impl ApiError {
-    /// The error response for a failed statement; `anonymous` says whether a token could help.
+    /// The response for a failed statement; `anonymous` is whether the caller has no token, so that
+    /// a token could help.
     pub fn from_sql(error: Error, anonymous: bool) -> Self {
         match error {
             Error::Input(input) => input.into(),
@@ -38,7 +39,8 @@ impl ApiError {
                     _ => "the database is not available",
                 };
                 let said = source.as_deref().and_then(|said| said.downcast_ref());
-                // The code suffices to act on; the message may name files of the server.
+                // Only the SQLSTATE is passed on, because PostgreSQL's message may name files of
+                // the server.
                 let code = said.map(|DatabaseError { sqlstate, .. }| DatabaseError {
                     sqlstate: sqlstate.clone(),
                     ..DatabaseError::default()
@@ -59,7 +61,7 @@ impl ApiError {
 
     fn rejected(rejection: DatabaseError, anonymous: bool) -> Self {
         let status = sqlstate::status(&rejection.sqlstate, anonymous);
-        // A configured limit, such as `temp_file_limit`, is not an outage.
+        // SQLSTATE 53400 reports a configured limit, such as `temp_file_limit`, and not an outage.
         let limit = rejection.sqlstate == "53400";
         let code = match status {
             StatusCode::SERVICE_UNAVAILABLE if !limit => "DATABASE_UNAVAILABLE",
@@ -84,7 +86,7 @@ impl ApiError {
         failure
     }
 
-    /// The error response for an error of the catalog.
+    /// The response for an error of the catalog; `anonymous` is whether the caller has no token.
     pub fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
         match error {
             tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),

@@ -2,15 +2,16 @@
 
 use http::StatusCode;
 
-/// The classes that PostgreSQL itself uses. Codes of other classes come from `RAISE` in functions
-/// of users.
+/// The classes of SQLSTATE that PostgreSQL itself uses. Codes of other classes come from `RAISE` in
+/// functions of users.
 const CLASSES: [&str; 43] = [
     "00", "01", "02", "03", "08", "09", "0A", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21", "22",
     "23", "24", "25", "26", "27", "28", "2B", "2D", "2F", "34", "38", "39", "3B", "3D", "3F", "40",
     "42", "44", "53", "54", "55", "57", "58", "72", "F0", "HV", "XX",
 ];
 
-/// The status for a statement that PostgreSQL refused; `anonymous` says whether a token could help.
+/// The status for a statement that PostgreSQL refused; `anonymous` is whether the caller has no
+/// token, so that a token could help.
 pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
     match sqlstate {
         "42P01" | "42883" => StatusCode::NOT_FOUND,
@@ -19,7 +20,8 @@ pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
         "23502" | "23514" => StatusCode::BAD_REQUEST,
         "40001" | "40P01" | "55006" | "55P03" => StatusCode::CONFLICT,
         "25006" => StatusCode::METHOD_NOT_ALLOWED,
-        // idle_in_transaction_session_timeout, transaction_timeout, statement_timeout.
+        // These report `idle_in_transaction_session_timeout`, `transaction_timeout` and
+        // `statement_timeout` or a cancelled statement.
         "25P03" | "25P04" | "57014" => StatusCode::GATEWAY_TIMEOUT,
         _ => of_class(sqlstate),
     }
@@ -27,7 +29,7 @@ pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
 
 fn of_class(sqlstate: &str) -> StatusCode {
     match sqlstate.get(..2).unwrap_or_default() {
-        // Caused by the statement, or by a function that it calls.
+        // These errors are caused by the statement, or by a function that it calls.
         "02" | "03" | "09" | "0A" | "0B" | "0F" | "0L" | "0P" | "0Z" | "20" | "21" | "22"
         | "24" | "25" | "26" | "27" | "2D" | "2F" | "34" | "38" | "39" | "3B" | "3F" | "42"
         | "44" | "54" | "55" | "P0" => StatusCode::BAD_REQUEST,

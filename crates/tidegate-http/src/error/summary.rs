@@ -4,14 +4,14 @@ use super::ApiError;
 use crate::report::{Errors, Protocol};
 
 impl Errors {
-    /// The summary of an error response.
+    /// The summary of a response that has one error.
     pub fn of_failure(protocol: Protocol, failure: &ApiError) -> Self {
         let counts = vec![(failure.code, 1)];
         Self::new(protocol, counts, failure.rejection())
     }
 
-    /// The errors of JSON-RPC calls, if there are any, with the codes of REST, which are more
-    /// precise than the numbers of JSON-RPC.
+    /// The errors of JSON-RPC calls, if there are any. The codes are those of the REST endpoints,
+    /// which are more precise than the numbers of JSON-RPC.
     pub fn of_rpc(failures: &[ApiError]) -> Option<Self> {
         let first = failures.first()?;
         let mut errors = Self::of_failure(Protocol::JsonRpc, first);

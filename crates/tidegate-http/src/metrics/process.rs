@@ -107,11 +107,11 @@ fn resident_memory() -> Option<u64> {
 
 fn open_files() -> Option<u64> {
     let files = fs::read_dir("/proc/self/fd").ok()?.count();
-    // One of them is the open directory itself.
+    // The directory `/proc/self/fd` itself is one of the open files while it is read.
     u64::try_from(files).ok()?.checked_sub(1)
 }
 
-/// The soft limit; `None` if there is no limit.
+/// The soft limit on open files; `None` if there is no limit.
 fn most_files() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let mut lines = limits.lines();

@@ -19,22 +19,22 @@ use crate::error::ApiError;
 /// The deadline of a statement of an anonymous caller, including the wait for its slot.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What a caller may run.
+/// Which SQL a caller may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everything that its privileges allow.
+    /// All SQL that the caller's privileges allow.
     Full,
     /// One read-only statement at a time.
     Read,
 }
 
 impl Access {
-    /// What the caller may run.
+    /// Which SQL the caller may run.
     ///
     /// # Errors
     ///
     /// 401 without a token, and 403 with a token of the default user, if the tenant allows no SQL
-    /// of its default user; 503 if that is unknown.
+    /// of its default user; 503 if the store is down, so that this is unknown.
     pub async fn of(app: &App, caller: &Caller) -> Result<Self, ApiError> {
         let Some(login) = caller.default_user() else {
             return Ok(Self::Full);
@@ -50,7 +50,7 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// 403.
+    /// 403 if the caller may run only one statement at a time.
     pub fn admit_array(self) -> Result<(), ApiError> {
         match self {
             Self::Full => Ok(()),
@@ -58,11 +58,11 @@ impl Access {
         }
     }
 
-    /// Waits until the statement may run.
+    /// Checks that the caller may run the statement, and waits for a slot if it needs one.
     ///
     /// # Errors
     ///
-    /// 403 for a statement that the caller may not run, 503 if too many run already.
+    /// 403 for a statement that the caller may not run, 503 if no slot became free in time.
     pub async fn permit(
         self,
         app: &App,
@@ -96,14 +96,14 @@ impl Access {
 /// The permission to run a statement.
 pub struct Permit {
     options: QueryOptions,
-    /// The slot of a read-only statement, until it has ended.
+    /// The slot of a statement of an anonymous caller; `None` for a statement with full access.
     slot: Option<ReadSlot>,
 }
 
 opaque_debug!(Permit);
 
 impl Permit {
-    /// A permission without restrictions other than its terms.
+    /// A permission without restrictions except those of `options`.
     pub fn full(options: QueryOptions) -> Self {
         Self {
             options,
@@ -126,7 +126,7 @@ impl Permit {
         if self.slot.is_none() {
             return executor.query(who, statement, &self.options, sink).await;
         }
-        // PostgreSQL decides what a write is, also within functions.
+        // PostgreSQL itself refuses writes in this transaction, also those of functions.
         let mut transaction = executor.begin(who, Mode::Snapshot, &self.options).await?;
         let completion = transaction.query(statement, sink).await?;
         transaction.commit().await?;

@@ -1,5 +1,5 @@
-//! Responses that are collected before the first byte is sent, so that an error gets its own
-//! response.
+//! Responses that are collected before the first byte is sent, so that an error can still get a
+//! response with its own status.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,26 +13,26 @@ use crate::authenticate::Caller;
 use crate::body::Content;
 use crate::memory::{Exhausted, Reservation};
 
-/// Bytes are collected in pieces of about this size: a single buffer would be copied each time it
-/// grows, and reserve up to half as much again.
+/// The size of the pieces in which bytes are collected. A single buffer would be copied each time
+/// it grows, and would reserve up to half as much again.
 const PIECE: usize = 256 * 1024;
-/// The capacity of the first piece; most responses fit.
+/// The capacity of the first piece, into which most responses fit.
 const FIRST: usize = 4 * 1024;
 
-/// Bytes in pieces, up to a limit.
+/// The collected bytes of a response, in pieces and up to a limit.
 pub struct Pieces {
     full: VecDeque<Bytes>,
     full_size: u64,
     open: BytesMut,
     limit: u64,
-    /// The reservation for the full pieces.
+    /// The reservation in the memory budget for the full pieces.
     share: Reservation,
 }
 
 opaque_debug!(Pieces);
 
 impl Pieces {
-    /// An empty response for a caller.
+    /// An empty response, which counts to the caller's part of the memory budget.
     pub fn of(app: &App, caller: &Caller) -> Self {
         Self {
             full: VecDeque::new(),
@@ -43,17 +43,17 @@ impl Pieces {
         }
     }
 
-    /// Appends bytes.
+    /// Appends bytes to the last piece.
     pub fn push(&mut self, bytes: &[u8]) {
         self.open.extend_from_slice(bytes);
     }
 
-    /// The last piece, to append to.
+    /// The last piece, for appending to it.
     pub fn open(&mut self) -> &mut BytesMut {
         &mut self.open
     }
 
-    /// Removes everything.
+    /// Removes all bytes.
     pub fn discard(&mut self) {
         self.full.clear();
         self.full_size = 0;
@@ -80,7 +80,7 @@ impl Pieces {
     }
 }
 
-/// The source distinguishes this error from an unavailable database.
+/// The error for a used-up memory budget. Its source distinguishes it from an unavailable database.
 fn exhausted(source: Exhausted) -> Error {
     Error::Unavailable {
         retry_after: Duration::from_secs(1),
@@ -112,14 +112,14 @@ impl From<Pieces> for Content {
     }
 }
 
-/// Collects a result.
+/// Collects the rows of a result.
 pub(crate) struct Collector {
     writer: RowWriter,
     pieces: Pieces,
 }
 
 impl Collector {
-    /// Appends the result to `pieces`.
+    /// A collector that appends the result to `pieces`.
     pub(crate) fn new(writer: RowWriter, pieces: Pieces) -> Self {
         Self { writer, pieces }
     }
@@ -138,8 +138,8 @@ impl Collector {
     }
 }
 
-/// Starts a result. A statement without result columns has a result in JSON, whatever format was
-/// requested.
+/// Starts a result. The result of a statement without result columns is in JSON, whatever format
+/// was requested.
 pub(super) fn start(writer: &mut RowWriter, columns: &[Column], out: &mut BytesMut) -> Result<()> {
     if columns.is_empty() {
         writer.fall_back_to_json();

@@ -1,20 +1,21 @@
-//! Schemas, their GraphQL APIs, and GraphQL operations.
+//! Loads schemas and their GraphQL APIs, and runs GraphQL operations.
 
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
 use tidegate_graphql::{Api, Context, GraphqlResponse, PreparedOperation};
+use tidegate_oauth::Scope;
 use tidegate_sql::QueryOptions;
 
 use crate::app::App;
 use crate::authenticate::Caller;
 use crate::error::ApiError;
 
-/// Responses of at least this size count in the memory budget.
+/// The size from which a response counts in the memory budget, in bytes.
 pub const LARGE: u64 = 256 * 1024;
 
-/// The API of a schema as the caller sees it.
+/// The GraphQL API of a schema as the caller sees it.
 pub async fn api(
     app: &App,
     caller: &Caller,
@@ -41,7 +42,7 @@ pub async fn schema(
     found.ok_or_else(missing)
 }
 
-/// Runs a query or a mutation. Its data may have `room` bytes, or as many as the API allows.
+/// Runs a query or a mutation, if the caller's token has the scope `read` or `write`. Its data may have `room` bytes, or as many as the API allows.
 pub async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,
@@ -49,6 +50,12 @@ pub async fn execute(
     prepared: &PreparedOperation,
     variables: Option<&RawValue>,
 ) -> Result<GraphqlResponse, ApiError> {
+    let needed = if prepared.is_mutation() {
+        Scope::Write
+    } else {
+        Scope::Read
+    };
+    caller.require(&[needed])?;
     let context = Context {
         executor: &**app.executor(),
         principal: &caller.principal,

@@ -1,4 +1,4 @@
-//! Turns a request into a statement with its values and the writer of its response.
+//! Turns a request into a statement with its values, and the writer of its response.
 
 use tidegate_sql::request::SqlRequest;
 use tidegate_sql::{BoundStatement, InputError};
@@ -9,13 +9,13 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::negotiate::Preferences;
 
-/// A request that can run.
+/// A request that is ready to run.
 pub struct PreparedRequest {
     /// The statement with its values.
     pub statement: BoundStatement,
     /// The format of the response.
     pub format: OutputFormat,
-    /// Writes the rows.
+    /// The writer of the response's rows.
     pub writer: RowWriter,
 }
 
@@ -26,7 +26,7 @@ impl PreparedRequest {
     ///
     /// # Errors
     ///
-    /// 400 and 403, naming the cause.
+    /// 400 and 403, with the cause in the message.
     pub fn new(
         app: &App,
         request: &SqlRequest<'_>,
@@ -66,7 +66,8 @@ impl PreparedRequest {
         })
     }
 
-    /// A request in an array; its response is an element of a JSON array.
+    /// Like [`PreparedRequest::new`], for a request in an array. Its response is an element of a
+    /// JSON array.
     ///
     /// # Errors
     ///
@@ -87,7 +88,7 @@ impl PreparedRequest {
     }
 }
 
-/// The time zone of a preference.
+/// The time zone that `Prefer` names.
 pub fn zone(name: &str) -> Result<Zone, ApiError> {
     Zone::named(name).ok_or_else(|| {
         ApiError::input(

@@ -17,8 +17,8 @@ use crate::body::Content;
 use crate::error::ApiError;
 use crate::negotiate::Preferences;
 
-/// Runs one statement. Streamed formats are sent after their first 64 KiB. A statement without
-/// result columns has a response in JSON.
+/// Runs one statement. In a streamed format, sending starts when 64 KiB are ready. The response to
+/// a statement without result columns is in JSON.
 pub async fn one(
     app: &App,
     caller: &Caller,
@@ -42,7 +42,7 @@ pub async fn one(
     streamed.map_err(|error| ApiError::from_sql(error, caller.anonymous))
 }
 
-/// Runs one statement and collects its response.
+/// Runs one statement, and collects its response before the first byte is sent.
 async fn collected(
     app: &App,
     caller: &Caller,
@@ -62,7 +62,7 @@ async fn collected(
     Ok((format, pieces.into()))
 }
 
-/// Runs the request, or the array of requests, in a message; the response is JSON.
+/// Runs the request, or the array of requests, in a WebSocket message; the response is JSON.
 pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, ApiError> {
     let access = Access::of(app, caller).await?;
     let preferences = Preferences::default();
@@ -83,7 +83,8 @@ pub async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content,
 }
 
 /// Runs several statements in one transaction; the response is an array. If PostgreSQL asks for a
-/// retry, it is repeated once: nothing of the response has been sent and nothing was committed.
+/// retry, the transaction is repeated once. That is safe, because nothing was committed and nothing
+/// of the response has been sent.
 pub async fn many(
     app: &App,
     caller: &Caller,
@@ -117,7 +118,7 @@ impl Failed {
     }
 
     /// Whether a retry may succeed: a table was redefined after a statement on it had been
-    /// prepared, or there were concurrent writes.
+    /// prepared, or concurrent writes conflicted.
     fn may_pass(&self) -> bool {
         let again = matches!(&self.error, tidegate_sql::Error::Rejected(refused) if refused.sqlstate == "40001");
         again && self.index.is_some()
@@ -177,7 +178,7 @@ pub fn statement_limits(app: &App) -> request::Limits {
     }
 }
 
-/// The terms of a request; it may lower the deadline, but not raise it.
+/// The options for a caller's statement. The request may lower the deadline, but not raise it.
 pub fn options(app: &App, preferences: &Preferences) -> QueryOptions {
     let most = app.limits().statement;
     let wait = preferences.wait.map_or(most, |wait| wait.min(most));
@@ -187,7 +188,7 @@ pub fn options(app: &App, preferences: &Preferences) -> QueryOptions {
     }
 }
 
-/// The terms for statements that Tidegate generates.
+/// The options for a statement that Tidegate generates.
 pub fn generated_terms(app: &App, preferences: &Preferences) -> QueryOptions {
     QueryOptions {
         author: Author::Service,

@@ -1,7 +1,7 @@
 //! Responses that are sent while the statement runs, in constant memory.
 //!
 //! The statement runs inside the body: it makes progress only when the client reads. When the
-//! client disconnects it is dropped, which cancels it in PostgreSQL.
+//! client disconnects, the body is dropped, which cancels the statement in PostgreSQL.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -20,26 +20,27 @@ use crate::body::{BodyAborted, BodySource, Content};
 use crate::error::ApiError;
 use crate::report;
 
-/// How much is collected before the status is sent, and the size of each part afterwards.
+/// How many bytes are collected before the status is sent, and the size of each part that is sent
+/// afterwards.
 const CHUNK: usize = 64 * 1024;
 
-/// A statement and its principal.
+/// A statement, with what its execution needs.
 pub struct Job {
     /// The executor.
     pub executor: Arc<dyn Executor>,
-    /// The database and role as which it runs.
+    /// The database and role as which the statement runs.
     pub principal: Principal,
     /// The statement with its values.
     pub statement: BoundStatement,
-    /// The caller's permission.
+    /// The permission to run the statement.
     pub permit: Permit,
 }
 
 opaque_debug!(Job);
 
-/// Runs the job. If the response fits into one chunk, it is returned whole. Until then an error
-/// gets its own response; later an error can only abort the response. The format is the writer's,
-/// or JSON for a statement without result columns.
+/// Runs the job. If the response fits into one chunk, it is returned whole. Before the first chunk
+/// is full, an error gets its own response; later an error can only abort the response. The format
+/// is the writer's, or JSON for a statement without result columns.
 pub async fn run(
     job: Job,
     writer: RowWriter,
@@ -86,7 +87,7 @@ enum First {
     Ended(Result<Bytes>),
 }
 
-/// The running statement; its output are the bytes after the last full chunk.
+/// The running statement. Its result is the bytes after the last full chunk.
 type Running = BoxFuture<'static, Result<Bytes>>;
 
 fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
@@ -109,7 +110,7 @@ fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
     })
 }
 
-/// Where a full chunk waits until the client reads it.
+/// Holds a full chunk until the client reads it.
 #[derive(Default)]
 struct Outlet(Mutex<Waiting>);
 
@@ -149,7 +150,7 @@ impl Outlet {
     }
 }
 
-/// Writes rows into chunks.
+/// Writes rows into chunks and hands full chunks to the outlet.
 struct Sink {
     writer: RowWriter,
     bytes: BytesMut,
@@ -225,7 +226,7 @@ impl OwnedContext {
     }
 }
 
-/// The rest of a response after its first chunk.
+/// The rest of a response, after its first chunk.
 struct StreamedRows {
     ready: VecDeque<Bytes>,
     running: Option<Running>,

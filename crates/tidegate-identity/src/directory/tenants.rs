@@ -12,7 +12,7 @@ impl UserDirectory {
 
     /// Sets which SQL the tenant runs for its default user, and writes an audit event.
     ///
-    /// [`Error::NotFound`].
+    /// Errors: [`Error::NotFound`] when the tenant does not exist.
     pub async fn set_anonymous_sql(&self, database: &str, setting: AnonymousSql) -> Result<()> {
         let store = &self.ports.store;
         if !store.set_anonymous_sql(database, setting).await? {
@@ -31,7 +31,7 @@ impl UserDirectory {
 
     /// Sets whether the tenant's owner may act as its users, and writes an audit event.
     ///
-    /// [`Error::NotFound`].
+    /// Errors: [`Error::NotFound`] when the tenant does not exist.
     pub async fn set_impersonation(&self, database: &str, allowed: bool) -> Result<()> {
         let store = &self.ports.store;
         if !store.set_impersonation(database, allowed).await? {

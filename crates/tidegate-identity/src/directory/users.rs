@@ -9,11 +9,11 @@ use crate::{
     WriteOutcome, group_role, rate_limit,
 };
 
-/// Tokens contain the properties and must stay below 8 KiB.
+/// The longest properties of a user, as JSON. Tokens contain them and must stay below 8 KiB.
 const PROPERTY_BYTES: usize = 3 * 1024;
 const MAX_TEXT_LENGTH: usize = 254;
 const MAX_GROUPS: usize = 32;
-/// How often a change is retried after a concurrent change.
+/// How often a change of a user is tried again when another request changed the user meanwhile.
 const MAX_TRIES: u32 = 20;
 
 /// The owner of a new tenant.
@@ -27,22 +27,22 @@ pub struct NewOwner {
     pub password: Option<Secret>,
 }
 
-/// A sub-user.
+/// A sub-user to create.
 #[derive(Clone, Debug)]
 pub struct NewUser {
-    /// The tenant.
+    /// The tenant to which the user belongs.
     pub database: TenantName,
-    /// The name.
+    /// The user's name.
     pub name: UserName,
     /// The password; a user without one cannot sign in, which is usual for a default user.
     pub password: Option<Secret>,
-    /// The hash of a password that was given earlier; `password` takes precedence.
+    /// The hash of a password that the user gave earlier; `password` takes precedence.
     pub password_hash: Option<String>,
     /// The email address.
     pub email: Option<String>,
     /// A JSON object that is included in tokens.
     pub properties: Option<Map<String, Value>>,
-    /// The groups.
+    /// The groups that the user joins.
     pub user_groups: Vec<String>,
     /// Whether anonymous callers run as this user.
     pub default_user: bool,
@@ -70,20 +70,20 @@ impl NewUser {
 /// Changes to a user; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct UserChange {
-    /// The email address, or none.
+    /// The new email address; `Some(None)` removes it.
     pub email: Option<Option<String>>,
-    /// The properties, or none.
+    /// The new properties; `Some(None)` removes them.
     pub properties: Option<Option<Map<String, Value>>>,
-    /// The groups.
+    /// The groups that the user is to belong to.
     pub user_groups: Option<Vec<String>>,
-    /// Whether anonymous callers run as this user.
+    /// Whether anonymous callers are to run as this user.
     pub default_user: Option<bool>,
-    /// A new password.
+    /// The new password.
     pub password: Option<Secret>,
 }
 
 impl UserChange {
-    /// The user after the change.
+    /// The user `before` with the changes applied.
     fn of(&self, before: &User) -> User {
         fn or<T: Clone>(value: Option<&T>, before: &T) -> T {
             value.unwrap_or(before).clone()
@@ -99,7 +99,7 @@ impl UserChange {
 }
 
 impl UserDirectory {
-    /// Creates the record of a tenant's owner; [`Error::Taken`], [`Error::InvalidMember`].
+    /// Creates the record of a tenant's owner. Errors: [`Error::Taken`], [`Error::InvalidMember`].
     pub async fn create_owner(&self, new: NewOwner) -> Result<User> {
         let key = UserKey::owner(new.database.as_str());
         let role = new.role.unwrap_or_else(|| new.database.to_string());
@@ -118,7 +118,8 @@ impl UserDirectory {
 
     /// Creates the record of a sub-user. Its role is `database/name`.
     ///
-    /// [`Error::InvalidMember`] naming the member, [`Error::Taken`], [`Error::DefaultUserTaken`].
+    /// Errors: [`Error::InvalidMember`] naming the member, [`Error::Taken`],
+    /// [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
         let (user, password_hash) = self.prepare(&new).await?;
         self.insert(User {
@@ -148,7 +149,7 @@ impl UserDirectory {
         check(&user)?;
         check_groups(&user.key.database, &user.user_groups)?;
         let hash = self.hash(new.password.as_ref()).await?;
-        // After the hash, so that a taken name takes as long as a free one.
+        // The check comes after the hashing, so that a taken name takes as long as a free one.
         if new.self_registered {
             self.require_distinct_name(new).await?;
         }
@@ -168,12 +169,12 @@ impl UserDirectory {
         Ok(())
     }
 
-    /// A tenant's users, by name.
+    /// A tenant's users, sorted by name.
     pub async fn users(&self, database: &str) -> Result<Vec<User>> {
         Ok(self.ports.store.users(database).await?)
     }
 
-    /// A user; [`Error::NotFound`].
+    /// The user with this key; [`Error::NotFound`] if there is none.
     pub async fn user(&self, key: &UserKey) -> Result<User> {
         self.ports
             .store
@@ -185,14 +186,15 @@ impl UserDirectory {
     /// Changes a user. A new password ends the user's sessions, and so does becoming or ceasing to
     /// be the default user, because tokens say whether the role is shared.
     ///
-    /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`], [`Error::Busy`].
+    /// Errors: [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`],
+    /// [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let made_default = change.default_user == Some(true);
         self.check_change(key, &change).await?;
         let hash = self.hash(change.password.as_ref()).await?;
         let (before, after) = self.write_change(key, &change).await?;
-        // Also when nothing changed, so that repeating an attempt that failed half-way completes
-        // it.
+        // Sessions are ended also when the record was unchanged, so that repeating a change that
+        // failed half-way completes it.
         if after.default_user != before.default_user || made_default {
             self.end_sessions(key, EndReason::UserChanged).await?;
         }
@@ -203,7 +205,7 @@ impl UserDirectory {
         Ok(after)
     }
 
-    /// Validates a change. Returns the user before and after it.
+    /// Validates a change without writing it. Returns the user before and after it.
     pub(crate) async fn check_change(
         &self,
         key: &UserKey,
@@ -218,8 +220,8 @@ impl UserDirectory {
         Ok((before, after))
     }
 
-    /// Writes a change; retries after concurrent changes, so that they do not undo each other.
-    /// Returns the user before and after.
+    /// Writes a change, and retries after concurrent changes, so that no change undoes another.
+    /// Returns the user before and after it.
     async fn write_change(&self, key: &UserKey, change: &UserChange) -> Result<(User, User)> {
         for _ in 0..MAX_TRIES {
             let before = self.user(key).await?;
@@ -234,9 +236,10 @@ impl UserDirectory {
         Err(StoreError::Unavailable(reason.into()).into())
     }
 
-    /// Sets a user's password, ends the user's sessions and resets its rate limit.
+    /// Sets a user's password, ends the user's sessions and clears the counter of wrong passwords.
     ///
-    /// [`Error::NotFound`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] unless the password has 8 to 256
+    /// bytes.
     pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
         self.user(key).await?;
         let hasher = &self.ports.hasher;
@@ -258,7 +261,7 @@ impl UserDirectory {
     /// Drops a sub-user's record and ends its sessions. The owner can only be dropped with its
     /// tenant.
     ///
-    /// [`Error::NotFound`], [`Error::InvalidMember`] for the owner.
+    /// Errors: [`Error::NotFound`]; [`Error::InvalidMember`] for the owner.
     pub async fn drop_user(&self, key: &UserKey) -> Result<()> {
         refuse_owner(key)?;
         if !self
@@ -273,7 +276,7 @@ impl UserDirectory {
         Ok(())
     }
 
-    /// Deletes everything that is stored of a tenant, and ends its sessions.
+    /// Deletes all records of a tenant, and ends its sessions.
     pub async fn drop_tenant(&self, database: &str) -> Result<()> {
         self.ports
             .store
@@ -315,7 +318,7 @@ impl UserDirectory {
     }
 }
 
-/// [`Error::InvalidMember`] for the owner of a tenant.
+/// Refuses to drop the owner of a tenant: [`Error::InvalidMember`].
 pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
     if !key.is_owner() {
         return Ok(());
@@ -363,6 +366,14 @@ fn check(user: &User) -> Result<()> {
     if properties.is_some_and(|json| json.map_or(true, |json| json.len() > PROPERTY_BYTES)) {
         return invalid("properties", "a JSON object of at most 3072 bytes");
     }
+    // PostgreSQL's jsonb cannot store it, and policies read the properties as jsonb.
+    let properties = user.properties.iter().flatten();
+    if properties
+        .into_iter()
+        .any(|(name, value)| has_nul(name, value))
+    {
+        return invalid("properties", "an object without the character U+0000");
+    }
     if user.default_user && user.key.is_owner() {
         return invalid(
             "default_user",
@@ -370,4 +381,15 @@ fn check(user: &User) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Whether a member of a JSON object contains the character U+0000.
+fn has_nul(name: &str, value: &Value) -> bool {
+    name.contains('\0')
+        || match value {
+            Value::String(text) => text.contains('\0'),
+            Value::Array(items) => items.iter().any(|item| has_nul("", item)),
+            Value::Object(members) => members.iter().any(|(name, value)| has_nul(name, value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
 }

@@ -8,7 +8,7 @@ pub enum StoreError {
     /// The store cannot be reached now; a retry may succeed.
     #[error("the store cannot be reached")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
-    /// The store returned something unexpected: a bug there or here.
+    /// The store returned something unexpected: the store or this crate has a bug.
     #[error("the store failed")]
     Failed(#[source] Box<dyn StdError + Send + Sync>),
 }

@@ -23,7 +23,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// A tenant exists while it has a user.
+    /// Whether the tenant exists. It does while it has a user.
     pub(super) fn has_tenant(&self, database: &str) -> bool {
         self.users.keys().any(|user| user.database == database)
     }
@@ -147,7 +147,7 @@ impl Tables {
         AuditPage::new(found, limit, since, self.audited)
     }
 
-    /// Deletes what belongs to deleted users.
+    /// Deletes the rows that belong to deleted users.
     pub(super) fn delete_users_data(&mut self, is_deleted: impl Fn(&UserKey) -> bool) {
         self.identities.retain(|_, (user, _)| !is_deleted(user));
         self.browsers

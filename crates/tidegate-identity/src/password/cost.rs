@@ -7,11 +7,11 @@ use crate::{Error, Result};
 /// The cost parameters of Argon2id (RFC 9106, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordCost {
-    /// Memory in KiB, at least 8 for each lane.
+    /// The memory in KiB, at least 8 for each lane.
     pub memory_kib: u32,
-    /// Passes over the memory.
+    /// The number of passes over the memory.
     pub passes: u32,
-    /// Lanes.
+    /// The number of lanes, the degree of parallelism.
     pub lanes: u32,
 }
 

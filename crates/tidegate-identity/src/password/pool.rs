@@ -11,10 +11,10 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Result};
 
-/// Capacity of the queue. At 50 ms a hash, the last job waits less than two seconds.
+/// The capacity of the queue. At 50 ms a hash, the last job waits less than two seconds.
 const QUEUE: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// After this idle time the memory of the last hash is returned to the system.
+/// After this idle time, the memory that the last hash used is returned to the operating system.
 const REST: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -46,8 +46,8 @@ impl Pool {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Runs `job` on one of the threads. [`Error::Busy`] when the queue is full. A job whose caller
-    /// was dropped is skipped.
+    /// Runs `job` on one of the threads; [`Error::Busy`] when the queue is full. A queued job is
+    /// skipped if the caller of `run` was dropped meanwhile.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
@@ -58,7 +58,7 @@ impl Pool {
             if !reply.is_closed() {
                 let result = job();
                 completed.fetch_add(1, Ordering::Relaxed);
-                // The caller may have been dropped; then the result is not needed.
+                // Sending fails if the caller was dropped. Then the result is not needed.
                 let _ = reply.send(result);
             }
         });
@@ -72,14 +72,14 @@ impl Pool {
     }
 }
 
-/// With this niceness a thread gets about a third of the CPU time of a thread that serves requests,
-/// when both are busy.
+/// The niceness of hashing threads. With it, a thread gets about a third of the CPU time of a
+/// thread that serves requests, when both are busy.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
-    // On Linux niceness is per thread (nice(2)). If it is refused, the thread only takes more CPU
-    // time.
+    // On Linux niceness is per thread (nice(2)). If the change is refused, hashing only takes more
+    // CPU time.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICE);
     while let Some(job) = next(jobs) {
@@ -87,7 +87,7 @@ fn work(jobs: &Mutex<Receiver<Job>>) {
     }
 }
 
-/// The next job; `None` when the pool was dropped.
+/// Waits for the next job; `None` when the pool was dropped.
 fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
     match jobs.recv_timeout(REST) {
@@ -100,8 +100,8 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     }
 }
 
-/// Makes the allocator return the 19 MiB that a hash used: allocators scan for free memory only
-/// when something large is freed.
+/// Makes the allocator return the 19 MiB that a hash used. Allocators scan for free memory only
+/// when something large is freed, so this allocates and frees 1 MiB.
 fn return_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 20)));
 }

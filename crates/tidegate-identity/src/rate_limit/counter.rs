@@ -12,7 +12,7 @@ use ring::digest;
 
 use crate::{SecretHash, Timestamp, UserKey};
 
-/// Identifies a counter.
+/// Identifies an attempt counter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AttemptKey {
     /// The kind of counter: a name of at most 16 characters.
@@ -22,7 +22,8 @@ pub struct AttemptKey {
 }
 
 impl AttemptKey {
-    /// The counter of a user. The name is hashed, because it may be long and need not exist.
+    /// The counter of a user. The name is hashed, because it comes from the request: it may be
+    /// long, and the user need not exist.
     pub fn of_user(scope: &'static str, key: &UserKey) -> Self {
         Self::of_text(scope, &format!("{}\0{}", key.database, key.name))
     }
@@ -33,8 +34,8 @@ impl AttemptKey {
         Self { scope, subject }
     }
 
-    /// The counter of an IPv4 address, or of the /64 of an IPv6 address, which one customer usually
-    /// holds.
+    /// The counter of an IPv4 address, or of the /64 network of an IPv6 address, which usually
+    /// belongs to one customer of a provider.
     pub fn of_address(scope: &'static str, address: IpAddr) -> Self {
         let subject = match address.to_canonical() {
             IpAddr::V4(v4) => v4.to_string(),
@@ -53,23 +54,23 @@ impl AttemptKey {
     }
 }
 
-/// A rate limit: how many attempts are allowed, and the wait after that.
+/// A rate limit: how many attempts are allowed, and how long the wait after them is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptLimit {
     /// Attempts allowed in a window; the wait starts with the last of them.
     pub count: u32,
     /// The length of a window, which starts with its first attempt.
     pub window: Duration,
-    /// The wait after the last allowed attempt. Each further attempt doubles it.
+    /// The wait after the last allowed attempt. Each further attempt doubles the wait.
     pub first_delay: Duration,
-    /// The longest wait.
+    /// The longest wait between two attempts.
     pub longest_delay: Duration,
-    /// How long after a wait the counter is kept, so that waits can grow.
+    /// How long the counter is kept after a wait, so that the next wait can be longer.
     pub memory: Duration,
 }
 
 impl AttemptLimit {
-    /// `count` attempts in a window, then waits of a minute.
+    /// A limit of `count` attempts in a window, then waits of a minute.
     pub const fn steady(count: u32, window: Duration) -> Self {
         let minute = Duration::from_mins(1);
         Self {
@@ -81,7 +82,7 @@ impl AttemptLimit {
         }
     }
 
-    /// `count` attempts in 15 minutes, then growing waits of 30 seconds to 15 minutes.
+    /// A limit of `count` attempts in 15 minutes, then growing waits of 30 seconds to 15 minutes.
     pub const fn growing(count: u32) -> Self {
         let quarter = Duration::from_mins(15);
         Self {
@@ -93,7 +94,7 @@ impl AttemptLimit {
         }
     }
 
-    /// One attempt, whose counter is kept for `memory`: marks something as used.
+    /// A limit of one attempt, whose counter is kept for `memory`. It marks something as used.
     pub const fn once(memory: Duration) -> Self {
         Self {
             count: 1,
@@ -105,12 +106,12 @@ impl AttemptLimit {
     }
 }
 
-/// A counter as stored.
+/// An attempt counter as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptCounter {
-    /// Attempts in this window.
+    /// The attempts counted in this window.
     pub count: u32,
-    /// No attempt is allowed before this time, if set.
+    /// The time before which no attempt is allowed; `None` if attempts are allowed.
     pub open_at: Option<Timestamp>,
     /// When the counter is reset.
     pub expires_at: Timestamp,
@@ -121,7 +122,7 @@ pub struct AttemptCounter {
 pub enum AttemptOutcome {
     /// The attempt is counted and may proceed.
     Allowed,
-    /// Too many attempts: this one is not counted and must not proceed.
+    /// The attempt is not counted and must not proceed, because there were too many.
     Refused {
         /// When the next attempt is allowed.
         until: Timestamp,
@@ -129,9 +130,9 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptCounter {
-    /// Counts an attempt at `now`: the rule of
-    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt) as a pure function from the stored
-    /// counter to the new one and the result.
+    /// Counts an attempt at `now`. This is the rule that a store must apply in
+    /// [`IdentityStore::count_attempt`](crate::IdentityStore::count_attempt), as a pure function
+    /// from the stored counter to the new one and the result.
     pub fn count(
         before: Option<Self>,
         limit: &AttemptLimit,

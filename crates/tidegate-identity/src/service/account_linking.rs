@@ -17,8 +17,8 @@ impl IdentityService {
     /// Requires a recent sign-in or the password, because an unattended open browser must not
     /// suffice to add a credential.
     ///
-    /// [`Error::ReauthenticationRequired`] without a password, [`Error::WrongCredentials`] with a
-    /// wrong one, [`Error::TooManyAttempts`], [`Error::Busy`].
+    /// Errors: [`Error::ReauthenticationRequired`] without a password, [`Error::WrongCredentials`]
+    /// with a wrong one, [`Error::TooManyAttempts`], [`Error::Busy`].
     pub(super) async fn require_recent_sign_in(
         &self,
         browser: &Browser,
@@ -39,11 +39,12 @@ impl IdentityService {
             .map(|_| ())
     }
 
-    /// The URL to which the browser goes to link an account of `provider` to the user who is signed
-    /// in; it returns to `redirect_uri`. `cookie` is the browser's.
+    /// The URL of an identity provider to which the browser goes so that the signed-in user can
+    /// link an account. The provider sends the browser to `redirect_uri`. `cookie` is the browser's
+    /// cookie.
     ///
-    /// [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password` is
-    /// given, [`Error::WrongCredentials`] when it is wrong, [`Error::NotFound`] for an unknown
+    /// Errors: [`Error::ReauthenticationRequired`] when the sign-in is not recent and no `password`
+    /// is given, [`Error::WrongCredentials`] when it is wrong, [`Error::NotFound`] for an unknown
     /// provider, [`Error::Outbound`] when the provider cannot be reached.
     pub async fn begin_account_linking(
         &self,
@@ -58,8 +59,9 @@ impl IdentityService {
             .await
     }
 
-    /// Links an account of a provider to the user who is signed in. Returns the message that
-    /// notifies the user; `None` without an email address, or when the account was linked already.
+    /// Links an account of an identity provider to the user who is signed in. Returns the message
+    /// that informs the user; `None` without an email address, or when the account was linked
+    /// already.
     pub async fn link_account(
         &self,
         browser: &Browser,
@@ -82,7 +84,7 @@ impl IdentityService {
         }
     }
 
-    /// Stores a link and writes it to the audit log. `false` if the account is linked already.
+    /// Stores a linked account and writes an audit event; `false` if the account is linked already.
     pub(super) async fn store_link(
         &self,
         user: &User,
@@ -99,10 +101,10 @@ impl IdentityService {
     }
 
     /// Unlinks an account of a provider from the user who is signed in. Returns the message that
-    /// notifies the user.
+    /// informs the user.
     ///
-    /// [`Error::NotFound`] when it is not linked to the user, [`Error::LastCredential`] when the
-    /// user has no password and no other linked account.
+    /// Errors: [`Error::NotFound`] when it is not linked to the user, [`Error::LastCredential`]
+    /// when the user has no password and no other linked account.
     pub async fn unlink_account(
         &self,
         browser: &Browser,

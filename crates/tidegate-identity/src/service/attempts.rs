@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use crate::{AttemptKey, AttemptLimit, AttemptOutcome, Error, Ports, Result};
 
-/// The attempts on this node that are counted but not decided yet, by counter.
+/// The number of attempts on this node whose success is not known yet, for each counter.
 #[derive(Debug, Default)]
 pub(super) struct PendingAttempts(Mutex<HashMap<AttemptKey, u32>>);
 
-/// The retry delay while other attempts are undecided: they may succeed and be refunded soon.
+/// The reported wait while other attempts of the counter are undecided, which may succeed and be
+/// refunded soon.
 const PENDING_RETRY: Duration = Duration::from_secs(1);
 
 impl PendingAttempts {
@@ -36,8 +37,8 @@ impl PendingAttempts {
     }
 }
 
-/// Attempts that are counted but not decided yet. Dropping them keeps the count: an aborted attempt
-/// counts.
+/// The attempts of one request that are counted while their success is not known yet. Dropping this
+/// value keeps the count, so an aborted attempt counts as a failed one.
 pub struct CountedAttempts<'a> {
     ports: &'a Ports,
     pending: &'a PendingAttempts,
@@ -53,7 +54,7 @@ impl<'a> CountedAttempts<'a> {
         }
     }
 
-    /// Counts an attempt; [`Error::TooManyAttempts`] if it must not proceed.
+    /// Counts an attempt; [`Error::TooManyAttempts`] if the attempt must not proceed.
     pub async fn count(&mut self, key: AttemptKey, limit: &AttemptLimit) -> Result<()> {
         let now = self.ports.clock.now();
         match self.ports.store.count_attempt(&key, limit, now).await? {
@@ -72,7 +73,7 @@ impl<'a> CountedAttempts<'a> {
         }
     }
 
-    /// Refunds all attempts: they succeeded, or nothing was tried.
+    /// Refunds all attempts, because they succeeded or no secret was checked.
     pub async fn refund(self) -> Result<()> {
         for key in &self.counted {
             self.ports.store.refund_attempt(key).await?;

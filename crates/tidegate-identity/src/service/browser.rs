@@ -11,7 +11,7 @@ use crate::{
     AuditKind, BrowserSession, Error, RequestContext, Result, Secret, SecretHash, User, UserKey,
 };
 
-/// `seen_at` is updated at most this often, to save writes.
+/// How old `seen_at` of a session must be before it is updated, to save writes.
 const TOUCH: Duration = Duration::from_mins(5);
 
 /// A browser in which a user is signed in.
@@ -26,8 +26,8 @@ pub struct Browser {
 }
 
 impl IdentityService {
-    /// A new cookie: 256 random bits in base64url. Identifies no session, but form tokens are bound
-    /// to it from the first page on. Signing in replaces it.
+    /// A new cookie: 256 random bits in base64url. It belongs to no session yet, but form tokens
+    /// are bound to it from the first page on. Signing in replaces it.
     pub fn new_cookie(&self) -> Result<Secret> {
         self.ports.random.secret()
     }
@@ -43,10 +43,10 @@ impl IdentityService {
         hmac::verify(&self.form_key, cookie.expose().as_bytes(), &tag).is_ok()
     }
 
-    /// Signs a user in and returns a new cookie. The previous cookie is never kept, which prevents
-    /// session fixation.
+    /// Signs a user in and returns a new cookie. The browser's previous cookie is never reused,
+    /// which prevents session fixation.
     ///
-    /// [`Error::WrongCredentials`] [`Error::TooManyAttempts`], [`Error::Busy`].
+    /// Errors: [`Error::WrongCredentials`], [`Error::TooManyAttempts`], [`Error::Busy`].
     pub async fn sign_in(
         &self,
         key: UserKey,
@@ -65,7 +65,7 @@ impl IdentityService {
     }
 
     /// Signs in a user who has been authenticated without a second factor, and returns a new
-    /// cookie. The audit event has this client and detail.
+    /// cookie. The audit event names `client` and `detail`.
     pub async fn sign_in_authenticated(
         &self,
         user: &User,
@@ -106,7 +106,7 @@ impl IdentityService {
         Ok(cookie)
     }
 
-    /// The signed-in browser with this cookie, if the session is valid.
+    /// The signed-in browser with this cookie; `None` if it has no valid session.
     pub async fn browser(&self, cookie: &Secret) -> Result<Option<Browser>> {
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         let lifetimes = &self.settings.lifetimes;
@@ -137,8 +137,8 @@ impl IdentityService {
         }))
     }
 
-    /// The user, if still signed in in this browser session. Idle expiry is not checked here: codes
-    /// and device approvals live for minutes only.
+    /// The user, if still signed in in this browser session. The idle lifetime is not checked,
+    /// because this serves codes and device approvals, which live for minutes only.
     pub async fn signed_in(&self, key: &UserKey, browser: SecretHash) -> Result<Option<User>> {
         let store = &self.ports.store;
         let session = store.browser_session(browser).await?;
@@ -150,7 +150,7 @@ impl IdentityService {
     }
 
     /// Ends one of the user's own browser sessions, named by its id in base64url;
-    /// [`Error::NotFound`] for any other.
+    /// [`Error::NotFound`] for any other session.
     pub async fn end_own_browser(&self, browser: &Browser, name: &str) -> Result<()> {
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         let own = store
@@ -174,7 +174,8 @@ impl IdentityService {
     }
 }
 
-/// Fingerprint of the password: when it changes, browser sessions and reset links become invalid.
+/// The fingerprint of a user's password. When it changes, browser sessions and reset links become
+/// invalid.
 pub(super) fn password_fingerprint(user: &User) -> SecretHash {
     let hash = user.password_hash.as_deref().unwrap_or_default();
     SecretHash::of(&Secret::new(hash))

@@ -11,7 +11,7 @@ use crate::{AuditEvent, AuditKind, Error, Result, Secret, User, UserKey};
 /// A user name to authenticate, and where the request came from.
 #[derive(Clone, Debug)]
 pub struct LoginAttempt<'a> {
-    /// The user, who need not exist.
+    /// The user to authenticate, who need not exist.
     pub key: UserKey,
     /// The OAuth client; `None` for a page of the service.
     pub client_id: Option<&'a str>,
@@ -20,10 +20,11 @@ pub struct LoginAttempt<'a> {
 }
 
 impl IdentityService {
-    /// The user, if the password is right.
+    /// Authenticates a user by password.
     ///
-    /// [`Error::WrongCredentials`] for an unknown user and for a wrong password, with the same text
-    /// and in the same time; [`Error::TooManyAttempts`], [`Error::Busy`], [`Error::Store`].
+    /// Errors: [`Error::WrongCredentials`] for an unknown user and for a wrong password, with the
+    /// same text and in the same time; [`Error::TooManyAttempts`], [`Error::Busy`],
+    /// [`Error::Store`].
     pub async fn login_with_password(
         &self,
         attempt: &LoginAttempt<'_>,
@@ -46,8 +47,8 @@ impl IdentityService {
                 Err(Error::WrongCredentials)
             }
             Err(busy @ Error::Busy { .. }) => {
-                // No password was checked, so do not count the attempt: overload must not lock
-                // accounts.
+                // No password was checked, so the attempt is refunded. Otherwise overload would
+                // lock users out.
                 attempts.refund().await?;
                 Err(busy)
             }
@@ -55,7 +56,7 @@ impl IdentityService {
         }
     }
 
-    /// Counts the attempt before the user is looked up.
+    /// Counts the attempt, by address and by user, before the user is looked up.
     async fn count_password(&self, attempt: &LoginAttempt<'_>) -> Result<CountedAttempts<'_>> {
         let mut attempts = self.attempts_from(attempt.address).await?;
         let limit = &self.settings.limits.account;
@@ -65,7 +66,8 @@ impl IdentityService {
         Ok(attempts)
     }
 
-    /// The user, if the password is right. A hash with outdated cost parameters is replaced.
+    /// The user, if the password is right; otherwise `None`. A hash with outdated cost parameters
+    /// is replaced.
     async fn check_password(&self, user: Option<User>, password: &Secret) -> Result<Option<User>> {
         let ports = &self.ports;
         let known = user.as_ref().and_then(|user| user.password_hash.clone());

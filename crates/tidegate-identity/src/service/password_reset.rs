@@ -1,4 +1,5 @@
-//! Password reset by email. The link carries its data encrypted by the master key.
+//! Password reset by email. The link in the message contains its data, encrypted with the master
+//! key.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,26 +11,26 @@ use crate::{
 };
 
 const RESET: &str = "password reset link";
-/// At most this many users with one email address are sent a message.
+/// How many users with one email address are sent a message at most.
 const MAX_RECIPIENTS: usize = 5;
 
 #[derive(Serialize, Deserialize)]
 struct ResetLink {
     database: String,
     name: String,
-    /// Fingerprint of the password: invalidates the link when the password changes.
+    /// The fingerprint of the user's password. The link is invalid after the password has changed.
     password_fingerprint: String,
-    /// The recipient: invalidates the link when the user's address changes.
+    /// The recipient. The link is invalid after the user's email address has changed.
     email: String,
-    /// `created_at` of the user: invalidates the link if a new user has this name.
+    /// When the user was created. The link is invalid for a new user of the same name.
     since: i64,
     until: i64,
 }
 
 impl IdentityService {
-    /// Counts a request for a message, whatever the recipient.
+    /// Counts a request for an email message by the address that it came from, for any recipient.
     ///
-    /// [`Error::TooManyAttempts`] by the caller's address.
+    /// Errors: [`Error::TooManyAttempts`].
     pub async fn count_email_request(&self, context: &RequestContext) -> Result<()> {
         let Some(address) = context.address else {
             return Ok(());
@@ -39,17 +40,17 @@ impl IdentityService {
         self.attempts().count(key, limit).await
     }
 
-    /// The messages for a password reset: to the user of this name, or to the users with this
-    /// email address. Empty for a user without an address, and when enough messages were sent.
+    /// The messages for a password reset: to the user of this name, or to the users with this email
+    /// address. There is none for a user without an address, and none when a rate limit is reached.
     ///
-    /// Takes longer for an existing user, so call it after the response has been sent.
+    /// This takes longer for an existing user, so it must run after the response was sent.
     pub async fn reset_emails(&self, database: &str, name: &str) -> Result<Vec<Email>> {
         let limits = &self.settings.limits;
         let key = UserKey::new(database, name);
         let counted = rate_limit::emails_to(&key);
         match self.attempts().count(counted, &limits.emails).await {
             Ok(()) => {}
-            // Enough messages were sent.
+            // The rate limit of messages to this user is reached. The caller does not learn of it.
             Err(Error::TooManyAttempts { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         }
@@ -64,7 +65,7 @@ impl IdentityService {
     }
 
     fn reset_email(&self, user: &User) -> Option<Result<Email>> {
-        // The default user cannot sign in.
+        // The default user cannot sign in, so it gets no message.
         let to = user.email.clone().filter(|_| !user.default_user)?;
         let until = self
             .ports
@@ -96,8 +97,8 @@ impl IdentityService {
 
     /// The user whose password this reset link changes.
     ///
-    /// [`Error::InvalidLink`] when the link is forged, expired or used, or when the user's email
-    /// address has changed.
+    /// Errors: [`Error::InvalidLink`] when the link is forged, expired or used, or when the user's
+    /// email address has changed.
     pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
         let link: ResetLink = self.open_link(RESET, token)?;
         self.require_unexpired(link.until)?;
@@ -118,7 +119,8 @@ impl IdentityService {
     /// Sets the password of the link's user and ends all sessions of the user, including browser
     /// sessions.
     ///
-    /// [`Error::InvalidLink`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    /// Errors: [`Error::InvalidLink`]; [`Error::InvalidMember`] unless the password has 8 to 256
+    /// bytes.
     pub async fn reset_password(
         &self,
         token: &str,

@@ -18,24 +18,25 @@ struct SealedLoginState {
     until: i64,
 }
 
-/// What a login at a provider is for.
+/// The purpose of a login at an identity provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LoginPurpose {
-    /// To sign in for an OAuth client.
+    /// The person signs in for an OAuth client.
     SignIn {
-        /// The id of the client.
+        /// The id of the OAuth client.
         client: String,
         /// The path at which the browser continues.
         next: String,
     },
-    /// To link the account to the user who is signed in.
+    /// The signed-in user links the account.
     Link,
 }
 
 impl IdentityService {
-    /// The URL to which the browser goes for this purpose. It returns to `redirect_uri`.
+    /// The provider's URL to which the browser goes. The provider sends it back to `redirect_uri`.
     ///
-    /// [`Error::NotFound`] for an unknown provider, [`Error::Outbound`] when it cannot be reached.
+    /// Errors: [`Error::NotFound`] for an unknown provider, [`Error::Outbound`] when it cannot be
+    /// reached.
     pub async fn begin_provider_login(
         &self,
         providers: &dyn IdentityProviders,
@@ -43,7 +44,7 @@ impl IdentityService {
         purpose: LoginPurpose,
         cookie: &Secret,
     ) -> Result<String> {
-        // Secrets are valid as nonces and as code verifiers.
+        // Generated secrets have only characters that nonces and code verifiers may have.
         let random = &self.ports.random;
         let (nonce, verifier) = (random.secret()?.expose().to_owned(), random.secret()?);
         let now = self.ports.clock.now();
@@ -66,10 +67,10 @@ impl IdentityService {
         begun.await?.ok_or(Error::NotFound("identity provider"))
     }
 
-    /// Completes a login: checks that it is of this browser and provider and has not expired, and
-    /// asks the provider for the identity.
+    /// Completes a login: checks that it was begun in this browser with this provider and has not
+    /// expired, and asks the provider for the identity.
     ///
-    /// [`Error::InvalidLink`], [`Error::LoginDenied`] without a code, [`Error::Outbound`].
+    /// Errors: [`Error::InvalidLink`], [`Error::LoginDenied`] without a code, [`Error::Outbound`].
     pub async fn complete_provider_login(
         &self,
         providers: &dyn IdentityProviders,

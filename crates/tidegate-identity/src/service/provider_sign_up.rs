@@ -1,4 +1,4 @@
-//! Users who sign in with an account of an identity provider, and are created by the first sign-in.
+//! Sign-up with an account of an identity provider: the first sign-in creates the user.
 
 use super::IdentityService;
 use super::sign_up::create_self_registered;
@@ -8,12 +8,13 @@ use crate::{
 
 /// How many user names are tried for a new user.
 const NAMES: u32 = 20;
-/// How much of the provider's user name is used; leaves room for a numeric suffix.
+/// How many characters of the provider's user name are used, which leaves room for a numeric
+/// suffix.
 const NAME_CHARACTERS: usize = 24;
 
 impl IdentityService {
-    /// The user of this tenant with this linked account. An equal email address never matches a
-    /// user, because local addresses may be unverified.
+    /// The user of this tenant with this linked account. A user with the account's email address is
+    /// not user, because local addresses may be unverified.
     pub async fn user_of_account(
         &self,
         database: &str,
@@ -27,8 +28,8 @@ impl IdentityService {
     /// Creates a user for an account of `provider` and links the account. The caller decides
     /// whether sign-up is allowed.
     ///
-    /// [`Error::InvalidMember`] without a verified email address, [`Error::TooManyAttempts`], and
-    /// the errors of [`Accounts::create`].
+    /// Errors: [`Error::InvalidMember`] without a verified email address,
+    /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
     pub async fn sign_up_with_account(
         &self,
         accounts: &Accounts,
@@ -47,7 +48,7 @@ impl IdentityService {
         if self.store_link(&user, (provider, account), context).await? {
             return Ok(user);
         }
-        // Another window of the same person linked the account first: use that user.
+        // A parallel request of the same person linked the account first, so its user is used.
         let accounts = accounts.acting_as(&user.key.name, context.address);
         accounts.drop(&user.key, false).await?;
         let user = self.user_of_account(database, account).await?;
@@ -55,7 +56,7 @@ impl IdentityService {
     }
 }
 
-/// Creates a user whose name is the preferred one, or that with a number if it is taken.
+/// Creates a user with the preferred name; if that is taken, with the name and a number.
 async fn create_with_free_name(
     accounts: &Accounts,
     database: &str,

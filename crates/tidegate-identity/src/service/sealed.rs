@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 use super::IdentityService;
 use crate::{Error, Result, Timestamp};
 
-/// Longer tokens cannot be ours.
+/// The longest token that is decrypted. Tokens of this service are shorter.
 const MAX_LENGTH: usize = 4096;
 
 impl IdentityService {
-    /// [`Error::InvalidLink`] once `until` has passed (milliseconds since 1970).
+    /// Returns [`Error::InvalidLink`] once `until` has passed (milliseconds since 1970).
     pub(super) fn require_unexpired(&self, until: i64) -> Result<()> {
         if self.ports.clock.now() < Timestamp::from_millis(until) {
             Ok(())
@@ -28,8 +28,8 @@ impl IdentityService {
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Decrypts what [`seal_link`](Self::seal_link) made for the same purpose;
-    /// [`Error::InvalidLink`] otherwise.
+    /// Decrypts a token that [`seal_link`](Self::seal_link) made for the same purpose;
+    /// [`Error::InvalidLink`] for any other text.
     pub(super) fn open_link<T: DeserializeOwned>(&self, purpose: &str, token: &str) -> Result<T> {
         if token.len() > MAX_LENGTH {
             return Err(Error::InvalidLink);

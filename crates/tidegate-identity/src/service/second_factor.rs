@@ -12,7 +12,7 @@ use crate::second_factor::RecoveryCode;
 use crate::totp::{SECRET_BYTES, Totp};
 use crate::{AuditKind, Error, RequestContext, Result, SecondFactor, Secret, SecretHash, UserKey};
 
-/// All but the unreserved characters (RFC 3986, section 2.3).
+/// All ASCII characters but the unreserved ones (RFC 3986, section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -22,18 +22,18 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
 /// A second factor that is being set up. Nothing is stored until the first code is right.
 #[derive(Clone, Debug)]
 pub struct Enrolment {
-    /// The secret, encrypted for this user; the form sends it back.
+    /// The TOTP secret, encrypted for this user, which the form sends back.
     pub sealed: String,
-    /// The secret in base32, to enter by hand.
+    /// The TOTP secret in base32, to enter by hand.
     pub secret: Secret,
-    /// The `otpauth:` URI for the QR code.
+    /// The `otpauth:` URI with the secret, for the QR code.
     pub uri: Secret,
 }
 
 impl IdentityService {
-    /// Starts an enrolment for a user; with `sealed`, continues one.
+    /// Starts an enrolment for a user. With `sealed` of an earlier form, continues that enrolment.
     ///
-    /// [`Error::Malformed`] when `sealed` was not made for this user.
+    /// Errors: [`Error::Malformed`] when `sealed` was not made for this user.
     pub fn begin_enrolment(&self, key: &UserKey, sealed: Option<&str>) -> Result<Enrolment> {
         let (secret, sealed) = if let Some(sealed) = sealed {
             (self.unseal(key, sealed)?, sealed.to_owned())
@@ -68,7 +68,8 @@ impl IdentityService {
     /// Stores the second factor of the user who is signed in in `browser`, if `code` is right.
     /// Returns the recovery codes, which are shown only once, and the browser's new cookie.
     ///
-    /// [`Error::WrongSecondFactor`]; [`Error::Taken`] when the user has a second factor already.
+    /// Errors: [`Error::WrongSecondFactor`]; [`Error::Taken`] when the user has a second factor
+    /// already.
     pub async fn enrol(
         &self,
         browser: &Browser,
@@ -108,7 +109,7 @@ impl IdentityService {
     /// Verifies the second factor of the user who is signed in in `browser`: a TOTP code, which can
     /// be used once, or a recovery code. Returns the browser's new cookie.
     ///
-    /// [`Error::WrongSecondFactor`], [`Error::TooManyAttempts`].
+    /// Errors: [`Error::WrongSecondFactor`], [`Error::TooManyAttempts`].
     pub async fn verify_second_factor(
         &self,
         browser: &Browser,
@@ -165,12 +166,12 @@ impl IdentityService {
         Ok(used)
     }
 
-    /// Removes the second factor of the user who is signed in in `browser`. An open browser alone
-    /// is not enough: `proof` is the user's password, or a code as for
+    /// Removes the second factor of the user who is signed in in `browser`. An unattended browser
+    /// must not suffice: `proof` is the user's password, or a code as for
     /// [`verify_second_factor`](Self::verify_second_factor). A user without a password needs a
     /// code.
     ///
-    /// [`Error::SecondFactorRequired`] unless the factor was verified in this browser;
+    /// Errors: [`Error::SecondFactorRequired`] unless the factor was verified in this browser;
     /// [`Error::WrongCredentials`], [`Error::WrongSecondFactor`], [`Error::TooManyAttempts`],
     /// [`Error::Busy`].
     pub async fn remove_second_factor(
@@ -183,7 +184,7 @@ impl IdentityService {
             return Err(Error::SecondFactorRequired);
         }
         let key = &browser.user.key;
-        // No password is as short as a TOTP code.
+        // A password has at least 8 bytes, so a text as short as a TOTP code is a code.
         let text = proof.expose().trim();
         let code = text.len() <= 6 || RecoveryCode::parse(text).is_some();
         if code || browser.user.password_hash.is_none() {

@@ -1,4 +1,5 @@
-//! Links that sign a browser in once, for the operator who starts a service on its own machine.
+//! Links that sign a browser in once. The operator who starts a service on its own machine gets
+//! one.
 
 use std::time::Duration;
 
@@ -8,16 +9,16 @@ use super::IdentityService;
 use crate::{AttemptLimit, Error, RequestContext, Result, Secret, UserKey, rate_limit};
 
 const SIGN_IN: &str = "sign-in link";
-/// How long the use of a link is stored; no link is valid for longer.
+/// How long the use of a link is stored. A link is valid for at most this time.
 const MEMORY: Duration = Duration::from_hours(24);
-/// Marks a link as used.
+/// The limit by which the use of a link is recorded.
 const ONCE: AttemptLimit = AttemptLimit::once(MEMORY);
 
 #[derive(Serialize, Deserialize)]
 struct SignInLink {
     database: String,
     name: String,
-    /// `created_at` of the user: invalidates the link if a new user has this name.
+    /// When the user was created. The link is invalid for a new user of the same name.
     since: i64,
     until: i64,
 }
@@ -25,7 +26,7 @@ struct SignInLink {
 impl IdentityService {
     /// A token that signs `key` in once within `lifetime`, and no later than a day from now.
     ///
-    /// [`Error::NotFound`] when there is no such user.
+    /// Errors: [`Error::NotFound`] when there is no such user.
     pub async fn sign_in_link(&self, key: &UserKey, lifetime: Duration) -> Result<Secret> {
         let user = self.ports.store.user(key).await?;
         let user = user.ok_or(Error::NotFound("user"))?;
@@ -39,10 +40,10 @@ impl IdentityService {
     }
 
     /// Signs in the user of a link, and returns the browser's new cookie and the user's database.
-    /// A second factor is still asked for.
+    /// A user with a second factor must still verify it.
     ///
-    /// [`Error::InvalidLink`] unless the request came from this machine, and when the link is
-    /// forged, expired or used.
+    /// Errors: [`Error::InvalidLink`] unless the request came from this machine, and when the link
+    /// is forged, expired or used.
     pub async fn open_sign_in_link(
         &self,
         token: &str,

@@ -1,5 +1,5 @@
-//! Self-registration, at once or with an email address that is confirmed by a link. The link carries
-//! its data encrypted by the master key; the store only records that it was used.
+//! Self-registration, at once or with an email address that the user confirms by a link. The link
+//! contains its data, encrypted with the master key; the store only records that it was used.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use crate::{
 
 const SIGN_UP: &str = "sign-up link";
 
-/// The application through which a person signs up.
+/// The OAuth client through which a person signs up.
 #[derive(Clone, Copy, Debug)]
 pub struct SignUpApplication<'a> {
-    /// Its id.
+    /// The id of the OAuth client.
     pub id: &'a str,
-    /// Its name.
+    /// The name of the OAuth client.
     pub name: &'a str,
-    /// When it was registered.
+    /// When the OAuth client was registered.
     pub registered_at: Timestamp,
 }
 
@@ -27,9 +27,9 @@ pub struct SignUpApplication<'a> {
 pub struct SignUpLink {
     /// The tenant's database.
     pub database: String,
-    /// The id of the application.
+    /// The id of the OAuth client.
     pub client: String,
-    /// When the application was registered: invalidates the link if a new one has this id.
+    /// When the OAuth client was registered. The link is invalid for a new client with the same id.
     client_since: i64,
     /// The name of the user.
     pub name: String,
@@ -40,8 +40,8 @@ pub struct SignUpLink {
 }
 
 impl SignUpLink {
-    /// When the application was registered. One of the same id that was registered at another time
-    /// is another application.
+    /// When the OAuth client was registered. A client of the same id with another time of
+    /// registration is another client.
     pub fn registered_at(&self) -> Timestamp {
         Timestamp::from_millis(self.client_since)
     }
@@ -60,7 +60,7 @@ impl IdentityService {
     /// Creates a user and signs the browser in; returns its cookie. The caller decides whether
     /// sign-up is allowed.
     ///
-    /// [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
+    /// Errors: [`Error::TooManyAttempts`], and the errors of [`Accounts::create`].
     pub async fn sign_up(
         &self,
         accounts: &Accounts,
@@ -75,8 +75,8 @@ impl IdentityService {
     /// The message with the link that confirms a sign-up. `next` is the path to which the browser
     /// goes afterwards. The caller decides whether sign-up is allowed.
     ///
-    /// [`Error::TooManyAttempts`], [`Error::Taken`], and the validation errors of the user. Nothing
-    /// is created yet, but a link that cannot work is not sent.
+    /// Errors: [`Error::TooManyAttempts`], [`Error::Taken`], and the validation errors of the user.
+    /// Nothing is created yet, but a link that cannot work is not sent.
     pub async fn sign_up_email(
         &self,
         application: SignUpApplication<'_>,
@@ -97,7 +97,8 @@ impl IdentityService {
         };
         let email = user.email.ok_or(missing("email"))?;
         let password_hash = password_hash.ok_or(missing("password"))?;
-        // Never refunded: limits how many messages a mailbox gets.
+        // The attempt is not refunded after success: the limit is for messages to one mailbox, not
+        // for failures.
         let limit = &self.settings.limits.emails;
         let counter = rate_limit::recipient(&email);
         self.attempts().count(counter, limit).await?;
@@ -142,7 +143,7 @@ impl IdentityService {
     /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
     /// Returns the new cookie and the path to go to.
     ///
-    /// [`Error::InvalidLink`], and the errors of [`Accounts::create`].
+    /// Errors: [`Error::InvalidLink`], and the errors of [`Accounts::create`].
     pub async fn confirm_sign_up(
         &self,
         accounts: &Accounts,
@@ -160,8 +161,8 @@ impl IdentityService {
         Ok((cookie, link.next))
     }
 
-    /// Marks a link as used and creates its account; the mark is removed if that fails. The mark
-    /// outlives the link.
+    /// Marks a link as used and creates its user. If that fails, the mark is removed. The mark is
+    /// kept for longer than the link is valid.
     async fn use_sign_up_link(
         &self,
         token: &str,
@@ -180,7 +181,8 @@ impl IdentityService {
         created
     }
 
-    /// Counts a sign-up. Never refunded: sign-ups reveal which names are taken.
+    /// Counts a sign-up by address. The attempt is not refunded after success, because sign-ups
+    /// reveal which names are taken.
     pub(super) async fn count_sign_up(&self, context: &RequestContext) -> Result<()> {
         let Some(address) = context.address else {
             return Ok(());
@@ -191,7 +193,7 @@ impl IdentityService {
     }
 }
 
-/// Creates a user who registers itself, which the audit log names as the one who acts.
+/// Creates a user who registers itself. The audit events name the new user as the acting one.
 pub(super) async fn create_self_registered(
     accounts: &Accounts,
     new: NewUser,

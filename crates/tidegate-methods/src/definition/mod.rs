@@ -13,7 +13,7 @@ use tidegate_values::OutputFormat;
 use crate::error::Result;
 use crate::name::MethodName;
 
-/// The members of an object with string values. Names are distinct.
+/// The members of an object whose values are strings. The names are distinct.
 pub type StringMap = Vec<(String, String)>;
 
 /// The definition of a method: a statement with a name.
@@ -21,22 +21,22 @@ pub type StringMap = Vec<(String, String)>;
 pub struct Definition {
     /// The name of the method.
     pub name: MethodName,
-    /// The statement's text, with placeholders.
+    /// The text of the statement, with placeholders.
     pub q: String,
-    /// Type names by placeholder or column.
+    /// The names of types, by placeholder or column.
     pub type_hints: StringMap,
     /// Format specifiers by placeholder or column.
     pub type_formats: StringMap,
-    /// JSON, CSV or NDJSON, if given.
+    /// The format of the result: JSON, CSV or NDJSON; `None` if the definition names none.
     pub output_format: Option<OutputFormat>,
 }
 
 /// Limits on the size of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of a statement's text.
+    /// The largest size of a statement's text, in bytes.
     pub statement: usize,
-    /// The most definitions of an array.
+    /// The largest number of definitions in an array.
     pub definitions: usize,
 }
 
@@ -63,7 +63,7 @@ impl Definition {
         read::definitions(body, limits)
     }
 
-    /// Parses the statement.
+    /// Parses the statement of the definition.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Definition {
         Statement::parse(&self.q)
     }
 
-    /// The name of the output format.
+    /// The name of the output format; `None` if the definition has none.
     pub fn output_format_name(&self) -> Option<&'static str> {
         self.output_format.map(|format| match format {
             OutputFormat::Json => "json",

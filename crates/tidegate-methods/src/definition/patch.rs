@@ -9,25 +9,25 @@ use crate::name::MethodName;
 /// A change to an optional member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MemberChange<T> {
-    /// The member is unchanged: the patch does not have it.
+    /// The patch does not have the member, which is unchanged.
     #[default]
     Keep,
-    /// The member is removed: the patch has null.
+    /// The patch has null, so the member is removed.
     Clear,
-    /// The member gets this value.
+    /// The patch has this value for the member.
     Set(T),
 }
 
-/// A change to a definition. Members that it does not have are unchanged.
+/// A change to a definition. Members that the patch does not have are unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
     /// The new name.
     pub name: Option<MethodName>,
-    /// The new statement.
+    /// The new text of the statement.
     pub q: Option<String>,
-    /// Replaces all hints.
+    /// The type hints that replace all previous ones.
     pub type_hints: MemberChange<StringMap>,
-    /// Replaces all formats.
+    /// The formats that replace all previous ones.
     pub type_formats: MemberChange<StringMap>,
     /// The new output format.
     pub output_format: MemberChange<OutputFormat>,
@@ -71,7 +71,8 @@ impl Patch {
     }
 }
 
-/// Whether PostgreSQL infers the same types for both definitions.
+/// Whether PostgreSQL infers the same types for both definitions, because they have the same
+/// statement and hints.
 pub(crate) fn infers_the_same(one: &Definition, other: &Definition) -> bool {
     one.q == other.q && one.type_hints == other.type_hints
 }

@@ -13,8 +13,8 @@ use crate::name::MethodName;
 
 const MEMBERS: &str = "expected `method`, `q`, `type_hints`, `type_formats` and `output_format`";
 
-/// Whether a body that is not an SQL request defines a method: its object, or the first one of its
-/// array, has the member `method`.
+/// Whether a body, which is not an SQL request, defines a method. It does if its object, or the
+/// first object of its array, has the member `method`.
 pub fn is_definition(body: &[u8]) -> bool {
     let Ok(document) = json::document(body) else {
         return false;
@@ -89,7 +89,8 @@ fn definition(raw: &RawValue, place: DefinitionPosition, limits: Limits) -> Resu
     })
 }
 
-/// A parsed object, including the nulls that only a definition may have.
+/// A parsed object, and whether its members `method` and `q` are null, which is an error in a patch
+/// only.
 #[derive(Default)]
 struct Read {
     patch: Patch,
@@ -109,7 +110,7 @@ fn read(raw: &RawValue, place: DefinitionPosition, limits: Limits) -> Result<Rea
                 let text = json::text(raw, member)?;
                 let name = MethodName::parse(&text);
                 let name = name.map_err(|problem| invalid(member(), problem.to_string()))?;
-                // JSON-RPC 2.0, section 4.
+                // JSON-RPC reserves these names (JSON-RPC 2.0, section 4).
                 if name.as_str().starts_with("rpc.") {
                     let problem = "a name that begins with `rpc.`, which JSON-RPC keeps for itself";
                     return Err(invalid(member(), problem).into());
@@ -179,7 +180,7 @@ fn output_format(raw: &RawValue, member: impl Fn() -> String) -> Result<OutputFo
     }
 }
 
-/// An object with string values.
+/// The members of an object whose values must be strings.
 fn texts(raw: &RawValue, member: &str) -> Result<StringMap, InputError> {
     let place = |name: &str| match name {
         "" => member.to_owned(),
@@ -203,7 +204,8 @@ fn texts(raw: &RawValue, member: &str) -> Result<StringMap, InputError> {
         .collect()
 }
 
-/// The position of a definition: the index in the array, or `None` for the body itself.
+/// The position of a definition in the body: the index in the array, or `None` if the body is the
+/// definition.
 #[derive(Clone, Copy)]
 struct DefinitionPosition(Option<usize>);
 

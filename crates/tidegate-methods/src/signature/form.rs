@@ -3,48 +3,48 @@
 use serde::{Deserialize, Serialize};
 use tidegate_values::{Type, TypeKind};
 
-/// The JSON form of a type's values, as [`tidegate_values::codec`] writes them.
+/// The form that the values of a type have in JSON, as [`tidegate_values::codec`] writes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueForm {
-    /// `true` and `false`.
+    /// `true` or `false`.
     Boolean,
-    /// A number: integers, `oid` and floats. NaN and the infinities are strings.
+    /// A number, for integers, `oid` and floats. NaN and the infinities are strings.
     Number,
-    /// A string: text, `numeric`, dates and times in any format, `bytea`, and every other type.
+    /// A string, for text, `numeric`, dates and times in any format, `bytea`, and every other type.
     Text,
-    /// Any JSON: `json` and `jsonb`.
+    /// Any JSON value, for `json` and `jsonb`.
     Json,
-    /// `interval` as an object of numbers.
+    /// An object of numbers, for `interval`.
     Interval,
-    /// `point`.
+    /// An object, for `point`.
     Point,
-    /// `line`.
+    /// An object, for `line`.
     Line,
-    /// `lseg` and `box`.
+    /// An object, for `lseg` and `box`.
     Segment,
-    /// `path`.
+    /// An object, for `path`.
     Path,
-    /// `polygon`.
+    /// An array of points, for `polygon`.
     Polygon,
-    /// `circle`.
+    /// An object, for `circle`.
     Circle,
-    /// `PostGIS`: a `GeoJSON` geometry.
+    /// A `GeoJSON` geometry, for the types of `PostGIS`.
     Geometry,
-    /// An array of this.
+    /// An array of values of this form.
     Array(Box<ValueForm>),
-    /// A range over this.
+    /// An object, for a range over values of this form.
     Range(Box<ValueForm>),
-    /// An array of ranges over this.
+    /// An array of ranges over values of this form.
     Multirange(Box<ValueForm>),
-    /// An object by attribute.
+    /// An object with a member for each attribute, for a composite.
     Composite(Vec<(String, ValueForm)>),
-    /// An anonymous composite: an object of strings.
+    /// An object of strings, for an anonymous composite.
     Record,
 }
 
 impl ValueForm {
-    /// The form of a type.
+    /// The form that the values of a type have in JSON.
     pub fn of(r#type: &Type) -> Self {
         match *r#type {
             Type::BOOL => Self::Boolean,
@@ -83,7 +83,7 @@ impl ValueForm {
 }
 
 impl ValueForm {
-    /// Calls `see` with this form and every form inside it.
+    /// Calls `see` with this form, and with every form that it contains.
     pub(crate) fn walk(&self, see: &mut dyn FnMut(&Self)) {
         see(self);
         match self {

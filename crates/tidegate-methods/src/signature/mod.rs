@@ -1,4 +1,5 @@
-//! What PostgreSQL infers about a method: the types of its parameters and result columns.
+//! The signature of a method: the types of its parameters and result columns, as PostgreSQL infers
+//! them.
 
 mod form;
 mod not_null;
@@ -13,30 +14,30 @@ use tidegate_values::output::{column_names, shown_type};
 
 use crate::json;
 
-/// The types of a method, from a dry run.
+/// The types of a method, which a dry run inferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The placeholders, in the order of their first use.
+    /// The placeholders of the statement, in the order of their first use.
     pub parameters: Vec<SignatureField>,
-    /// The result columns in order, by the names that callers see. Empty for a statement that
-    /// returns no rows.
+    /// The columns of the result in order, by the names that callers see. There are none for a
+    /// statement that returns no rows.
     pub columns: Vec<SignatureField>,
 }
 
 /// A parameter or a column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureField {
-    /// The placeholder's or column's name.
+    /// The name of the placeholder or column.
     pub name: String,
-    /// The type name in `schema`: that of the elements for an array, that of the base type for a
-    /// domain.
+    /// The name of the type, as in the member `schema` of a result. For an array, it is that of the
+    /// elements; for a domain, that of the base type.
     pub r#type: String,
-    /// Whether it is an array.
+    /// Whether the type is an array.
     pub array: bool,
-    /// Whether a column may be NULL. Always false for parameters, whose interfaces show no null,
-    /// although a call may pass null for any of them.
+    /// Whether a column may be NULL. It is false for parameters: a call may pass null for any of
+    /// them, but interfaces do not show this.
     pub nullable: bool,
-    /// The JSON form of its values.
+    /// The form of the values in JSON.
     pub form: ValueForm,
 }
 
@@ -69,15 +70,15 @@ impl Signature {
         json::write(self)
     }
 
-    /// Parses the result of [`to_json`](Self::to_json). `None` if another version wrote it in
-    /// another form; then a dry run is needed.
+    /// Parses the result of [`to_json`](Self::to_json). `None` if another version of this service
+    /// wrote it in another form. Then a dry run is needed.
     pub fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
 impl SignatureField {
-    /// A parameter or column of this type.
+    /// The field for a parameter or column of this type.
     pub fn new(name: String, r#type: &Type, nullable: bool) -> Self {
         let (shown, array) = shown_type(r#type);
         Self {

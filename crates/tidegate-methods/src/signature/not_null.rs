@@ -1,11 +1,11 @@
 //! Finds result columns that cannot be NULL.
 //!
-//! PostgreSQL reports which table column a result column shows unchanged, if any. Two more
-//! conditions have to hold: the table column is NOT NULL in the catalog, and the statement does not
-//! add NULLs. The second one is decided by the keywords of the text alone, and in doubt the column
-//! is nullable: for an outer join, `GROUPING SETS` and similar, a set operation, `MERGE`, `OLD` and
-//! `NEW` in `RETURNING`, `WITH`, or a second `SELECT`. A keyword counts anywhere, also in a string
-//! or comment.
+//! PostgreSQL reports whether a result column shows a table column unchanged, and which one. Two
+//! more conditions have to hold: the table column is NOT NULL in the catalog, and the statement
+//! does not add NULLs. The second one is decided by the keywords of the text alone, and in doubt
+//! the column is nullable: for an outer join, `GROUPING SETS` and similar, a set operation,
+//! `MERGE`, `OLD` and `NEW` in `RETURNING`, `WITH`, or a second `SELECT`. A keyword counts
+//! anywhere, also in a string or comment.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -18,7 +18,7 @@ use tidegate_sql::{
 };
 use tidegate_values::{Column, RawRow};
 
-/// A table column: the table's oid and the attribute number, as in [`Column::origin`].
+/// A table column: the OID of the table and the number of the attribute, as in [`Column::origin`].
 pub type ColumnOrigin = (u32, i16);
 
 /// Columns that are NOT NULL according to the catalog.
@@ -26,8 +26,8 @@ pub type ColumnOrigin = (u32, i16);
 pub struct NotNull(HashSet<ColumnOrigin>);
 
 impl NotNull {
-    /// The table columns of the result whose NOT NULL would matter. Empty if the statement's text
-    /// could make any of them NULL.
+    /// The table columns of the result that are to be looked up. There are none if the statement's
+    /// text could make any of them NULL.
     pub fn candidates(statement: &Statement, description: &Description) -> Vec<ColumnOrigin> {
         if !shows_columns_as_they_are(statement) {
             return Vec::new();
@@ -39,7 +39,7 @@ impl NotNull {
         origins.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Queries the catalog of a database for the NOT NULL columns among the candidates. Without
+    /// Queries the catalog of a database for those candidates that are NOT NULL. Without
     /// candidates nothing is queried.
     ///
     /// Only what PostgreSQL enforces counts: columns of tables, and of partitioned tables without
@@ -74,7 +74,7 @@ impl NotNull {
             .collect())
     }
 
-    /// Whether the column is never NULL.
+    /// Whether the table column is never NULL.
     pub fn contains(&self, origin: ColumnOrigin) -> bool {
         self.0.contains(&origin)
     }
@@ -88,13 +88,13 @@ impl FromIterator<ColumnOrigin> for NotNull {
 
 const NO_TEXTS: &[(&str, &str)] = &[];
 
-/// A single text column has the same bytes in both wire formats.
+/// The result must be a single text column, which has the same bytes in both wire formats.
 static LOOKUP: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let statement = Statement::parse(include_str!("not_null.sql"));
     Arc::new(statement.expect("the statement in not_null.sql can be read"))
 });
 
-/// The sink for the rows of [`LOOKUP`].
+/// A sink that collects the rows of [`LOOKUP`].
 #[derive(Default)]
 struct Found(HashSet<ColumnOrigin>);
 
@@ -120,7 +120,7 @@ impl RowSink for Found {
     }
 }
 
-/// Keywords that alone make a statement doubtful.
+/// Keywords, any of which may mean that the statement adds NULLs.
 const DOUBTFUL: &[&str] = &[
     "grouping",
     "rollup",
@@ -137,7 +137,7 @@ const DOUBTFUL: &[&str] = &[
 /// Keywords that make a `JOIN` an outer join.
 const OUTER: &[&str] = &["left", "right", "full"];
 
-/// Whether the unchanged columns of the result have the values of their tables.
+/// Whether the unchanged columns of the result certainly have the values of their tables.
 pub(super) fn shows_columns_as_they_are(statement: &Statement) -> bool {
     let text = statement.text();
     let (mut join, mut outer, mut selects) = (false, false, 0);
@@ -153,15 +153,17 @@ pub(super) fn shows_columns_as_they_are(statement: &Statement) -> bool {
     !(join && outer) && selects <= 1
 }
 
-/// The runs of characters that PostgreSQL reads as identifiers, keywords and numbers.
+/// The words of the text: runs of characters that PostgreSQL reads as identifiers, keywords and
+/// numbers.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
     text.split(move |c| !part(c))
         .filter(|word| !word.is_empty())
 }
 
-/// Whether a run ends in a keyword. Keywords are case-folded as ASCII. PostgreSQL may start a word
-/// directly after a number or a dollar quote (`1left`), so only the end of the run is compared.
+/// Whether a word ends in a keyword, ignoring the case of ASCII letters. PostgreSQL may start a
+/// keyword directly after a number or a dollar quote (`1left`), so only the end of the word is
+/// compared.
 fn is_keyword(word: &str, keyword: &str) -> bool {
     let begins_word = word.starts_with(|c: char| !c.is_ascii_digit() && c != '$');
     if begins_word {

@@ -1,4 +1,4 @@
-//! The rules for members of a client.
+//! The rules for the members of a client's record.
 
 use tidegate_identity::{Error as IdentityError, Secret};
 
@@ -8,7 +8,7 @@ const MAX_ID_LENGTH: usize = 64;
 const MAX_TEXT_LENGTH: usize = 1024;
 const MAX_URIS: usize = 100;
 
-/// [`IdentityError::InvalidMember`] naming the first member that is invalid.
+/// Checks all members: [`IdentityError::InvalidMember`] naming the first one that is invalid.
 pub(super) fn client(client: &Client) -> Result<()> {
     let invalid = |member, expected| Err(IdentityError::InvalidMember { member, expected }.into());
     let id = |id: &str| {
@@ -24,7 +24,7 @@ pub(super) fn client(client: &Client) -> Result<()> {
     if !is_short(&client.name) {
         return invalid("name", "a text of at most 1024 bytes");
     }
-    // It is shown as a link.
+    // The consent page shows the home page as a link.
     if !client.homepage.as_deref().is_none_or(redirect::is_page) {
         return invalid("homepage", "an http or https address without a fragment");
     }
@@ -45,7 +45,8 @@ pub(super) fn client(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// [`IdentityError::InvalidMember`] for a secret that a new client may not have.
+/// Checks the secret given for a new client: [`IdentityError::InvalidMember`] if the client may not
+/// have it.
 pub(super) fn secret(secret: Option<&Secret>, public: bool) -> Result<()> {
     let expected = match secret {
         Some(_) if public => "no secret for a public client",

@@ -9,7 +9,7 @@ use super::Error;
 pub enum ErrorKind {
     /// The request is invalid.
     InvalidRequest,
-    /// The client is unknown or not authenticated.
+    /// The client is unknown, or it could not be authenticated.
     Client,
     /// The bearer token is not valid.
     Token,
@@ -46,15 +46,20 @@ impl Error {
             | Self::TwoCredentials
             | Self::UnregisteredRedirect
             | Self::UnknownUserCode => ("invalid_request", InvalidRequest),
+            Self::InvalidScope => ("invalid_scope", InvalidRequest),
+            Self::InvalidTarget => ("invalid_target", InvalidRequest),
             Self::UnsupportedGrantType => ("unsupported_grant_type", InvalidRequest),
             Self::UnsupportedResponseType => ("unsupported_response_type", InvalidRequest),
             Self::AuthorizationPending => ("authorization_pending", InvalidRequest),
             Self::SlowDown => ("slow_down", InvalidRequest),
-            Self::AccessDenied | Self::SignUpClosed | Self::ImpersonationRefused(_) => {
-                ("access_denied", InvalidRequest)
-            }
+            Self::AccessDenied
+            | Self::SignUpClosed
+            | Self::ImpersonationRefused(_)
+            | Self::PersonalTokenRefused(_) => ("access_denied", InvalidRequest),
+            Self::TooManyPersonalTokens => ("CONFLICT", Conflict),
             Self::ExpiredDeviceCode => ("expired_token", InvalidRequest),
             Self::GrantNotAllowed
+            | Self::NoServiceUser
             | Self::ForeignDatabase
             | Self::ForeignToken
             | Self::SecondFactorNeeded => ("unauthorized_client", InvalidRequest),
@@ -73,7 +78,7 @@ impl Error {
     }
 }
 
-/// The code and kind of an error of users.
+/// The code and kind of an error of `tidegate-identity`.
 fn identity(error: &IdentityError) -> (&'static str, ErrorKind) {
     use ErrorKind::{Conflict, Internal, InvalidRequest, NotFound, Throttled, Unavailable};
     match error {

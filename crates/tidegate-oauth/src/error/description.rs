@@ -1,4 +1,4 @@
-//! Error descriptions.
+//! The descriptions of errors in responses.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use tidegate_identity::{Error as IdentityError, RoleError, StoreError};
 use super::Error;
 
 impl Error {
-    /// A description for client developers: fixed ASCII text without values of the request, and
-    /// without a colon followed by a space, at which an existing client splits the text.
+    /// A description for client developers: fixed ASCII text without values of the request. It has
+    /// no colon followed by a space, because an existing client splits the text there.
     pub fn description(&self) -> Cow<'static, str> {
         match self {
             Self::MissingParameter(name) => format!("the parameter {name} is missing").into(),
@@ -16,7 +16,9 @@ impl Error {
                 format!("the parameter {name} is given more than once").into()
             }
             Self::ParameterNotText(name) => format!("the parameter {name} must be a string").into(),
-            Self::ImpersonationRefused(reason) => (*reason).into(),
+            Self::ImpersonationRefused(reason) | Self::PersonalTokenRefused(reason) => {
+                (*reason).into()
+            }
             Self::InvalidToken(error) => format!("the token is not accepted, {error}").into(),
             Self::Identity(error) => identity(error),
             other => other.fixed_description().into(),
@@ -27,7 +29,19 @@ impl Error {
         match self {
             Self::TwoCredentials => "use one way to authenticate the client, with one client_id",
             Self::UnsupportedGrantType => {
-                "the grant_type is not supported; the grants are password, refresh_token, authorization_code and device_code (or urn:ietf:params:oauth:grant-type:device_code)"
+                "the grant_type is not supported; the grants are password, refresh_token, authorization_code, client_credentials and device_code (or urn:ietf:params:oauth:grant-type:device_code)"
+            }
+            Self::InvalidScope => {
+                "the scope is unknown or was not granted; the scopes are read, write, methods, sql and admin, and those of OpenID Connect; without any, a token has all rights of its user"
+            }
+            Self::InvalidTarget => {
+                "the resource must be the address of this service, which /.well-known/oauth-protected-resource names"
+            }
+            Self::NoServiceUser => {
+                "this grant needs a confidential client with a service_user that exists"
+            }
+            Self::TooManyPersonalTokens => {
+                "the user has 100 personal access tokens; revoke one first"
             }
             Self::UnsupportedResponseType => "the response_type must be code",
             Self::UnregisteredRedirect => "the redirect_uri is not registered for this client",
@@ -66,7 +80,7 @@ impl Error {
 
 const INTERNAL: &str = "internal server error";
 
-/// The description of an error of users.
+/// The description of an error of `tidegate-identity`.
 fn identity(error: &IdentityError) -> Cow<'static, str> {
     let text = match error {
         IdentityError::Malformed { part, expected } => {

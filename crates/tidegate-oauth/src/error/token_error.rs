@@ -3,25 +3,28 @@
 /// Why a bearer token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Longer than 8 KiB.
+    /// The token is longer than 8 KiB.
     #[error("it is too long")]
     TooLong,
-    /// Not three segments of base64url, or unknown claims.
+    /// The token is not three segments of base64url, or has unknown claims.
     #[error("it is malformed")]
     Malformed,
-    /// The header differs from that of every key in use: another algorithm, type or key.
+    /// The header equals that of none of the keys in use: it has another algorithm, type or key.
     #[error("its header is unknown")]
     UnknownHeader,
     /// The signature is wrong.
     #[error("its signature is wrong")]
     BadSignature,
-    /// Issued by another issuer, for another audience, or in the future.
+    /// The token was issued by another issuer, for another audience, or in the future.
     #[error("it is not for this service or not yet valid")]
     NotForUs,
-    /// It has expired.
+    /// A personal access token that does not exist, has expired or was revoked.
+    #[error("it is no valid personal access token")]
+    UnknownPersonalToken,
+    /// The token has expired.
     #[error("it has expired")]
     Expired,
-    /// Its session was ended.
+    /// The token's session was ended.
     #[error("its session has ended")]
     SessionEnded,
 }

@@ -6,13 +6,15 @@ use tidegate_identity::{
 };
 
 use super::Issuer;
-use crate::{Result, Session};
+use crate::{Consent, Result, Session};
 
 /// What the account page shows about a user.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The sessions of applications and devices, each with the client's name.
     pub sessions: Vec<(Session, String)>,
+    /// What the user allowed applications, each with the client's name.
+    pub consents: Vec<(Consent, String)>,
     /// The browsers that are signed in.
     pub browsers: Vec<BrowserSession>,
     /// The number of unused recovery codes; `None` without a second factor.
@@ -32,12 +34,23 @@ impl Issuer {
             client.map_or_else(|| id.to_owned(), |client| client.name.clone())
         };
         let sessions = store.sessions_of_user(key, now).await?;
+        let consents = store.consents_of_user(key).await?;
         Ok(Account {
             sessions: sessions
                 .into_iter()
                 .map(|session| {
-                    let name = name(&session.client_id);
+                    let name = match &session.personal {
+                        Some(token) => token.name.clone(),
+                        None => name(&session.client_id),
+                    };
                     (session, name)
+                })
+                .collect(),
+            consents: consents
+                .into_iter()
+                .map(|consent| {
+                    let name = name(&consent.client_id);
+                    (consent, name)
                 })
                 .collect(),
             browsers: store.browser_sessions_of_user(key, now).await?,
@@ -57,14 +70,20 @@ impl Issuer {
         let session = session
             .filter(|session| session.user == browser.user.key)
             .ok_or(IdentityError::NotFound("session"))?;
+        if session.personal.is_some() {
+            let own = Some(browser.user.key.name.as_str());
+            return self
+                .revoke_personal_token(&session, (own, context.address))
+                .await;
+        }
         let client = self.client(&session.client_id).await?;
         let client = client.ok_or(IdentityError::NotFound("session"))?;
         let cx = self.grant_context(&client, context.address);
         self.end_session(&cx, id, EndReason::UserEnded).await
     }
 
-    /// Changes the user's password with [`IdentityService::change_own_password`], and refuses tokens
-    /// of the sessions that this ended.
+    /// Changes the user's password with [`IdentityService::change_own_password`], which ends
+    /// sessions, and then refuses their tokens.
     ///
     /// [`IdentityService::change_own_password`]: tidegate_identity::IdentityService::change_own_password
     pub async fn change_own_password(
@@ -77,13 +96,13 @@ impl Issuer {
             .identity
             .change_own_password(browser, passwords, context);
         let changed = changed.await;
-        // Also after an error: sessions may have ended before it.
+        // The refresh runs after an error too, because sessions may have ended before the error.
         self.refresh_denylist().await?;
         Ok(changed?)
     }
 
-    /// Sets a password with [`IdentityService::reset_password`], and refuses tokens of the sessions
-    /// that this ended.
+    /// Sets a password with [`IdentityService::reset_password`], which ends sessions, and then
+    /// refuses their tokens.
     ///
     /// [`IdentityService::reset_password`]: tidegate_identity::IdentityService::reset_password
     pub async fn reset_password(

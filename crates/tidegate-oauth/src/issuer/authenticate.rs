@@ -8,7 +8,7 @@ use crate::rate_limit;
 use crate::{Client, ClientAuthentication, ClientCredentials, Error, Result};
 use tidegate_identity::AuditKind;
 
-/// Longer ids cannot exist, so they are not looked up.
+/// No client has a longer id, so longer ids are not looked up.
 const MAX_ID_LENGTH: usize = 255;
 
 impl Issuer {
@@ -39,7 +39,7 @@ impl Issuer {
         client.ok_or(Error::UnknownClient)
     }
 
-    /// The context that the grants need.
+    /// The context in which a grant of this client is handled.
     pub(crate) fn grant_context<'a>(
         &'a self,
         client: &'a Client,
@@ -52,13 +52,13 @@ impl Issuer {
         }
     }
 
-    /// Accepts a public client, or a confidential client with a valid secret.
+    /// Authenticates a client: accepts a public client, or a confidential one with a valid secret.
     ///
-    /// A valid secret is never rate limited: it has 256 random bits, so it cannot be guessed. The
-    /// limit only bounds the cost of wrong secrets, and must not let others lock a client out. So
-    /// secrets are compared first, and only wrong ones are counted, by client and address.
+    /// A valid secret is never rate limited: it has 256 random bits, so it cannot be guessed. A
+    /// rate limit only bounds the cost of wrong secrets, and must not let others lock a client out.
+    /// So secrets are compared first, and only wrong ones are counted, by client and address.
     ///
-    /// [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
+    /// Errors: [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub(crate) async fn authenticate(
         &self,
         client: &Client,

@@ -4,11 +4,14 @@ use std::net::IpAddr;
 
 use super::Issuer;
 use crate::pkce::Challenge;
-use crate::{AuthorizationCode, Client, Error, ErrorKind, GrantKind, Parameters, Result, redirect};
+use crate::request::scopes;
+use crate::{
+    AuthorizationCode, Client, Error, ErrorKind, GrantKind, Parameters, Result, Scopes, redirect,
+};
 use tidegate_identity::{AuditKind, Secret, SecretHash, User, UserKey};
 use tidegate_identity::{Browser, Error as IdentityError};
 
-/// Longer ids cannot exist, so they are not looked up.
+/// No client has a longer id, so longer ids are not looked up.
 const MAX_ID_LENGTH: usize = 255;
 
 /// A valid authorization request.
@@ -21,12 +24,14 @@ pub struct AuthorizationRequest {
     /// The database whose users may sign in: the client's, or for a built-in client the one in the
     /// parameter `database`; `None` for any.
     pub database: Option<String>,
+    /// The scopes.
+    pub scopes: Scopes,
     state: Option<String>,
     challenge: Challenge,
 }
 
 impl AuthorizationRequest {
-    /// Whether this user may sign in.
+    /// Whether this user may sign in for the request.
     pub fn admits(&self, user: &UserKey) -> bool {
         self.database
             .as_deref()
@@ -39,16 +44,16 @@ impl AuthorizationRequest {
 pub enum AuthorizationError {
     /// The client or its redirect URI is not known: show the error to the person, never redirect.
     Display(Error),
-    /// Redirect to this URL, which carries the error to the client.
+    /// The browser goes to this URL, which carries the error to the client.
     Redirect(String),
 }
 
 impl Issuer {
-    /// Validates an authorization request. `scope` is accepted and ignored.
+    /// Validates an authorization request.
     ///
     /// [`AuthorizationError::Display`] unless the client and its redirect URI are known; otherwise
-    /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type` or
-    /// `unauthorized_client`.
+    /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type`,
+    /// `invalid_scope` or `unauthorized_client`.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
@@ -62,8 +67,13 @@ impl Issuer {
         let named = parameters.text("database").ok().flatten();
         let named = named.map(str::to_owned);
         let checked = state.and_then(|_| check(&client, parameters));
+        let checked = checked.and_then(|valid| {
+            self.check_resource(parameters.text("resource")?)?;
+            Ok(valid)
+        });
         match checked {
-            Ok(challenge) => Ok(AuthorizationRequest {
+            Ok((challenge, scopes)) => Ok(AuthorizationRequest {
+                scopes,
                 database: client.database.clone().or(named),
                 state: kept.map(str::to_owned),
                 client,
@@ -78,10 +88,11 @@ impl Issuer {
         }
     }
 
-    /// The client of a request, and its redirect URI if the client has registered it.
+    /// The client of the request with these parameters, and its redirect URI if the client has
+    /// registered it.
     ///
-    /// [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and the errors of malformed
-    /// parameters.
+    /// Errors: [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and the errors of
+    /// malformed parameters.
     pub async fn client_and_redirect_uri(
         &self,
         parameters: &Parameters,
@@ -104,8 +115,8 @@ impl Issuer {
         }
     }
 
-    /// Whether this is a page of the built-in clients, or a redirect URI that any client of any
-    /// tenant has registered. The tenant does not matter, because a second sign-out has no user.
+    /// Whether `uri` is a page of the built-in clients, or a redirect URI that any client of any
+    /// tenant has registered. The tenant does not matter, because after sign-out no user is known.
     pub async fn is_registered(&self, uri: &str) -> Result<bool> {
         if self.settings.builtin.is_page(uri) {
             return Ok(true);
@@ -184,11 +195,13 @@ impl Issuer {
             client_id: request.client.id.clone(),
             redirect_uri: request.redirect_uri.clone(),
             challenge: request.challenge.as_str().to_owned(),
+            scopes: request.scopes,
             user: user.key.clone(),
             browser: Some(browser.session.id),
             expires_at: now.plus(self.settings.lifetimes.authorization_code),
             session: None,
         };
+        self.remember_consent(request, browser).await?;
         self.ports.store.insert_code(&record).await?;
         Ok(code)
     }
@@ -219,7 +232,7 @@ impl Issuer {
     }
 }
 
-fn check(client: &Client, parameters: &Parameters) -> Result<Challenge> {
+fn check(client: &Client, parameters: &Parameters) -> Result<(Challenge, Scopes)> {
     let malformed = |part, expected| IdentityError::Malformed { part, expected };
     parameters.reject_duplicates()?;
     if parameters.required("response_type")? != "code" {
@@ -231,7 +244,7 @@ fn check(client: &Client, parameters: &Parameters) -> Result<Challenge> {
     {
         return Err(malformed("response_mode", "query").into());
     }
-    parameters.text("scope")?;
+    let scopes = scopes(parameters)?;
     let challenge = parameters.required("code_challenge")?;
     if parameters.required("code_challenge_method")? != "S256" {
         return Err(malformed("code_challenge_method", "S256").into());
@@ -239,7 +252,7 @@ fn check(client: &Client, parameters: &Parameters) -> Result<Challenge> {
     let challenge = Challenge::parse(challenge)
         .ok_or(malformed("code_challenge", "43 characters of base64url"))?;
     if client.grants.allows(GrantKind::AuthorizationCode) {
-        Ok(challenge)
+        Ok((challenge, scopes))
     } else {
         Err(Error::GrantNotAllowed)
     }

@@ -8,13 +8,14 @@ use serde::Serialize;
 use super::Issuer;
 use crate::device_code::UserCode;
 use crate::{
-    Approval, Client, DeviceCode, DeviceRequest, DeviceState, Error, GrantKind, Result, json,
-    rate_limit,
+    Approval, Client, DeviceCode, DeviceRequest, DeviceState, Error, GrantKind, Result, Scopes,
+    json, rate_limit,
 };
 use tidegate_identity::{AttemptKey, Browser, Error as IdentityError};
 use tidegate_identity::{AuditKind, Secret, SecretHash};
 
-/// How many user codes are tried. A collision has a probability of 1 in 25 thousand million.
+/// How many random user codes are tried. Two codes are equal with a probability of 1 in 25 thousand
+/// million.
 const MAX_TRIES: usize = 8;
 
 /// The device authorization response (RFC 8628, section 3.2).
@@ -24,7 +25,7 @@ pub struct DeviceAuthorization {
     pub device_code: Secret,
     /// The code that the person enters, as `XXXX-XXXX`.
     pub user_code: String,
-    /// The URL of the page on which the person enters it.
+    /// The URL of the page on which the person enters the user code.
     pub verification_uri: String,
     /// The lifetime of both codes.
     pub expires_in: Duration,
@@ -39,14 +40,16 @@ pub struct PendingDevice {
     pub user_code: String,
     /// The client that the device runs.
     pub client: Client,
+    /// The scopes that the device asked for.
+    pub scopes: Scopes,
 }
 
 impl Issuer {
-    /// Issues codes to a device at `address`. `page` is the path of the page on which the user code
-    /// is entered.
+    /// Issues codes to a device at `address`. `page` is the path of the page on which the person
+    /// enters the user code.
     ///
-    /// [`Error::UnknownClient`], [`Error::GrantNotAllowed`], [`Error::ClientNotAuthenticated`],
-    /// [`IdentityError::TooManyAttempts`].
+    /// Errors: [`Error::UnknownClient`], [`Error::GrantNotAllowed`],
+    /// [`Error::ClientNotAuthenticated`], [`IdentityError::TooManyAttempts`].
     pub async fn authorize_device(
         &self,
         request: DeviceRequest,
@@ -59,13 +62,14 @@ impl Issuer {
         self.authenticate(&client, &request.client, address).await?;
         if let Some(address) = address {
             let key = AttemptKey::of_address(rate_limit::DEVICE, address);
-            // Never refunded: this limits rows, not failures.
+            // The attempt is not refunded after success: the limit is for stored device codes, not
+            // for failures.
             self.identity
                 .attempts()
                 .count(key, &self.settings.limits.device)
                 .await?;
         }
-        let (device_code, user_code) = self.new_device(&client).await?;
+        let (device_code, user_code) = self.new_device(&client, request.scopes).await?;
         Ok(DeviceAuthorization {
             device_code,
             user_code: user_code.to_string(),
@@ -75,7 +79,7 @@ impl Issuer {
         })
     }
 
-    async fn new_device(&self, client: &Client) -> Result<(Secret, UserCode)> {
+    async fn new_device(&self, client: &Client, scopes: Scopes) -> Result<(Secret, UserCode)> {
         let lifetimes = &self.settings.lifetimes;
         let code = self.ports.random.secret()?;
         for _ in 0..MAX_TRIES {
@@ -84,6 +88,7 @@ impl Issuer {
                 hash: SecretHash::of(&code),
                 user_code: user_code.as_str().to_owned(),
                 client_id: client.id.clone(),
+                scopes,
                 state: DeviceState::Pending,
                 interval: lifetimes.device_interval,
                 poll_at: None,
@@ -96,10 +101,10 @@ impl Issuer {
         Err(IdentityError::NoRandomness.into())
     }
 
-    /// The device that waits with this user code. The attempt is counted before the lookup, by
-    /// address and by browser session, so that codes cannot be guessed.
+    /// The device that waits for the approval of this user code. The attempt is counted before the
+    /// lookup, by address and by browser session, so that codes cannot be guessed.
     ///
-    /// [`Error::UnknownUserCode`], also when the code was decided already or has expired;
+    /// Errors: [`Error::UnknownUserCode`], also when the code was decided already or has expired;
     /// [`IdentityError::TooManyAttempts`].
     pub async fn pending_device(
         &self,
@@ -129,13 +134,14 @@ impl Issuer {
         Ok(PendingDevice {
             user_code: user_code.to_string(),
             client,
+            scopes: device.scopes,
         })
     }
 
     /// Approves or denies a device as the user who is signed in in `browser`. An approval is void
     /// when that browser session ends.
     ///
-    /// [`Error::UnknownUserCode`] when the code was decided already or has expired;
+    /// Errors: [`Error::UnknownUserCode`] when the code was decided already or has expired;
     /// [`Error::ForeignDatabase`] when the client belongs to another tenant.
     pub async fn decide_device(
         &self,
@@ -175,7 +181,7 @@ impl Issuer {
 }
 
 impl DeviceAuthorization {
-    /// The response body. It holds a secret: do not store or log it.
+    /// The JSON of the response body. It holds a secret: do not store or log it.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {

@@ -1,4 +1,4 @@
-//! Sign-in and sign-up with an identity provider, for a client.
+//! Sign-in and sign-up with an identity provider, for an OAuth client.
 
 use tidegate_identity::{
     Accounts, Browser, Email, Error as IdentityError, ExternalIdentity, IdentityProviders,
@@ -8,25 +8,25 @@ use tidegate_identity::{
 use super::Issuer;
 use crate::{Client, Error, Parameters, Result};
 
-/// The result of a login at a provider.
+/// The result of a login at an identity provider.
 #[derive(Debug)]
 pub enum LoginOutcome {
     /// A user is signed in.
     SignedIn {
         /// The browser's new cookie.
         cookie: Secret,
-        /// The path to which the browser goes.
+        /// The path to which the browser goes next.
         next: String,
     },
-    /// The account is linked to the user who was signed in. The message notifies the user, if there
-    /// is an email address.
+    /// The account was linked to the user who was signed in. Holds the message that informs the
+    /// user, if the user has an email address.
     Linked(Option<Email>),
 }
 
 /// A browser's request to the callback URL.
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderCallback<'a> {
-    /// The query parameters.
+    /// The query parameters of the callback, which hold the provider's result.
     pub answer: &'a Parameters,
     /// The browser's cookie.
     pub cookie: &'a Secret,
@@ -35,10 +35,12 @@ pub struct ProviderCallback<'a> {
 }
 
 impl Issuer {
-    /// The URL to which the browser goes to sign in with a provider, for a client. It returns to
-    /// `redirect_uri`, and ends at the path `next`.
+    /// The URL of an identity provider to which the browser goes to sign in, for an OAuth client.
+    /// The provider sends the browser to `redirect_uri`; after the login it goes to the path
+    /// `next`.
     ///
-    /// [`IdentityError::NotFound`] for an unknown provider, [`IdentityError::Outbound`] when it cannot be reached.
+    /// Errors: [`IdentityError::NotFound`] for an unknown provider, [`IdentityError::Outbound`]
+    /// when it cannot be reached.
     pub async fn begin_federated_login(
         &self,
         providers: &dyn IdentityProviders,
@@ -56,13 +58,13 @@ impl Issuer {
         Ok(begun.await?)
     }
 
-    /// Completes a login at a provider: signs in the linked user, creates a user where the client
-    /// allows it, or links the account to the user who is signed in.
+    /// Completes a login at an identity provider: signs in the linked user, creates a user where
+    /// the client allows it, or links the account to the user who is signed in.
     ///
-    /// [`IdentityError::InvalidLink`] for a login of another browser or one that took too long,
-    /// [`IdentityError::LoginDenied`], [`Error::SignUpClosed`],
-    /// [`IdentityError::InvalidMember`] without a verified email address, [`IdentityError::Taken`] when the
-    /// account is linked to another user, [`IdentityError::Outbound`].
+    /// Errors: [`IdentityError::InvalidLink`] for a login of another browser or one that took too
+    /// long, [`IdentityError::LoginDenied`], [`Error::SignUpClosed`],
+    /// [`IdentityError::InvalidMember`] without a verified email address, [`IdentityError::Taken`]
+    /// when the account is linked to another user, [`IdentityError::Outbound`].
     pub async fn complete_federated_login(
         &self,
         (providers, accounts): (&dyn IdentityProviders, &Accounts),
@@ -103,7 +105,8 @@ impl Issuer {
         }
     }
 
-    /// The user with this linked account, or a new user if the client allows sign-up with it.
+    /// The user with this linked account. Creates a user if there is none and the client allows
+    /// sign-up with an identity provider.
     async fn provider_user(
         &self,
         accounts: &Accounts,

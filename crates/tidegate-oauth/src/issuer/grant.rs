@@ -1,6 +1,7 @@
 //! The grants, one file each.
 
 mod authorization_code;
+mod client_credentials;
 mod device_code;
 pub(crate) mod guest;
 mod password;
@@ -8,11 +9,13 @@ mod refresh;
 
 use std::net::IpAddr;
 
+use tidegate_identity::UserKey;
+
 use crate::{
     Client, Error, GrantKind, GrantParameters, Issuer, Result, TokenRequest, TokenResponse,
 };
 
-/// The context of a grant: the issuer, the client and its address.
+/// The context of a grant: the issuer, the client, and the address that the request came from.
 pub(crate) struct GrantContext<'a> {
     pub(crate) issuer: &'a Issuer,
     pub(crate) client: &'a Client,
@@ -41,6 +44,7 @@ pub(crate) async fn exchange(
         GrantParameters::RefreshToken { .. } => GrantKind::RefreshToken,
         GrantParameters::AuthorizationCode { .. } => GrantKind::AuthorizationCode,
         GrantParameters::DeviceCode { .. } => GrantKind::DeviceCode,
+        GrantParameters::ClientCredentials { .. } => GrantKind::ClientCredentials,
     };
     cx.require_grant(kind)?;
     cx.issuer
@@ -51,16 +55,23 @@ pub(crate) async fn exchange(
             username,
             password,
             database,
+            scopes,
         } => {
             let database = database.as_deref().unwrap_or(username);
-            password::exchange(cx, database, username, password).await
+            let key = UserKey::new(database, username);
+            password::exchange(cx, key, password, *scopes).await
         }
-        GrantParameters::RefreshToken { token } => refresh::exchange(cx, token).await,
+        GrantParameters::RefreshToken { token, scopes } => {
+            refresh::exchange(cx, token, *scopes).await
+        }
         GrantParameters::AuthorizationCode {
             code,
             redirect_uri,
             verifier,
         } => authorization_code::exchange(cx, code, redirect_uri, verifier).await,
         GrantParameters::DeviceCode { code } => device_code::exchange(cx, code).await,
+        GrantParameters::ClientCredentials { scopes } => {
+            client_credentials::exchange(cx, *scopes).await
+        }
     }
 }

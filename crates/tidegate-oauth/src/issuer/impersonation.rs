@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::token::{self, AccessToken};
-use crate::{Claims, Error, GrantKind, Issuer, Result, Session, json};
+use crate::{Claims, Error, GrantKind, Issuer, Result, Scopes, Session, json};
 use tidegate_identity::{AuditKind, Error as IdentityError, Secret, SessionId, UserKey};
 
-/// The lifetime of such a token. It cannot be refreshed.
+/// The lifetime of an impersonation token. The token cannot be refreshed.
 const LIFETIME: Duration = Duration::from_mins(15);
 
 /// An access token for another user.
@@ -17,16 +17,19 @@ const LIFETIME: Duration = Duration::from_mins(15);
 pub struct ImpersonationToken {
     /// The bearer token.
     pub access_token: Secret,
-    /// Its lifetime in seconds.
+    /// The lifetime of the token in seconds.
     pub expires_in: u64,
+    /// Its scopes: those of the owner's token.
+    pub scopes: Scopes,
 }
 
 impl Issuer {
     /// Issues an access token for the user `name` of the caller's tenant and writes the audit event
     /// `impersonated`. The token has a session of its own, which ends with the user's sessions.
     ///
-    /// [`Error::ImpersonationRefused`] unless the caller is the owner, for the owner itself, and
-    /// when the tenant has switched it off; [`IdentityError::NotFound`] for an unknown user.
+    /// Errors: [`Error::ImpersonationRefused`] unless the caller is the owner, when `name` is the
+    /// owner, and when the tenant has switched impersonation off; [`IdentityError::NotFound`] for
+    /// an unknown user.
     pub async fn impersonate(
         &self,
         caller: &Claims,
@@ -42,10 +45,8 @@ impl Issuer {
             return refused("the setting `impersonation` of the database is false");
         }
         let key = UserKey::new(&caller.database, name);
-        let user = store
-            .user(&key)
-            .await?
-            .ok_or(IdentityError::NotFound("user"))?;
+        let user = store.user(&key).await?;
+        let user = user.ok_or(IdentityError::NotFound("user"))?;
         if user.key.is_owner() {
             return refused("the owner of a database cannot be impersonated");
         }
@@ -56,6 +57,8 @@ impl Issuer {
             user: user.key.clone(),
             client_id: caller.client_id.clone(),
             grant: GrantKind::Impersonation,
+            scopes: caller.scopes,
+            personal: None,
             presented: 0,
             created_at: now,
             refreshed_at: now,
@@ -79,6 +82,7 @@ impl Issuer {
             user: &user,
             client_id: &session.client_id,
             session: session.id,
+            scopes: session.scopes,
             id: &id,
             issued_at: now,
             expires_at,
@@ -87,25 +91,26 @@ impl Issuer {
         Ok(ImpersonationToken {
             access_token: Secret::new(access),
             expires_in: LIFETIME.as_secs(),
+            scopes: caller.scopes,
         })
     }
 }
 
 impl ImpersonationToken {
-    /// The response body. It holds a secret: do not store or log it.
+    /// The JSON of the response body. It holds a secret: do not store or log it.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {
             access_token: &'a str,
             token_type: &'a str,
             expires_in: u64,
-            scope: &'a str,
+            scope: String,
         }
         json::text(&Body {
             access_token: self.access_token.expose(),
             token_type: "Bearer",
             expires_in: self.expires_in,
-            scope: "",
+            scope: self.scopes.to_string(),
         })
     }
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::{Claims, Client, Error, Issuer, Result, Session, TokenManagementRequest, json};
+use crate::{Claims, Client, Error, Issuer, Result, Scopes, Session, TokenManagementRequest, json};
 use tidegate_identity::{EndReason, Secret, SessionId, Timestamp};
 
 impl Issuer {
     /// Revokes a token: ends the session that an access or refresh token belongs to. Revoking an
     /// invalid or already revoked token succeeds (RFC 7009, section 2.2).
     ///
-    /// [`Error::UnknownClient`], [`Error::ClientNotAuthenticated`], [`Error::ForeignToken`].
+    /// Errors: [`Error::UnknownClient`], [`Error::ClientNotAuthenticated`],
+    /// [`Error::ForeignToken`].
     pub async fn revoke(
         &self,
         request: TokenManagementRequest,
@@ -20,6 +21,10 @@ impl Issuer {
     ) -> Result<()> {
         let client = self.require_client(&request.client).await?;
         self.authenticate(&client, &request.client, address).await?;
+        if self.personal_tokens.hash(request.token.expose()).is_some() {
+            // No client has it; to say that it is revoked would be wrong.
+            return Err(Error::ForeignToken);
+        }
         let Some((session, owner)) = self.session_of(&request.token) else {
             return Ok(());
         };
@@ -30,11 +35,12 @@ impl Issuer {
         self.end_session(&cx, session, EndReason::Revoked).await
     }
 
-    /// Introspects a token. Reads the store, so a token that another node has just revoked is
+    /// Introspects a token. This reads the store, so a token that another node has just revoked is
     /// inactive. Unknown tokens and tokens of other tenants are reported as inactive, without a
     /// reason.
     ///
-    /// [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], which every public client gets.
+    /// Errors: [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], which every public
+    /// client gets.
     pub async fn introspect(
         &self,
         request: TokenManagementRequest,
@@ -43,7 +49,7 @@ impl Issuer {
         let client = self.require_client(&request.client).await?;
         self.authenticate_confidential(&client, &request.client, address)
             .await?;
-        let active = match self.verify(request.token.expose()) {
+        let active = match self.authenticate_token(request.token.expose()).await {
             Ok(claims) => self.access_token(&claims, &client).await?,
             Err(_) => self.refresh_token(&request.token, &client).await?,
         };
@@ -73,6 +79,7 @@ impl Issuer {
         let token = self.active_token(&session, "Bearer", claims.issued_at, claims.expires_at);
         Ok(Some(ActiveToken {
             subject: Some(claims.role.clone()),
+            scopes: claims.scopes,
             ..token
         }))
     }
@@ -117,6 +124,7 @@ impl Issuer {
             username: session.user.name.clone(),
             database: session.user.database.clone(),
             session: session.id,
+            scopes: session.scopes,
             token_type,
             issued_at,
             expires_at,
@@ -127,9 +135,9 @@ impl Issuer {
 /// The introspection response (RFC 7662, section 2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Introspection {
-    /// Not a valid token for this client.
+    /// The token is not valid, or not for this client to see.
     Inactive,
-    /// A token that is valid now.
+    /// The token is valid now.
     Active(Box<ActiveToken>),
 }
 
@@ -140,29 +148,31 @@ pub struct ActiveToken {
     pub issuer: String,
     /// The PostgreSQL role; only for an access token.
     pub subject: Option<String>,
-    /// The client that it was issued to.
+    /// The client that the token was issued to.
     pub client_id: String,
     /// The user's name.
     pub username: String,
     /// The tenant's database.
     pub database: String,
-    /// The session that it belongs to.
+    /// The session that the token belongs to.
     pub session: SessionId,
+    /// Its scopes.
+    pub scopes: Scopes,
     /// `Bearer` for an access token, `refresh_token` for a refresh token.
     pub token_type: &'static str,
-    /// When it was issued; for a refresh token, when its session was last refreshed.
+    /// When the token was issued; for a refresh token, when its session was last refreshed.
     pub issued_at: Timestamp,
-    /// When it expires.
+    /// When the token expires.
     pub expires_at: Timestamp,
 }
 
 impl Introspection {
-    /// The response body.
+    /// The JSON of the response body.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {
             active: bool,
-            scope: &'a str,
+            scope: String,
             client_id: &'a str,
             username: &'a str,
             token_type: &'a str,
@@ -180,7 +190,7 @@ impl Introspection {
         };
         let body = Body {
             active: true,
-            scope: "",
+            scope: token.scopes.to_string(),
             client_id: &token.client_id,
             username: &token.username,
             token_type: token.token_type,

@@ -6,15 +6,15 @@ use crate::key::{KeyRing, KeyState, SigningKey, SigningKeyRecord};
 use crate::{Error, IssuerStore, Result};
 use tidegate_identity::{MasterKey, SecureRandom, Timestamp};
 
-/// What is needed to generate keys.
+/// What generating a signing key needs.
 pub(crate) struct KeyGenerator<'a> {
     pub(crate) store: &'a dyn IssuerStore,
     pub(crate) master: &'a MasterKey,
     pub(crate) random: &'a dyn SecureRandom,
 }
 
-/// Loads the keys; generates the active and the next one if missing. If several nodes do so at
-/// once, the store accepts one node's keys and the others use those.
+/// Loads the signing keys; generates the active and the next one if missing. If several nodes
+/// generate keys at once, the store accepts those of one node and the others use them.
 pub(crate) async fn load(
     generator: &KeyGenerator<'_>,
     now: Timestamp,
@@ -36,10 +36,10 @@ pub(crate) async fn load(
     Ok(generator.store.signing_keys().await?)
 }
 
-/// Makes the next key active; `load` then generates a new next key. `false` when another node did
-/// it first.
+/// Makes the next key active; `load` then generates a new next key. `false` when another node
+/// rotated first.
 ///
-/// [`Error::KeyTooYoung`] when the next key has not been published for `notice` yet.
+/// Errors: [`Error::KeyTooYoung`] when the next key has not been published for `notice` yet.
 pub(crate) async fn rotate(
     store: &dyn IssuerStore,
     ring: &KeyRing,
@@ -60,7 +60,7 @@ pub(crate) async fn rotate(
         .await?)
 }
 
-/// Deletes keys that have been retired for longer than the lifetime of their last token.
+/// Deletes keys that were retired so long ago that all tokens they signed have expired.
 pub(crate) async fn remove_retired(
     store: &dyn IssuerStore,
     ring: &KeyRing,

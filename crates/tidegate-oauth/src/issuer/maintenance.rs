@@ -9,14 +9,15 @@ use crate::key::{KeyRing, KeyState};
 use crate::{Error, PurgeBefore, Result};
 use tidegate_identity::{AuditKind, Error as IdentityError};
 
-/// How long ended and expired sessions are kept, for late requests about them.
+/// How long rows of ended and expired sessions are kept, so that late requests about them find
+/// them.
 const SESSION_KEPT: Duration = Duration::from_hours(24);
 /// How long an idle guest session is kept once a tenant has too many of them.
 const GUEST_IDLE: Duration = Duration::from_hours(24);
 
 impl Issuer {
-    /// Loads the sessions that were ended on any node. Call it at least every 5 seconds and on
-    /// every notification; it costs one small query.
+    /// Loads the sessions that were ended on any node. Must be called at least every 5 seconds and
+    /// on every notification; it costs one small query.
     pub async fn refresh_denylist(&self) -> Result<()> {
         let now = self.ports.clock.now();
         let lifetimes = &self.settings.lifetimes;
@@ -26,8 +27,8 @@ impl Issuer {
         Ok(())
     }
 
-    /// Loads the signing keys and creates missing ones. Call it about every minute (more often than
-    /// `key_notice` in any case) and on every notification.
+    /// Loads the signing keys and creates missing ones. Must be called on every notification and
+    /// about every minute, in any case more often than `key_notice`.
     pub async fn refresh_keys(&self) -> Result<()> {
         let generator = KeyGenerator {
             store: &*self.ports.store,
@@ -53,13 +54,13 @@ impl Issuer {
     /// Makes the next key the active one and publishes a new next key. Tokens of the old key stay
     /// valid until they expire.
     ///
-    /// [`Error::KeyTooYoung`] when the next key has not been published for `key_notice`.
+    /// Errors: [`Error::KeyTooYoung`] when the next key has not been published for `key_notice`.
     pub async fn rotate_keys(&self) -> Result<()> {
         self.rotate(self.settings.lifetimes.key_notice).await
     }
 
-    /// For a compromised key: the next key becomes active at once, and tokens of the old key are
-    /// refused, here immediately and on other nodes after their next
+    /// Replaces a compromised signing key. The next key becomes active at once. Tokens of the old
+    /// key are refused: on this node at once, on other nodes after their next
     /// [`refresh_keys`](Self::refresh_keys). Clients continue with their refresh tokens. Resource
     /// servers with a cached key set may refuse new tokens until they reload it.
     pub async fn replace_key(&self) -> Result<()> {
@@ -81,8 +82,8 @@ impl Issuer {
         self.refresh_keys().await
     }
 
-    /// Rotates the signing key when it is due, and deletes retired keys and expired rows. Call it
-    /// about every hour, on one node or on all.
+    /// Rotates the signing key when its time has come, and deletes retired keys and expired rows.
+    /// Must be called about every hour, on one node or on all.
     pub async fn maintain(&self) -> Result<()> {
         self.refresh_keys().await?;
         let lifetimes = self.settings.lifetimes;
@@ -92,19 +93,21 @@ impl Issuer {
             && since.plus(lifetimes.key_active) <= now
         {
             match self.rotate_keys().await {
-                // The next key was published too recently; the next run rotates.
+                // The next key was published too recently. The next run of `maintain` rotates.
                 Ok(()) | Err(Error::KeyTooYoung { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        // A node that has not seen the rotation yet signs with the old key until its next refresh.
+        // Until its next refresh, a node that has not seen the rotation signs with the old key. So
+        // a retired key is kept longer than its tokens live.
         let retirement = lifetimes.denial() + lifetimes.key_notice;
         key_rotation::remove_retired(&*self.ports.store, &ring, retirement, now).await?;
         let before = PurgeBefore {
             sessions: now.minus(SESSION_KEPT.max(lifetimes.denial())),
             attempts: now,
             audit: now.minus(lifetimes.audit),
-            // After a day, a used code is reported as invalid without ending its session.
+            // Used codes are kept for a day. While a code is kept, its reuse ends the session that
+            // it opened.
             flows: now.minus(SESSION_KEPT),
         };
         self.ports.store.purge(before).await?;

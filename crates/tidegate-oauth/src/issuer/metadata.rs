@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Issuer;
-use crate::{GrantKind, json};
+use crate::{Error, GrantKind, Result, Scopes, json};
 
 /// The paths of the endpoints below the issuer's URL, each with a leading slash.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,8 @@ struct Metadata<'a> {
     introspection_endpoint: String,
     response_types_supported: [&'a str; 1],
     response_modes_supported: [&'a str; 1],
-    grant_types_supported: [&'a str; 5],
+    grant_types_supported: [&'a str; 6],
+    scopes_supported: &'a [&'a str],
     code_challenge_methods_supported: [&'a str; 1],
     authorization_response_iss_parameter_supported: bool,
     token_endpoint_auth_methods_supported: [&'a str; 3],
@@ -41,8 +42,49 @@ struct Metadata<'a> {
     introspection_endpoint_auth_methods_supported: [&'a str; 2],
 }
 
+#[derive(Serialize)]
+struct ResourceMetadata<'a> {
+    resource: &'a str,
+    authorization_servers: [&'a str; 1],
+    jwks_uri: String,
+    scopes_supported: &'a [&'a str],
+    bearer_methods_supported: [&'a str; 1],
+    resource_name: &'a str,
+}
+
 impl Issuer {
-    /// The metadata document as JSON text. It lists implemented features only.
+    /// The metadata of this service as a protected resource (RFC 9728), as JSON text. The service is
+    /// its own authorization server.
+    pub fn resource_metadata(&self, endpoints: &Endpoints<'_>) -> String {
+        let issuer = self.settings.issuer();
+        json::text(&ResourceMetadata {
+            resource: issuer,
+            authorization_servers: [issuer],
+            jwks_uri: format!("{issuer}{}", endpoints.key_set),
+            scopes_supported: Scopes::narrowing(),
+            bearer_methods_supported: ["header"],
+            resource_name: "Tidegate",
+        })
+    }
+
+    /// Accepts the only resource for which this service issues tokens: itself, with or without a
+    /// slash at the end, or an address below it. Its tokens have the issuer's URL as `aud`.
+    ///
+    /// [`Error::InvalidTarget`] (RFC 8707, section 2).
+    pub(crate) fn check_resource(&self, resource: Option<&str>) -> Result<()> {
+        let Some(resource) = resource else {
+            return Ok(());
+        };
+        let below = resource.strip_prefix(self.settings.issuer());
+        let ours = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if ours && !resource.contains('#') {
+            Ok(())
+        } else {
+            Err(Error::InvalidTarget)
+        }
+    }
+
+    /// The metadata document as JSON text. It lists only features that are implemented.
     pub fn metadata(&self, endpoints: &Endpoints<'_>) -> String {
         let issuer = self.settings.issuer();
         let url = |path: &str| format!("{issuer}{path}");
@@ -61,9 +103,11 @@ impl Issuer {
                 "authorization_code",
                 "refresh_token",
                 "password",
+                "client_credentials",
                 GrantKind::DEVICE_URN,
                 "device_code",
             ],
+            scopes_supported: Scopes::narrowing(),
             code_challenge_methods_supported: ["S256"],
             authorization_response_iss_parameter_supported: true,
             token_endpoint_auth_methods_supported: any,

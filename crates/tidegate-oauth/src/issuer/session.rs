@@ -2,7 +2,7 @@
 
 use super::grant::GrantContext;
 use crate::token::{self, AccessToken};
-use crate::{GrantKind, Issuer, Result, Session, TokenResponse};
+use crate::{GrantKind, Issuer, Result, Scopes, Session, TokenResponse};
 use tidegate_identity::{AuditKind, EndReason, Secret, SessionId, Timestamp, User};
 
 impl Issuer {
@@ -11,28 +11,34 @@ impl Issuer {
         &self,
         cx: &GrantContext<'_>,
         user: &User,
-        grant: GrantKind,
+        opened: (GrantKind, Scopes),
     ) -> Result<TokenResponse> {
-        let session = self.new_session(cx, user, grant)?;
+        let session = self.new_session(cx, user, opened)?;
         self.ports.store.insert_session(&session).await?;
         self.first_tokens(cx, &session, user).await
     }
 
-    /// A new session, not stored yet.
+    /// A new session, not stored yet. Without refresh tokens it ends with its access token.
     pub(crate) fn new_session(
         &self,
         cx: &GrantContext<'_>,
         user: &User,
-        grant: GrantKind,
+        (grant, scopes): (GrantKind, Scopes),
     ) -> Result<Session> {
         let now = self.ports.clock.now();
         let lifetimes = &self.settings.lifetimes;
-        let closes_at = now.plus(lifetimes.session);
+        let lifetime = match grant {
+            GrantKind::ClientCredentials => lifetimes.access_token,
+            _ => lifetimes.session,
+        };
+        let closes_at = now.plus(lifetime);
         Ok(Session {
             id: SessionId::from_bytes(self.ports.random.bytes()?),
             user: user.key.clone(),
             client_id: cx.client.id.clone(),
             grant,
+            scopes,
+            personal: None,
             presented: 0,
             created_at: now,
             refreshed_at: now,
@@ -57,15 +63,15 @@ impl Issuer {
         self.ports
             .audit(event.with_session(session.id).with_address(cx.address))
             .await;
-        self.tokens(session, user, 1)
+        self.tokens(session, user, (1, session.scopes))
     }
 
-    /// Issues an access token for a session, and refresh token `number`.
+    /// Issues an access token for a session with these scopes, and refresh token `number`.
     pub(crate) fn tokens(
         &self,
         session: &Session,
         user: &User,
-        number: u64,
+        (number, scopes): (u64, Scopes),
     ) -> Result<TokenResponse> {
         let issuer = self.settings.issuer();
         let issued_at = session.refreshed_at;
@@ -79,20 +85,25 @@ impl Issuer {
             user,
             client_id: &session.client_id,
             session: session.id,
+            scopes,
             id: &id,
             issued_at,
             expires_at,
         };
         let access = token::encode_access(&access, self.ring().active())?;
-        let refresh = self
-            .refresh_tokens
-            .encode(issuer, &user.role, session, number);
+        let refresh = (session.grant != GrantKind::ClientCredentials).then(|| {
+            let encoded = self
+                .refresh_tokens
+                .encode(issuer, &user.role, session, number);
+            Secret::new(encoded)
+        });
         let expires_in = expires_at.seconds() - issued_at.seconds();
         Ok(TokenResponse {
             access_token: Secret::new(access),
             token_type: "Bearer",
             expires_in: u64::try_from(expires_in).unwrap_or_default(),
-            refresh_token: Secret::new(refresh),
+            refresh_token: refresh,
+            scopes,
         })
     }
 
@@ -107,7 +118,8 @@ impl Issuer {
         let ended = self.ports.store.end_session(id, reason, now).await?;
         self.denylist.add(id, now);
         if ended {
-            // For the audit log only: the session has ended even if it cannot be read.
+            // The session is read only for the audit event. A failed read is ignored, because the
+            // session has ended.
             let session = self.ports.store.session(id).await.ok().flatten();
             let database = match &session {
                 Some(session) => Some(session.user.database.as_str()),
@@ -132,7 +144,7 @@ impl Issuer {
             .decode(self.settings.issuer(), token.expose())
     }
 
-    /// When a session that is refreshed now expires without another refresh.
+    /// When a session that is refreshed at `now` expires without another refresh.
     pub(crate) fn idle_expiry(&self, now: Timestamp) -> Timestamp {
         now.plus(self.settings.lifetimes.session_idle)
     }

@@ -6,9 +6,9 @@ use super::Issuer;
 use crate::{Client, Error, Result};
 
 impl Issuer {
-    /// Creates a user through a client and signs the browser in; returns its cookie.
+    /// Creates a user through a client and signs the browser in; returns the browser's cookie.
     ///
-    /// [`Error::SignUpClosed`], and the errors of
+    /// Errors: [`Error::SignUpClosed`], and the errors of
     /// [`IdentityService::sign_up`](tidegate_identity::IdentityService::sign_up).
     pub async fn sign_up(
         &self,
@@ -24,7 +24,7 @@ impl Issuer {
     /// The message with the link that confirms a sign-up through a client. `next` is the path to
     /// which the browser goes afterwards.
     ///
-    /// [`Error::SignUpClosed`], and the errors of
+    /// Errors: [`Error::SignUpClosed`], and the errors of
     /// [`IdentityService::sign_up_email`](tidegate_identity::IdentityService::sign_up_email).
     pub async fn sign_up_email(
         &self,
@@ -45,8 +45,9 @@ impl Issuer {
 
     /// The user name in a sign-up link, to show before the account is created.
     ///
-    /// [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink); [`Error::SignUpClosed`]
-    /// when the client is another one by now or does not allow sign-up any more.
+    /// Errors: [`IdentityError::InvalidLink`](tidegate_identity::Error::InvalidLink);
+    /// [`Error::SignUpClosed`] when the client is another one by now or does not allow sign-up any
+    /// more.
     pub async fn sign_up_user_name(&self, token: &str) -> Result<String> {
         let link = self.identity.sign_up_link(token)?;
         let client = self.ports.store.client(&link.client).await?;
@@ -58,7 +59,7 @@ impl Issuer {
     /// Creates the account of a sign-up link, which can be used once, and signs the browser in.
     /// Returns the new cookie and the path to go to.
     ///
-    /// The errors of [`sign_up_user_name`](Self::sign_up_user_name), and those of
+    /// Errors: those of [`sign_up_user_name`](Self::sign_up_user_name), and those of
     /// [`IdentityService::confirm_sign_up`](tidegate_identity::IdentityService::confirm_sign_up).
     pub async fn confirm_sign_up(
         &self,
@@ -72,7 +73,8 @@ impl Issuer {
     }
 }
 
-/// [`Error::SignUpClosed`] unless users of this database may sign up through the client.
+/// Checks that users of this database may sign up through the client; otherwise
+/// [`Error::SignUpClosed`].
 fn require_open(client: &Client, database: &str) -> Result<()> {
     if client.allow_signup && client.belongs_to(database) {
         Ok(())

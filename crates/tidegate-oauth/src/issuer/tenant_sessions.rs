@@ -1,4 +1,4 @@
-//! The sessions of a tenant's users, for its owner; a user sees and ends its own.
+//! The sessions of a tenant's users. The owner sees and ends all of them, any other user its own.
 
 use std::net::IpAddr;
 
@@ -6,19 +6,19 @@ use super::Issuer;
 use crate::{Claims, Result, Session};
 use tidegate_identity::{AuditKind, EndReason, Error as IdentityError, SessionId, UserKey};
 
-/// How many sessions are listed.
+/// How many sessions a list holds at most.
 const MOST: u32 = 1_000;
 
 impl Issuer {
-    /// The live sessions that the caller may see, the most recently used first, at most 1,000: all
-    /// of the tenant without those of anonymous visitors, or those of one user. An anonymous visitor
-    /// sees and ends only its own session.
+    /// The live sessions that the caller may see, the most recently used first, at most 1,000.
+    /// Without `user` the owner gets all sessions of the tenant except those of anonymous callers.
+    /// An anonymous caller sees and ends only its own session.
     ///
-    /// [`IdentityError::NotFound`] when a user who is not the owner names another user.
+    /// Errors: [`IdentityError::NotFound`] when a user who is not the owner names another user.
     pub async fn sessions(&self, caller: &Claims, user: Option<&str>) -> Result<Vec<Session>> {
         let now = self.ports.clock.now();
         if caller.shared {
-            // Anonymous visitors share the user, not their sessions.
+            // Anonymous callers share a user, but each has a session of its own.
             let session = self.ports.store.session(caller.session).await?;
             return Ok(session.into_iter().collect());
         }
@@ -43,7 +43,8 @@ impl Issuer {
     /// Ends sessions that the caller may see: on this node at once, on others after their next
     /// denylist refresh.
     ///
-    /// [`IdentityError::NotFound`] for any other session, and then none has ended.
+    /// Errors: [`IdentityError::NotFound`] if one of `ids` is another session; then no session has
+    /// ended.
     pub async fn end_sessions(
         &self,
         caller: &Claims,

@@ -8,35 +8,35 @@ use tidegate_identity::Timestamp;
 pub struct SigningKeyRecord {
     /// The `kid` in tokens and in the key set.
     pub id: String,
-    /// The state.
+    /// Whether the key is the next, the active or a retired signing key.
     pub state: KeyState,
     /// The public point, uncompressed: 65 bytes, the first is 4 (SEC 1, section 2.3.3).
     pub public_key: Vec<u8>,
     /// The private key, encrypted; opaque to a store.
     pub sealed_private_key: Vec<u8>,
-    /// When it was created and first published.
+    /// When the key was created and first published.
     pub created_at: Timestamp,
 }
 
 /// The states of a signing key, in order. After `Retired` the record is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// Published, but does not sign yet, so that resource servers know it in time.
+    /// The key is published so that resource servers know it in time. It does not sign yet.
     Next,
-    /// Signs new tokens.
+    /// The key signs new tokens.
     Active {
-        /// Since when.
+        /// When the key became active.
         since: Timestamp,
     },
-    /// No longer signs; published until the last token that it signed has expired.
+    /// The key no longer signs. It is published until the last token that it signed has expired.
     Retired {
-        /// Since when.
+        /// When the key was retired.
         since: Timestamp,
     },
 }
 
 impl KeyState {
-    /// The name in a store: `next`, `active` or `retired`.
+    /// The name of the state in a store: `next`, `active` or `retired`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Next => "next",

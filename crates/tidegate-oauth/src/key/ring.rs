@@ -12,8 +12,8 @@ pub(crate) struct KeyRing {
 }
 
 impl KeyRing {
-    /// Decrypts the stored keys. `None` when no key is active yet; [`IdentityError::DamagedSecret`] when a key
-    /// cannot be decrypted.
+    /// Decrypts the stored keys. `None` when no key is active yet; [`IdentityError::DamagedSecret`]
+    /// when a key cannot be decrypted.
     pub(crate) fn open(records: Vec<SigningKeyRecord>, master: &MasterKey) -> Result<Option<Self>> {
         let mut active = None;
         let mut others = Vec::new();
@@ -50,7 +50,7 @@ impl KeyRing {
         self.keys().find(|key| key.header() == header)
     }
 
-    /// Whether the ring equals `records`.
+    /// Whether the ring holds the keys of `records`, in the same states.
     pub(crate) fn equals(&self, records: &[SigningKeyRecord]) -> bool {
         records.len() == self.others.len() + 1
             && records
@@ -58,7 +58,7 @@ impl KeyRing {
                 .all(|record| self.keys().any(|key| key.record() == record))
     }
 
-    /// The key set document (RFC 7517, section 5).
+    /// The JWK set of all keys (RFC 7517, section 5).
     pub(crate) fn document(&self) -> Result<String> {
         let keys = self
             .keys()

@@ -74,7 +74,7 @@ impl SigningKey {
         &self.header
     }
 
-    /// The signature (RFC 7518, section 3.4) in base64url.
+    /// The ES256 signature of `message` (RFC 7518, section 3.4) in base64url.
     pub(crate) fn sign(&self, message: &[u8]) -> Result<String> {
         let signature = self
             .pair

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tidegate_identity::{DependentTables, EndReason, SecretHash, SessionId, Timestamp, UserKey};
 
 use crate::{
-    AuthorizationCode, Client, DeviceCode, DeviceState, EndedSession, GrantKind, KeyState,
+    AuthorizationCode, Client, Consent, DeviceCode, DeviceState, EndedSession, GrantKind, KeyState,
     RefreshOutcome, Session, SessionEnd, SigningKeyRecord,
 };
 
@@ -18,6 +18,8 @@ pub struct IssuerTables {
     pub(super) keys: Vec<SigningKeyRecord>,
     pub(super) codes: HashMap<SecretHash, AuthorizationCode>,
     pub(super) devices: HashMap<SecretHash, DeviceCode>,
+    /// By user and client.
+    pub(super) consents: BTreeMap<(UserKey, String), Consent>,
 }
 
 impl DependentTables for IssuerTables {
@@ -27,6 +29,18 @@ impl DependentTables for IssuerTables {
         reason: EndReason,
         at: Timestamp,
     ) -> Vec<SessionId> {
+        if matches!(reason, EndReason::UserDropped | EndReason::TenantDropped) {
+            self.consents.retain(|(user, _), _| !is_of(user));
+            for client in self.clients.values_mut() {
+                let named = client
+                    .database
+                    .as_deref()
+                    .zip(client.service_user.as_deref());
+                if named.is_some_and(|(database, name)| is_of(&UserKey::new(database, name))) {
+                    client.service_user = None;
+                }
+            }
+        }
         self.end_where(|session| is_of(&session.user), reason, at)
     }
 
@@ -67,14 +81,15 @@ impl IssuerTables {
         true
     }
 
-    /// Deletes a client with its codes. Whether it existed.
+    /// Deletes a client with its codes; returns whether it existed.
     pub(super) fn delete_client(&mut self, id: &str) -> bool {
         self.codes.retain(|_, code| code.client_id != id);
         self.devices.retain(|_, device| device.client_id != id);
+        self.consents.retain(|(_, client), _| client != id);
         self.clients.remove(id).is_some()
     }
 
-    /// Live sessions, the most recently used first.
+    /// The live sessions that satisfy the condition, the most recently used first.
     pub(super) fn sessions_where(
         &self,
         now: Timestamp,
@@ -110,6 +125,21 @@ impl IssuerTables {
         session.refreshed_at = now;
         session.expires_at = expires_at.min(session.closes_at);
         RefreshOutcome::Accepted(session.clone())
+    }
+
+    pub(super) fn use_personal_token(
+        &mut self,
+        hash: SecretHash,
+        now: Timestamp,
+    ) -> Option<Session> {
+        let mut sessions = self.sessions.values_mut();
+        let is_it = |session: &&mut Session| {
+            let token = session.personal.as_ref();
+            token.is_some_and(|token| token.hash == hash) && session.is_alive(now)
+        };
+        let session = sessions.find(is_it)?;
+        session.refreshed_at = now;
+        Some(session.clone())
     }
 
     pub(super) fn end_where(
@@ -179,7 +209,7 @@ impl IssuerTables {
             .find(|device| device.user_code == user_code)
     }
 
-    /// Deletes expired sessions, and codes that expired before `flows`.
+    /// Deletes expired sessions and codes; returns the number of rows.
     pub(super) fn purge(&mut self, sessions: Timestamp, flows: Timestamp) -> u64 {
         let rows =
             |tables: &Self| tables.sessions.len() + tables.codes.len() + tables.devices.len();

@@ -13,18 +13,19 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Credentials from HTTP Basic authentication. RFC 6749 requires both parts to be form-encoded,
-/// which only some clients do. Both readings are kept, and either may match.
+/// Credentials from HTTP Basic authentication. RFC 6749 requires both parts to be form-encoded, but
+/// some clients send them as they are. So both readings are kept, and either may match.
 #[derive(Clone, Debug)]
 pub struct BasicCredentials {
-    /// The readings, the literal one first; one if both are equal.
+    /// The readings: the text as sent first, then the form-decoded text if it differs.
     pub(super) readings: Vec<(String, Secret)>,
 }
 
 impl BasicCredentials {
     /// Parses an Authorization header; `None` for another scheme.
     ///
-    /// [`IdentityError::Malformed`] when the scheme is Basic and the rest is not base64 of `id:secret`.
+    /// Errors: [`IdentityError::Malformed`] when the scheme is Basic and the rest is not base64 of
+    /// `id:secret`.
     pub fn from_header(value: &str) -> Result<Option<Self>> {
         let (scheme, rest) = value.split_once(' ').unwrap_or((value, ""));
         if !scheme.eq_ignore_ascii_case("basic") {

@@ -9,11 +9,11 @@ use super::percent;
 use crate::{Error, Result};
 use tidegate_identity::{Error as IdentityError, Secret};
 
-/// Longer names are not repeated in responses.
+/// Parameter names that are longer are not repeated in responses.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// Names with values in the order sent, including duplicates. Values are checked when they are
-/// read; unknown parameters are ignored (RFC 6749, section 3.2).
+/// The names and values of a request in the order sent, including duplicates. A value is checked
+/// only when it is read. Unknown parameters are ignored (RFC 6749, section 3.2).
 #[derive(Default)]
 pub struct Parameters(Vec<(String, Value)>);
 
@@ -36,7 +36,8 @@ impl Parameters {
 
     /// Parses an `application/x-www-form-urlencoded` body.
     pub fn from_form(body: &[u8]) -> Result<Self> {
-        // Many HTTP clients send a string body with the form type by default.
+        // Many HTTP clients label a JSON string as a form by default, so such a body gets a clear
+        // error.
         if body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_ok() {
             return Err(IdentityError::Malformed {
                 part: "Content-Type",
@@ -74,10 +75,11 @@ impl Parameters {
         })
     }
 
-    /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2):
-    /// readers of the first and of the last value would see different requests.
+    /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2).
+    /// A program that reads the first value and one that reads the last would see different
+    /// requests.
     ///
-    /// [`Error::DuplicateParameter`] with the name, if it is safe to repeat.
+    /// Errors: [`Error::DuplicateParameter`] with the name, if it is safe to repeat.
     pub fn reject_duplicates(&self) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.0.len());
         match self.0.iter().find(|(name, _)| !seen.insert(name.as_str())) {
@@ -88,7 +90,7 @@ impl Parameters {
 
     /// The value of a parameter; `None` when it is absent, null or empty (RFC 6749, section 3.2).
     ///
-    /// [`Error::DuplicateParameter`], [`Error::ParameterNotText`].
+    /// Errors: [`Error::DuplicateParameter`], [`Error::ParameterNotText`].
     pub fn text(&self, name: &'static str) -> Result<Option<&str>> {
         let mut values = self
             .0
@@ -116,7 +118,8 @@ impl Parameters {
     }
 }
 
-/// The parameter name for a response; the client chose it, so only harmless names are repeated.
+/// The parameter name as a response may repeat it. The client chose the name, so any name that is
+/// not short and plain ASCII is replaced.
 fn safe_name(name: &str) -> &str {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let fits = (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(plain);

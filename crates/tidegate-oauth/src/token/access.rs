@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Segments;
 use crate::key::{KeyRing, SigningKey};
-use crate::{TokenError, json};
+use crate::{Scopes, TokenError, json};
 use tidegate_identity::{SessionId, Timestamp, User};
 
 /// The claims of a valid access token.
@@ -17,9 +17,9 @@ use tidegate_identity::{SessionId, Timestamp, User};
 pub struct Claims {
     /// The token's own id, `jti`.
     pub id: String,
-    /// The session that it belongs to, `sid`.
+    /// The session that the token belongs to, `sid`.
     pub session: SessionId,
-    /// The client that it was issued to, `client_id`.
+    /// The client that the token was issued to, `client_id`.
     pub client_id: String,
     /// The tenant's database.
     pub database: String,
@@ -30,19 +30,21 @@ pub struct Claims {
     pub role: String,
     /// Whether the user owns the tenant, `superUser`.
     pub owner: bool,
-    /// Whether anonymous callers share the role, because the user is the tenant's default user. A
-    /// private claim that only such tokens carry. A user's sessions end when this changes, so the
-    /// claim holds while the token is valid.
+    /// Whether anonymous callers share the role, because the user is the tenant's default user.
+    /// Only tokens of such a user have this private claim. A user's sessions end when it becomes
+    /// the default user or ceases to be, so the claim is true as long as the token is valid.
     pub shared: bool,
+    /// What the token may be used for, `scope`.
+    pub scopes: Scopes,
     /// The owner who acts as the user, `act` (RFC 8693, section 4.1).
     pub actor: Option<String>,
     /// The user's properties.
     pub properties: Option<Map<String, Value>>,
     /// The user's email address.
     pub email: Option<String>,
-    /// When it was issued.
+    /// When the token was issued.
     pub issued_at: Timestamp,
-    /// When it expires.
+    /// When the token expires.
     pub expires_at: Timestamp,
 }
 
@@ -54,12 +56,13 @@ pub(crate) struct AccessToken<'a> {
     /// The owner who acts as the user.
     pub(crate) actor: Option<&'a str>,
     pub(crate) session: SessionId,
+    pub(crate) scopes: Scopes,
     pub(crate) id: &'a str,
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
 }
 
-/// The payload; members are in the order of the wire.
+/// The payload, with its members in the order in which they are sent.
 #[derive(Serialize, Deserialize)]
 struct Payload<S, P> {
     iss: S,
@@ -94,7 +97,7 @@ fn none<T>() -> Option<T> {
 }
 
 impl Claims {
-    /// The name of the user who acts: the owner where it acts as the user.
+    /// The name of the user who acts: the owner where the owner acts as the user.
     pub fn acting(&self) -> &str {
         self.actor.as_deref().unwrap_or(&self.user)
     }
@@ -102,7 +105,7 @@ impl Claims {
 
 /// Encodes and signs a token.
 pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result<String> {
-    let sid = token.session.to_string();
+    let (sid, scope) = (token.session.to_string(), token.scopes.to_string());
     let user = token.user;
     let payload = Payload {
         iss: token.issuer,
@@ -113,7 +116,7 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         exp: token.expires_at.seconds(),
         jti: token.id,
         sid: &sid,
-        scope: "",
+        scope: &scope,
         database: &user.key.database,
         uid: &user.key.name,
         super_user: user.key.is_owner(),
@@ -134,7 +137,8 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
     Ok(text)
 }
 
-/// Verifies signature, issuer, audience and issue time. The caller checks the expiry, on every use.
+/// Verifies the signature, issuer, audience and issue time. The caller must check the expiry at
+/// every use, because the result is cached.
 pub(crate) fn decode(
     segments: &Segments<'_>,
     ring: &KeyRing,
@@ -157,7 +161,10 @@ pub(crate) fn decode(
     if !ours || issued_at > now.plus(leeway) {
         return Err(TokenError::NotForUs);
     }
+    // A scope of a newer version: the token must not become one with all rights.
+    let scopes = Scopes::parse(&payload.scope).map_err(|_| TokenError::Malformed)?;
     Ok(Claims {
+        scopes,
         id: payload.jti,
         session: SessionId::parse(&payload.sid).ok_or(TokenError::Malformed)?,
         client_id: payload.client_id,

@@ -7,9 +7,9 @@ use super::Claims;
 
 /// Verified tokens, by their signature.
 ///
-/// A hit compares the whole token, so the same signature with other claims is no hit. Only verified
-/// tokens are inserted, so callers cannot fill it with others. Two generations bound the size: when
-/// the young one is full it becomes the old one, and the old one is dropped.
+/// A lookup compares the whole token, so a token with the same signature but other claims is not
+/// found. Only verified tokens are inserted, so callers cannot fill it with others. Two generations
+/// bound the size: when the young one is full it becomes the old one, and the old one is dropped.
 #[derive(Debug)]
 pub(crate) struct TokenCache {
     generations: RwLock<Generations>,
@@ -100,6 +100,7 @@ mod tests {
             role: String::new(),
             owner: false,
             shared: false,
+            scopes: crate::Scopes::default(),
             actor: None,
             properties: None,
             email: None,

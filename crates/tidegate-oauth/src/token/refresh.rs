@@ -1,6 +1,6 @@
-//! Refresh tokens: in the form of a JSON Web Token, because some clients decode them; authenticated
-//! by HMAC-SHA256, because only the issuer verifies them; numbered, so that a session needs to
-//! store only one number.
+//! Refresh tokens. They have the form of a JSON Web Token, because some clients decode them. They
+//! are authenticated by HMAC-SHA256, because only the issuer verifies them. They are numbered, so
+//! that a session needs to store only one number.
 //!
 //! The key is derived from the master key, so refresh tokens survive the rotation of signing keys.
 //! Header and algorithm differ from those of access tokens, so neither is accepted as the other.
@@ -76,8 +76,8 @@ impl RefreshTokens {
         text
     }
 
-    /// Verifies a token of this issuer; `None` for anything else. Needs no store, so invalid tokens
-    /// are cheap.
+    /// Verifies a refresh token of this issuer; `None` for any other text. No store is needed, so
+    /// invalid tokens cost little.
     pub(crate) fn decode(&self, issuer: &str, token: &str) -> Option<RefreshClaims> {
         if token.len() > MAX_LENGTH {
             return None;

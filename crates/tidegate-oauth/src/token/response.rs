@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::json;
+use crate::{Scopes, json};
 use tidegate_identity::Secret;
 
 /// A token response (RFC 6749, section 5.1).
@@ -10,31 +10,34 @@ use tidegate_identity::Secret;
 pub struct TokenResponse {
     /// The bearer token.
     pub access_token: Secret,
-    /// `Bearer`; the guest grant spells it `bearer`.
+    /// The token type: `Bearer`, but `bearer` from the guest grant.
     pub token_type: &'static str,
     /// The lifetime of the access token in seconds.
     pub expires_in: u64,
-    /// The refresh token.
-    pub refresh_token: Secret,
+    /// The refresh token; a client that has credentials of its own gets none.
+    pub refresh_token: Option<Secret>,
+    /// The scopes of the access token.
+    pub scopes: Scopes,
 }
 
 impl TokenResponse {
-    /// The response body. It holds secrets: do not store or log it.
+    /// The JSON of the response body. It holds secrets: do not store or log it.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {
             access_token: &'a str,
             token_type: &'a str,
             expires_in: u64,
-            refresh_token: &'a str,
-            scope: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            refresh_token: Option<&'a str>,
+            scope: String,
         }
         let body = Body {
             access_token: self.access_token.expose(),
             token_type: self.token_type,
             expires_in: self.expires_in,
-            refresh_token: self.refresh_token.expose(),
-            scope: "",
+            refresh_token: self.refresh_token.as_ref().map(Secret::expose),
+            scope: self.scopes.to_string(),
         };
         json::text(&body)
     }

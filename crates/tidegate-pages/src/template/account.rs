@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use tidegate_identity::{Browser, BrowserSession, LinkedIdentity, ProviderName, Timestamp};
-use tidegate_oauth::{Account, Session};
+use tidegate_oauth::{Account, Consent, Session};
 
 use super::form::{FormField, PageForm};
+use super::notice::in_words;
 use super::second_factor::code_field;
 
-/// The user's sessions and linked accounts, each with a button to end it, and the password form.
+/// The user's sessions and linked accounts, each with a button that ends or unlinks it, and the
+/// password form.
 pub(crate) fn account(
     form: &PageForm<'_>,
     browser: &Browser,
@@ -30,6 +32,13 @@ pub(crate) fn account(
             @if account.sessions.is_empty() { p.hint { "None has access." } }
             ul.list { @for (session, name) in &account.sessions { (application(form, session, name, now)) } }
         }
+        @if !account.consents.is_empty() {
+            section {
+                h2 { "What you allowed" }
+                p.hint { "You are not asked again for this." }
+                ul.list { @for (consent, name) in &account.consents { (allowed(form, consent, name, now)) } }
+            }
+        }
         section {
             h2 { "Browsers" }
             ul.list { @for open in &account.browsers { (browser_item(form, open, browser, now)) } }
@@ -46,7 +55,7 @@ pub(crate) fn account(
     }
 }
 
-/// The form without its error, which belongs to another of the page's forms.
+/// The form without the error of the previous attempt, which belongs to another form of the page.
 fn form_of<'a>(form: &PageForm<'a>) -> PageForm<'a> {
     PageForm {
         complaint: None,
@@ -63,6 +72,7 @@ fn application(form: &PageForm<'_>, session: &Session, name: &str, now: Timestam
         li {
             div {
                 strong { (name) }
+                @if session.personal.is_some() { p.hint { "Access token" } }
                 p.hint {
                     "Connected " (ago(now.since(session.created_at)))
                     @if session.refreshed_at > session.created_at {
@@ -71,6 +81,27 @@ fn application(form: &PageForm<'_>, session: &Session, name: &str, now: Timestam
                 }
             }
             (form_of(form).around("end_session", &fields))
+        }
+    }
+}
+
+fn allowed(form: &PageForm<'_>, consent: &Consent, name: &str, now: Timestamp) -> Markup {
+    let fields = html! {
+        input type="hidden" name="client" value=(consent.client_id);
+        button type="submit" aria-label={ "Take back what " (name) " is allowed" } { "Take back" }
+    };
+    let words: Vec<_> = consent.scopes.names().filter_map(in_words).collect();
+    let all = !consent.scopes.narrows();
+    html! {
+        li {
+            div {
+                strong { (name) }
+                p.hint {
+                    @if all { "Everything that you may do" } @else { (words.join("; ")) }
+                    ", allowed " (ago(now.since(consent.given_at)))
+                }
+            }
+            (form_of(form).around("withdraw_consent", &fields))
         }
     }
 }
@@ -158,7 +189,7 @@ fn password(form: &PageForm<'_>, browser: &Browser) -> Markup {
         "Set password"
     };
     let fields = html! {
-        // Password managers need the user name beside a password.
+        // The hidden user name is for password managers, which need it beside a password.
         input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
         @if has_one { (form.field(&FormField::password("password", "Current password"))) }
         (form.field(&FormField {
@@ -201,7 +232,7 @@ fn second_factor(form: &PageForm<'_>, browser: &Browser, left: Option<u64>) -> M
     }
 }
 
-/// Asks for the password before another credential is added.
+/// The form that asks for the password before another account is linked.
 pub(crate) fn confirm_link(form: &PageForm<'_>, name: &str, provider: &ProviderName) -> Markup {
     let fields = html! {
         input type="hidden" name="provider" value=(provider.id);
@@ -216,7 +247,7 @@ pub(crate) fn confirm_link(form: &PageForm<'_>, name: &str, provider: &ProviderN
     }
 }
 
-/// A duration in words.
+/// A duration in words, such as "3 days ago".
 fn ago(since: Duration) -> String {
     let seconds = since.as_secs();
     let (count, unit) = match seconds {
@@ -229,7 +260,7 @@ fn ago(since: Duration) -> String {
     format!("{count} {unit}{plural} ago")
 }
 
-/// The browser and the system in a `User-Agent`.
+/// The names of the browser and of the operating system in a `User-Agent`.
 fn agent(text: &str) -> String {
     let first = |known: &[(&str, &'static str)]| {
         let found = known.iter().find(|(mark, _)| text.contains(mark));

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-/// An error, shown beside a field.
+/// An error message, shown beside a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormMessage {
     /// The name of the field; empty for the form as a whole.
     pub field: &'static str,
-    /// The text.
+    /// The text of the message.
     pub text: String,
 }
 
@@ -20,33 +20,33 @@ impl FormMessage {
     }
 }
 
-/// The attributes that all forms need.
+/// The attributes that every form on a page has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageForm<'a> {
-    /// The URL that it is posted to.
+    /// The URL to which the form is posted.
     pub action: &'a str,
-    /// The browser's CSRF token.
+    /// The CSRF token of the browser.
     pub token: &'a str,
     /// The error of the previous attempt.
     pub complaint: Option<&'a FormMessage>,
 }
 
-/// A field of a form.
+/// A field of a form, with its attributes in HTML.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FormField<'a> {
     pub name: &'static str,
     pub label: &'a str,
-    /// The `type`.
+    /// The `type` attribute.
     pub kind: &'static str,
-    /// Its value.
+    /// The `value` attribute.
     pub value: Option<&'a str>,
     /// The `autocomplete` attribute.
     pub autocomplete: &'static str,
     /// The `inputmode` attribute, where the `type` does not imply it.
     pub inputmode: Option<&'static str>,
-    /// A hint.
+    /// A hint below the field.
     pub hint: Option<&'a str>,
-    /// Whether it has the focus initially.
+    /// Whether the field has the focus when the page is shown.
     pub focus: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> FormField<'a> {
 }
 
 impl PageForm<'_> {
-    /// Wraps fields in the form of a step.
+    /// Wraps `fields` in a form, whose hidden field `step` names the step.
     pub(crate) fn around(&self, step: &str, fields: &Markup) -> Markup {
         let general = self.complaint.filter(|message| message.field.is_empty());
         html! {
@@ -89,7 +89,7 @@ impl PageForm<'_> {
         }
     }
 
-    /// A field with its label and its error.
+    /// A field with its label and, if the message is for this field, its error.
     pub(crate) fn field(&self, field: &FormField<'_>) -> Markup {
         let FormField { name, .. } = *field;
         let message = self.complaint.filter(|message| message.field == name);

@@ -1,8 +1,8 @@
-//! The frame of every page.
+//! The layout of every page.
 
 use maud::{DOCTYPE, Markup, html};
 
-/// A page with this title and one card. `base` is the path of the issuer's URL.
+/// A page with a title and one card as its content. `base` is the path of the issuer's URL.
 pub(crate) fn layout(base: &str, title: &str, card: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -26,7 +26,7 @@ pub(crate) fn layout(base: &str, title: &str, card: &Markup) -> Markup {
     }
 }
 
-/// Three waves behind a gate.
+/// The logo: three waves behind a gate.
 fn mark() -> Markup {
     html! {
         svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false" {

@@ -1,11 +1,11 @@
-//! Confirmation questions and messages.
+//! Questions for consent or confirmation, and messages.
 
 use maud::{Markup, html};
-use tidegate_oauth::Client;
+use tidegate_oauth::{Client, PendingDevice, Scopes};
 
 use super::form::{FormField, PageForm};
 
-/// A message, with a link to continue.
+/// A message, with a link for continuing.
 pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Markup {
     html! {
         h1 { (title) }
@@ -16,7 +16,7 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
     }
 }
 
-/// An error message, with a link to continue and the request id for support.
+/// An error message, with a link for continuing and the request id for support.
 pub(crate) fn failure(
     (title, text): (&str, &str),
     next: Option<(&str, &str)>,
@@ -31,40 +31,72 @@ pub(crate) fn failure(
 }
 
 /// Asks for consent for a client.
-pub(crate) fn consent(form: &PageForm<'_>, client: &Client, user: &str) -> Markup {
+pub(crate) fn consent(
+    form: &PageForm<'_>,
+    client: &Client,
+    (user, scopes): (&str, Scopes),
+) -> Markup {
     html! {
         h1 { "Allow access?" }
-        (about(client, user))
+        (about(client, user, scopes))
         (decision(form))
         (another(form, user))
     }
 }
 
 /// Asks for consent for a device.
-pub(crate) fn device_consent(
-    form: &PageForm<'_>,
-    client: &Client,
-    user: &str,
-    user_code: &str,
-) -> Markup {
+pub(crate) fn device_consent(form: &PageForm<'_>, device: &PendingDevice, user: &str) -> Markup {
     html! {
         h1 { "Connect this device?" }
-        p.code aria-label="Code on the device" { (user_code) }
+        p.code aria-label="Code on the device" { (device.user_code) }
         p.lead { "Allow only if this code stands on a device in front of you." }
-        (about(client, user))
+        (about(&device.client, user, device.scopes))
         (decision(form))
         (another(form, user))
     }
 }
 
-fn about(client: &Client, user: &str) -> Markup {
+fn about(client: &Client, user: &str, scopes: Scopes) -> Markup {
     html! {
         div.about {
             p { strong { (client.name) } }
             @if let Some(description) = &client.description { p.hint { (description) } }
             @if let Some(homepage) = &client.homepage { p.hint { (homepage) } }
         }
+        (permissions(user, scopes))
+    }
+}
+
+/// What the application may do, in words.
+fn permissions(user: &str, scopes: Scopes) -> Markup {
+    let identity = scopes.names().filter_map(in_words);
+    let identity: Vec<_> = identity.collect();
+    if scopes.narrows() {
+        return html! {
+            p { "As " strong { (user) } ", it may:" }
+            ul { @for words in &identity { li { (words) } } }
+        };
+    }
+    html! {
         p { "It will read and change data as " strong { (user) } ", with all of your rights." }
+        @if !identity.is_empty() {
+            p { "It may also:" }
+            ul { @for words in &identity { li { (words) } } }
+        }
+    }
+}
+
+/// A scope in words. `openid` and `offline_access` say nothing that a person must decide.
+pub(super) fn in_words(scope: &str) -> Option<&'static str> {
+    match scope {
+        "read" => Some("read data that you may read"),
+        "write" => Some("change data that you may change"),
+        "methods" => Some("call methods"),
+        "sql" => Some("run any SQL statement with your rights, also to change data"),
+        "admin" => Some("manage users, applications, tokens and methods, as far as you may"),
+        "profile" => Some("see your name and properties"),
+        "email" => Some("see your email address"),
+        _ => None,
     }
 }
 
@@ -92,7 +124,7 @@ fn another(form: &PageForm<'_>, user: &str) -> Markup {
     quiet.around("switch", &fields)
 }
 
-/// The result of a device approval.
+/// The message after the user approved or denied a device.
 pub(crate) fn decided(allowed: bool) -> Markup {
     if allowed {
         notice(
@@ -127,7 +159,7 @@ pub(crate) fn user_code(form: &PageForm<'_>, typed: Option<&str>) -> Markup {
     }
 }
 
-/// Asks for confirmation of a sign-out.
+/// Asks the user for confirmation of a sign-out.
 pub(crate) fn sign_out(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Sign out" } };
     html! {

@@ -30,7 +30,7 @@ pub(crate) fn ask_for_email(
 /// The form for the new password.
 pub(crate) fn choose_password(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! {
-        // Password managers need the user name beside a password.
+        // The hidden user name is for password managers, which need it beside a password.
         input type="text" name="username" value=(user) autocomplete="username" hidden readonly;
         (form.field(&FormField {
             autocomplete: "new-password",
@@ -47,7 +47,7 @@ pub(crate) fn choose_password(form: &PageForm<'_>, user: &str) -> Markup {
     }
 }
 
-/// Asks for confirmation of a sign-up. Mail scanners follow links, so the account is created only
+/// Asks for confirmation of a sign-up. Mail scanners follow links, so the user is created only
 /// after a click.
 pub(crate) fn confirm_sign_up(form: &PageForm<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Confirm account" } };

@@ -8,7 +8,7 @@ use tidegate_identity::{Enrolment, Secret};
 
 use super::form::{FormField, PageForm};
 
-/// The field for a code.
+/// The field for a code of an authenticator app.
 pub(super) fn code_field<'a>(name: &'static str, label: &'a str) -> FormField<'a> {
     FormField {
         autocomplete: "one-time-code",
@@ -16,7 +16,7 @@ pub(super) fn code_field<'a>(name: &'static str, label: &'a str) -> FormField<'a
     }
 }
 
-/// The form that asks for a code.
+/// The form that asks for a code of the second factor.
 pub(crate) fn second_factor(form: &PageForm<'_>) -> Markup {
     let fields = html! {
         (form.field(&FormField {
@@ -33,12 +33,12 @@ pub(crate) fn second_factor(form: &PageForm<'_>) -> Markup {
     }
 }
 
-/// Shows the secret as a QR code and asks for the first code.
+/// Shows the TOTP secret as a QR code and asks for the first code.
 pub(crate) fn enrol(form: &PageForm<'_>, enrolment: &Enrolment) -> Markup {
     let fields = html! {
         input type="hidden" name="sealed" value=(enrolment.sealed);
         (form.field(&FormField {
-            // Only digits: there are no recovery codes yet.
+            // Only digits are allowed, because there are no recovery codes yet.
             inputmode: Some("numeric"),
             focus: true,
             ..code_field("code", "Code from the app")
@@ -86,7 +86,7 @@ fn picture(text: &str) -> Markup {
     }
 }
 
-/// Shows the recovery codes, once.
+/// Shows the recovery codes. They cannot be shown again.
 pub(crate) fn recovery_codes(codes: &[Secret], next: &str) -> Markup {
     html! {
         h1 { "Keep your recovery codes" }

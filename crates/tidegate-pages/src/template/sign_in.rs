@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::form::{FormField, PageForm};
 
-/// Another way to sign in.
+/// An identity provider as a button of the sign-in page.
 pub(crate) struct Choice {
     pub address: String,
     pub label: String,
@@ -13,15 +13,15 @@ pub(crate) struct Choice {
 /// The content of the sign-in page.
 pub(crate) struct SignIn<'a> {
     pub form: PageForm<'a>,
-    /// The client's name.
+    /// The name of the OAuth client.
     pub client: Option<&'a str>,
     pub database: Option<&'a str>,
     pub username: Option<&'a str>,
-    /// The sign-up page, if sign-up is allowed.
+    /// The URL of the sign-up page, if sign-up is allowed.
     pub sign_up: Option<&'a str>,
-    /// Identity providers.
+    /// The identity providers, one button each.
     pub choices: &'a [Choice],
-    /// The password reset page.
+    /// The URL of the password reset page.
     pub reset: &'a str,
 }
 

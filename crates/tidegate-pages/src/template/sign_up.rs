@@ -7,11 +7,11 @@ use super::form::{FormField, PageForm};
 /// The content of the sign-up page.
 pub(crate) struct SignUp<'a> {
     pub form: PageForm<'a>,
-    /// The client's name.
+    /// The name of the OAuth client.
     pub client: &'a str,
     pub username: Option<&'a str>,
     pub email: Option<&'a str>,
-    /// The sign-in page.
+    /// The URL of the sign-in page.
     pub sign_in: Option<&'a str>,
 }
 

@@ -17,13 +17,13 @@ use crate::row::{Compiler, KeyKind, Keys, LevelRows, aggregate};
 use crate::statement;
 use crate::{Error, Operation, Result};
 
-/// At most this many single-row root fields share a statement.
+/// How many root fields of one row each may share a statement.
 const SHARED: usize = 16;
 
 /// Plans an operation. With `share`, root fields that read one row each share a statement.
 ///
-/// Measured (PostgreSQL 15, CPU of the backend per document, `pgbench -M prepared`): five rows by
-/// key of one table cost 50 µs in one statement, and 70 µs in a pipeline of `BEGIN`, five
+/// This was measured (PostgreSQL 15, CPU of the backend per document, `pgbench -M prepared`): five
+/// rows by key of one table cost 50 µs in one statement, and 70 µs in a pipeline of `BEGIN`, five
 /// statements and `COMMIT`.
 pub(super) fn plan<'a>(
     settings: Settings<'a>,
@@ -36,7 +36,7 @@ pub(super) fn plan<'a>(
     };
     let mut roots = Vec::with_capacity(fields.len());
     let mut trees: Vec<Tree<'_>> = Vec::with_capacity(fields.len());
-    // The tree whose statement further root fields may share.
+    // The index of the tree whose statement the next root fields may share.
     let mut shared = None;
     for operation::Root { key, field } in fields {
         let mut builder = Builder {
@@ -68,8 +68,8 @@ pub(super) fn plan<'a>(
         roots.push(Root { key, output });
     }
     let mode = mode(&settings, &trees, writes);
-    // The commit of a mutation does not wait for its rows, so its size limit is checked while rows
-    // arrive and not when the response is built.
+    // The commit of a mutation does not wait until the response is built, so the size limit is
+    // checked while the rows arrive.
     let bytes = Arc::new(AtomicU64::new(0));
     for tree in &mut trees {
         match mode {
@@ -95,7 +95,7 @@ fn reads_one_row(settings: &Settings<'_>, levels: &[Level<'_>]) -> bool {
         && read_only::is(settings, level))
 }
 
-/// With a limit of at least this many bytes, a single row is assumed to fit.
+/// If the limit of a response has at least this many bytes, a single row is assumed to fit.
 const ONE_ROW: u64 = 1 << 20;
 
 fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionMode {
@@ -111,7 +111,8 @@ fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionM
             () => ExecutionMode::AfterRows,
         };
     }
-    // A single statement has a snapshot of its own, but it might write.
+    // A single statement needs no transaction for a snapshot. But one that might write needs a
+    // read-only transaction.
     if trees.len() <= 1 && levels.all(|level| read_only::is(settings, level)) {
         ExecutionMode::Single
     } else {
@@ -122,12 +123,12 @@ fn mode(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> ExecutionM
 /// Builds the levels of a root field.
 struct Builder<'a> {
     settings: Settings<'a>,
-    /// The levels, each after its parent. A level is `None` while it is compiled.
+    /// The levels; each comes after its parent. A level is `None` while it is compiled.
     levels: Vec<Option<Level<'a>>>,
 }
 
 impl<'a> Builder<'a> {
-    /// Builds the levels of a root field. Returns its content if it does not come from a level.
+    /// Builds the levels of a root field. Returns the content of the field if it has no level.
     fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<Option<RootOutput>> {
         match field {
             RootField::Verbatim(text) => return Ok(Some(RootOutput::Verbatim(text))),

@@ -12,7 +12,7 @@ use crate::operation::{Aggregate, Delete, Insert, List, Update};
 use crate::row::{Expression, LevelRows};
 use crate::statement::{self, InsertGroup, Page};
 
-/// What all levels share.
+/// The schema and limits, which all levels of a plan share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
     pub(crate) schema: &'a Schema,
@@ -22,11 +22,11 @@ pub(crate) struct Settings<'a> {
 /// Where the rows of a level come from.
 #[derive(Debug)]
 pub(crate) enum RowSource<'a> {
-    /// A list at the root.
+    /// A list of a root field.
     List(Arc<List>),
-    /// A list for each row of the parent level.
+    /// A list for each row of the parent level, along a to-many relationship.
     Children(Arc<List>),
-    /// At most one row for each row of the parent level.
+    /// At most one row for each row of the parent level, along a to-one relationship.
     One,
     Aggregate(Aggregate),
     Insert(Insert<'a>, Vec<InsertGroup<'a>>),
@@ -34,7 +34,7 @@ pub(crate) enum RowSource<'a> {
     Delete(Delete),
 }
 
-/// A level.
+/// A level: the rows of a root field, or of a relationship of another level's rows.
 #[derive(Debug)]
 pub(crate) struct Level<'a> {
     pub(crate) relation: RelationId,
@@ -45,7 +45,7 @@ pub(crate) struct Level<'a> {
 }
 
 impl Level<'_> {
-    /// Whether its statements write.
+    /// Whether the statements of the level write.
     pub(crate) fn writes(&self) -> bool {
         matches!(
             self.source,
@@ -53,9 +53,10 @@ impl Level<'_> {
         )
     }
 
-    /// Whether the level has at most one row, because it inserts one object or selects by a key,
-    /// and showing it cannot fail. A composite type can: its attributes may change while the
-    /// statement runs, and a statement that is committed cannot be repeated.
+    /// Whether the level has at most one row whose values can certainly be shown. It has at most
+    /// one if it inserts one object or selects by a key. A composite value may not be showable: its
+    /// attributes may change while the statement runs, and a committed statement cannot be
+    /// repeated.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
         let is_one = match &self.source {
@@ -88,7 +89,7 @@ impl Level<'_> {
         }
     }
 
-    /// The page of each of its lists.
+    /// The limit and offset of each list of the level.
     pub(crate) fn page(&self, settings: &Settings<'_>) -> Page {
         self.list().map_or(Page::ONE, |list| {
             let relation = settings.schema.relation(self.relation);
@@ -128,7 +129,7 @@ impl Level<'_> {
         place.map(str::to_owned)
     }
 
-    /// The condition on its rows.
+    /// The condition on the rows of the level.
     pub(crate) fn filter(&self) -> Option<&Filter> {
         match &self.source {
             RowSource::List(list) | RowSource::Children(list) => Some(&list.filter),
@@ -149,8 +150,8 @@ impl Level<'_> {
             .flat_map(|group| &group.objects)
             .copied()
             .collect();
-        // If there are fewer rows than objects, it is unknown which are missing (`do nothing`, a
-        // trigger).
+        // If there are fewer rows than objects, because of `do nothing` or a trigger, it is unknown
+        // which ones are missing, so the order stays as it is.
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }

@@ -19,8 +19,8 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<PlanOutcome> {
     let start = out.len();
-    // The rows, and for each gap the brackets of a list or null. A buffer that grows is copied as a
-    // whole.
+    // This counts the text of the rows, and for each gap a `null` or the brackets of a list. The
+    // reservation avoids a growing buffer, which is copied as a whole each time.
     let size = |level: &Level<'_>| {
         let written = &level.rows.written;
         written.text.len() + written.holes.len() * b"null".len()
@@ -68,16 +68,16 @@ pub(super) fn data(
 }
 
 struct Merge<'p, 'a> {
-    /// The levels of the current root field.
+    /// The levels of the root field that is being written.
     levels: &'p [Level<'a>],
-    /// Whether there is only one level in all.
+    /// Whether the plan has only one level.
     is_one: bool,
-    /// The path of the current value.
+    /// The path of the value that is being written.
     path: Vec<Crumb<'p>>,
     outcome: PlanOutcome,
-    /// The most bytes that the output may have.
+    /// The largest size that the output may reach.
     most: usize,
-    /// The configured limit, for the error.
+    /// The configured limit in bytes, for the error.
     limit: u64,
     out: &'p mut BytesMut,
 }
@@ -112,8 +112,8 @@ impl<'p> Merge<'p, '_> {
         self.check()
     }
 
-    /// The rows of a single level were counted when they arrived. If they were written, an error
-    /// here could not undo that.
+    /// Checks the size limit. It does not apply to a single level, whose rows were counted when
+    /// they arrived: if they were written and committed, an error could not undo that.
     fn check(&self) -> Result<()> {
         if self.out.len() > self.most && !self.is_one {
             return Err(Error::TooLarge(self.limit));
@@ -136,7 +136,7 @@ impl<'p> Merge<'p, '_> {
         Ok(())
     }
 
-    /// Appends a row with its children.
+    /// Appends a row with the rows of its children.
     fn row(&mut self, rows: &'p LevelRows, row: u32) -> Result<()> {
         let (mut at, end) = rows.list[row as usize].text;
         for hole in rows.holes(row) {
@@ -175,7 +175,7 @@ impl<'p> Merge<'p, '_> {
         Ok(())
     }
 
-    /// Appends the only row of a list, or null.
+    /// Appends the only row of a list, or null if there is none.
     fn one(&mut self, level: usize, slot: u32) -> Result<()> {
         let levels = self.levels;
         let rows = &levels[level].rows;
@@ -197,7 +197,7 @@ impl<'p> Merge<'p, '_> {
     }
 }
 
-/// Appends rows without children. Rows that arrived together are copied together.
+/// Appends rows without children. Rows whose texts are adjacent are copied in one piece.
 fn copy(rows: &LevelRows, first: u32, out: &mut BytesMut) {
     let mut row = first;
     loop {

@@ -23,8 +23,8 @@ use crate::{Error, Limits, Operation, PlanOutcome, Result};
 /// The SQLSTATE for a row that violates the check option of its view.
 const WITH_CHECK_OPTION: &str = "44000";
 
-/// The plan of an operation. The caller runs its statements, which collect their rows in the plan,
-/// and takes the response's data from it.
+/// The plan of an operation. The caller runs the statements of the plan, which collect their rows
+/// in the plan. Then it takes the response's data from the plan.
 ///
 /// ```text
 /// let mut plan = Plan::new(&schema, operation, &limits)?;
@@ -44,13 +44,14 @@ pub struct Plan<'a> {
     mode: ExecutionMode,
     roots: Vec<Root>,
     trees: Vec<Tree<'a>>,
-    /// The tree of each statement of the last call of [`Plan::steps`] or [`Plan::next`].
+    /// The index of the tree of each statement that the last call of [`Plan::steps`] or
+    /// [`Plan::next`] returned.
     steps: Vec<usize>,
-    /// The tree whose statement [`Plan::next`] returned last.
+    /// The index of the tree whose statement [`Plan::next`] returned last.
     at: usize,
 }
 
-/// A root field.
+/// A root field and its content.
 #[derive(Clone, Debug)]
 struct Root {
     key: Arc<str>,
@@ -62,27 +63,28 @@ struct Root {
 enum RootOutput {
     /// The rows of a level.
     Rows { tree: usize, level: usize },
-    /// JSON text.
+    /// JSON text that is known before any statement runs.
     Verbatim(Bytes),
-    /// Text that the caller inserts.
+    /// A gap for text that the caller inserts.
     Gap,
 }
 
-/// How to run the statements of a plan.
+/// How the statements of a plan must be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionMode {
-    /// At most one statement, which cannot write: `Executor::query`.
+    /// There is at most one statement, which cannot write. It is run by `Executor::query`.
     Single,
-    /// A pipeline in `Mode::Snapshot`: a query with several statements, or with one that might
+    /// The statements are a pipeline in `Mode::Snapshot`, because there are several or one might
     /// write.
     Snapshot,
-    /// A pipeline in `Mode::ReadWrite` that commits with its statements. Each of them writes one
-    /// row.
+    /// The statements are a pipeline in `Mode::ReadWrite`, which commits with its statements. Each
+    /// of them writes one row.
     Together,
-    /// A pipeline in `Mode::ReadWrite` that commits once the sinks have taken all rows.
+    /// The statements are a pipeline in `Mode::ReadWrite`, which commits once the sinks have taken
+    /// all rows.
     AfterRows,
-    /// A transaction in `Mode::ReadWrite`, one statement after the other: the relationships of
-    /// written rows are selected by the keys that the write returned.
+    /// The statements run one after the other in a transaction in `Mode::ReadWrite`, because the
+    /// relationships of written rows are selected by the keys that the write returned.
     InTurn,
 }
 
@@ -102,8 +104,8 @@ impl<'a> Plan<'a> {
         build::plan(settings, operation, true)
     }
 
-    /// As [`Plan::new`], but root fields never share a statement ([`Plan::is_shared`]), so that
-    /// each failure is about one root field.
+    /// Plans like [`Plan::new`], but root fields never share a statement ([`Plan::is_shared`]), so
+    /// that each failure is about one root field.
     ///
     /// # Errors
     ///
@@ -116,7 +118,7 @@ impl<'a> Plan<'a> {
         build::plan(settings, operation, false)
     }
 
-    /// How to run the statements.
+    /// How the statements must be run.
     pub fn mode(&self) -> ExecutionMode {
         self.mode
     }
@@ -139,8 +141,8 @@ impl<'a> Plan<'a> {
         Ok(self.trees.iter_mut().filter_map(Tree::step).collect())
     }
 
-    /// Whether all statements have to run again, in a new transaction, because lists reached the
-    /// limit that they share. To be called once all statements have run.
+    /// Prepares all statements to run again in a new transaction, and returns true, if lists
+    /// reached a limit that they share. Must be called once all statements have run.
     pub fn restart(&mut self) -> bool {
         let mut trees = self.trees.iter();
         let is_incomplete = trees.any(|tree| tree.is_incomplete(&self.settings));
@@ -178,21 +180,21 @@ impl<'a> Plan<'a> {
         Ok(self.trees.get_mut(self.at).and_then(Tree::step))
     }
 
-    /// The number of the first root field of a statement, by the index of the statement in the last
-    /// batch.
+    /// The index of the first root field of a statement. `step` is the index of the statement among
+    /// those that were returned last.
     pub fn root(&self, step: usize) -> Option<usize> {
         let tree = self.steps.get(step)?;
         roots_of(&self.roots, *tree).next()
     }
 
-    /// Whether several root fields share a statement, by the index of the statement in the last
-    /// batch.
+    /// Whether several root fields share a statement. `step` is the index of the statement among
+    /// those that were returned last.
     pub fn is_shared(&self, step: usize) -> bool {
         let tree = self.steps.get(step);
         tree.is_some_and(|tree| roots_of(&self.roots, *tree).nth(1).is_some())
     }
 
-    /// The numbers of the root fields whose statements have this index or a later one.
+    /// The indexes of the root fields whose statements have the index `step` or a later one.
     pub fn roots_from(&self, step: usize) -> Vec<usize> {
         let trees = self.steps.iter().skip(step);
         trees
@@ -200,21 +202,21 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// Whether the statement of a root field is the last one of the batch.
+    /// Whether the statement of a root field is the last one of those that were returned last.
     pub fn is_last(&self, root: usize) -> bool {
         let last = self.steps.len().checked_sub(1);
         last.is_some_and(|last| self.root(last) == Some(root))
     }
 
-    /// Makes a root field null, whatever its statement returned.
+    /// Makes a root field null in the data, even if its statement returned rows.
     pub fn show_null(&mut self, root: usize) {
         if let Some(root) = self.roots.get_mut(root) {
             root.output = RootOutput::Verbatim(Bytes::from_static(b"null"));
         }
     }
 
-    /// Adds the path of the rejected value to an error of a statement, given by its index in the
-    /// last batch. Other errors are returned unchanged.
+    /// Adds the path of the rejected value to an error of a statement. `step` is the index of the
+    /// statement among those that were returned last. Other errors are returned unchanged.
     ///
     /// PostgreSQL reports little about such a value. An insert of several objects passes one array
     /// for each column, so it reports the column alone. For a value beyond the length or precision
@@ -248,7 +250,8 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Why rows cannot be shown that were written and committed ([`ExecutionMode::Together`]).
+    /// Why rows that were written and committed cannot be shown; `None` if all can
+    /// ([`ExecutionMode::Together`]).
     pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         self.trees.iter_mut().find_map(Tree::dropped)
     }
@@ -262,16 +265,16 @@ impl<'a> Plan<'a> {
         size_estimate::size(&self.roots, &self.trees)
     }
 
-    /// Appends the data object, `{"getArtists":[…]}`, once the statements have run that fields
-    /// other than null need.
+    /// Appends the data object, such as `{"getArtists":[…]}`. The statements of all fields that are
+    /// not null must have run.
     ///
     /// For [`ExecutionMode::Together`] and [`ExecutionMode::AfterRows`] the write is committed and
     /// its rows are within the limit, so the object is appended even if it exceeds the limit with
-    /// all that surrounds the rows.
+    /// the text around the rows.
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`].
+    /// [`Error::TooLarge`] if the object exceeds the limit.
     pub fn finish(mut self, out: &mut BytesMut) -> Result<PlanOutcome> {
         for tree in &mut self.trees {
             tree.link();
@@ -284,7 +287,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The numbers of the root fields whose rows are in a tree.
+/// The indexes of the root fields whose rows are in a tree.
 fn roots_of(roots: &[Root], tree: usize) -> impl Iterator<Item = usize> {
     let roots = roots.iter().enumerate();
     roots.filter_map(move |(number, root)| match root.output {
@@ -293,7 +296,7 @@ fn roots_of(roots: &[Root], tree: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// An error of the first root field of a tree.
+/// Wraps an error in that of the first root field of a tree.
 fn of_tree(roots: &[Root], tree: usize, error: Error) -> Error {
     match roots_of(roots, tree).next() {
         Some(root) => Error::Root(Arc::clone(&roots[root].key), Box::new(error)),

@@ -1,4 +1,4 @@
-//! The statement that reads some levels of a tree.
+//! The statement that reads several levels of a tree, or one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,26 +10,27 @@ use super::level::{Level, RowSource, Settings, narrow};
 use crate::row::{Child, Grouping, Keys};
 use crate::statement::{self, Above, Layout, Limit, Page, Parents, Subfield, has_equal_bytes};
 
-/// With this many lists under a shared limit, more of them do not raise it.
+/// The number of lists from which on a shared limit does not grow any more.
 const MANY: u64 = 10_000;
 
-/// What a statement reads.
+/// The levels that a statement reads, and where their columns are in its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
-    /// The numbers of the levels in the tree.
+    /// The indexes of the levels in the tree.
     pub(crate) levels: Range<usize>,
-    /// The column layout, if there are several levels.
+    /// The column layout; `None` if the statement reads a single level.
     layout: Option<Arc<Layout>>,
-    /// For each level, the row limit that all its lists share, if any.
+    /// For each level, the row limit that all its lists share; `None` if each list has a limit of
+    /// its own.
     shared: Arc<[Option<u64>]>,
-    /// For each level, the range of its parameters.
+    /// For each level, the range of its parameters in the statement.
     pub(crate) parameters: Arc<[Range<usize>]>,
-    /// Whether keys are assumed to be distinct where the schema says so.
+    /// Whether keys are assumed to be distinct because the schema says so.
     trusts_keys: bool,
 }
 
 impl Reading {
-    /// A statement of one level without lists below it.
+    /// What a statement of one level reads that has no lists below it.
     pub(super) fn plain(levels: Range<usize>) -> Self {
         Self {
             levels,
@@ -40,7 +41,7 @@ impl Reading {
         }
     }
 
-    /// Whether the first column is the number of the level.
+    /// Whether the first column of each row is the number of its level.
     pub(super) fn has_numbers(&self) -> bool {
         self.layout.is_some()
     }
@@ -62,7 +63,8 @@ impl Reading {
         full.next().is_some() || self.trusts_keys && self.has_repeated_keys(schema, levels)
     }
 
-    /// The parent of a level within the same statement, and the level's index among its children.
+    /// The parent of a level within the same statement, and the index of the level among the
+    /// parent's children.
     fn above(&self, levels: &[Level<'_>], at: usize) -> Option<(usize, usize)> {
         let above = levels.get(at)?.above?;
         self.levels.contains(&above.0).then_some(above)
@@ -81,8 +83,8 @@ impl Reading {
     }
 }
 
-/// Builds the statement that reads the levels and clears their rows. With `careful` each list has a
-/// limit of its own and no key is assumed to be unique.
+/// Builds the statement that reads the levels, and clears the rows of these levels. With `careful`,
+/// each list has a limit of its own and no key is assumed to be unique.
 pub(super) fn statement<'a>(
     settings: &Settings<'a>,
     levels: &mut [Level<'a>],
@@ -126,11 +128,11 @@ pub(super) fn statement<'a>(
     (nested.statement, reading)
 }
 
-/// The row limit of each list and of each level.
+/// The page of the lists of each level, and how the level is limited.
 ///
 /// Large lists share one limit, because one select for all of them is cheaper than one for each.
-/// The shared limit suffices for typical lists. It depends on the structure only, so that equal
-/// structures have equal texts.
+/// The shared limit suffices for typical lists. It depends only on the structure of the operation,
+/// so that equal structures have equal texts.
 fn limits(
     settings: &Settings<'_>,
     levels: &[Level<'_>],
@@ -168,7 +170,8 @@ fn limits(
     limits.map(|(page, limit, _)| (page, limit)).collect()
 }
 
-/// The shared limit of a number of lists, plus one row to notice that it was reached.
+/// The limit that `lists` lists of at most `most` rows share. It has one more row, which shows that
+/// the limit was reached.
 fn shared(lists: u64, most: u64) -> u64 {
     let usual = lists
         .min(MANY)
@@ -177,7 +180,7 @@ fn shared(lists: u64, most: u64) -> u64 {
     lists.saturating_mul(most).min(usual).saturating_add(1)
 }
 
-/// Prepares a level for the rows of a page.
+/// Clears the rows of a level, and prepares it for those of a page.
 pub(super) fn restart(levels: &mut [Level<'_>], (at, first): (usize, usize), page: &Page) {
     let (grouping, slots) = match levels[at].above {
         None => (Grouping::One, 1),
@@ -222,8 +225,8 @@ fn parents<'p>(
     })
 }
 
-/// Whether rows of a level have distinct keys for a child according to the schema: the level has
-/// one row, or the key is unique in the table and no two equal keys differ in their bytes.
+/// Whether the rows of a level have distinct keys for a child according to the schema. They have if
+/// the level has one row, or if the key is unique in the table and equal keys have equal bytes.
 fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) -> bool {
     let level = &levels[above];
     if level.above.is_none()
@@ -249,7 +252,7 @@ fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child) ->
         && keys.any(|key| key.columns.iter().all(|column| columns.contains(column)))
 }
 
-/// The keys of the parent level's rows.
+/// The keys of the rows of the parent level.
 pub(super) fn keys_above<'l>(
     levels: &'l [Level<'_>],
     above: Option<(usize, usize)>,

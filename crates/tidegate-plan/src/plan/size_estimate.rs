@@ -1,4 +1,4 @@
-//! Estimates the size of the response. A row that many rows refer to is repeated for each of them,
+//! Estimates the size of the response. A row to which many rows refer is repeated for each of them,
 //! so few rows can make a large response.
 
 use super::level::Level;
@@ -6,7 +6,7 @@ use super::tree::Tree;
 use super::{Root, RootOutput};
 use crate::row::NONE;
 
-/// The bytes around a list, or in place of a missing row.
+/// The bytes of the brackets around a list, or of `null` for a missing row.
 const AROUND: u64 = 4;
 
 /// The approximate size of the data object in bytes.
@@ -19,7 +19,8 @@ pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// The size of the first of these levels with its descendants, which follow it.
+/// The size of the rows of the first level and of the levels below it. The levels below follow it
+/// in `levels`.
 fn rows(levels: &[Level<'_>]) -> u64 {
     let mut below = levels.iter().skip(1);
     let next = below.position(|level| level.above.is_none());

@@ -1,4 +1,4 @@
-//! Templates: what queries of one structure share when only values differ.
+//! Templates: the part of a plan that queries share if they differ only in values.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::operation::{List, VariableSources};
 use crate::row::{Keys, LevelRows, Program};
 use crate::statement::{Page, number};
 
-/// The plan of a query without the values of its variables. Other values make the plan of another
-/// request without writing the statements again.
+/// A plan without the values of the query's variables. With other values it becomes the plan of
+/// another request, and no statement has to be written again.
 #[derive(Debug)]
 pub struct Template {
     mode: ExecutionMode,
@@ -25,7 +25,7 @@ pub struct Template {
     trees: Vec<TemplateTree>,
 }
 
-/// What a template has for a tree.
+/// The part of a template for a tree.
 #[derive(Debug)]
 struct TemplateTree {
     levels: Vec<TemplateLevel>,
@@ -35,36 +35,36 @@ struct TemplateTree {
     reading: Reading,
 }
 
-/// What a template has for a level.
+/// The part of a template for a level.
 #[derive(Debug)]
 struct TemplateLevel {
     relation: RelationId,
     above: Option<(usize, usize)>,
-    /// The source. Its filter has no values.
+    /// The source of the rows, whose filter has no values.
     source: RowSource<'static>,
     page: Page,
     program: Arc<Program>,
-    /// For each child, an empty key set for its columns.
+    /// For each child, an empty key set for the columns of its key.
     children: Vec<Keys>,
 }
 
-/// Where the value of a parameter comes from.
+/// The source of a parameter's value.
 #[derive(Debug)]
 enum Value {
-    /// The same for all requests.
+    /// The value is the same for all requests.
     Own(Parameter),
-    /// A variable, by its number, in a comparison with a column.
+    /// The value of the variable with this number, which is compared with a column.
     Compared(usize, RelationId, Comparison),
-    /// The number of rows to fetch for the page of a level.
+    /// The number of rows that are fetched for the page of the level with this index.
     Fetched(usize),
-    /// The number of rows that the page of a level skips.
+    /// The number of rows that the page of the level with this index skips.
     Offset(usize),
 }
 
 impl Plan<'_> {
-    /// A template for other requests of the same structure, after [`Plan::steps`]. `None` for
-    /// operations that have to be planned each time: aggregates, writes, large introspection, and a
-    /// query that was restarted.
+    /// A template for other requests of the same structure. Must be called after [`Plan::steps`].
+    /// `None` for operations that have to be planned each time: aggregates, writes, large
+    /// introspection, and a query that was restarted.
     ///
     /// Every value that may differ must be in the [`VariableSources`] of its list.
     pub fn template(&self) -> Option<Template> {
@@ -92,7 +92,8 @@ impl Plan<'_> {
 impl Template {
     /// The plan of a query with other values. `variable` returns the value of a variable by its
     /// number; it must have the same JSON kind as the value for which the template was made. `None`
-    /// if a value is invalid or needs another statement; then the operation has to be planned.
+    /// if a value is invalid or needs another statement. Then the operation must be planned with
+    /// [`Plan::new`].
     pub fn plan<'a, 'j>(
         &self,
         schema: &'a Schema,
@@ -114,7 +115,7 @@ impl Template {
         })
     }
 
-    /// The approximate size in bytes.
+    /// The approximate size of the template in bytes.
     pub fn size(&self) -> usize {
         let roots = self.roots.iter().map(|root| match &root.output {
             RootOutput::Verbatim(text) => text.len(),
@@ -130,7 +131,7 @@ fn known(settings: &Settings<'_>, tree: &Tree<'_>) -> Option<TemplateTree> {
         return None;
     };
     let levels = &tree.reader.levels;
-    // Ordered by level, unlike the parameters.
+    // The values are collected level by level, and stored in the order of the parameters.
     let mut values: Vec<Option<Value>> = set.iter().map(|_| None).collect();
     for (at, level) in levels.iter().enumerate() {
         let range = reading.parameters.get(at)?.clone();
@@ -178,8 +179,8 @@ fn known_level(settings: &Settings<'_>, level: &Level<'_>) -> Option<TemplateLev
     })
 }
 
-/// The sources of a level's parameters, in their order: those of the filter, then those of the
-/// page.
+/// The sources of the values of a level's parameters, in the order of the parameters: those of the
+/// filter, then those of the page.
 fn level_values(
     settings: &Settings<'_>,
     (at, level): (usize, &Level<'_>),
@@ -259,7 +260,7 @@ impl TemplateTree {
 }
 
 impl TemplateLevel {
-    /// The page for the values of the variables, if it needs no other statement.
+    /// The page for the values of the variables; `None` if it needs another statement.
     fn page<'j>(
         &self,
         limits: &Limits,
@@ -297,7 +298,7 @@ impl TemplateLevel {
 }
 
 impl RowSource<'static> {
-    /// The same list, for another request.
+    /// The same source, for the plan of another request.
     fn share<'a>(&self) -> RowSource<'a> {
         match self {
             Self::List(list) => RowSource::List(Arc::clone(list)),

@@ -1,4 +1,4 @@
-//! A tree: a root field with all levels below it, and the statements that read them.
+//! A tree: a root field with all levels below it, and the statements that run for it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,35 +14,36 @@ use crate::row::miscounted;
 use crate::statement;
 use crate::{Error, Result};
 
-/// A root field with all levels below it, each after its parent; or several root fields of one row
-/// each, which share a statement.
+/// The levels of a root field, each after its parent. Several root fields of one row each can share
+/// a tree and its statement.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) reader: TreeSink<'a>,
-    /// Whether each list is read with a limit of its own.
+    /// Whether each list is read with a limit of its own, and no key is assumed to be unique.
     careful: bool,
-    /// The current statement.
+    /// The statement that runs now or next.
     statement: Option<BoundStatement>,
-    /// Whether the statement comes from a template; it is then the only one.
+    /// Whether the statement comes from a template. Then it is the only one.
     pub(crate) is_bound: bool,
 }
 
-/// The sink of the current statement.
+/// The sink for the rows of the current statement.
 #[derive(Debug)]
 pub(crate) struct TreeSink<'a> {
     pub(crate) levels: Vec<Level<'a>>,
-    /// What the statement does.
+    /// What the current statement does.
     task: Task,
 }
 
-/// What a statement does.
+/// What the current statement of a tree does.
 #[derive(Debug)]
 enum Task {
-    /// An insert, update or delete; for an insert, of the group of this number.
+    /// The statement inserts, updates or deletes. The number is the index of the group of an
+    /// insert.
     Write(usize),
-    /// A read of aggregates or of levels.
+    /// The statement reads aggregates or levels.
     Read(Reading),
-    /// All statements have run.
+    /// No statement remains.
     Done,
 }
 
@@ -59,7 +60,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Levels that are ready to take the rows of a statement.
+    /// A tree whose levels are ready to take the rows of a statement of a template.
     pub(super) fn bound(
         levels: Vec<Level<'a>>,
         statement: BoundStatement,
@@ -74,7 +75,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The statement that reads all levels, and what it reads, for a template.
+    /// The statement that reads all levels, and its [`Reading`]. A template is made from both.
     pub(super) fn reading(&self) -> Option<(&BoundStatement, &Reading)> {
         match (&self.statement, &self.reader.task) {
             (Some(statement), Task::Read(reading)) if !self.careful => Some((statement, reading)),
@@ -82,7 +83,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether the tree has at most one statement, which is known before anything runs.
+    /// Whether at most one statement runs. A write with nested levels has a second one, which reads
+    /// the rows that the first returned. An insert has one for each group of rows.
     pub(super) fn is_one_statement(&self) -> bool {
         let groups = match self.reader.levels.first().map(|level| &level.source) {
             Some(RowSource::Insert(_, groups)) => groups.len(),
@@ -91,22 +93,22 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Drops rows that cannot be shown instead of returning an error, because the commit does not
-    /// wait for the rows.
+    /// Makes the levels drop rows that cannot be shown, instead of returning an error. The write is
+    /// committed without waiting for the rows.
     pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
             level.rows.drop_refused_rows();
         }
     }
 
-    /// Counts the bytes of the rows together with those of other trees.
+    /// Makes the levels count the bytes of their rows together with those of other trees.
     pub(super) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         for level in &mut self.reader.levels {
             level.rows.share_limit(bytes);
         }
     }
 
-    /// Why rows were dropped.
+    /// The error because of which rows were dropped; `None` if none were.
     pub(super) fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         let mut levels = self.reader.levels.iter_mut();
         levels.find_map(|level| level.rows.dropped.take())
@@ -116,7 +118,7 @@ impl<'a> Tree<'a> {
         self.reader.levels.first().is_some_and(Level::writes)
     }
 
-    /// Builds the first statement. Returns false if there is none.
+    /// Builds the first statement; returns false if there is none.
     pub(super) fn begin(&mut self, settings: &Settings<'a>) -> Result<bool> {
         if self.is_bound {
             let again = Error::Internal("a plan of a template was to be sent again");
@@ -129,8 +131,8 @@ impl<'a> Tree<'a> {
         Ok(true)
     }
 
-    /// Builds the next statement once the previous one has run. Returns false if there is none. All
-    /// levels below written rows are read by one statement, as they do not depend on each other.
+    /// Builds the next statement after the previous one has run; returns false if there is none.
+    /// One statement reads all levels below written rows.
     pub(super) fn next(&mut self, settings: &Settings<'a>) -> Result<bool> {
         match &self.reader.task {
             Task::Write(group) => {
@@ -159,7 +161,7 @@ impl<'a> Tree<'a> {
         Ok(false)
     }
 
-    /// Whether any written row has a key that related rows could refer to.
+    /// Whether any written row has a key to which related rows could refer.
     fn has_keys_below(&self) -> bool {
         let written = self.reader.levels.first();
         let mut keys = written
@@ -216,20 +218,21 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Whether the last read has to be repeated with a limit for each list.
+    /// Whether the last statement must be repeated with a limit for each list.
     pub(super) fn is_incomplete(&self, settings: &Settings<'_>) -> bool {
         matches!(&self.reader.task, Task::Read(reading)
             if reading.is_incomplete(settings.schema, &self.reader.levels))
     }
 
-    /// Restarts a tree whose lists were cut by a shared limit, now with a limit for each list.
+    /// Starts the tree again. If a shared limit cut its lists, each list now has a limit of its
+    /// own.
     pub(super) fn restart(&mut self, settings: &Settings<'_>) {
         self.careful |= self.is_incomplete(settings);
         self.statement = None;
         self.reader.task = Task::Done;
     }
 
-    /// Links the lists to the rows of the parent levels.
+    /// Assigns the lists of each level to the rows of its parent level.
     pub(super) fn link(&mut self) {
         let Task::Read(reading) = &self.reader.task else {
             return;
@@ -323,13 +326,13 @@ impl RowSink for TreeSink<'_> {
     }
 }
 
-/// The level number, which is the first column of a row, an `int4`.
+/// Reads the number of the level, which is the first column of a row and an `int4`.
 fn level_number(values: &mut Values<'_>) -> Option<usize> {
     let number = values.next()??.try_into().ok()?;
     usize::try_from(i32::from_be_bytes(number)).ok()
 }
 
-/// The values of a row that belong to one level, by their ascending positions.
+/// The values of a row that belong to one level, at ascending positions.
 struct Picked<'v, 'p> {
     values: Values<'v>,
     /// The position of the next value.

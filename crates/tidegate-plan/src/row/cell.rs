@@ -20,18 +20,19 @@ pub(super) struct Cell {
     binary: bool,
 }
 
-/// What may be wrong with a value.
+/// The possible problem with the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
-    /// Nothing.
+    /// No problem is possible.
     None,
-    /// A float that JSON cannot represent.
+    /// The value is a float that JSON cannot represent.
     Float,
-    /// The same inside a geometric or PostGIS value.
+    /// The value is geometric, or of PostGIS, and contains a float that JSON cannot represent.
     Shape,
-    /// An array with more than one dimension.
+    /// The value is an array with more than one dimension.
     Array,
-    /// The same, or an element that JSON cannot represent.
+    /// The value is an array with more than one dimension, or with an element that JSON cannot
+    /// represent.
     Numbers,
 }
 
@@ -46,7 +47,7 @@ impl Cell {
                 let writer = writer.exact().with_hstore_objects();
                 (writer, Check::of(&column.r#type))
             }
-            // The subfields check themselves.
+            // The floats are checked when the subfields are written.
             OutputForm::Parts(_) => (
                 writer.exact(),
                 match Check::of(&column.r#type) {
@@ -63,7 +64,7 @@ impl Cell {
     }
 
     /// Appends a value. Returns whether it can be shown; if not, the appended text must be
-    /// discarded. `field_errors` receives the errors, also those of elements that became null.
+    /// discarded. The errors are added to `field_errors`, also those of elements that became null.
     #[inline]
     pub(super) fn write(
         &self,
@@ -131,13 +132,13 @@ impl Check {
     }
 }
 
-/// Whether JSON made of numbers, hexadecimal digits and names without `N` and `I`, such as that of
-/// geometric values and GeoJSON, contains `NaN` or `Infinity`.
+/// Whether the JSON contains `NaN` or `Infinity`. It must consist of numbers, hexadecimal digits
+/// and names without `N` and `I`, as the JSON of geometric values and GeoJSON does.
 pub(super) fn no_number(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }
 
-/// Replaces the elements that JSON cannot represent by null.
+/// Replaces by null the elements that JSON cannot represent.
 fn replace(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     let whole = out.split_off(start);
     let text = std::str::from_utf8(&whole).unwrap_or("[]");
@@ -157,13 +158,14 @@ fn replace(start: usize, out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     out.extend_from_slice(b"]");
 }
 
-/// Whether an array has more than one dimension, in the format of `array_send` or `array_out`.
+/// Whether an array has more than one dimension. The array is in the format of `array_send` or of
+/// `array_out`.
 fn has_dimensions(raw: &[u8], binary: bool) -> bool {
     if binary {
         let count = raw.first_chunk().map(|raw| i32::from_be_bytes(*raw));
         return count.is_some_and(|count| count > 1);
     }
-    // With lower bounds other than 1 the text is like `[1:2][1:1]={{a},{b}}`.
+    // If lower bounds are not 1, the text begins with them, as in `[1:2][1:1]={{a},{b}}`.
     let raw = match (raw.first(), memchr::memchr(b'=', raw)) {
         (Some(b'['), Some(at)) => &raw[at + 1..],
         _ => raw,

@@ -16,26 +16,27 @@ use crate::operation::{
     SelectedField, Selection,
 };
 
-/// The initial capacity for the literals of a typical selection.
+/// The initial capacity of the literals, enough for a typical selection.
 const LITERALS: usize = 256;
 
-/// Compiles the selection of one level and collects the levels below it.
+/// Compiles the selection of one level, and collects the levels below it.
 pub(crate) struct Compiler<'a, 'n> {
     schema: &'a Schema,
     program: Program,
-    /// The start of the text that belongs to the next instruction.
+    /// The offset from which on the literals belong to the next instruction.
     pending: usize,
-    /// Whether the rows of to-one relationships may be joined. After `returning` they cannot be.
+    /// Whether the rows of to-one relationships may be joined. In a `returning` clause they cannot
+    /// be.
     joins: bool,
-    /// The response keys of the joined rows around the current object.
+    /// The response keys on the path from the row to the current object, through joined to-one
+    /// relationships.
     around: Vec<Arc<str>>,
-    /// Adds a level and returns its number. Without a list it has the rows of a to-one
-    /// relationship.
+    /// Adds a nested level and returns its number. The list is `None` for a to-one relationship.
     nest: &'n mut dyn FnMut(&'a Relationship, Option<Arc<List>>, Selection) -> usize,
 }
 
 impl<'a, 'n> Compiler<'a, 'n> {
-    /// Compiles the rows of a relation.
+    /// Compiles the rows of a level that reads or writes a relation.
     pub(crate) fn rows(
         schema: &'a Schema,
         relation: RelationId,
@@ -63,7 +64,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         compiler.program
     }
 
-    /// Compiles an object for one row of a table.
+    /// Compiles the object that one row of a table becomes.
     fn object(&mut self, table: usize, selection: Selection) {
         let relation = self.program.tables[table];
         self.push(b"{");
@@ -132,7 +133,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
             to,
             relationship: id,
         });
-        // The join columns of a joined row are never NULL.
+        // A joined row exists exactly if the columns of its join are not NULL.
         if let Some(&column) = relationship.target_columns.first() {
             self.program.expressions.push(Expression::Column {
                 table: to,
@@ -155,7 +156,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         };
     }
 
-    /// Compiles rows that are read by a level of their own: a list, or one row.
+    /// Compiles rows that have a level of their own: a list, or one row.
     fn children(
         &mut self,
         table: usize,
@@ -204,13 +205,13 @@ impl<'a, 'n> Compiler<'a, 'n> {
         self.program.literals.extend_from_slice(text);
     }
 
-    /// The text before the next instruction.
+    /// The range of the literals before the next instruction.
     fn text(&mut self) -> std::ops::Range<usize> {
         let end = self.program.literals.len();
         mem::replace(&mut self.pending, end)..end
     }
 
-    /// Ends an object: its remaining text becomes an instruction.
+    /// Ends an object. Literals that belong to no instruction become one.
     fn flush(&mut self) {
         let text = self.text();
         self.program.ops.push(Op::Text(text));

@@ -1,4 +1,4 @@
-//! Writes the values of change events in the form that a query shows.
+//! Writes the values of change events in the form that they have in a query.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::projection::{Cast, cast};
 use crate::FieldError;
 use crate::operation::Subfield;
 
-/// A column of a GraphQL event, in the form that a query shows.
+/// A column of a GraphQL event, in the form that it has in a query.
 #[derive(Debug)]
 pub struct EventField {
     form: Arc<OutputForm>,
@@ -23,7 +23,8 @@ pub struct EventField {
 }
 
 impl EventField {
-    /// A column of a relation, or subfields of a column with ranges or geometric values.
+    /// A field for a column of a relation. `parts` are the subfields of a column with ranges or
+    /// geometric values.
     #[must_use]
     pub fn new(relation: &Relation, column: ColumnId, parts: Option<Vec<Subfield>>) -> Self {
         let form = match parts {
@@ -38,13 +39,13 @@ impl EventField {
         }
     }
 
-    /// Whether its GraphQL type is non-null, so that a field error makes the whole row null.
+    /// Whether the field's GraphQL type is non-null. Then a field error makes the whole row null.
     #[must_use]
     pub fn not_null(&self) -> bool {
         self.not_null
     }
 
-    /// A name that is equal for equal fields of a column.
+    /// A name that is equal for fields of the same column and form.
     #[must_use]
     pub fn name(&self) -> String {
         let mut name = String::new();
@@ -57,8 +58,8 @@ impl EventField {
         name
     }
 
-    /// A writer for the column's values as the change log has them. A type without a GraphQL form
-    /// is written as PostgreSQL's text, which a query selects for it too.
+    /// A writer for the column's values in the form of the change log. A type without a GraphQL
+    /// form is written as PostgreSQL's text, as in a query.
     #[must_use]
     pub fn writer(&self, mut column: Column) -> EventWriter {
         match self.cast {
@@ -82,8 +83,8 @@ pub struct EventWriter {
 
 impl EventWriter {
     /// Appends a value as JSON. Returns whether GraphQL can represent it; if not, the appended text
-    /// must be discarded. `field_errors` receives what cannot be represented (NaN, an infinity, an array
-    /// with several dimensions), also inside the value, with the path from the value on.
+    /// must be discarded. The values that cannot be represented (NaN, an infinity, an array
+    /// with several dimensions) are added to `field_errors`, with their paths within the value.
     ///
     /// # Errors
     ///

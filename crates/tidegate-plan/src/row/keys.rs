@@ -6,12 +6,12 @@ use tidegate_values::{Parameter, Type};
 
 use super::base;
 
-/// How a key column is compared outside PostgreSQL.
+/// The form in which a key column is compared outside PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
-    /// Integers of any width.
+    /// An integer of any width.
     Integer,
-    /// The text of the value. All other types are selected as `text`.
+    /// The text of the value. Columns of all types but integers are selected as `text`.
     Text,
 }
 
@@ -25,27 +25,29 @@ impl KeyKind {
     }
 }
 
-/// The distinct keys of a level's rows, each with its slot. A row with NULL in a key column has no
-/// key.
+/// The distinct keys of a level's rows. Each key has a slot, which is its number in order of
+/// appearance. A row with NULL in a key column has no key.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     kinds: Vec<KeyKind>,
-    /// Keys of one integer column.
+    /// The slots of keys that are one integer column.
     integers: HashMap<i64, u32>,
-    /// All other keys: the columns concatenated, each with its length.
+    /// The slots of all other keys. A key is the values of its columns one after the other, each
+    /// with its length.
     texts: HashMap<Box<[u8]>, u32>,
-    /// One array literal for each column, without the closing brace.
+    /// An array literal for each key column with its values in the order of the slots, without the
+    /// closing brace.
     arrays: Vec<String>,
     count: u32,
     /// The number of rows that have a key.
     rows: u64,
-    /// The last key and its slot, as equal keys mostly follow each other.
+    /// The last key and its slot. Rows with equal keys mostly follow each other.
     last: Option<(i64, u32)>,
     scratch: Vec<u8>,
 }
 
 impl Keys {
-    /// An empty set for such columns.
+    /// An empty set of keys with such columns.
     pub(crate) fn new(kinds: Vec<KeyKind>) -> Self {
         let arrays = kinds.iter().map(|_| String::new()).collect();
         Self {
@@ -55,7 +57,7 @@ impl Keys {
         }
     }
 
-    /// An empty set for the same columns.
+    /// An empty set of keys with the same columns.
     pub(crate) fn alike(&self) -> Self {
         Self::new(self.kinds.clone())
     }
@@ -80,7 +82,7 @@ impl Keys {
         self.rows > u64::from(self.count)
     }
 
-    /// For each key, in the order of the slots, its slot in `others`.
+    /// For each slot, the slot that the key has in `others`; `None` if `others` lacks the key.
     pub(crate) fn slots_in(&self, others: &Self) -> Vec<Option<u32>> {
         let mut slots = vec![None; self.count as usize];
         let integers = self.integers.iter();
@@ -95,8 +97,8 @@ impl Keys {
         slots
     }
 
-    /// The slot of a row's key, which is added if it is new. `None` for NULL and for bytes that are
-    /// not a key.
+    /// Adds the key of a row if it is new, and returns its slot. `None` for NULL, and for bytes
+    /// that are not a key.
     pub(crate) fn insert<'v>(
         &mut self,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
@@ -162,7 +164,7 @@ impl Keys {
         slot
     }
 
-    /// Concatenates the columns of a key. Returns false if one of them is NULL.
+    /// Reads the columns of a key into one sequence of bytes; returns false if one of them is NULL.
     fn read<'v>(&mut self, values: &mut impl Iterator<Item = Option<&'v [u8]>>) -> bool {
         self.scratch.clear();
         let mut whole = true;
@@ -172,7 +174,7 @@ impl Keys {
                 continue;
             };
             match (kind, integer(value)) {
-                // An integer has one form, whatever its width.
+                // Equal integers have equal bytes here, whatever the width of their columns.
                 (KeyKind::Integer, Some(number)) => {
                     push_value(&number.to_be_bytes(), &mut self.scratch);
                 }

@@ -1,4 +1,4 @@
-//! Turns rows into JSON text with gaps for their children.
+//! Turns rows into JSON text. The text has gaps, into which the rows of child levels are merged.
 
 mod cell;
 mod compile;

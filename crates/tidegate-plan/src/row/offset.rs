@@ -1,6 +1,6 @@
 //! 32-bit offsets of rows, slots and text.
 
-/// No row, or no slot.
+/// The offset that stands for no row, or no slot.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// An offset in 32 bits. The size limit of the text keeps it in range.

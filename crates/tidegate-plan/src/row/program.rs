@@ -10,53 +10,56 @@ use tidegate_catalog::{ColumnId, RelationId, RelationshipId, Schema};
 use super::Cast;
 use crate::operation::{AggregateFunction, Subfield};
 
-/// How the rows of a statement become JSON text. Instructions and columns have the same order, so
-/// that a row is read once from start to end.
+/// A program that turns the rows of a statement into JSON text. Its instructions have the order of
+/// the columns, so that a row is read once from start to end.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
-    /// The text around the values.
+    /// The text that is written around the values.
     pub(crate) literals: BytesMut,
     /// The instructions.
     pub(crate) ops: Vec<Op>,
-    /// The selected columns, after those that group the rows.
+    /// The selected columns. In the statement they follow the columns that assign rows to lists.
     pub(crate) expressions: Vec<Expression>,
-    /// The relations of the statement: `t0` is that of the level, the others are joined.
+    /// The relations that the statement reads: `t0` is the relation of the level, the others are
+    /// joined.
     pub(crate) tables: Vec<RelationId>,
-    /// The joins of the others.
+    /// The joins of the relations after `t0`.
     pub(crate) joins: Vec<Join>,
-    /// What is read by levels of its own.
+    /// The child levels, whose rows are read by levels of their own.
     pub(crate) children: Vec<Child>,
 }
 
-/// An instruction. `text` is the range of the literals that is written before the value.
+/// An instruction. Its `text` is a range of the literals, which is written before the value.
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// Only text.
+    /// Writes only text.
     Text(Range<usize>),
-    /// The value of the next column.
+    /// Writes the value of the next column.
     Value {
         text: Range<usize>,
-        /// The response key of the object of a joined row that encloses the value, if any.
+        /// The response key of the object that encloses the value, if that is the object of a
+        /// joined row.
         within: Option<Arc<str>>,
         key: Arc<str>,
         not_null: bool,
         form: OutputForm,
     },
-    /// A joined row. If the next column is NULL there is none, and everything inside is skipped.
+    /// Begins the object of a joined row. If the next column is NULL, there is no such row, and
+    /// everything inside is skipped.
     Joined {
         text: Range<usize>,
         key: Arc<str>,
-        /// The instruction after the last one of the row.
+        /// The index of the instruction after the last one of the joined row.
         end: usize,
-        /// The column after the last one of the row.
+        /// The index of the column after the last one of the joined row.
         columns: usize,
     },
-    /// The next columns are the key of a child level.
+    /// Leaves a gap for the rows of a child level, whose key is in the next columns.
     Children { text: Range<usize>, child: usize },
 }
 
 impl Op {
-    /// The text before its value.
+    /// The range of the literals that is written before the value.
     pub(crate) fn text(&self) -> Range<usize> {
         match self {
             Self::Text(text)
@@ -67,16 +70,17 @@ impl Op {
     }
 }
 
-/// The form of a value.
+/// The form in which a value is written.
 #[derive(Debug)]
 pub(crate) enum OutputForm {
-    /// The form of its type.
+    /// The form that the column's type has in GraphQL.
     Value,
-    /// A string.
+    /// A string, because the value is an `ID`.
     Id,
-    /// A number although it has 64 bits. No table has more rows than a double can count exactly.
+    /// A number, although the value has 64 bits, because no table has more rows than a double can
+    /// count exactly.
     Count,
-    /// Some subfields.
+    /// An object with some subfields of the value.
     Parts(Box<[Subfield]>),
 }
 
@@ -89,7 +93,7 @@ pub(crate) enum Expression {
         column: ColumnId,
         cast: Cast,
     },
-    /// `count(*)`.
+    /// The number of rows, `count(*)`.
     Count,
     /// An aggregate function over a column of `t0`.
     Function {
@@ -102,37 +106,37 @@ pub(crate) enum Expression {
 /// A join along a to-one relationship.
 #[derive(Debug)]
 pub(crate) struct Join {
-    /// The table on which the relationship starts.
+    /// The index of the table at which the relationship starts.
     pub(crate) from: usize,
-    /// The table to which it leads.
+    /// The index of the table to which the relationship leads.
     pub(crate) to: usize,
-    /// The relationship, of the relation on which it starts.
+    /// The relationship, among those of the relation at which it starts.
     pub(crate) relationship: RelationshipId,
 }
 
-/// A child level: rows that belong to rows of this level.
+/// A child level, whose rows belong to rows of this level.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// The response keys of the joined rows around it.
+    /// The response keys of the joined rows that enclose the child.
     pub(crate) around: Vec<Arc<str>>,
-    /// The response key.
+    /// The response key of the child.
     pub(crate) name: Arc<str>,
-    /// The relation that the relationship starts from.
+    /// The relation at which the relationship starts.
     pub(crate) from: RelationId,
-    /// The table of the program that has the key.
+    /// The index of the table in the program that has the key columns.
     pub(crate) table: usize,
-    /// The range of the key among the columns of the statement.
+    /// The range of the key columns among the columns of the statement.
     pub(crate) key: Range<usize>,
     /// The number of the child level.
     pub(crate) level: usize,
-    /// The relationship, of the relation that it starts from.
+    /// The relationship, among those of the relation at which it starts.
     pub(crate) relationship: RelationshipId,
-    /// Whether there is at most one row, which is shown as an object.
+    /// Whether the child has at most one row, which is written as an object and not as a list.
     pub(crate) one: bool,
 }
 
 impl Child {
-    /// The relationship to the child level.
+    /// The relationship that leads to the child level.
     pub(crate) fn relationship<'s>(&self, schema: &'s Schema) -> &'s Relationship {
         schema.relation(self.from).relationship(self.relationship)
     }

@@ -1,28 +1,30 @@
-//! How the values of a column are selected, and their form (`docs/API.md`, GraphQL).
+//! How the values of a column are selected, and the form in which they are written (`docs/API.md`,
+//! GraphQL).
 
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_values::{Type, TypeKind, is_spatial};
 
 use crate::PathSegment;
 
-/// JSON cannot represent NaN and the infinities.
+/// The reason for a field error: JSON cannot represent NaN and the infinities.
 pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL cannot show";
 
-/// A value that cannot be shown: its path inside the column's value, and the reason.
+/// A value that GraphQL cannot represent: its path inside the column's value, and the reason.
 pub(super) type Inner = (Vec<PathSegment>, &'static str);
 
-/// The cast under which a column is selected, so that its values have a form that GraphQL can show.
+/// The cast with which a column is selected, so that its values have a form that GraphQL can
+/// represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cast {
-    /// Nothing.
+    /// The column is selected without a cast.
     None,
-    /// `text`: PostgreSQL's text of values without a GraphQL form.
+    /// The column is cast to `text`: values without a GraphQL form are shown as PostgreSQL's text.
     Text,
-    /// `text[]`: the same for each element of an array.
+    /// The column is cast to `text[]`: the elements of an array are shown as PostgreSQL's text.
     TextArray,
 }
 
-/// The cast of a column's values.
+/// The cast with which a column is selected.
 pub(crate) fn cast(relation: &Relation, column: ColumnId) -> Cast {
     let r#type = base(&relation.column(column).r#type);
     if relation.is_key(column) {
@@ -39,7 +41,7 @@ pub(crate) fn base(r#type: &Type) -> &Type {
     }
 }
 
-/// The cast of a primary key column, which is always an `ID` and so one string.
+/// The cast of a primary key column. It is an `ID` in GraphQL, so its values must be strings.
 fn identifier(r#type: &Type) -> Cast {
     let plain = match r#type.kind() {
         TypeKind::Simple => {
@@ -52,7 +54,7 @@ fn identifier(r#type: &Type) -> Cast {
     if plain { Cast::None } else { Cast::Text }
 }
 
-/// The cast of values that are not IDs.
+/// The cast of a column that is not an `ID`.
 fn value(r#type: &Type) -> Cast {
     if is_single(r#type) {
         return Cast::None;
@@ -80,7 +82,7 @@ fn has_form(r#type: &Type) -> bool {
     !matches!(r#type.name(), "unknown" | "record")
 }
 
-/// Whether it is a geometric type: its values are objects or lists of objects.
+/// Whether the type is geometric. Its values are objects or lists of objects.
 pub(crate) fn has_parts(r#type: &Type) -> bool {
     matches!(
         *r#type,

@@ -1,4 +1,5 @@
-//! The rows of a level, as JSON text with gaps for their children.
+//! The rows of a level as JSON text. The text has gaps, into which the rows of child levels are
+//! merged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +12,13 @@ use super::offset::{NONE, narrow};
 use super::program::Program;
 use super::writer::{Hole, RowTextWriter, miscounted};
 
-/// The rows of a level: a sink while its statement runs, and afterwards the input of the merge.
+/// The rows of a level. It takes rows while the level's statement runs, and is the input of the
+/// merge afterwards.
 #[derive(Debug)]
 pub(crate) struct LevelRows {
     pub(crate) program: Arc<Program>,
     pub(crate) grouping: Grouping,
-    /// The most rows of each list.
+    /// The largest number of rows of each list.
     pub(crate) most: u32,
     pub(crate) written: RowTextWriter,
     pub(crate) list: Vec<Row>,
@@ -24,33 +26,34 @@ pub(crate) struct LevelRows {
     /// The number of rows received, including those beyond the limit of their list.
     pub(crate) received: u64,
     limit: u64,
-    /// The bytes of all rows under a limit that is shared with other levels.
+    /// The number of bytes of all rows, if the limit is shared with other levels.
     shared: Option<Arc<AtomicU64>>,
-    /// Whether rows beyond the byte limit are dropped instead of returning an error.
+    /// Whether rows beyond the byte limit are dropped without an error.
     drops: bool,
-    /// Why rows were dropped.
+    /// The error because of which rows were dropped.
     pub(crate) dropped: Option<Error>,
 }
 
-/// How rows are assigned to lists.
+/// How the rows of a level are assigned to lists.
 #[derive(Debug)]
 pub(crate) enum Grouping {
     /// There is only one list.
     One,
-    /// The first column is the number of the slot, from 1.
+    /// The first column is the number of the slot, counted from 1.
     Ordinal,
-    /// The first columns are the key. Each new key gets the next slot.
+    /// The first columns are a key. Each new key gets the next slot.
     Key(Box<Keys>),
 }
 
-/// A row.
+/// A row of a level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// The range of its text.
+    /// The range of the row's text.
     pub(crate) text: (u32, u32),
-    /// The index of its first gap. The gaps of a row end where those of the next one begin.
+    /// The index of the first gap of the row. The gaps of a row end where those of the next row
+    /// begin.
     pub(crate) holes: u32,
-    /// The next row of the same list.
+    /// The index of the next row of the same list.
     pub(crate) next: u32,
 }
 
@@ -60,7 +63,7 @@ pub(crate) struct ListRows {
     pub(crate) first: u32,
     pub(crate) last: u32,
     pub(crate) count: u32,
-    /// Whether rows were left out because of the limit.
+    /// Whether rows of the list were left out because of the limit.
     pub(crate) more: bool,
 }
 
@@ -74,7 +77,7 @@ impl ListRows {
 }
 
 impl LevelRows {
-    /// An empty set of rows; `limit` is the limit of the bytes of their text.
+    /// An empty set of rows; `limit` is the largest size of their text in bytes.
     pub(crate) fn new(program: Arc<Program>, children: Vec<Keys>, limit: u64) -> Self {
         Self {
             program,
@@ -91,7 +94,7 @@ impl LevelRows {
         }
     }
 
-    /// Removes the rows, to take those of another statement with this number of lists.
+    /// Removes all rows and prepares for those of another statement, with `slots` lists.
     pub(crate) fn restart(&mut self, grouping: Grouping, slots: usize) {
         self.written.clear();
         self.list.clear();
@@ -101,18 +104,18 @@ impl LevelRows {
         self.received = 0;
     }
 
-    /// Drops rows that cannot be shown instead of returning an error, because an error would undo
-    /// nothing.
+    /// Makes this drop rows that cannot be shown without returning an error, because an error could
+    /// not undo the write.
     pub(crate) fn drop_refused_rows(&mut self) {
         self.drops = true;
     }
 
-    /// Counts the bytes of the rows together with those of other levels.
+    /// Makes this count the bytes of the rows together with those of other levels.
     pub(crate) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
         self.shared = Some(Arc::clone(bytes));
     }
 
-    /// Orders the lists by the slots that their keys have in the parent level.
+    /// Puts the lists into the order of the slots that their keys have in the parent level.
     pub(crate) fn link(&mut self, above: &Keys) {
         if let Grouping::Key(keys) = &self.grouping {
             let lists = above.slots_in(keys).into_iter();
@@ -124,7 +127,7 @@ impl LevelRows {
         }
     }
 
-    /// Sorts the rows of the only list into the order of `positions`, one for each row.
+    /// Sorts the rows of the only list; `positions` has the position of each row.
     pub(crate) fn arrange(&mut self, positions: &[u32]) {
         let mut order: Vec<u32> = (0..narrow(self.list.len())).collect();
         order.sort_unstable_by_key(|row| positions.get(*row as usize));
@@ -138,7 +141,7 @@ impl LevelRows {
         }
     }
 
-    /// The gaps of a row.
+    /// The gaps in the text of a row.
     pub(crate) fn holes(&self, row: u32) -> &[Hole] {
         let index = row as usize;
         let next = self.list.get(index + 1).map(|next| next.holes as usize);
@@ -146,7 +149,7 @@ impl LevelRows {
         &self.written.holes[self.list[index].holes as usize..end]
     }
 
-    /// The number of leading columns that are not shown.
+    /// The number of leading columns that only assign a row to a list.
     fn header(&self) -> usize {
         match &self.grouping {
             Grouping::One => 0,
@@ -172,13 +175,13 @@ impl LevelRows {
         }
     }
 
-    /// Takes the columns' descriptions by position.
+    /// Takes the descriptions of the columns; `at` returns that of a column by its position.
     pub(crate) fn columns<'c>(&mut self, at: impl Fn(usize) -> Option<&'c Column>) -> Result<()> {
         let header = self.header();
         self.written.columns(&self.program, header, at)
     }
 
-    /// Takes a row.
+    /// Takes a row and assigns it to a list.
     pub(crate) fn push<'v>(
         &mut self,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
@@ -197,7 +200,7 @@ impl LevelRows {
         }
     }
 
-    /// Takes a row of a list.
+    /// Takes a row of the list with this slot.
     fn take<'v>(
         &mut self,
         number: u32,

@@ -8,8 +8,8 @@ use super::projection::{Inner, NO_NUMBER};
 use crate::PathSegment;
 use crate::operation::{Subfield, SubfieldOutput};
 
-/// Appends the selected subfields of a value's JSON form, or of each element of a list. Returns
-/// whether they can be shown.
+/// Appends the selected subfields of a value's JSON form, or of each element of a list; returns
+/// whether GraphQL can represent them.
 pub(super) fn write(
     value: &str,
     (wanted, is_list): (&[Subfield], bool),
@@ -23,7 +23,7 @@ pub(super) fn write(
     object(value, wanted, out, field_errors)
 }
 
-/// Appends the elements of a list. An element that cannot be shown becomes null.
+/// Appends the elements of a list. An element that GraphQL cannot represent becomes null.
 fn list(value: &str, wanted: &[Subfield], out: &mut BytesMut, field_errors: &mut Vec<Inner>) {
     out.extend_from_slice(b"[");
     for (at, element) in json::elements(value).unwrap_or_default().iter().enumerate() {
@@ -87,7 +87,7 @@ fn member(
         SubfieldOutput::Member(name, parts) => {
             let found = members.iter().find(|(known, _)| known == name);
             match (found.map(|(_, raw)| raw.get()), &parts[..]) {
-                // Only the JSON form of an empty range has the member `empty`.
+                // The JSON form of a range has the member `empty` only if the range is empty.
                 (None, _) if *name == "empty" => out.extend_from_slice(b"false"),
                 (None, _) => out.extend_from_slice(b"null"),
                 (Some("\"NaN\"" | "\"Infinity\"" | "\"-Infinity\""), []) if !is_bound(name) => {
@@ -105,12 +105,12 @@ fn member(
     true
 }
 
-/// Whether a member is the bound of a range: a string, or a number that is never a float.
+/// Whether a member is a bound of a range. A bound is a string, or a number that is never a float.
 fn is_bound(name: &str) -> bool {
     matches!(name, "lower" | "upper")
 }
 
-/// Prepends a segment to the paths of the errors after the first `known` ones.
+/// Prepends a segment to the path of each error after the first `known` ones.
 fn prefix(step: &PathSegment, known: usize, field_errors: &mut [Inner]) {
     for (path, _) in &mut field_errors[known..] {
         path.insert(0, step.clone());

@@ -1,4 +1,4 @@
-//! Writes the columns of a row as text.
+//! Writes the columns of rows as JSON text.
 
 use std::sync::Arc;
 
@@ -13,33 +13,34 @@ use super::program::{Op, OutputForm, Program};
 use super::projection::Inner;
 use crate::PathSegment;
 
-/// The initial capacity, enough for a few rows: a buffer that starts empty is reallocated often.
+/// The initial capacity of the text, enough for a few rows. A buffer that starts empty would be
+/// reallocated often.
 const FEW_ROWS: usize = 1024;
 
-/// The text of a level's rows, and what is collected along with it.
+/// The text of a level's rows, with the gaps, errors and keys that are found while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct RowTextWriter {
-    /// Each row with a comma after it.
+    /// The texts of all rows, each followed by a comma.
     pub(crate) text: BytesMut,
     pub(crate) holes: Vec<Hole>,
     pub(crate) field_errors: Vec<RowFieldError>,
-    /// For each child, the keys of the rows.
+    /// For each child, the keys that the rows have for it.
     pub(crate) children: Vec<Keys>,
-    /// For each column, its writer; `None` if it is not shown.
+    /// For each column, the writer of its values; `None` if the column is not written.
     cells: Vec<Option<Cell>>,
-    /// The joined rows around the current instruction.
+    /// The joined rows that enclose the current instruction.
     open: Vec<OpenRow>,
     inner: Vec<Inner>,
 }
 
-/// Where the rows of a child belong.
+/// A gap in the text, into which the rows of a child are merged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hole {
-    /// The byte offset in the text.
+    /// The byte offset of the gap in the text.
     pub(crate) at: u32,
     /// The index of the child.
     pub(crate) child: u32,
-    /// The slot of its list; `NONE` for a key with NULL.
+    /// The slot of the child's list; `NONE` if the key has NULL.
     pub(crate) slot: u32,
 }
 
@@ -51,29 +52,29 @@ pub(crate) struct RowFieldError {
     pub(crate) problem: &'static str,
 }
 
-/// The index of an instruction and of a column.
+/// A position in the program and in the columns of the row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Position {
     op: usize,
     column: usize,
 }
 
-/// A joined row that is being written.
+/// A joined row whose object is being written.
 #[derive(Debug)]
 struct OpenRow {
     key: Arc<str>,
-    /// The offset of its text.
+    /// The byte offset at which the object's text begins.
     start: usize,
     holes: usize,
-    /// The position behind the joined row.
+    /// The position after the joined row.
     end: Position,
 }
 
 /// Whether a value was written.
 enum ValueOutcome {
-    /// It was written, or null instead of it.
+    /// The value was written, or null in its place.
     Yes,
-    /// It cannot be shown, and its field is not nullable.
+    /// The value cannot be represented, and its field is non-null.
     No,
 }
 
@@ -86,7 +87,7 @@ impl RowTextWriter {
         }
     }
 
-    /// Clears everything that was written.
+    /// Removes everything that was written.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.holes.clear();
@@ -96,7 +97,7 @@ impl RowTextWriter {
         }
     }
 
-    /// Chooses the writer of each column. The first `header` columns belong to no instruction.
+    /// Chooses the writer of each column. The first `header` columns only assign rows to lists.
     pub(super) fn columns<'c>(
         &mut self,
         program: &Program,
@@ -122,7 +123,7 @@ impl RowTextWriter {
         Ok(())
     }
 
-    /// Appends the text of the row with this number.
+    /// Appends the text of a row; `row` is its number.
     pub(super) fn row<'v>(
         &mut self,
         program: &Program,
@@ -147,7 +148,8 @@ impl RowTextWriter {
                     if matches!(shown, ValueOutcome::Yes) {
                         continue;
                     }
-                    // Null propagates to the joined row, or to the row itself.
+                    // A null in a non-null field propagates to the joined row, or to the row
+                    // itself.
                     let Some(open) = self.open.pop() else {
                         self.null_from(start, holes);
                         return Ok(());
@@ -207,14 +209,14 @@ impl RowTextWriter {
         Ok(ValueOutcome::Yes)
     }
 
-    /// Replaces by null what was written since.
+    /// Replaces the text from `start` on by null, and removes its gaps.
     fn null_from(&mut self, start: usize, holes: usize) {
         self.text.truncate(start);
         self.text.extend_from_slice(b"null");
         self.holes.truncate(holes);
     }
 
-    /// Closes the joined rows that end before an instruction.
+    /// Closes the joined rows that end before the instruction `op`.
     fn close(&mut self, op: usize) {
         while self.open.last().is_some_and(|open| open.end.op <= op) {
             self.open.pop();
@@ -230,7 +232,7 @@ impl RowTextWriter {
         });
     }
 
-    /// Records a gap for a child. Returns the number of its key columns.
+    /// Records a gap for a child; returns the number of the child's key columns.
     fn hole<'v>(
         &mut self,
         child: usize,
@@ -245,7 +247,7 @@ impl RowTextWriter {
         keys.width()
     }
 
-    /// Records the field errors of a row, with their path from the row on.
+    /// Records the field errors of a value, with their paths within the row.
     #[cold]
     fn note(&mut self, row: u32, op: &Op) {
         let (within, key) = match op {

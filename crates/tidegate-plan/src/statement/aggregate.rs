@@ -10,7 +10,7 @@ use super::{column, condition, expressions, relation};
 use crate::operation::{Aggregate, AggregateFunction};
 use crate::row::Program;
 
-/// The statement of an aggregate, limited to a number of groups.
+/// The statement of an aggregate, which returns at most a certain number of groups.
 pub(crate) fn aggregate(
     schema: &Schema,
     from: RelationId,
@@ -31,7 +31,8 @@ pub(crate) fn aggregate(
         column(0, &schema.relation(from).column(*id).name, &mut sql);
     }
     if wanted.group_by.is_empty() {
-        // All rows are one group, even if there are none, whatever is selected.
+        // Without grouping columns, all rows are one group, even if there are no rows. `having`
+        // makes this so for every selection.
         sql.syntax(" having true");
     } else {
         let fetched = usize::try_from(fetched).unwrap_or(usize::MAX);
@@ -40,8 +41,8 @@ pub(crate) fn aggregate(
     sql.finish(Kind::Read)
 }
 
-/// Appends the call of an aggregate function up to its argument. A function of an extension is in
-/// the schema of its type; PostgreSQL's function would read the values as text.
+/// Appends the call of an aggregate function, up to its argument. For the type of an extension, the
+/// function is in the schema of the type; PostgreSQL's own would read the values as text.
 pub(super) fn call(function: AggregateFunction, r#type: &Type, sql: &mut SqlWriter) {
     match operator_schema(r#type) {
         "pg_catalog" => sql.syntax("pg_catalog"),

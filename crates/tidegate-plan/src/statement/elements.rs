@@ -6,18 +6,18 @@ use tidegate_values::{Type, TypeKind, array_delimiter};
 use super::type_name;
 use crate::row::base;
 
-/// The elements of such an array.
+/// The form of the elements in the array that carries the values of a column.
 pub(super) enum ArrayElements<'t> {
-    /// The values, of this type.
+    /// The elements are values of this type.
     Values(&'t Type),
-    /// The text forms of values of this type.
+    /// The elements are the texts of values of this type.
     Texts(&'t Type),
 }
 
 impl<'t> ArrayElements<'t> {
-    /// The elements for a column. Text forms are needed because an array of arrays would be one
-    /// array with more dimensions, because `unnest` turns each attribute of a composite value into
-    /// a column, and because some types do not separate array elements by commas. Domain
+    /// The form of the elements for a column. Texts are needed for arrays, because an array of
+    /// arrays would be one array with more dimensions; for composites, because `unnest` turns each
+    /// attribute into a column; and for types that do not separate array elements by commas. Domain
     /// constraints and lengths are checked when the value is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
         let r#type = base(r#type);

@@ -19,14 +19,14 @@ use crate::Result;
 use crate::operation::{ConflictTarget, Insert, OnConflict};
 use crate::row::{Program, push_element};
 
-/// Objects with the same columns.
+/// A group of objects that have the same columns.
 #[derive(Debug)]
 pub(crate) struct InsertGroup<'a> {
     /// The columns, in the order of the relation.
     columns: Vec<ColumnId>,
-    /// The indexes of the objects, in order.
+    /// The indexes of the objects in the request, in ascending order.
     pub(crate) objects: Vec<u32>,
-    /// The values, row by row.
+    /// The values of the objects, row by row.
     values: Vec<Json<'a>>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn groups<'a>(
     Ok(groups)
 }
 
-/// The position of an object in the request.
+/// The path of an object in the request, for errors.
 #[derive(Clone, Copy, Debug)]
 struct ObjectPath {
     listed: bool,
@@ -92,7 +92,7 @@ impl ObjectPath {
     }
 }
 
-/// The members of an object and their columns.
+/// The members of an object, as columns and values.
 fn members<'a>(
     relation: &Relation,
     object: Json<'a>,
@@ -147,7 +147,7 @@ fn members<'a>(
     Ok(read)
 }
 
-/// Rejects a value for a column that PostgreSQL computes.
+/// Rejects a value for a column whose values PostgreSQL computes.
 pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<(), InputError> {
     if column.identity == Some(IdentityKind::Always) || column.generated.is_some() {
         let problem = "PostgreSQL computes the column itself (GENERATED ALWAYS)".to_owned();
@@ -156,7 +156,8 @@ pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<()
     Ok(())
 }
 
-/// Rejects a number or a boolean for a text column. A key is an ID, which may be a number.
+/// Rejects a number or a boolean for a column of text. A primary key is an `ID`, which may be a
+/// number.
 pub(crate) fn is_text(
     relation: &Relation,
     id: ColumnId,
@@ -224,13 +225,15 @@ pub(crate) fn insert(
     returning(schema, program, &mut sql);
     let mut bound = sql.finish(Kind::Write);
     if group.columns.is_empty() {
-        // Only defaults: the statement runs once for each object.
+        // The objects have no columns, so the statement inserts defaults and runs once for each
+        // object.
         bound.sets = group.objects.iter().map(|_| Vec::new()).collect();
     }
     Ok(bound)
 }
 
-/// Appends the values of a single object. PostgreSQL infers their types from the columns.
+/// Appends the values of a single object. PostgreSQL infers the types of the parameters from the
+/// columns.
 fn one(
     relation: &Relation,
     listed: bool,
@@ -251,8 +254,8 @@ fn one(
     sql.syntax(")");
 }
 
-/// Appends the values of several objects, one array for each column. `unnest` returns one row for
-/// each object, in order.
+/// Appends the values of several objects as one array for each column. `unnest` returns one row for
+/// each object, in the order of the objects.
 fn many(relation: &Relation, group: &InsertGroup<'_>, sql: &mut SqlWriter) -> Result<()> {
     let mut separator = ") select ";
     for (at, id) in group.columns.iter().enumerate() {
@@ -312,8 +315,8 @@ fn column_values(column: &Column, group: &InsertGroup<'_>, at: usize) -> Result<
     Ok(Parameter::Text(array.into()))
 }
 
-/// The path of the value that PostgreSQL rejected in a group: the first one that exceeds its
-/// column, or else the first one in the reported column whose text the message quotes.
+/// The path of the value in a group that PostgreSQL rejected. That is the first value that exceeds
+/// its column, or else the first one in the reported column whose text the message quotes.
 pub(crate) fn locate(
     relation: &Relation,
     (listed, group): (bool, &InsertGroup<'_>),
@@ -343,7 +346,7 @@ pub(crate) fn locate(
     Some(place(object).column(field))
 }
 
-/// The path of a column of all objects.
+/// The beginning of a path that names a column of all objects.
 const MANY: &str = "objects[].";
 
 fn on_conflict(relation: &Relation, conflict: &OnConflict, sql: &mut SqlWriter) {

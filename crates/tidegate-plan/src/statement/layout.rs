@@ -7,18 +7,19 @@ use tidegate_values::Type;
 use super::name::{cast, target};
 use crate::row::{Cast, Expression, Program, base};
 
-/// The columns of a statement that reads several levels. The first one is the number of the level;
-/// each of the others has one type. A level uses the columns that it needs, in ascending order, and
-/// has NULL in the others. Levels mostly have columns of the same types, so few values are NULL.
+/// The columns of a statement that reads several levels. The first column is the number of the
+/// level; each of the others has one type. A level uses the columns that it needs, in ascending
+/// order, and has NULL in the others. Levels mostly have columns of the same types, so few values
+/// are NULL.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// For each level, the positions of its columns; position 0 has the number of the level.
+    /// For each level, the positions of its columns. Position 0 is the number of the level.
     positions: Vec<Vec<usize>>,
-    /// For each column from 1 on, the level and its column that define the type.
+    /// For each column from 1 on, the level and its column that define the column's type.
     types: Vec<(usize, usize)>,
 }
 
-/// A column of a level.
+/// A column of a level, with its type.
 #[derive(Debug)]
 pub(crate) struct Item {
     r#type: Type,
@@ -26,7 +27,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// The ordinal of a key, `with ordinality`.
+    /// The number of a key, from `with ordinality`.
     pub(super) fn number() -> Self {
         Self {
             r#type: Type::INT8,
@@ -34,7 +35,7 @@ impl Item {
         }
     }
 
-    /// A column that a program reads. Aggregates are never nested.
+    /// The item for a column that a program reads; `None` for an aggregate, which is never nested.
     pub(super) fn of(schema: &Schema, program: &Program, expression: &Expression) -> Option<Self> {
         let Expression::Column {
             table,
@@ -56,8 +57,8 @@ impl Item {
         })
     }
 
-    /// Appends NULL with the type of the column. The row type of the table is used because it needs
-    /// no privilege on the schema of the column's type.
+    /// Appends NULL with the type of the column. The type is written by way of the table's row
+    /// type, which needs no privilege on the schema of the column's type.
     fn null(&self, schema: &Schema, sql: &mut SqlWriter) {
         let Some((relation, column, to)) = self.shown else {
             sql.syntax("null::pg_catalog.int8");
@@ -76,7 +77,7 @@ impl Item {
 }
 
 impl Layout {
-    /// Assigns columns to levels by their types.
+    /// Assigns the columns of the levels to positions by their types.
     pub(super) fn of(levels: &[Vec<Item>]) -> Self {
         let mut layout = Self {
             positions: Vec::with_capacity(levels.len()),
@@ -104,7 +105,7 @@ impl Layout {
         layout
     }
 
-    /// The positions of a level's columns.
+    /// The positions of the columns of a level.
     pub(crate) fn level(&self, number: usize) -> Option<&[usize]> {
         self.positions.get(number).map(Vec::as_slice)
     }

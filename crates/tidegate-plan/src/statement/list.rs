@@ -1,4 +1,4 @@
-//! Statements of root lists.
+//! The statement of a list that a root field reads.
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
@@ -8,7 +8,7 @@ use super::{Page, condition, expressions, joins, page, relation};
 use crate::operation::List;
 use crate::row::Program;
 
-/// Appends the select of a root list.
+/// Appends the select of a list that a root field reads.
 pub(super) fn list(
     schema: &Schema,
     from: RelationId,

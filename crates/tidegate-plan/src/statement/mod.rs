@@ -1,5 +1,5 @@
-//! Writes SQL for operations. Every name is quoted and qualified, every value is a parameter, and
-//! equal structures give equal texts.
+//! Writes the SQL of operations. Every name is quoted and qualified, every value is a parameter,
+//! and operations of equal structure have equal texts.
 
 mod aggregate;
 mod elements;
@@ -28,7 +28,7 @@ pub(crate) use nested::{Above, Limit, Parents, Subfield, has_equal_bytes, nested
 pub(crate) use page::{Page, is_single, number};
 pub(crate) use update::{delete, locate_new, update};
 
-/// Appends the columns that a program reads, in order. Returns false if there are none.
+/// Appends the columns that a program reads, in their order; returns false if there are none.
 fn expressions(
     schema: &Schema,
     program: &Program,
@@ -91,7 +91,7 @@ fn joins(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     }
 }
 
-/// Appends a condition on `t0` after a keyword, unless every row passes.
+/// Appends `keyword` and a condition on `t0`, unless every row passes the condition.
 fn condition(
     schema: &Schema,
     relation: RelationId,

@@ -1,4 +1,4 @@
-//! Names of relations, columns, types and operators.
+//! Writes the names of relations, columns, types and operators.
 
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{RelationId, Schema};
@@ -7,25 +7,25 @@ use tidegate_values::{Type, TypeKind};
 
 use crate::row::{Cast, base};
 
-/// Appends `"schema"."relation" t0`.
+/// Appends a relation with its alias: `"schema"."relation" t0`.
 pub(crate) fn relation(schema: &Schema, relation: RelationId, table: usize, sql: &mut SqlWriter) {
     target(schema, relation, sql);
     sql.syntax(" ").numbered("t", table);
 }
 
-/// Appends `"schema"."relation"`.
+/// Appends a relation: `"schema"."relation"`.
 pub(super) fn target(schema: &Schema, relation: RelationId, sql: &mut SqlWriter) {
     sql.identifier(schema.name())
         .syntax(".")
         .identifier(&schema.relation(relation).name);
 }
 
-/// Appends `t0."column"`.
+/// Appends a column: `t0."column"`.
 pub(crate) fn column(table: usize, name: &str, sql: &mut SqlWriter) {
     sql.numbered("t", table).syntax(".").identifier(name);
 }
 
-/// Appends a cast.
+/// Appends a cast to the type that `to` names, if any.
 pub(crate) fn cast(to: Cast, sql: &mut SqlWriter) {
     match to {
         Cast::None => {}
@@ -38,8 +38,8 @@ pub(crate) fn cast(to: Cast, sql: &mut SqlWriter) {
     }
 }
 
-/// Appends the `=` operator for the two columns of a foreign key. That of an extension's type is in
-/// the schema of the type.
+/// Appends the `=` operator for the two columns of a foreign key. For the type of an extension, the
+/// operator is in the schema of the type.
 pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
     sql.syntax(" operator(");
     match [there, here]
@@ -53,8 +53,8 @@ pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
     sql.syntax(".=) ");
 }
 
-/// The schema of a type's operators and functions. Only extensions define their own, in the schema
-/// of their types.
+/// The schema of a type's operators and functions. Only extensions have their own, in the schema of
+/// their types.
 pub(super) fn operator_schema(r#type: &Type) -> &str {
     let r#type = base(r#type);
     match r#type.kind() {
@@ -63,7 +63,7 @@ pub(super) fn operator_schema(r#type: &Type) -> &str {
     }
 }
 
-/// Appends a type's name. An array type is written as its element type with brackets.
+/// Appends the name of a type. An array type is written as its element type with brackets.
 pub(crate) fn type_name(r#type: &Type, sql: &mut SqlWriter) {
     match r#type.schema() {
         "pg_catalog" => sql.syntax("pg_catalog"),

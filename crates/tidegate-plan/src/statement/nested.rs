@@ -28,59 +28,60 @@ use super::{
 use crate::operation::List;
 use crate::row::{Child, Expression, KeyKind, Keys, Program, base};
 
-/// A level of the statement.
+/// A level that the statement reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subfield<'p> {
     pub(crate) relation: RelationId,
-    /// The list; `None` for the rows of a to-one relationship.
+    /// The list that is read; `None` for the rows of a to-one relationship.
     pub(crate) list: Option<&'p List>,
     pub(crate) page: Page,
     pub(crate) program: &'p Program,
-    /// The rows that its rows belong to.
+    /// The parent rows, to which the rows of the level belong.
     pub(crate) parents: Parents<'p>,
-    /// Whether other levels of the statement join its rows.
+    /// Whether other levels of the statement join the rows of the level.
     pub(crate) has_children: bool,
     /// How the lists of the level are limited.
     pub(crate) limit: Limit,
 }
 
-/// The rows that the rows of a level belong to.
+/// The parent rows of a level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Parents<'p> {
-    /// None: a root list.
+    /// There are no parent rows, because the list is the value of a root field.
     None,
-    /// Rows whose keys are known.
+    /// The parent rows were read before, and their keys are known.
     Known(&'p Keys, &'p Child),
-    /// The rows of another level of the statement.
+    /// The parent rows are those of another level of the statement.
     Level(Above<'p>),
 }
 
-/// The parent level within the statement.
+/// The parent level, if the statement reads it too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Above<'p> {
-    /// Its number.
+    /// The number of the parent level.
     pub(crate) level: usize,
     pub(crate) program: &'p Program,
-    /// The index of the level among its children.
+    /// The index of the child level among the children of the parent.
     pub(crate) child: usize,
-    /// The number of columns before those that its program reads.
+    /// The number of columns of the parent before those that its program reads.
     pub(crate) header: usize,
-    /// Whether several of its rows may have the same key.
+    /// Whether several rows of the parent may have the same key.
     pub(crate) repeated: bool,
 }
 
 /// How the lists of a level are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// Each list by its own page.
+    /// Each list has the limit of its own page.
     Each,
-    /// All lists together by this number of rows.
+    /// All lists together have this number of rows.
     Shared(u64),
-    /// Not at all: they are single rows.
+    /// There is no limit, because the lists are single rows.
     None,
 }
 
-/// Whether values of two columns are equal exactly if their keys are, see [`KeyKind`].
+/// Whether two values of these columns are equal in PostgreSQL exactly if they are equal as keys
+/// (see [`KeyKind`]).
 pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
     let (a, b) = (base(&here.r#type), base(&there.r#type));
     if KeyKind::of(a) == KeyKind::Integer {
@@ -98,17 +99,17 @@ pub(crate) fn has_equal_bytes(here: &Column, there: &Column) -> bool {
     is_plain(here, a) && is_plain(there, b) && (a == b || (texts(a) && texts(b)))
 }
 
-/// The statement of several levels, each after its parent.
+/// A statement that reads several levels, each after its parent.
 #[derive(Debug)]
 pub(crate) struct Nested {
     pub(crate) statement: BoundStatement,
     /// The column layout; `None` for a single level, whose columns are in order.
     pub(crate) layout: Option<Layout>,
-    /// For each level, the range of its parameters.
+    /// For each level, the range of its parameters in the statement.
     pub(crate) parameters: Vec<Range<usize>>,
 }
 
-/// Writes the statement of several levels.
+/// Writes a statement that reads several levels.
 pub(crate) fn nested(schema: &Schema, levels: &[Subfield<'_>]) -> Nested {
     let mut sql = SqlWriter::new();
     if let [level] = levels {
@@ -153,7 +154,7 @@ pub(crate) fn nested(schema: &Schema, levels: &[Subfield<'_>]) -> Nested {
     }
 }
 
-/// The columns of the relationship to a child.
+/// The columns of the relation at which a child's relationship starts.
 fn here<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Column> {
     let relation = schema.relation(child.from);
     let columns = child.relationship(schema).columns.iter();
@@ -161,7 +162,7 @@ fn here<'s>(schema: &'s Schema, child: &Child) -> impl Iterator<Item = &'s Colum
 }
 
 impl Subfield<'_> {
-    /// The columns of the level: the key of its parent, then what its program reads.
+    /// The columns of the level: the key of its parent row, then those that its program reads.
     fn items(&self, schema: &Schema) -> Vec<Item> {
         let mut items = Vec::new();
         match self.parents {
@@ -177,7 +178,7 @@ impl Subfield<'_> {
         items
     }
 
-    /// Appends the column names of the level's rows.
+    /// Appends the names of the columns of the level's rows.
     fn names(&self, schema: &Schema, sql: &mut SqlWriter) {
         let shown = self.items(schema).len();
         let raw = self.program.children.iter().flat_map(|child| {
@@ -193,7 +194,7 @@ impl Subfield<'_> {
         }
     }
 
-    /// Appends the select of the level's rows. Returns the range of its parameters.
+    /// Appends the select of the level's rows; returns the range of its parameters.
     fn rows(&self, schema: &Schema, sql: &mut SqlWriter) -> Range<usize> {
         let before = sql.parameters();
         self.select(schema, sql);
@@ -236,7 +237,7 @@ impl Subfield<'_> {
         }
     }
 
-    /// Appends the select of the rows of one key, with a limit of its own.
+    /// Appends the select of the rows that belong to one key, with a limit of its own.
     fn each(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
         let select = |sql: &mut SqlWriter| {
             sql.syntax("select");
@@ -276,7 +277,7 @@ impl Subfield<'_> {
         }
     }
 
-    /// Appends the parent rows `p`, each key once.
+    /// Appends the parent rows as `p`, with each key once.
     fn parents(&self, schema: &Schema, sql: &mut SqlWriter) {
         match self.parents {
             Parents::None => {}
@@ -297,7 +298,7 @@ impl Subfield<'_> {
         }
     }
 
-    /// Appends the condition that a row belongs to a key.
+    /// Appends the condition that a row belongs to a key of `p`.
     fn matching(&self, schema: &Schema, child: &Child, sql: &mut SqlWriter) {
         let target = schema.relation(self.relation);
         let pairs = here(schema, child).zip(&child.relationship(schema).target_columns);
@@ -339,7 +340,7 @@ impl Above<'_> {
         sql.numbered("p.c", self.header + first + at);
     }
 
-    /// Appends a key column as PostgreSQL compares it.
+    /// Appends a key column in the form in which PostgreSQL compares it.
     fn raw_key(&self, schema: &Schema, at: usize, sql: &mut SqlWriter) {
         let is_raw = |key: &&Expression| as_text(schema, self.program, key).is_some();
         if self.key().get(at).is_none_or(|key| !is_raw(&key)) {
@@ -352,7 +353,7 @@ impl Above<'_> {
         sql.numbered("p.k", raw.count());
     }
 
-    /// Appends the rows, each key once.
+    /// Appends the parent rows, with each key once.
     fn rows(&self, schema: &Schema, sql: &mut SqlWriter) {
         if !self.repeated {
             sql.numbered("l", self.level).syntax(" p");

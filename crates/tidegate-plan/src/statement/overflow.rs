@@ -10,10 +10,10 @@ use tidegate_values::parameter::{self, IsNull};
 
 use crate::row::base;
 
-/// `pg_attribute.atttypmod` includes the header size of variable-length types.
+/// The header size of variable-length types, which `pg_attribute.atttypmod` includes.
 const HEADER: i32 = 4;
 
-/// What PostgreSQL reports about a value that exceeds its column.
+/// The limit of a column that a value exceeds, as PostgreSQL reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overflow {
     Length,
@@ -21,7 +21,7 @@ pub(super) enum Overflow {
 }
 
 impl Overflow {
-    /// The overflow that an error reports, if it does.
+    /// The kind of limit that an error reports; `None` for any other error.
     pub(super) fn of(rejection: &DatabaseError) -> Option<Self> {
         match (&rejection.place, &*rejection.sqlstate) {
             (None, "22001" | "22026") => Some(Self::Length),
@@ -30,7 +30,7 @@ impl Overflow {
         }
     }
 
-    /// Whether a value exceeds the column in this way.
+    /// Whether a value exceeds this kind of limit of the column.
     pub(super) fn is_in(self, column: &Column, value: &Json<'_>) -> bool {
         let Some(modifier) = column.modifier else {
             return false;
@@ -51,7 +51,8 @@ impl Overflow {
     }
 }
 
-/// Whether a text has more characters than allowed. Trailing blanks are truncated.
+/// Whether a text has more than `most` characters. Blanks at the end do not count, because
+/// PostgreSQL truncates them.
 fn is_longer(text: &str, most: i32) -> bool {
     let most = usize::try_from(most).unwrap_or_default();
     text.chars().skip(most).any(|character| character != ' ')
@@ -66,8 +67,8 @@ fn bits(text: &str) -> i32 {
     i32::try_from(digits.len() * each).unwrap_or(i32::MAX)
 }
 
-/// Whether a number, rounded to the scale, has more digits than the precision allows. The upper 16
-/// bits of the modifier are the precision, the lowest eleven bits are the signed scale.
+/// Whether a number has more digits than the precision allows, after rounding to the scale. In the
+/// modifier, the upper 16 bits are the precision and the lowest eleven bits are the signed scale.
 fn is_larger(text: &str, modifier: i32) -> bool {
     let precision = modifier >> 16;
     let scale = ((modifier & 0x7ff) ^ 0x400) - 0x400;
@@ -85,7 +86,8 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return false;
     }
-    // Digits before the decimal point: those of the number, and those that the column allows.
+    // This compares numbers of digits before the decimal point: `here` for the number, and `room`
+    // for the largest number that the column allows.
     let zeros = narrow(all.len() - digits.len());
     let here = narrow(whole.len())
         .saturating_sub(zeros)
@@ -94,8 +96,8 @@ fn is_larger(text: &str, modifier: i32) -> bool {
     here > room || here == room && rounds_up(digits, precision)
 }
 
-/// Whether rounding carries over all digits: the first `precision` ones are nines and the next one
-/// rounds up.
+/// Whether rounding to `precision` digits adds a digit. It does if all of them are nines and the
+/// next one rounds up.
 fn rounds_up(digits: &str, precision: i32) -> bool {
     let kept = usize::try_from(precision).unwrap_or_default();
     let mut digits = digits.bytes();
@@ -107,7 +109,7 @@ fn narrow(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// The text that PostgreSQL reads for a column; `None` for null.
+/// The text that PostgreSQL would read for a value of a column; `None` for null.
 pub(super) fn column_text(column: &Column, value: &Json<'_>) -> Option<String> {
     let mut text = BytesMut::new();
     let nowhere = String::new;
@@ -140,7 +142,7 @@ mod tests {
         for beyond in ["1000", "-1000.00", "999.995", "1e3", "0.01e5", "infinity"] {
             assert!(is_larger(beyond, five_two), "{beyond}");
         }
-        // numeric(2, -3) and numeric(3, 5).
+        // The columns are numeric(2, -3) and numeric(3, 5).
         assert!(!is_larger("99499", modifier(2, -3)));
         assert!(is_larger("99500", modifier(2, -3)));
         assert!(!is_larger("0.00999", modifier(3, 5)));

@@ -9,19 +9,19 @@ use super::column;
 use crate::Limits;
 use crate::operation::{List, Order};
 
-/// The rows of a list to fetch.
+/// The rows of a list that are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// The most rows to show.
+    /// The largest number of rows that are shown.
     pub(crate) most: u64,
-    /// The number of rows to fetch: one more if the limit is not the request's own, to notice that
-    /// the list was cut.
+    /// The number of rows that are fetched. It is one more than `most` if that is not the limit of
+    /// the request, so that a cut list is noticed.
     pub(crate) fetched: u64,
-    /// The number of rows to skip.
+    /// The number of rows that are skipped.
     pub(crate) offset: u64,
-    /// Whether the request has a limit or an offset, so that the text has parameters for them.
+    /// Whether the request has a limit or an offset. Then the statement has parameters for them.
     pub(crate) given: bool,
-    /// Whether the list has at most one row, so that it needs no order and no limit.
+    /// Whether the list has at most one row. Then it needs no order and no limit.
     pub(crate) single: bool,
 }
 
@@ -44,7 +44,7 @@ impl Page {
         }
     }
 
-    /// The page of a list that may have several rows.
+    /// The page of a list that may have more than one row.
     pub(crate) fn new(limit: Option<u64>, offset: Option<u64>, limits: &Limits) -> Self {
         let most = limit.unwrap_or(limits.default_rows);
         let most = most.min(limits.most_rows);
@@ -58,7 +58,7 @@ impl Page {
         }
     }
 
-    /// Whether lists with the two pages have the same SQL except for values.
+    /// Whether lists with the two pages have the same SQL, except for values.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let bound = |page: &Self| {
             let limit = page.given.then(|| page.bound());
@@ -67,7 +67,7 @@ impl Page {
         bound(self) == bound(other) && (self.given || self.fetched == other.fetched)
     }
 
-    /// The most rows of the page, according to the text of the statement alone.
+    /// The largest number of rows that a page with this text of the statement can fetch.
     pub(crate) fn bound(&self) -> u64 {
         if self.given {
             let reach = self.fetched.saturating_add(self.offset);
@@ -78,7 +78,7 @@ impl Page {
     }
 }
 
-/// Whether a filter fixes all columns of a key.
+/// Whether a filter compares all columns of a key for equality, so that at most one row passes.
 pub(crate) fn is_single(filter: &Filter, relation: &Relation) -> bool {
     let fixes = |column: &ColumnId| match filter {
         Filter::All(filters) => filters.iter().any(|filter| is_equality(filter, *column)),
@@ -95,9 +95,9 @@ fn is_equality(filter: &Filter, column: ColumnId) -> bool {
 
 /// Appends a select with its order and limit; `select` is the text up to the condition.
 ///
-/// A limit of the request is a parameter, so that the text stays the same. PostgreSQL would then
-/// plan for a tenth of all rows, or plan for each execution. So an inner select has a constant
-/// limit, the next power of two, and the outer select has the exact one.
+/// A limit of the request is a parameter, so that the text stays the same. With a parameter alone,
+/// PostgreSQL would plan for a tenth of all rows, or plan each execution separately. So an inner
+/// select has a constant limit, the next power of two, and the outer select has the exact one.
 pub(super) fn write(
     page: &Page,
     sql: &mut SqlWriter,
@@ -127,20 +127,20 @@ pub(super) fn write(
     }
 }
 
-/// A larger limit does not help the planner.
+/// The largest constant limit. Larger ones do not help the planner.
 const FAR: u64 = 1 << 40;
 
 fn narrow(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A number as a parameter. PostgreSQL's numbers end at 2^63 - 1.
+/// A number as a parameter. Larger numbers than PostgreSQL's 2^63 - 1 become that number.
 pub(crate) fn number(number: u64) -> Parameter {
     let number = number.min(i64::MAX.unsigned_abs());
     Parameter::Text(itoa::Buffer::new().format(number).into())
 }
 
-/// Appends the order of the request, followed by the primary key if a page has to be stable.
+/// Appends the order of the request. If the page has to be stable, the primary key follows.
 pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql: &mut SqlWriter) {
     let mut separator = " order by ";
     for term in wanted {
@@ -172,7 +172,7 @@ pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql:
     }
 }
 
-/// Columns that are unique for each row: the primary key, or else a unique constraint without
+/// The columns that make each row unique: the primary key, or else a unique constraint without
 /// nullable columns.
 fn stable_key(relation: &Relation) -> &[ColumnId] {
     let not_null = |id: &ColumnId| relation.column(*id).not_null;

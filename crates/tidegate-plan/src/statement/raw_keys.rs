@@ -1,4 +1,4 @@
-//! Key columns as PostgreSQL compares them, for joins of the levels below.
+//! Key columns in the form in which PostgreSQL compares them, for the joins of the levels below.
 
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::Column;
@@ -7,7 +7,7 @@ use tidegate_sql::statement::SqlWriter;
 use super::column;
 use crate::row::{Expression, KeyKind, Program};
 
-/// Appends the key columns that the levels below join on, where the program selects only their
+/// Appends the key columns that the levels below join on and of which the program selects only the
 /// text.
 pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) {
     for child in &program.children {
@@ -20,7 +20,7 @@ pub(super) fn raw_keys(schema: &Schema, program: &Program, sql: &mut SqlWriter) 
     }
 }
 
-/// The table and column of a key that is selected as text.
+/// The table and column of a key, if the program selects it as text.
 pub(super) fn as_text<'s>(
     schema: &'s Schema,
     program: &Program,

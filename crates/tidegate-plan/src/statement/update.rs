@@ -35,7 +35,7 @@ pub(crate) fn update(
     sql.finish(Kind::Write)
 }
 
-/// The path of the new value that exceeds its column.
+/// The path of the first new value that exceeds its column.
 pub(crate) fn locate_new(
     relation: &Relation,
     wanted: &Update<'_>,

@@ -1,8 +1,9 @@
-//! What the rules of the pool cost in logins, measured on a model with a clock of its own.
+//! Measures on a model with virtual time how many logins the rules of the pool cost.
 //!
-//! [`World`] drives [`State`](super::state::State) as the pool does. A number of clients ask in a
-//! closed loop, each for a role drawn at random; PostgreSQL has two cores, on which a login takes
-//! 8 ms and a read 0.1 ms. Nothing depends on the machine that runs the tests.
+//! [`World`] drives [`State`](super::state::State) as the pool does. Each of a number of clients
+//! sends one request after the other, for a role drawn at random. PostgreSQL has two cores, on
+//! which a login takes 8 ms and a read 0.1 ms. The results do not depend on the machine that runs
+//! the tests.
 
 mod world;
 
@@ -12,8 +13,8 @@ use world::{Load, World};
 
 const TIME: Duration = Duration::from_secs(2);
 
-/// `users` of one database, at random over 16 connections of callers, on a pool of 77: what a node
-/// has on `max_connections` 100.
+/// The load of `users` of one database, drawn at random over 16 connections of callers, and a pool
+/// of 77 connections, which is what a node has if `max_connections` is 100.
 fn one_database(users: u32) -> Load {
     Load {
         tenants: 1,
@@ -40,7 +41,7 @@ fn as_many_users_as_there_are_connections_cost_no_logins() {
     }
 }
 
-/// Half the pool is what one database has with two nodes on the same server.
+/// With two nodes on one server, each pool has half as many connections.
 #[test]
 fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {
     let one = World::new(38).run(&[one_database(1)], TIME);
@@ -49,8 +50,8 @@ fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {
     assert!(rate > 0.9, "{rate}");
 }
 
-/// Beyond the connections of PostgreSQL each request finds its role warm with the probability
-/// connections / roles; no rule can do better for requests at random.
+/// Requests at random find a connection of their role with the probability connections / roles. No
+/// rule can do better.
 #[test]
 fn more_roles_than_connections_cost_the_logins_that_they_must() {
     for (tenants, users) in [(1, 100), (1, 300), (100, 1), (100, 3)] {
@@ -80,7 +81,7 @@ fn a_thousand_databases_of_which_a_hundred_are_active_fit_a_larger_pool() {
     assert!(seen.logins_per_request() < 0.001, "{seen:?}");
 }
 
-/// A page that asks for eight things at once, of a user drawn at random.
+/// A page that sends eight requests at once, for a user drawn at random.
 #[test]
 fn a_burst_of_a_user_opens_few_connections() {
     let load = Load {
@@ -130,7 +131,7 @@ fn a_flood_on_one_database_costs_the_others_no_logins() {
     );
 }
 
-/// More databases than connections, each with more requests than it can have at once.
+/// There are more databases than connections, each with more requests than it may have connections.
 #[test]
 fn every_database_is_served_under_overload() {
     let load = Load {

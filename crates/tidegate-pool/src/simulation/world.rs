@@ -1,4 +1,4 @@
-//! Clients and a PostgreSQL with two cores, in virtual time.
+//! A model of clients, and of a PostgreSQL with two cores, in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -18,23 +18,23 @@ use super::super::state::{Action, State};
 
 const LOGIN: Duration = Duration::from_millis(8);
 const READ: Duration = Duration::from_micros(100);
-/// What is counted begins after this time.
+/// Results are counted only after this time.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// Clients that ask alike.
+/// A group of clients that behave alike.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) first_tenant: u32,
     pub(super) tenants: u32,
-    /// Roles of each tenant.
+    /// The number of roles of each tenant.
     pub(super) users: u32,
     pub(super) clients: usize,
-    /// Requests of the same role at once.
+    /// How many requests for the same role a client sends at once.
     pub(super) burst: usize,
-    /// Between two bursts of a client.
+    /// The time between two bursts of a client.
     pub(super) pause: Duration,
     pub(super) work: Duration,
-    /// Whether the work needs a core; otherwise it waits for something else.
+    /// Whether the work needs a core. If not, it waits for something else.
     pub(super) cores: bool,
 }
 
@@ -53,13 +53,13 @@ impl Default for Load {
     }
 }
 
-/// What came of it; the others are the tenants but the first.
+/// The results of a simulation. Fields about others cover all tenants except the first.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) served: u64,
     pub(super) logins: u64,
     pub(super) refused: u64,
-    /// Requests that waited as long as they may.
+    /// How many requests waited for the longest allowed time.
     pub(super) timed_out: u64,
     pub(super) longest_wait: Duration,
     pub(super) served_others: u64,
@@ -100,7 +100,7 @@ struct Request {
     number: u64,
     client: usize,
     since: Instant,
-    /// Its number in the queue of the pool.
+    /// The number of the request in the queue of the pool.
     place: u64,
 }
 
@@ -115,7 +115,7 @@ enum SimulatedEvent {
 
 struct Client {
     load: Load,
-    /// Requests of its burst that are under way.
+    /// How many requests of the client's burst are still running.
     open: usize,
 }
 
@@ -125,7 +125,7 @@ pub(super) struct World {
     begin: Instant,
     events: BTreeMap<(Instant, u64), SimulatedEvent>,
     numbers: u64,
-    /// When each core is free.
+    /// The time at which each core becomes free.
     cores: [Instant; 2],
     clients: Vec<Client>,
     queues: HashMap<PoolKey, VecDeque<Request>>,
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// When work that begins as soon as a core is free ends.
+    /// The time at which work ends that starts as soon as a core is free.
     fn compute(&mut self, work: Duration) -> Instant {
         self.cores.sort_unstable_by_key(|at| Reverse(*at));
         let core = &mut self.cores[1];
@@ -357,7 +357,7 @@ impl World {
         self.events.insert((self.now + after, self.numbers), event);
     }
 
-    /// Knuth's MMIX generator.
+    /// A random number, by the generator of Knuth's MMIX.
     fn below(&mut self, bound: u32) -> u32 {
         self.random = self
             .random

@@ -1,4 +1,5 @@
-//! Random operations in random order: the counts add up, and no request waits forever.
+//! Runs random operations in random order, and checks that the counts add up and that no request
+//! waits forever.
 
 use std::time::Duration;
 
@@ -70,8 +71,8 @@ async fn the_books_balance_whatever_happens() {
     }
 }
 
-/// A request that arrives and works for random times, may leave its connection in any state, and
-/// may be cancelled.
+/// A request that arrives at a random time, works for a random time, may leave its connection in
+/// any state, and may be cancelled.
 fn request(pool: &Pool<Fake>, chance: &mut Chance) -> tokio::task::JoinHandle<()> {
     let database = ["a", "b", "c", "d"][usize::try_from(chance.below(4)).unwrap()];
     let login = match chance.below(3) {

@@ -1,4 +1,4 @@
-//! When another connection is opened, and which idle one is closed for it.
+//! Tests when the pool opens another connection, and which idle one it closes for it.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ async fn the_connection_idle_for_longest_makes_room() {
     assert_eq!(pool.connector().closed(), ["b"]);
 }
 
-/// A pool of four with four idle connections: `b`, `a/x`, `a/y` and `a/z`, in the order of their
-/// last use.
+/// A pool of four connections, all idle: those of `b`, `a/x`, `a/y` and `a/z`, in the order of
+/// their last use.
 async fn full_pool() -> Pool<Fake> {
     let pool = pool(4);
     for (database, role) in [("b", "b"), ("a", "a/x"), ("a", "a/y"), ("a", "a/z")] {
@@ -83,7 +83,7 @@ async fn no_role_loses_its_last_connection_while_another_has_a_surplus_one() {
     );
 }
 
-/// A login costs PostgreSQL as much as hundreds of short statements.
+/// Waiting is cheaper: a login costs PostgreSQL as much as hundreds of short statements.
 #[tokio::test(start_paused = true)]
 async fn a_request_waits_for_a_connection_of_its_role_before_another_is_opened() {
     let pool = pool(10);

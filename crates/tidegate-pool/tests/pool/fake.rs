@@ -28,19 +28,19 @@ pub(crate) fn anonymous(database: &str, role: &str) -> Login {
     }
 }
 
-/// How the server behaves from now on.
+/// How the simulated server behaves from now on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Script {
     Up,
     Down,
     Slow(Duration),
-    /// It allows this many connections.
+    /// The server allows this many connections.
     Limit(usize),
-    /// The role has reached its connection limit.
+    /// The role with this name has reached its connection limit.
     LimitOf(&'static str),
-    /// The role has another password.
+    /// The role with this name has another password.
     WrongPassword(&'static str),
-    /// Permanently.
+    /// The role may not log in, and a retry does not help.
     NoLogin,
     NoDatabase,
 }
@@ -56,7 +56,7 @@ struct FakeServer {
     severed: Vec<usize>,
 }
 
-/// The connector.
+/// A connector to the simulated server.
 #[derive(Clone, Debug)]
 pub(crate) struct Fake(Arc<Mutex<FakeServer>>);
 
@@ -74,19 +74,19 @@ impl Default for Fake {
     }
 }
 
-/// A connection.
+/// A connection to the simulated server.
 #[derive(Debug)]
 pub(crate) struct FakeConnection {
     pub(crate) number: usize,
     pub(crate) database: String,
     pub(crate) role: String,
-    /// Opened for a role that anonymous callers share.
+    /// Whether the connection was opened for a role that anonymous callers share.
     pub(crate) shared: bool,
-    /// The duration of its next reset.
+    /// The duration of the connection's next reset.
     pub(crate) reset_due: Option<Duration>,
     pub(crate) resets: usize,
     pub(crate) uncertain: bool,
-    /// The server keeps running its statement until the test notifies this.
+    /// If set, the server runs the connection's statement until the test notifies this.
     pub(crate) runs_on: Option<Arc<tokio::sync::Notify>>,
     server: Arc<Mutex<FakeServer>>,
 }
@@ -113,7 +113,7 @@ impl Fake {
         self.0.lock().closed.clone()
     }
 
-    /// Connections open now.
+    /// How many connections are open.
     pub(crate) fn open(&self) -> usize {
         self.0.lock().open
     }
@@ -122,7 +122,7 @@ impl Fake {
         self.0.lock().most_open
     }
 
-    /// The server closes a connection.
+    /// Makes the server close a connection.
     pub(crate) fn sever(&self, number: usize) {
         self.0.lock().severed.push(number);
     }
@@ -141,7 +141,7 @@ impl Fake {
             }
             Script::NoLogin => {
                 let (said, cause) = (barred(), cause());
-                return Err(OpenError::Barred { said, cause });
+                return Err(OpenError::AccessDenied { said, cause });
             }
             Script::NoDatabase => return Err(OpenError::NoDatabase),
             Script::Up

@@ -57,7 +57,7 @@ async fn where_the_pool_has_no_connection_at_all_a_full_server_is_reported_at_on
     }
 }
 
-/// The first successful login shows that there is room, and the next follows at once.
+/// After the first successful login shows that the server has room, the next login follows at once.
 #[tokio::test(start_paused = true)]
 async fn a_pool_grows_again_as_soon_as_a_full_server_has_room() {
     let pool = pool(20);
@@ -98,7 +98,7 @@ async fn the_connection_limit_of_one_role_does_not_concern_the_others() {
     );
 }
 
-/// The `CONNECTION LIMIT` of a database: its roles share the connections.
+/// The database has a `CONNECTION LIMIT`, so its roles share the connections.
 #[tokio::test(start_paused = true)]
 async fn a_role_whose_database_is_at_its_limit_gets_the_place_of_an_idle_one() {
     let pool = pool(40);

@@ -93,8 +93,8 @@ async fn a_role_that_becomes_shared_starts_with_new_connections() {
     assert_eq!(pool.acquire(&all).await.unwrap().number, number);
 }
 
-/// A user's role may have been shared by anonymous callers before: here a former default user that
-/// is busy all the time.
+/// Anonymous callers may have shared a user's role before. In this test the role is a former
+/// default user's, and is busy all the time.
 #[tokio::test(start_paused = true)]
 async fn a_role_without_anonymous_callers_is_its_users_again() {
     let pool = pool(40);
@@ -296,7 +296,7 @@ async fn what_runs_on_counts_against_its_role_until_it_has_ended() {
     run_tasks().await;
     assert_eq!(role(&pool, &alice).unwrap().leaving, 2);
     assert_eq!(pool.stats().busy(), 2, "a node that stops waits for them");
-    // However long that takes.
+    // The wait may take any time.
     sleep(Duration::from_mins(10)).await;
     let waits = later(&pool, &alice);
     run_tasks().await;

@@ -57,7 +57,7 @@ async fn a_server_that_is_down_answers_everyone_at_once_and_is_found_again_by_it
 async fn a_probe_of_one_user_is_not_given_to_anonymous_callers() {
     let pool = pool(20);
     let (one, all) = (login("shop", "shop/a"), anonymous("shop", "shop/a"));
-    // While it is checked out, others wait for it although the server is down.
+    // Requests wait for the connection that is checked out, although the server is down.
     let held = pool.acquire(&one).await.unwrap();
     pool.connector().script(Script::Down);
     let waits = later(&pool, &one);
@@ -74,7 +74,7 @@ async fn a_probe_of_one_user_is_not_given_to_anonymous_callers() {
     drop(held);
 }
 
-/// No request waits for the role during the probe, so the pool has removed it.
+/// During the probe no request waits for the role, so the pool has removed it.
 #[tokio::test(start_paused = true)]
 async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
     for shared in [false, true] {
@@ -92,8 +92,8 @@ async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
         assert_eq!(pool.connector().attempts(), attempts, "the probe's is kept");
         lease.discard();
         run_tasks().await;
-        // In the meantime other connections of the role start with other settings, so no request
-        // can use that of the probe.
+        // During the probe, connections of the role are opened with other settings, so no request
+        // can use the connection of the probe.
         let slow = Script::Slow(Duration::from_millis(300));
         pool.connector().script(Script::Down);
         assert!(pool.acquire(same).await.is_err());
@@ -140,7 +140,7 @@ async fn a_role_that_cannot_log_in_is_refused_for_a_second_and_others_go_on() {
         pool.acquire(&bob).await.unwrap().discard();
         sleep(Duration::from_secs(1)).await;
     }
-    // The role was repaired.
+    // An operator has repaired the role's login.
     pool.connector().script(Script::Up);
     assert!(pool.acquire(&alice).await.is_ok());
 }

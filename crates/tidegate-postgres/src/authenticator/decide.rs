@@ -11,12 +11,12 @@ use tidegate_sql::{DatabaseName, Executor, Mode, Principal, QueryOptions, Result
 use super::Objection;
 use crate::purity::{TextRows, bind, statement, text_rows};
 
-/// The time limit of a decision.
+/// The time limit of each statement of a decision.
 const LIMIT: Duration = Duration::from_secs(10);
 
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// The objection while no other is known.
+/// The objection if the only obstacle is a definition or grant that is not committed yet.
 const UNCOMMITTED: &str = "a user's definition or grant is not committed yet";
 
 static OWNER: LazyLock<Arc<Statement>> =
@@ -29,14 +29,15 @@ static IS_THERE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
         "SELECT 'yes' WHERE pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL",
     )
 });
-/// Requests of the tenant's users wait for the decision.
+/// Limits the wait for a lock, because requests of the tenant's users wait for the decision.
 static LIMIT_WAIT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement("SELECT pg_catalog.set_config('lock_timeout', '500ms', true)"));
 /// Serialises decisions. The lock blocks neither definitions nor role switches.
 static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
 });
-/// Skips the rows of user sessions whose definitions are not committed yet.
+/// Deletes the stored objections. Skips rows that sessions with uncommitted definitions have
+/// locked.
 static CLEAR: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(
         "DELETE FROM tidegate_catalog.objections WHERE tx IN ( \
@@ -51,7 +52,7 @@ static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 });
 static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(tidegate_service::DECIDE_SQL));
 static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
-/// As `MEMBERS`, for new users only.
+/// As `MEMBERS`, but only for the users with the OIDs `:users`.
 static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let sql = include_str!("members.sql")
         .replace(
@@ -67,7 +68,7 @@ static MEMBERS_OF: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 static ROLES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));
 
-/// Decides for one database.
+/// Decides for one database whether its users may share connections.
 pub(super) struct DecisionQuery<'a> {
     pub(super) service: &'a dyn Executor,
     pub(super) database: &'a DatabaseName,
@@ -82,7 +83,8 @@ pub(super) struct AuthenticatorMember {
 }
 
 impl DecisionQuery<'_> {
-    /// Whether the stored decision allows shared connections, and no definition was made since.
+    /// Whether no objection is stored: the last decision allowed shared connections, and no
+    /// definition was made since.
     pub(super) async fn is_undisputed(&self) -> Result<bool> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(&UNDISPUTED)?;
@@ -91,11 +93,11 @@ impl DecisionQuery<'_> {
             .is_empty())
     }
 
-    /// Decides and stores the decision: replaces the stored objections by those found. Returns
-    /// them, and the users that have an authenticator.
+    /// Decides, and replaces the stored objections by those that `decide.sql` finds. Returns the
+    /// objections, and the users that have an authenticator.
     ///
-    /// A definition that is committed during this leaves its objection, which was not visible and
-    /// so is not deleted.
+    /// If a definition is committed meanwhile, its objection stays stored: it was not visible to
+    /// the DELETE.
     pub(super) async fn decide(&self) -> Result<(Vec<Objection>, Vec<AuthenticatorMember>)> {
         let Some(owner) = self.owner().await? else {
             return Ok((
@@ -117,7 +119,7 @@ impl DecisionQuery<'_> {
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &options).await?;
         rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
         if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
-            // A user's session holds the lock until its definitions are committed.
+            // A session that has made a definition holds a lock on the table until it commits.
             return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
                 Ok((vec![objection(UNCOMMITTED, "")], Vec::new()))
             } else {
@@ -145,7 +147,7 @@ impl DecisionQuery<'_> {
         Ok((objections, members.into_iter().filter_map(member).collect()))
     }
 
-    /// Those of `users`, by `pg_roles.oid`, that have an authenticator.
+    /// The users among `users` (values of `pg_roles.oid`) that have an authenticator.
     pub(super) async fn members(&self, users: &[String]) -> Result<Vec<AuthenticatorMember>> {
         let users = format!("{{{}}}", users.join(","));
         let bound = bind(&MEMBERS_OF, &[("mark", ROLE_MARK), ("users", &users)])?;
@@ -199,7 +201,7 @@ fn member(row: Vec<String>) -> Option<AuthenticatorMember> {
     let valid_for = if seconds.is_empty() {
         None
     } else {
-        // A negative or invalid time counts as zero.
+        // A negative or unreadable time counts as zero.
         let seconds: f64 = seconds.parse().unwrap_or_default();
         Some(Duration::try_from_secs_f64(seconds).unwrap_or_default())
     };

@@ -46,7 +46,8 @@ WITH granted (oid) AS (
         FROM closed n
         JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid
         CROSS JOIN LATERAL (
-            SELECT c.relacl UNION ALL
+            -- aclexplode() refuses the empty array that NULL || '{}' is.
+            SELECT c.relacl WHERE c.relacl IS NOT NULL UNION ALL
             SELECT t.attacl FROM pg_catalog.pg_attribute t
             WHERE t.attrelid = c.oid AND t.attacl IS NOT NULL) l (acl)
         CROSS JOIN LATERAL pg_catalog.aclexplode(l.acl || '{}') a

@@ -26,14 +26,15 @@ use decide::DecisionQuery;
 use role_changes::RoleChange;
 use tenant_state::TenantState;
 
-/// Switches the role of the transaction to its only parameter (text). Fails with [`REFUSED`] if
-/// there are objections to shared connections.
+/// Switches the role of the transaction to the role in `$1` (text). Fails with [`REFUSED`] if there
+/// are objections to shared connections.
 pub(crate) const SWITCH: &str = "SELECT pg_catalog.set_config('role', CASE \
     WHEN EXISTS (SELECT FROM tidegate_catalog.objections) THEN '' \
     ELSE $1::pg_catalog.text END, true)";
 
-/// `invalid_parameter_value`: the role does not exist. That holds for the empty name to which
-/// [`SWITCH`] switches in order to fail, and for a user that was dropped.
+/// The SQLSTATE `invalid_parameter_value`, which means that the role does not exist. [`SWITCH`]
+/// uses a role with an empty name to fail with it if there are objections. A user that was dropped
+/// leads to the same error.
 pub(crate) const REFUSED: &str = "22023";
 
 /// Decides for all tenants which users have an authenticator, and caches the decisions.
@@ -42,7 +43,7 @@ pub struct Authenticators {
     tenants: RwLock<HashMap<DatabaseName, Arc<TenantState>>>,
     /// The fingerprints of the cluster's roles, by tenant, at the last comparison.
     roles: Mutex<Option<HashMap<String, String>>>,
-    /// Recent changes of roles, which are cheaper to compare.
+    /// The rows about roles that were read last. Comparing them costs less than comparing `roles`.
     role_rows: Mutex<Option<role_changes::RoleRows>>,
 }
 
@@ -55,10 +56,10 @@ pub struct Decision {
     pub objections: Vec<Objection>,
 }
 
-/// Why users may not share connections.
+/// A reason why the users of a database may not share connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objection {
-    /// What is wrong.
+    /// The condition that makes shared connections unsafe, as a sentence.
     pub reason: String,
     /// The SQL that removes the objection, if SQL can.
     pub remedy: String,
@@ -66,9 +67,9 @@ pub struct Objection {
 
 impl Authenticators {
     /// The statement that switches the transaction on an authenticator's connection to the role in
-    /// its only parameter (text). Fails with [`Self::REFUSED`] while there are objections.
+    /// `$1` (text). Fails with [`Self::REFUSED`] while there are objections.
     pub const SWITCH: &str = SWITCH;
-    /// The SQLSTATE with which [`Self::SWITCH`] refuses.
+    /// The SQLSTATE with which [`Self::SWITCH`] fails.
     pub const REFUSED: &str = REFUSED;
 
     /// `service` runs statements as the service, in the control database and in tenants' databases.
@@ -81,10 +82,10 @@ impl Authenticators {
         }
     }
 
-    /// The authenticator on which statements of Tidegate and of the owner may run as `role`; `None`
-    /// if they need a connection that logged in as the role.
+    /// The authenticator as which statements of Tidegate and of the owner may run for `role`;
+    /// `None` if they need a connection that logged in as `role`.
     ///
-    /// Queries the database if there is no valid decision; concurrent callers share the query.
+    /// Queries the database if no valid decision is cached. Concurrent callers share one query.
     pub async fn of(&self, database: &DatabaseName, role: &RoleName) -> Option<RoleName> {
         let state = self.state(database);
         if let Some(cached) = state.fresh() {
@@ -102,14 +103,14 @@ impl Authenticators {
         }
     }
 
-    /// Forgets a database that was dropped.
+    /// Drops the state of a database that was dropped.
     pub fn forget(&self, database: &DatabaseName) {
         self.tenants.write().remove(database);
     }
 
-    /// Compares the decisions with the roles, memberships and settings of the cluster. Call it once
-    /// a second. A plain new user costs one statement about that user. After any other change the
-    /// tenants affected are decided again.
+    /// Compares the cached decisions with the roles, memberships and settings of the cluster. Call
+    /// this function once a second. After the creation of a plain user it reads only that user.
+    /// After any other change it decides again for the affected tenants.
     ///
     /// # Errors
     ///
@@ -132,12 +133,12 @@ impl Authenticators {
             RoleChange::Users(users) => self.add(&tenants, &users).await,
             RoleChange::Unknown => self.compare(&tenants).await?,
         }
-        // Not reached after an error, so that everything is compared the next time.
+        // After an error this line is not reached, so the next call compares everything.
         *self.role_rows.lock() = Some(role_rows);
         Ok(())
     }
 
-    /// Adds plain users, by tenant.
+    /// Adds new plain users to the cached decisions of their tenants.
     async fn add(
         &self,
         tenants: &[(DatabaseName, Arc<TenantState>)],
@@ -164,8 +165,8 @@ impl Authenticators {
                     .all(|part| before.get(*part) == roles.get(*part))
             };
             if state.is_outdated() || !before.as_ref().is_some_and(same) {
-                // The cached decision stays valid in the meantime. Only a definition could make it
-                // unsafe, and that inserts an objection.
+                // Until then the cached decision stays valid: only a definition could make it
+                // unsafe, and a definition inserts an objection.
                 state.decide_now(&self.query(database)).await;
             }
         }
@@ -202,7 +203,7 @@ impl Authenticators {
     }
 }
 
-/// The tenant's name in the names of its roles.
+/// The tenant's name as it appears in the names of its roles.
 fn tenant(database: &DatabaseName) -> &str {
     database.as_str().split('/').next().unwrap_or_default()
 }

@@ -11,11 +11,12 @@ use crate::purity::{bind, statement, text_rows};
 static ROLE_CHANGES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("role_changes.sql")));
 
-/// Rows newer than the oldest running transaction are compared with those of the last time. If
-/// there are more than this, because a transaction runs very long, everything is compared.
+/// The most rows that are compared one by one: those newer than the oldest running transaction. If
+/// a very long transaction makes them more, everything is compared.
 const MOST_ROWS: usize = 1000;
 
-/// Recent rows about roles, memberships, settings and databases of the cluster.
+/// The rows about roles, memberships, settings and databases that are newer than the oldest running
+/// transaction.
 pub(super) struct RoleRows {
     bound: String,
     newest: String,
@@ -33,11 +34,11 @@ pub(super) enum RoleChange {
     Unknown,
 }
 
-/// Reads what has changed since `before` (`role_changes.sql`).
+/// Reads what has changed since `before` with `role_changes.sql`.
 ///
 /// # Errors
 ///
-/// Those of the statement.
+/// If the statement fails.
 pub(super) async fn role_changes(
     service: &dyn Executor,
     before: Option<&RoleRows>,
@@ -77,7 +78,7 @@ fn compare(before: Option<&RoleRows>, rows: Vec<[String; 4]>) -> Option<(RoleRow
         known.rows.insert(id);
     }
     let change = match before {
-        // A deleted row shows only in the lower count.
+        // Deleted rows are not returned; only the lower total count shows them.
         Some(before) if before.count + fresh != known.count => RoleChange::Unknown,
         Some(_) if known.rows.len() > MOST_ROWS || !is_plain => RoleChange::Unknown,
         Some(_) if fresh == 0 => RoleChange::Nothing,
@@ -110,12 +111,12 @@ mod tests {
         let added = RoleChange::Users(HashMap::from([("t".to_owned(), vec!["21".to_owned()])]));
         let (third, change) = seen(Some(&second), "12", &[user, member]);
         assert_eq!(change, added);
-        // While a transaction is open, the same rows are read again.
+        // While a transaction is open, the rows since its start are read again each time.
         assert_eq!(
             seen(Some(&third), "12", &[user, member]).1,
             RoleChange::Nothing
         );
-        // A row was deleted or changed, or is of another kind.
+        // A deleted row, a changed row, and a row that is not a plain user's.
         assert_eq!(
             seen(Some(&second), "11", &[user, member]).1,
             RoleChange::Unknown

@@ -17,30 +17,32 @@ const RETRY: Duration = Duration::from_secs(1);
 /// reported.
 const BACKSTOP: Duration = Duration::from_secs(30);
 
-/// The state of one database.
+/// The cached decision about one database, and the lock under which it is made.
 #[derive(Default)]
 pub(super) struct TenantState {
     cached: RwLock<Option<Arc<CachedDecision>>>,
     /// Counts invalidations of the decision.
     invalidations: AtomicU64,
-    /// Held by the caller that queries the database; others wait and share the result.
+    /// Held by the caller that queries the database. Other callers wait for it and share the
+    /// result.
     deciding: tokio::sync::Mutex<()>,
 }
 
-/// A decision about a database.
+/// A decision whether the users of a database share connections.
 pub(super) struct CachedDecision {
     /// Why connections are not shared; empty when they are.
     pub(super) objections: Vec<Objection>,
     members: Arc<HashMap<RoleName, Membership>>,
-    /// The count of invalidations that the decision covers.
+    /// The value of [`TenantState::invalidations`] when the decision was made.
     invalidations: u64,
-    /// When it expires.
+    /// When the decision expires; `None` if only an invalidation ends it.
     until: Option<Instant>,
-    /// Whether a definition without an objection was made since. It may have changed the members.
+    /// Whether a definition that caused no objection was made since. It may have changed the
+    /// members.
     outdated: bool,
 }
 
-/// A user's authenticator.
+/// The authenticator of a user.
 #[derive(Clone)]
 struct Membership {
     authenticator: RoleName,
@@ -98,7 +100,7 @@ impl TenantState {
             return cached;
         }
         let invalidations = self.invalidations.load(Ordering::Acquire);
-        // The invalidation came without an objection, so the decision stays.
+        // A definition without an objection cannot make sharing unsafe, so the decision stays.
         if let Some(cached) = self.cached().filter(|cached| cached.shares())
             && query.is_undisputed().await.unwrap_or(false)
         {
@@ -107,18 +109,18 @@ impl TenantState {
         self.query(query, invalidations).await
     }
 
-    /// Queries the database. Until then the cached decision stays valid.
+    /// Decides again. The cached decision stays valid until the new one is made.
     pub(super) async fn decide_now(&self, query: &DecisionQuery<'_>) {
         let _deciding = self.deciding.lock().await;
         let invalidations = self.invalidations.load(Ordering::Acquire);
         self.query(query, invalidations).await;
     }
 
-    /// Adds plain users, to whom the cached decision applies. If that fails, decides again.
+    /// Adds plain users to the members of the cached decision. Decides again if that fails.
     pub(super) async fn add(&self, query: &DecisionQuery<'_>, users: &[String]) {
         let _deciding = self.deciding.lock().await;
         let Some(cached) = self.cached().filter(|cached| cached.shares()) else {
-            // Connections are not shared in any case.
+            // The decision is against shared connections, with or without these users.
             return;
         };
         match query.members(users).await {
@@ -187,7 +189,7 @@ impl CachedDecision {
         }
     }
 
-    /// The same decision after further invalidations.
+    /// The same decision, valid for a later count of invalidations.
     fn again(&self, invalidations: u64) -> Self {
         Self {
             objections: Vec::new(),

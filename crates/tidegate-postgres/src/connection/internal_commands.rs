@@ -1,4 +1,5 @@
-//! Tidegate's own commands. They stay prepared, because parsing them costs more than running them.
+//! Runs Tidegate's own commands as prepared statements, because parsing them costs more than
+//! running them.
 
 use std::io;
 
@@ -8,7 +9,7 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::Error;
 
 use super::Connection;
-use crate::statement::StatementCache;
+use crate::statement::{CallerSwitch, StatementCache};
 
 impl Connection {
     /// Queues a command without parameters and result.
@@ -24,8 +25,8 @@ impl Connection {
             .map_err(Error::internal)
     }
 
-    /// Queues a Parse for each command that is not prepared yet. Nothing that can fail may be
-    /// queued between the previous Sync and a Parse, or PostgreSQL would skip the Parse.
+    /// Queues a Parse for each command that is not prepared yet. Between the previous Sync and a
+    /// Parse nothing may be queued that can fail, because PostgreSQL would then skip the Parse.
     pub(crate) fn prepare_internal(&mut self, commands: &[&'static str]) -> Result<(), Error> {
         for text in commands {
             self.prepared_internal(text)?;
@@ -36,22 +37,20 @@ impl Connection {
     /// Queues a prepared command without parameters and result.
     pub(crate) fn push_internal(&mut self, text: &'static str) -> Result<(), Error> {
         let name = self.prepared_internal(text)?;
-        push_command(&name, None, &mut self.channel.outbound)
+        push_command(&name, &[], &mut self.channel.outbound)
     }
 
-    /// Queues a prepared command with one parameter in text form.
-    pub(crate) fn push_internal_with(
-        &mut self,
-        text: &'static str,
-        value: &str,
-    ) -> Result<(), Error> {
-        let name = self.prepared_internal(text)?;
-        push_command(&name, Some(value), &mut self.channel.outbound)
+    /// Queues the switch to a caller.
+    pub(super) fn push_switch(&mut self, switch: &CallerSwitch<'_>) -> Result<(), Error> {
+        let name = self.prepared_internal(switch.text())?;
+        let backend = self.backend().process_id;
+        let out = &mut self.channel.outbound;
+        switch.with_parameters(backend, |values| push_command(&name, values, out))
     }
 
-    /// Returns the name of a command. If it is not prepared, queues its Parse, preceded by a Close
-    /// for each dropped statement.
-    fn prepared_internal(&mut self, text: &'static str) -> Result<String, Error> {
+    /// Returns the name under which a command is prepared. If the command is not prepared yet,
+    /// queues its Parse, preceded by a Close for each dropped statement.
+    pub(crate) fn prepared_internal(&mut self, text: &'static str) -> Result<String, Error> {
         let (name, is_new) = self.session.statements.own(text);
         if is_new {
             let out = &mut self.channel.outbound;
@@ -65,21 +64,25 @@ impl Connection {
     }
 }
 
-/// Queues a command that is already prepared, with its parameter.
-pub(crate) fn push_prepared(
+/// Queues the switch to a caller on a connection where it is already prepared. `backend` is the
+/// process id of the connection.
+pub(crate) fn push_prepared_switch(
     statements: &StatementCache,
-    (text, value): (&str, &str),
+    switch: &CallerSwitch<'_>,
+    backend: i32,
     out: &mut BytesMut,
 ) -> Option<()> {
-    push_command(statements.prepared_internal(text)?, Some(value), out).ok()
+    let name = statements.prepared_internal(switch.text())?;
+    switch.with_parameters(backend, |values| push_command(name, values, out).ok())
 }
 
-fn push_command(name: &str, value: Option<&str>, out: &mut BytesMut) -> Result<(), Error> {
-    let encode = |value: &str, out: &mut BytesMut| {
-        out.extend_from_slice(value.as_bytes());
+/// Queues a prepared command. Its parameters are in binary format, which for text is the same.
+fn push_command(name: &str, values: &[&[u8]], out: &mut BytesMut) -> Result<(), Error> {
+    let encode = |value: &&[u8], out: &mut BytesMut| {
+        out.extend_from_slice(value);
         Ok(IsNull::No)
     };
-    frontend::bind("", name, [], value, encode, [0], out)
+    frontend::bind("", name, [1], values, encode, [0], out)
         .map_err(|_| io::Error::other("a command that cannot be sent"))
         .and_then(|()| frontend::execute("", 0, out))
         .map_err(Error::internal)

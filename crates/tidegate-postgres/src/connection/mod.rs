@@ -1,4 +1,4 @@
-//! One connection to PostgreSQL. The task that uses it owns it; it has no task of its own.
+//! A connection to PostgreSQL. It has no task of its own: the task that uses it does its I/O.
 
 mod internal_commands;
 mod prefix;
@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 
 use tokio::time::Instant;
 
-pub(crate) use internal_commands::push_prepared;
+pub(crate) use internal_commands::push_prepared_switch;
 pub(crate) use prefix::{Prefix, SNAPSHOT};
 pub(crate) use state::{SessionState, TransactionStatus};
 
@@ -41,8 +41,9 @@ pub struct Connection {
 pub enum ConnectionState {
     /// Idle, with the session in its initial state.
     Idle,
-    /// A reset has been sent in full and nothing else is open. The connection can be returned to
-    /// the pool: its next user calls [`Connection::recover`], which then waits for microseconds.
+    /// A reset has been sent in full, and no other response is outstanding. The connection can be
+    /// returned to the pool: its next user calls [`Connection::recover`], which then waits for
+    /// microseconds.
     Resetting,
     /// A statement may still run, or a reset is due. Call [`Connection::recover`] in the background
     /// before returning it.
@@ -65,7 +66,8 @@ impl Connection {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// See [`ConnectError::fault`] for the classes.
+    ///
+    /// A [`ConnectError`]; its [`ConnectError::fault`] is the class of the error.
     pub async fn open(
         config: &Config,
         database: &str,
@@ -130,28 +132,28 @@ impl Connection {
     pub fn is_open(&mut self) -> bool {
         match self.state() {
             ConnectionState::Closed => return false,
-            // The response to the reset is still expected. If the stream has ended, the next read
-            // finds out.
+            // The response to the reset is still expected. If the connection has ended, the next
+            // read reports it.
             ConnectionState::Resetting | ConnectionState::NeedsRecovery => return true,
             ConnectionState::Idle => {}
         }
-        // An idle session receives a notice, a setting that an administrator reloaded, or the end
-        // of the session. Opening a new connection is simpler than telling them apart.
+        // What has arrived is a notice, a setting that an administrator reloaded, or the end of the
+        // session. Opening a new connection is simpler than distinguishing the three.
         if self.channel.is_readable() {
             self.mark_closed();
         }
         !self.session.is_closed()
     }
 
-    /// Hands the connection to another OAuth session of the same user. If anything ran since the
-    /// last reset, the state becomes [`ConnectionState::NeedsRecovery`].
+    /// Marks that the next user of the connection is another OAuth session of the same user. If
+    /// anything ran since the last reset, the state becomes [`ConnectionState::NeedsRecovery`].
     pub fn change_session(&mut self) {
         if self.session.side_effects() > SideEffects::None {
             self.session.note_side_effects(SideEffects::Session);
         }
     }
 
-    /// Starts a pipeline: messages are about to be queued without a Sync.
+    /// Starts a pipeline. The messages that are queued next have no Sync until [`Self::sync`].
     pub(crate) fn begin_pipeline(&mut self) {
         self.session.open_pipeline();
     }
@@ -162,14 +164,15 @@ impl Connection {
         self.session.expect_answers(1);
     }
 
-    /// Expects the responses of pipelines that the multiplexer queued, each with its Sync.
+    /// Records that the responses of `count` pipelines of the multiplexer, each with its Sync, are
+    /// outstanding.
     pub(crate) fn expect_answers(&mut self, count: usize) {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.session.note_side_effects(SideEffects::Reads);
         self.session.expect_answers(count);
     }
 
-    /// Ends the pipeline and undoes it: queues a message that must fail before the Sync.
+    /// Ends the pipeline so that PostgreSQL undoes it: queues a message that fails, then the Sync.
     pub(crate) fn abort(&mut self) {
         let failing = postgres_protocol::message::frontend::describe(
             b'S',
@@ -204,7 +207,7 @@ impl Connection {
         };
         self.session.ready_received(transaction);
         if self.session.prefix.end() {
-            // The error may have come from the Parse of an internal command.
+            // The failed message may have been the Parse of an internal command.
             self.session.statements.forget_internal();
         }
         self.channel.inbound.shrink();
@@ -222,9 +225,9 @@ impl Connection {
         Error::internal(ConnectError::Protocol(what.to_owned()))
     }
 
-    /// Closes the connection because the caller changed a setting on which all text depends;
-    /// returns the error. By the time PostgreSQL reports the setting, the statement may have been
-    /// committed.
+    /// Closes the connection because the caller changed a setting on which all later statements
+    /// depend, such as `client_encoding`; returns the error. When PostgreSQL reports the change,
+    /// the statement may already be committed.
     fn changed(&mut self, reason: &'static str) -> Error {
         self.mark_closed();
         let keyword = "SET";
@@ -246,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// Returns the next message that is not asynchronous.
+    /// Returns the tag of the next message that is not asynchronous.
     pub(crate) async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Error> {
         loop {
             match self.channel.next(deadline).await {
@@ -257,9 +260,9 @@ impl Connection {
         }
     }
 
-    /// Consumes a message that does not belong to the statement: notices, notifications and changed
-    /// settings, which PostgreSQL may send at any time ("Asynchronous Operations"), and responses
-    /// to the prefix of the pipeline. Returns whether it did.
+    /// Consumes the current message if it does not belong to the statement, and returns whether it
+    /// did. Such messages are notices, notifications and changed settings, which PostgreSQL may
+    /// send at any time ("Asynchronous Operations"), and responses to the prefix of the pipeline.
     pub(crate) fn is_asynchronous(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
@@ -278,7 +281,8 @@ impl Connection {
                 self.session.note_side_effects(SideEffects::Session);
                 let status = tidegate_wire::body::parameter_status(self.channel.inbound.body());
                 match status {
-                    // Text would be read in another encoding than it was written in.
+                    // With another encoding PostgreSQL would misread the text that the service
+                    // sends.
                     Some(("client_encoding", value)) if value != "UTF8" => {
                         Err(self.changed("client_encoding must stay UTF8; what else the statement did may have been kept"))
                     }

@@ -1,16 +1,16 @@
-//! Internal commands before a caller's statement in the same pipeline: `BEGIN`, and the switch from
-//! the role of a shared connection to the caller's role.
+//! Internal commands before a caller's statement in the same pipeline: `BEGIN`, and the switch of a
+//! shared connection to the caller.
 //!
-//! The switch lasts for the transaction, which without `BEGIN` ends at the pipeline's Sync, even
+//! The switch lasts until the transaction ends. Without `BEGIN` that is the pipeline's Sync, even
 //! after an error (PostgreSQL, "Extended Query" and `set_config`). Therefore no connection keeps
-//! the role of its last caller.
+//! the identity of its last caller.
 
 use tidegate_sql::{Error, Mode};
 use tidegate_wire::rejection::ServerError;
 use tidegate_wire::tag;
 
 use super::{Connection, TransactionStatus};
-use crate::statement::RoleSwitch;
+use crate::statement::CallerSwitch;
 
 /// Starts a snapshot transaction.
 pub(crate) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -18,13 +18,13 @@ pub(crate) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ON
 /// The outstanding responses to the prefix of a pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct Prefix {
-    /// Commands that have not completed.
+    /// How many commands of the prefix have not completed.
     pending: u8,
-    /// Whether the last command is a role switch.
+    /// Whether the last command is a switch to the caller.
     switches: bool,
     /// Whether a command of the prefix failed.
     failed: bool,
-    /// The error with which PostgreSQL refused the switch.
+    /// The error with which PostgreSQL refused the role switch.
     refusal: Option<ServerError>,
 }
 
@@ -34,13 +34,18 @@ impl Prefix {
         self.pending > 0
     }
 
-    /// Whether PostgreSQL refused the last switch. Then no part of the statement has run.
+    /// Whether PostgreSQL refused the last switch. Then no part of the statement has taken effect.
     pub(crate) fn is_refused(&self) -> bool {
         self.refusal.is_some()
     }
 
-    /// Expects no more responses, because the pipeline has ended or was not sent. Returns whether a
-    /// command of the prefix failed.
+    /// Records that the statement failed because the database refused the sealed claims.
+    pub(crate) fn refuse(&mut self, error: ServerError) {
+        self.refusal = Some(error);
+    }
+
+    /// Ends the prefix, because the pipeline has ended or was not sent. Returns whether a command
+    /// of the prefix failed.
     pub(crate) fn end(&mut self) -> bool {
         self.pending = 0;
         std::mem::take(&mut self.failed)
@@ -48,12 +53,12 @@ impl Prefix {
 }
 
 impl Connection {
-    /// Queues the prefix of a statement. If no transaction is open, that is `BEGIN` for a statement
-    /// that opens one, and the role switch if the connection needs one.
+    /// Queues the prefix of a statement: `BEGIN` if the statement opens a transaction, and the
+    /// switch to the caller if the connection needs one. Queues nothing inside an open transaction.
     pub(crate) fn push_prefix(
         &mut self,
         begin: Option<Mode>,
-        switch: Option<RoleSwitch<'_>>,
+        switch: Option<CallerSwitch<'_>>,
     ) -> Result<(), Error> {
         self.session.prefix = Prefix::default();
         if self.session.transaction() != TransactionStatus::Idle {
@@ -70,14 +75,14 @@ impl Connection {
             self.session.prefix.pending += 1;
         }
         if let Some(switch) = switch {
-            self.push_internal_with(switch.text, switch.role.as_str())?;
+            self.push_switch(&switch)?;
             self.session.prefix.pending += 1;
             self.session.prefix.switches = true;
         }
         Ok(())
     }
 
-    /// Prepares the role switch in a pipeline of its own.
+    /// Prepares the switch `text` in a pipeline of its own; does nothing without one.
     pub(crate) fn prepare_switch(&mut self, text: Option<&'static str>) -> Result<(), Error> {
         self.begin_pipeline();
         if let Some(text) = text {
@@ -87,8 +92,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Consumes a message that belongs to the prefix; returns `false` if it belongs to the
-    /// statement. An error that does not refuse the switch belongs to the statement.
+    /// Consumes a message that belongs to the prefix. Returns `false` if the message belongs to the
+    /// statement, which includes every error that does not refuse the role switch.
     pub(crate) fn take_prefix(&mut self, tag: u8) -> bool {
         if !self.session.prefix.is_pending() {
             return false;
@@ -102,8 +107,8 @@ impl Connection {
             tag::ERROR_RESPONSE => {
                 let at_switch = self.session.prefix.switches && self.session.prefix.pending == 1;
                 self.session.prefix.pending = 0;
-                // Internal commands are forgotten at the end of the pipeline, because PostgreSQL
-                // skips their Parse messages after the error.
+                // PostgreSQL skips Parse messages after the error, so it is unknown which internal
+                // commands are prepared. The end of the pipeline forgets them all.
                 self.session.prefix.failed = true;
                 let error = ServerError::read(self.channel.inbound.body());
                 let refused = at_switch && is_refusal(&error);
@@ -122,8 +127,8 @@ impl Connection {
     }
 }
 
-/// Whether the error says that the role cannot be taken, and not that the session ends, that the
-/// statement was cancelled or that the server lacks something (classes 57, 53, 58).
+/// Whether the error refuses the switch. The classes 57, 53 and 58 do not: the session ends, the
+/// statement was cancelled, or the server lacks a resource.
 fn is_refusal(error: &ServerError) -> bool {
     let class = error.rejection.sqlstate.get(..2);
     !error.rejection.fatal && !matches!(class, Some("57" | "53" | "58"))

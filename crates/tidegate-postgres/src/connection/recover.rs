@@ -13,19 +13,20 @@ use crate::statement::SideEffects;
 const GRACE: Duration = Duration::from_secs(1);
 /// How long a reset may take.
 const RESET: Duration = Duration::from_secs(5);
-/// When to terminate a backend that has not closed its connection.
+/// How long a backend may take to close its connection before it is terminated.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// When to retry if the administrator's connection was not available.
+/// The delay before the next termination request, if no connection was available for the last one.
 const UNASKED: Duration = Duration::from_secs(5);
-/// When to repeat a termination that was requested.
+/// The delay before the next termination request, if the last one was sent.
 const AGAIN: Duration = Duration::from_secs(30);
 
 impl Connection {
-    /// Brings the connection back to [`ConnectionState::Idle`]. Cancels what still runs and waits
-    /// until the cancel request cannot hit a later statement. Terminates the backend if that does
-    /// not help within a second. Then rolls back an open transaction and resets the session.
+    /// Brings the connection back to [`ConnectionState::Idle`]. Cancels a running statement and
+    /// waits until the cancel request cannot hit a later statement. Terminates the backend if the
+    /// statement still runs after a second. Then rolls back an open transaction and resets the
+    /// session.
     ///
-    /// Returns whether the connection can be used; if not, drop it.
+    /// Returns whether the connection can be used. If not, the caller drops it.
     pub async fn recover(&mut self, terminator: &dyn Terminator) -> bool {
         if self.state() == ConnectionState::NeedsRecovery && !self.is_quiet() {
             self.cancel_and_drain(terminator).await;
@@ -33,7 +34,7 @@ impl Connection {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
         }
-        // Also reached if the soft reset found a statement that the caller prepared.
+        // A soft reset that found a statement which the caller prepared also leads to this state.
         if self.state() == ConnectionState::NeedsRecovery {
             if self.session.transaction() != TransactionStatus::Idle {
                 self.simple("ROLLBACK");
@@ -44,9 +45,10 @@ impl Connection {
         self.state() == ConnectionState::Idle
     }
 
-    /// Closes the connection and waits until PostgreSQL does nothing for it: until it closed the
-    /// connection, or has no such backend. After a failover nothing else reports that. A socket
-    /// timeout would, but it also expires while a running statement leaves its input unread.
+    /// Closes the connection and waits until PostgreSQL runs nothing for it: until PostgreSQL has
+    /// closed the connection, or reports that the backend does not exist. The second condition is
+    /// needed after a failover, because the old server no longer closes anything. A socket timeout
+    /// does not help: it also expires while a running statement leaves its input unread.
     pub async fn close_and_wait(self, terminator: &dyn Terminator) {
         let backend = self.backend().clone();
         tokio::select! {
@@ -62,12 +64,12 @@ impl Connection {
         !self.session.may_run() && self.channel.outbound.is_empty()
     }
 
-    /// Cancels what runs and reads the rest of its output.
+    /// Cancels the running statement and reads the rest of its output.
     async fn cancel_and_drain(&mut self, terminator: &dyn Terminator) {
         if self.session.is_pipeline_open() {
             self.abort();
         }
-        // It is not known how the statement ended.
+        // The outcome of the cancelled statement is unknown.
         self.session.note_side_effects(SideEffects::Everything);
         let canceller = self.canceller.clone();
         let cancel = timeout(GRACE, canceller.cancel());
@@ -110,7 +112,8 @@ impl Connection {
             match self.next(Some(deadline)).await {
                 Ok(tag::READY_FOR_QUERY) if self.ready_for_query().is_ok() => {}
                 Ok(tag::ERROR_RESPONSE) if errors == Errors::Fatal => {
-                    // The caller deallocated the check. The next reset prepares it again.
+                    // A statement of the caller deallocated the prepared `CHECK`. The next reset
+                    // prepares it again.
                     if !ServerError::read(self.channel.inbound.body()).is("26000") {
                         return false;
                     }
@@ -125,7 +128,7 @@ impl Connection {
     }
 }
 
-/// Terminates a backend, repeatedly until it no longer exists.
+/// Requests the termination of a backend until it no longer exists.
 async fn end(backend: &Backend, terminator: &dyn Terminator) {
     let mut pause = PATIENCE;
     loop {

@@ -1,4 +1,4 @@
-//! Resetting a session: removes what statements may have left in it.
+//! Resets a session: removes the side effects that statements may have left in it.
 
 use super::Connection;
 use crate::statement::SideEffects;
@@ -7,7 +7,7 @@ use crate::statement::SideEffects;
 const SOFT: &str = "SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; CLOSE ALL; RESET ALL; \
     UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES";
 
-/// Seeds `random()` with a secret random number from -1 up to 1.
+/// An SQL expression that seeds `random()` with a secret random number from -1 up to 1.
 macro_rules! seed {
     () => {
         "pg_catalog.setseed(pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)\
@@ -16,15 +16,16 @@ macro_rules! seed {
     };
 }
 
-/// Releases locks, seeds `random()`, and lists the statements that callers prepared by SQL. It is
-/// prepared once for each connection, because planning it costs more than all the rest.
+/// Releases locks, seeds `random()`, and lists the statements that callers prepared by SQL. The
+/// text is prepared once for each connection, because planning it costs more than the rest of the
+/// reset.
 const CHECK: &str = concat!(
     "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text UNION ALL SELECT ",
     seed!(),
     " UNION ALL SELECT p.name FROM pg_catalog.pg_prepared_statement() p WHERE p.from_sql"
 );
 
-/// The rows that the check returns if callers prepared nothing.
+/// The number of rows that [`CHECK`] returns if callers prepared no statement.
 pub(crate) const CHECK_ROWS: u32 = 2;
 
 /// Makes `random()` unpredictable again, which `DISCARD ALL` does not.
@@ -45,8 +46,8 @@ impl Connection {
         if seeds {
             self.simple(SEED);
         }
-        // A statement timeout of the caller's may fire at the very end of the reset. It then hits
-        // this Sync and not the next caller's message.
+        // A statement timeout that the caller set may fire at the very end of the reset. It then
+        // hits this Sync and not the next caller's message.
         self.sync();
         self.session.begin_reset(side_effects, 2 + u32::from(seeds));
     }

@@ -9,24 +9,26 @@ use crate::statement::{NameResolution, SideEffects, StatementCache};
 /// The transaction status that `ReadyForQuery` carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransactionStatus {
-    /// `I`
+    /// The status byte `I`: no transaction is open.
     Idle,
-    /// `T`
+    /// The status byte `T`: a transaction is open.
     Open,
-    /// `E`
+    /// The status byte `E`: the open transaction has failed.
     Failed,
 }
 
-/// What was sent and is not answered. `outstanding` counts the expected `ReadyForQuery` messages.
+/// The messages that have no response yet. `outstanding` counts the expected `ReadyForQuery`
+/// messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing.
+    /// No response is expected.
     Idle,
-    /// Messages were queued and are not followed by a Sync yet.
+    /// The last messages that were queued have no Sync yet.
     PipelineOpen { outstanding: u32 },
-    /// Everything queued is followed by a Sync.
+    /// A Sync follows all messages that were queued.
     Waiting { outstanding: u32 },
-    /// As `Waiting`, where the last `answers` belong to a reset, of which `rows` were received.
+    /// As `Waiting`. The last `answers` of the outstanding responses belong to a reset, which has
+    /// returned `rows` rows so far.
     Resetting {
         outstanding: u32,
         answers: u32,
@@ -77,7 +79,7 @@ impl SessionState {
         self.side_effects
     }
 
-    /// Records what a statement may leave.
+    /// Records the side effects that a statement may have.
     pub(crate) fn note_side_effects(&mut self, side_effects: SideEffects) {
         self.side_effects = self.side_effects.max(side_effects);
     }
@@ -106,7 +108,7 @@ impl SessionState {
         }
     }
 
-    /// Messages are about to be queued without a Sync.
+    /// Records that the messages queued next have no Sync yet.
     pub(super) fn open_pipeline(&mut self) {
         self.note_side_effects(SideEffects::Reads);
         self.statements.begin_pipeline();
@@ -117,7 +119,7 @@ impl SessionState {
         }
     }
 
-    /// The open pipeline was discarded before it was sent.
+    /// Records that the open pipeline was discarded before it was sent.
     pub(super) fn withdraw_pipeline(&mut self) {
         self.statements.withdraw_pipeline();
         if let Phase::PipelineOpen { outstanding } = self.phase {
@@ -128,7 +130,7 @@ impl SessionState {
         }
     }
 
-    /// `count` more Syncs or simple queries were queued.
+    /// Records that `count` more Syncs or simple queries were queued.
     pub(super) fn expect_answers(&mut self, count: u32) {
         if !self.is_closed() {
             self.phase = Phase::Waiting {
@@ -137,7 +139,7 @@ impl SessionState {
         }
     }
 
-    /// `ReadyForQuery` was received.
+    /// Records a `ReadyForQuery` message.
     pub(super) fn ready_received(&mut self, transaction: TransactionStatus) {
         self.transaction = transaction;
         match &mut self.phase {
@@ -149,7 +151,7 @@ impl SessionState {
         }
     }
 
-    /// A reset was queued; its responses are the last `answers` outstanding ones.
+    /// Records that a reset was queued. The last `answers` outstanding responses belong to it.
     pub(crate) fn begin_reset(&mut self, side_effects: SideEffects, answers: u32) {
         self.note_side_effects(side_effects);
         if !self.is_closed() {
@@ -161,22 +163,22 @@ impl SessionState {
         }
     }
 
-    /// A row was received while responses are discarded.
+    /// Counts a row of a reset.
     pub(super) fn count_reset_row(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = rows.saturating_add(1);
         }
     }
 
-    /// The check of a reset is no longer prepared, because a statement deallocated it.
+    /// Records that a statement deallocated the prepared check of the reset.
     pub(super) fn note_check_deallocated(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = CHECK_ROWS + 1;
         }
     }
 
-    /// All responses of a reset were received without an error. If a soft reset found statements
-    /// that callers prepared, a full reset is due.
+    /// Records that all responses of a reset arrived without an error. If a soft reset found
+    /// statements that callers prepared, a full reset is due.
     pub(super) fn end_reset(&mut self) {
         let (before, phase) = (self.side_effects, self.phase);
         self.end_interruption();
@@ -194,14 +196,14 @@ impl SessionState {
         }
     }
 
-    /// The running statement was cancelled and its output was read.
+    /// Records that the running statement was cancelled and its output was read.
     pub(super) fn end_interruption(&mut self) {
         if !self.is_closed() && self.outstanding() == 0 {
             self.phase = Phase::Idle;
         }
     }
 
-    /// The connection becomes unusable.
+    /// Marks the connection as unusable.
     pub(super) fn close(&mut self) {
         self.phase = Phase::Closed {
             may_run: self.may_run(),

@@ -16,8 +16,9 @@ use tidegate_sql::{Executor, Principal, QueryOptions, Result};
 
 use crate::purity::{bind, statement, text_rows};
 
-/// An SQL expression over `r` of `pg_roles` and `d` of `pg_database`. Its text changes when the
-/// role may no longer log in to the database, or when its sessions would start with other settings.
+/// An SQL expression over the rows `r` of `pg_roles` and `d` of `pg_database`. Its value changes
+/// when the role may no longer log in to the database, or when new sessions of the role would start
+/// with other settings.
 pub const LOGIN_STATE: &str = "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
     coalesce(r.rolvaliduntil <= pg_catalog.now(), false), \
     d.oid, d.datallowconn, pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), \
@@ -26,7 +27,7 @@ pub const LOGIN_STATE: &str = "pg_catalog.concat_ws(' ', r.oid, r.rolcanlogin, \
      FROM pg_catalog.pg_db_role_setting s \
      WHERE s.setrole IN (0, r.oid) AND s.setdatabase IN (0, d.oid)))";
 
-/// Reads `pg_current_snapshot()` in the first row, then the login states.
+/// Returns `pg_current_snapshot()` in the first row, and the login states in the others.
 static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     let states = format!(
         "SELECT '', '', pg_catalog.pg_current_snapshot()::text \
@@ -41,18 +42,18 @@ static STATEMENT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// The time limit of the query.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The login states with which open connections were opened.
+/// The login state of each role and database at the time its oldest open connection was opened.
 #[derive(Debug, Default)]
 pub(crate) struct LoginStates {
     known: Mutex<HashMap<PoolKey, String>>,
-    /// Checks requested, and how many of them have been answered.
+    /// How many checks were requested, and how many of them have been answered.
     asked: AtomicU64,
     answered: tokio::sync::Mutex<u64>,
 }
 
 impl LoginStates {
-    /// Records the state before a connection is opened. An earlier state is kept, because older
-    /// connections started with it.
+    /// Records the login state before a connection is opened. A state that is recorded
+    /// already is kept, because older connections started with it.
     pub(crate) fn note(&self, key: &PoolKey, state: String) {
         self.known.lock().entry(key.clone()).or_insert(state);
     }
@@ -75,8 +76,8 @@ impl LoginStates {
         Ok(())
     }
 
-    /// As [`Self::check`]. Returns `pg_current_snapshot()`, which stays the same until a
-    /// transaction of the cluster changes something.
+    /// Does the same as [`Self::check`]. Returns `pg_current_snapshot()`, which stays the same
+    /// until a transaction of the cluster changes something.
     pub(crate) async fn compare(
         &self,
         service: &dyn Executor,
@@ -104,7 +105,7 @@ impl LoginStates {
         Ok(snapshot)
     }
 
-    /// The logins whose state has changed. A role or database that was dropped has an empty state.
+    /// The logins whose state has changed. The state of a dropped role or database is empty.
     fn changed(
         &self,
         held: Vec<PoolKey>,
@@ -121,7 +122,7 @@ impl LoginStates {
                 changed.push(key);
             }
         }
-        // Connections may have been opened in the meantime.
+        // Connections may have been opened during the query.
         let held: HashSet<_> = pool.keys().into_iter().collect();
         known.retain(|key, _| held.contains(key));
         changed

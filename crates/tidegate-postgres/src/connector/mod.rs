@@ -21,7 +21,7 @@ pub use login_state::LOGIN_STATE;
 pub struct Credential {
     /// The password, such as [`crate::role_password`] derives.
     pub password: Secret,
-    /// The startup parameters of its sessions.
+    /// The startup parameters of the role's sessions.
     pub startup: StartupParameters,
     /// The state of the login ([`LOGIN_STATE`]), with which [`crate::UserExecutor::check_logins`]
     /// compares; `None` if it was not read.
@@ -31,7 +31,7 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// A credential without further information.
+    /// A credential without a login state, of a role that may log in.
     pub fn new(password: Secret, startup: StartupParameters) -> Self {
         Self {
             password,
@@ -46,11 +46,11 @@ impl Credential {
 /// wrong password (28P01).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
-    /// Nothing is known against it.
+    /// Nothing is known that prevents the login.
     #[default]
     Admitted,
     /// The role does not exist, or `VALID UNTIL` or `NOLOGIN` prevents the login.
-    Barred,
+    AccessDenied,
     /// The database does not exist.
     NoDatabase,
 }
@@ -121,7 +121,7 @@ impl RoleConnector {
         }
         opened.map_err(|error| match (OpenError::from(error), admission) {
             (OpenError::Login(_), Admission::NoDatabase) => OpenError::NoDatabase,
-            (OpenError::Login(cause), Admission::Barred) => OpenError::barred(cause),
+            (OpenError::Login(cause), Admission::AccessDenied) => OpenError::barred(cause),
             (error, _) => error,
         })
     }
@@ -152,7 +152,7 @@ impl Connector for RoleConnector {
 
     fn recycle(&self, connection: &mut Connection) -> Recycle {
         match connection.state() {
-            // The next user of the connection waits for the rest of a reset.
+            // The connection's next user waits for the rest of the reset.
             ConnectionState::Idle | ConnectionState::Resetting => Recycle::Reuse,
             ConnectionState::NeedsRecovery => Recycle::Reset,
             ConnectionState::Closed => Recycle::Discard,

@@ -1,5 +1,7 @@
 //! The executor: runs the statements of each principal on the right connections.
 
+mod claims_key_cache;
+mod member_route;
 mod multiplex;
 mod pipeline;
 mod query;
@@ -28,8 +30,9 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// `service` runs the statements of [`Principal::Control`] and [`Principal::Catalog`], such as
-    /// [`tidegate_service::ServiceConnections`].
+    /// An executor of users' statements on `users` and of the service's own on `service`. The
+    /// latter runs those of [`Principal::Control`] and [`Principal::Catalog`], as
+    /// [`tidegate_service::ServiceConnections`] does.
     pub fn new(users: UserExecutor, service: Arc<dyn Executor>) -> Self {
         let users = users.with_service(service.clone());
         Self { users, service }

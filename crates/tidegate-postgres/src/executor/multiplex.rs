@@ -1,20 +1,22 @@
 //! Reads on multiplexed connections.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{BoundStatement, Login, QueryOptions, RoleUse};
+use tidegate_sql::{BoundStatement, Login, QueryOptions};
 
 use super::route::Route;
 use super::user_executor::UserExecutor;
+use crate::metadata::MetadataCache;
 use crate::multiplex::{BufferedRows, Enqueued, InFlightGuard};
 use crate::statement::{StatementTask, TransactionPosition, is_stateless};
 
-/// Requests with less time than this run on a connection of their own, where a cancel request
-/// affects nothing else.
+/// Requests with less time than this until their deadline are not multiplexed, because a cancel
+/// request on a multiplexed connection would also hit other requests.
 const UNHURRIED: Duration = Duration::from_millis(400);
 
 impl UserExecutor {
-    /// Counts a request in its group, if it may be multiplexed.
+    /// Counts a request in the group of its login, if it may be multiplexed.
     pub(super) fn enter(
         &self,
         login: &Login,
@@ -23,7 +25,7 @@ impl UserExecutor {
     ) -> Option<InFlightGuard> {
         let hurries = |deadline| deadline < Instant::now() + UNHURRIED;
         let may = |bound: &&BoundStatement| bound.sets.len() == 1 && is_stateless(bound);
-        let enters = login.role_use != RoleUse::Anonymous
+        let enters = !login.role_use.is_reset_fully()
             && self.pool.settings().share
             && self.service.is_some()
             && statements.iter().all(may)
@@ -31,13 +33,14 @@ impl UserExecutor {
         enters.then(|| self.multiplexer.enter(login))
     }
 
-    /// The rows from a multiplexed connection, if one takes the request and answers.
+    /// Runs the statements on a multiplexed connection; also returns the metadata that it used.
+    /// Returns `None` if no connection takes them or the response does not come.
     pub(super) async fn multiplex(
         &self,
         entry: &InFlightGuard,
         route: &Route,
         statements: &[&BoundStatement],
-    ) -> Option<BufferedRows> {
+    ) -> Option<(BufferedRows, Arc<MetadataCache>)> {
         let metadata = self.metadata(&route.login);
         let task = |bound| StatementTask {
             bound,
@@ -63,6 +66,11 @@ impl UserExecutor {
         let answer = answer.await.ok()?;
         self.multiplexer.count();
         metadata.count(statements.iter().any(|bound| bound.statement.calls()));
-        Some(answer)
+        // Many requests run in the database, so that the service's connection to it stays open.
+        if let (Some(service), Some(refresh)) = (&self.service, metadata.purity.count()) {
+            let database = route.login.database.clone();
+            tokio::spawn(refresh.run_on_service(service.clone(), database));
+        }
+        Some((answer, metadata))
     }
 }

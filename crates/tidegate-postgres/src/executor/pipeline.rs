@@ -7,9 +7,11 @@ use tidegate_sql::{
     Author, Completion, Login, Mode, Pipeline, PipelineError, QueryOptions, Result, RowSink,
 };
 
+use super::member_route::claims_error;
 use super::route::Route;
 use super::user_executor::{CheckedOut, UserExecutor, check, conclude, forget_if_malformed};
 use crate::connector::RoleConnector;
+use crate::metadata::MetadataCache;
 use crate::multiplex::BufferedRows;
 use crate::session::{PipelineFailure, PipelineRequest, take_reported_ddl};
 use crate::statement::{RunError, is_stateless};
@@ -38,32 +40,37 @@ impl UserExecutor {
             return self.query_step(login, pipeline, options).await;
         }
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
-        let route = self.route(login, options.author, &statements).await;
+        let route = self.route(login, options.author, &statements).await?;
         let entry = self.enter(&route.login, &statements, options);
         if let Some(entry) = &entry
-            && let Some(answer) = self.multiplex(entry, &route, &statements).await
+            && let Some((answer, metadata)) = self.multiplex(entry, &route, &statements).await
         {
-            return self.take(&route, &answer, pipeline).await;
+            return take(&answer, &metadata, pipeline).await;
         }
+        let sealed = route.sealed();
         let attempted = match self.attempt(route, &mut pipeline, options).await {
             Err(PipelineFailure::RoleRefused(error)) => {
-                self.refused(login, &error);
-                self.attempt(Route::own(login), &mut pipeline, options)
-                    .await
+                let route = self.route_again(login, sealed, &error).await?;
+                self.attempt(route, &mut pipeline, options).await
             }
             attempted => attempted,
         };
         match attempted {
             Err(PipelineFailure::NotPipelined) => {}
-            Err(PipelineFailure::Failed(error)) => return Err(error),
-            Err(PipelineFailure::RoleRefused(error)) => return Err(error.into()),
+            Err(PipelineFailure::Failed(failed)) => {
+                let error = claims_error(login, failed.error);
+                return Err(PipelineError { error, ..failed });
+            }
+            Err(PipelineFailure::RoleRefused(error)) => {
+                return Err(claims_error(login, error).into());
+            }
             Ok(completions) => return Ok(completions),
         }
         let transaction = self.begin(login, pipeline.mode, options).await?;
         pipeline.run_in(transaction).await
     }
 
-    /// Sends all statements in one write, if they can be pipelined.
+    /// Sends all statements in one write. Fails with `NotPipelined` if that is not possible.
     async fn attempt(
         &self,
         route: Route,
@@ -77,30 +84,12 @@ impl UserExecutor {
                     RunError::RoleRefused(error) => PipelineFailure::RoleRefused(error),
                     RunError::Failed(error) => error.into(),
                 })?;
-        let outcome = send(pooled, &checked_out, pipeline, options).await;
+        let outcome = self.send(pooled, &checked_out, pipeline, options).await;
         if outcome.redefines {
             checked_out.metadata.forget();
             self.invalidate(&checked_out.route.login.database);
         }
         outcome.result
-    }
-
-    /// Pushes the rows from a multiplexed connection into the sinks.
-    async fn take(
-        &self,
-        route: &Route,
-        answer: &BufferedRows,
-        pipeline: Pipeline<'_>,
-    ) -> Result<Vec<Completion>, PipelineError> {
-        let mut completions = Vec::with_capacity(pipeline.steps.len());
-        for (index, step) in pipeline.steps.into_iter().enumerate() {
-            let pushed = answer.push(index, step.sink).await;
-            forget_if_malformed(&self.metadata(&route.login), &pushed);
-            let ended =
-                pushed.and_then(|completion| step.sink.end(completion).map(|()| completion));
-            completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
-        }
-        Ok(completions)
     }
 
     async fn query_step(
@@ -117,10 +106,72 @@ impl UserExecutor {
         }
         Ok(completions)
     }
+
+    /// Runs a pipeline on a connection, and returns the connection.
+    async fn send(
+        &self,
+        mut pooled: PooledConnection<RoleConnector>,
+        checked_out: &CheckedOut,
+        pipeline: &mut Pipeline<'_>,
+        options: &QueryOptions,
+    ) -> PipelineOutcome {
+        let mut tasks = Vec::with_capacity(pipeline.steps.len());
+        let mut sinks: Vec<&mut dyn RowSink> = Vec::with_capacity(pipeline.steps.len());
+        for step in &mut pipeline.steps {
+            tasks.push(checked_out.task(step.statement));
+            sinks.push(step.sink);
+        }
+        let batch = PipelineRequest {
+            tasks,
+            mode: pipeline.mode,
+            commit: pipeline.commit,
+        };
+        // Tidegate's own text does not change name resolution, whatever types it casts to.
+        if !batch.can_pipeline(options.author == Author::Service) {
+            return PipelineFailure::NotPipelined.into();
+        }
+        let outcome = pooled.run_pipeline(&batch, &mut sinks).await;
+        let redefines = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
+        let result = match outcome {
+            Ok(completions) => {
+                let mut statements = batch.tasks.iter().map(|task| &task.bound.statement);
+                checked_out
+                    .metadata
+                    .count(statements.any(|statement| statement.calls()));
+                self.release(pooled, checked_out);
+                Ok(completions)
+            }
+            Err(PipelineFailure::Failed(failed)) => {
+                if failed.error.is_malformed_value() {
+                    checked_out.metadata.forget();
+                }
+                let Err(error) = conclude::<Infallible>(pooled, Err(failed.error)).await;
+                Err(PipelineFailure::Failed(PipelineError { error, ..failed }))
+            }
+            Err(setback) => Err(setback),
+        };
+        PipelineOutcome { result, redefines }
+    }
 }
 
-/// Whether a pipeline is a single read, so that nothing has to be undone. In a snapshot PostgreSQL
-/// must refuse writes of the code that the read calls, which takes a transaction.
+/// Pushes the rows that a multiplexed connection returned into the sinks.
+async fn take(
+    answer: &BufferedRows,
+    metadata: &MetadataCache,
+    pipeline: Pipeline<'_>,
+) -> Result<Vec<Completion>, PipelineError> {
+    let mut completions = Vec::with_capacity(pipeline.steps.len());
+    for (index, step) in pipeline.steps.into_iter().enumerate() {
+        let pushed = answer.push(index, step.sink).await;
+        forget_if_malformed(metadata, &pushed);
+        let ended = pushed.and_then(|completion| step.sink.end(completion).map(|()| completion));
+        completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
+    }
+    Ok(completions)
+}
+
+/// Whether a pipeline is a single read, so that nothing has to be undone. A read in a snapshot is
+/// not, because the code that it calls may write: only a read-only transaction refuses that.
 fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     match &pipeline.steps[..] {
         [step] => pipeline.mode == Mode::ReadWrite && is_stateless(step.statement),
@@ -142,47 +193,4 @@ impl From<PipelineFailure> for PipelineOutcome {
             redefines: false,
         }
     }
-}
-
-async fn send(
-    mut pooled: PooledConnection<RoleConnector>,
-    checked_out: &CheckedOut,
-    pipeline: &mut Pipeline<'_>,
-    options: &QueryOptions,
-) -> PipelineOutcome {
-    let mut tasks = Vec::with_capacity(pipeline.steps.len());
-    let mut sinks: Vec<&mut dyn RowSink> = Vec::with_capacity(pipeline.steps.len());
-    for step in &mut pipeline.steps {
-        tasks.push(checked_out.task(step.statement));
-        sinks.push(step.sink);
-    }
-    let batch = PipelineRequest {
-        tasks,
-        mode: pipeline.mode,
-        commit: pipeline.commit,
-    };
-    // Tidegate's own text does not change name resolution, whatever types it casts to.
-    if !batch.can_pipeline(options.author == Author::Service) {
-        return PipelineFailure::NotPipelined.into();
-    }
-    let outcome = pooled.run_pipeline(&batch, &mut sinks).await;
-    let redefines = take_reported_ddl(&mut pooled, &checked_out.metadata).is_some();
-    let result = match outcome {
-        Ok(completions) => {
-            let mut statements = batch.tasks.iter().map(|task| &task.bound.statement);
-            checked_out
-                .metadata
-                .count(statements.any(|statement| statement.calls()));
-            Ok(completions)
-        }
-        Err(PipelineFailure::Failed(failed)) => {
-            if failed.error.is_malformed_value() {
-                checked_out.metadata.forget();
-            }
-            let Err(error) = conclude::<Infallible>(pooled, Err(failed.error)).await;
-            Err(PipelineFailure::Failed(PipelineError { error, ..failed }))
-        }
-        Err(setback) => Err(setback),
-    };
-    PipelineOutcome { result, redefines }
 }

@@ -1,8 +1,9 @@
-//! Statements outside of a transaction.
+//! Runs statements outside of explicit transactions.
 
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{Author, Completion, Login, Mode, QueryOptions, Result, RowSink};
 
+use super::member_route::claims_error;
 use super::role_defaults::may_change_role_defaults;
 use super::route::Route;
 use super::user_executor::{UserExecutor, check, conclude, ddl_guard, forget_if_malformed};
@@ -23,21 +24,21 @@ impl UserExecutor {
     ) -> Result<Completion> {
         check(login, bound)?;
         if bound.sets.len() > 1 && may_commit(bound) {
-            return self.together(login, bound, options, sink).await;
+            return Box::pin(self.together(login, bound, options, sink)).await;
         }
-        let route = self.route(login, options.author, &[bound]).await;
-        let switches = route.switch().is_some();
+        let route = self.route(login, options.author, &[bound]).await?;
+        let (switches, sealed) = (route.switch().is_some(), route.sealed());
         let ran = self.query_on(route, bound, options, sink).await;
         let outcome = match ran {
             Err(RunError::RoleRefused(error)) if switches => {
-                self.refused(login, &error);
-                self.query_on(Route::own(login), bound, options, sink).await
+                let route = self.route_again(login, sealed, &error).await?;
+                Box::pin(self.query_on(route, bound, options, sink)).await
             }
             outcome => outcome,
         };
-        let outcome = outcome.map_err(RunError::into_error);
+        let outcome = outcome.map_err(|error| claims_error(login, error.into_error()));
         if outcome.is_ok() && may_change_role_defaults(bound) {
-            self.role_defaults().look(login).await;
+            Box::pin(self.role_defaults().look(login)).await;
         }
         outcome
     }
@@ -51,10 +52,10 @@ impl UserExecutor {
     ) -> Result<Completion, RunError> {
         let entry = self.enter(&route.login, &[bound], options);
         if let Some(entry) = &entry
-            && let Some(answer) = self.multiplex(entry, &route, &[bound]).await
+            && let Some((answer, metadata)) = self.multiplex(entry, &route, &[bound]).await
         {
             let outcome = answer.push(0, sink).await;
-            forget_if_malformed(&self.metadata(&route.login), &outcome);
+            forget_if_malformed(&metadata, &outcome);
             return Ok(outcome?);
         }
         let (mut pooled, checked_out) = self.check_out(route, options).await?;
@@ -74,10 +75,15 @@ impl UserExecutor {
         };
         forget_if_malformed(&checked_out.metadata, &outcome);
         checked_out.metadata.count(bound.statement.calls());
+        if outcome.is_ok() {
+            self.release(pooled, &checked_out);
+            return Ok(outcome?);
+        }
         Ok(conclude(pooled, outcome).await?)
     }
 
-    /// Runs all parameter sets in an explicit transaction, which the statement cannot end.
+    /// Runs all parameter sets in one explicit transaction, because the statement may otherwise
+    /// commit in between.
     async fn together(
         &self,
         login: &Login,
@@ -85,10 +91,12 @@ impl UserExecutor {
         options: &QueryOptions,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let options = QueryOptions {
-            author: Author::Caller,
-            ..*options
+        // No statements are known to `begin`, so it must not choose a shared connection.
+        let author = match options.author {
+            Author::Service => Author::Owner,
+            author => author,
         };
+        let options = QueryOptions { author, ..*options };
         let mut transaction = self.begin(login, Mode::ReadWrite, &options).await?;
         let completion = transaction.query(bound, sink).await?;
         transaction.commit().await?;

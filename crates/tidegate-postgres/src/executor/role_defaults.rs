@@ -1,5 +1,5 @@
-//! Statements that may change role defaults, the settings with which sessions start (PostgreSQL,
-//! "ALTER ROLE", `SET`). The change applies to the next request.
+//! Detects statements that may change role defaults, the settings with which sessions start
+//! (PostgreSQL, "ALTER ROLE", `SET`), so that the next request uses the new settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use tidegate_sql::{Executor, Login, RoleUse};
 
 use crate::connector::RoleConnector;
 
-/// How long the response to a statement waits for the check. Afterwards the periodic check finds
-/// the change.
+/// How long the response to a statement waits for the check. After this time only the periodic
+/// check finds the change.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Checks after a user's statement whether role or database defaults have changed.
@@ -22,15 +22,16 @@ pub(super) struct RoleDefaults {
 }
 
 impl RoleDefaults {
-    /// Closes the connections whose sessions would now start with other settings, after a statement
-    /// of `login`.
+    /// Closes the connections whose sessions would start with other settings after a statement of
+    /// `login`.
     pub(super) async fn look(&self, login: &Login) {
-        // Settings that an anonymous caller makes for the shared role do not apply to its sessions.
-        let (Some(service), RoleUse::User(_)) = (&self.service, login.role_use) else {
+        // The default user's sessions ignore settings that an anonymous caller makes for the role.
+        let (Some(service), RoleUse::User(_)) = (&self.service, &login.role_use) else {
             return;
         };
         let database = &login.database;
-        // Covers changes from before the first snapshot of role defaults was taken.
+        // The checks compare with a snapshot of role defaults. A change before the first snapshot
+        // is only covered by closing the connections.
         self.pool.close_unshared(database, &login.role);
         let checking = self.pool.connector().logins().check(&**service, &self.pool);
         let outcome = tokio::time::timeout(PATIENCE, checking).await;
@@ -40,8 +41,8 @@ impl RoleDefaults {
     }
 }
 
-/// Whether the statement's text may change role defaults. Changes by other means are found within a
-/// second.
+/// Whether the statement's text may change role defaults. The periodic check finds all other
+/// changes within a second.
 pub(super) fn may_change_role_defaults(bound: &BoundStatement) -> bool {
     let statement = &bound.statement;
     if !matches!(statement.kind(), Kind::Other | Kind::Procedural) {

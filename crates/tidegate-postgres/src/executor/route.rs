@@ -3,21 +3,27 @@
 //! Text of a caller runs on a connection that logged in as the caller's role. Text of Tidegate or
 //! of the tenant's owner runs on shared connections:
 //!
-//! - Those of the owner and of the default user log in as that role, which is the same for all
-//!   their callers.
-//! - Those of other users log in as an authenticator and switch to the caller's role for the
-//!   transaction. If code of one user could run for another, there is no authenticator.
+//! - Shared connections of the owner and of the default user log in as that role, which is the same
+//!   for all callers that use it.
+//! - Shared connections of other users log in as an authenticator and switch to the caller's role
+//!   for the transaction. There is no authenticator in a database where code of one user could run
+//!   for another.
+//! - Shared connections of members log in as the members' group and seal the member's claims for
+//!   the transaction. Text of a caller never runs as a member.
 
 use std::fmt;
 use std::sync::Arc;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{Author, BoxFuture, DatabaseName, Login, Result, RoleName, RoleUse};
+use tidegate_sql::{
+    Author, BoxFuture, DatabaseName, Error, Login, Member, Result, RoleName, RoleUse, SharedBy,
+};
 
 use crate::authenticator::{Authenticators, SWITCH};
-use crate::statement::RoleSwitch;
+use crate::claims_key::ClaimsKey;
+use crate::statement::{CallerSwitch, Seal};
 
-/// Decides which login role acts for users, and how.
+/// Decides as which role connections log in for users, and how they switch to the user's role.
 pub trait Authentication: Send + Sync {
     /// The authenticator for statements of `role`; `None` if the role needs a login of its own.
     fn of<'a>(
@@ -36,8 +42,8 @@ pub trait Authentication: Send + Sync {
     /// Checks whether the decisions are still valid. Called every second.
     fn refresh(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// A `SELECT` that switches to the role in its only parameter until the transaction ends. It
-    /// fails if the switch is not, or no longer, allowed.
+    /// A `SELECT` that switches to the role in `$1` until the transaction ends. It fails if the
+    /// switch is no longer allowed.
     fn switch(&self) -> &'static str;
 }
 
@@ -72,48 +78,113 @@ impl Authentication for Authenticators {
 pub(super) struct Route {
     /// The login of the connection.
     pub(super) login: Login,
-    /// The caller's role, if the connection switches to it, and the text of the switch.
-    role: Option<(RoleName, &'static str)>,
+    switch: RouteSwitch,
+}
+
+/// How the connection acts for the caller.
+#[derive(Clone)]
+enum RouteSwitch {
+    /// It logged in as the caller's role.
+    None,
+    /// It switches to the caller's role, by this text.
+    Role(RoleName, &'static str),
+    /// It logged in as the group of the member and seals the member's claims with this key.
+    Claims(Arc<Member>, ClaimsKey),
 }
 
 impl Route {
-    /// A connection that logged in as the caller, for text of callers.
+    /// A connection that logged in as the caller, for text of callers. Not for members, who need a
+    /// key: see [`Self::member`].
     pub(super) fn own(login: &Login) -> Self {
         Self {
             login: login.clone(),
-            role: None,
+            switch: RouteSwitch::None,
         }
     }
 
-    /// A connection that logged in as the caller's role, for trusted text.
-    fn trusted(login: &Login) -> Self {
-        Self::shared(login, login.role.clone())
+    /// A connection that logged in as the group of a member. If `shares`, it is shared and runs
+    /// trusted text only; otherwise it is reset fully after the statement.
+    pub(super) fn member(login: &Login, shares: bool, member: Arc<Member>, key: ClaimsKey) -> Self {
+        let route = if shares {
+            Self::shared(login, login.role.clone(), SharedBy::Members)
+        } else {
+            Self::own(login)
+        };
+        Self {
+            switch: RouteSwitch::Claims(member, key),
+            ..route
+        }
     }
 
-    /// A connection of the authenticator, which switches to the caller's role by `text`.
+    /// A connection that logged in as the caller's role, for text of Tidegate and of the owner.
+    fn trusted(login: &Login) -> Self {
+        let by = match login.role_use {
+            RoleUse::Anonymous => SharedBy::Anonymous,
+            _ => SharedBy::Users,
+        };
+        Self::shared(login, login.role.clone(), by)
+    }
+
+    /// A connection that logged in as the authenticator, which switches to the caller's role by
+    /// `text`.
     fn authenticator(login: &Login, authenticator: RoleName, text: &'static str) -> Self {
         Self {
-            role: Some((login.role.clone(), text)),
-            ..Self::shared(login, authenticator)
+            switch: RouteSwitch::Role(login.role.clone(), text),
+            ..Self::shared(login, authenticator, SharedBy::Users)
         }
     }
 
-    fn shared(login: &Login, role: RoleName) -> Self {
-        let anonymous = login.role_use.is_anonymous() && role == login.role;
+    fn shared(login: &Login, role: RoleName, by: SharedBy) -> Self {
         Self {
             login: Login {
                 database: login.database.clone(),
                 role,
-                role_use: RoleUse::Trusted { anonymous },
+                role_use: RoleUse::Trusted(by),
             },
-            role: None,
+            switch: RouteSwitch::None,
         }
     }
 
-    /// The role switch before its statements.
-    pub(super) fn switch(&self) -> Option<RoleSwitch<'_>> {
-        let (role, text) = self.role.as_ref()?;
-        Some(RoleSwitch { role, text })
+    /// The switch to the caller that precedes the statements, if the connection needs one.
+    pub(super) fn switch(&self) -> Option<CallerSwitch<'_>> {
+        match &self.switch {
+            RouteSwitch::None => None,
+            RouteSwitch::Role(role, text) => Some(CallerSwitch::Role { role, text }),
+            RouteSwitch::Claims(member, key) => Some(CallerSwitch::Claims(Seal { member, key })),
+        }
+    }
+
+    /// Whether the connection logged in as an authenticator.
+    pub(super) fn is_authenticator(&self) -> bool {
+        matches!(self.switch, RouteSwitch::Role(..))
+    }
+
+    /// The same connection for a second attempt with another key, and the key of the first one.
+    /// `None` if no claims are sealed.
+    pub(super) fn sealed(&self) -> Option<(Self, ClaimsKey)> {
+        match self.switch {
+            RouteSwitch::Claims(_, key) => Some((self.clone(), key)),
+            RouteSwitch::None | RouteSwitch::Role(..) => None,
+        }
+    }
+
+    /// The same with another key.
+    pub(super) fn with_key(mut self, other: ClaimsKey) -> Self {
+        if let RouteSwitch::Claims(_, key) = &mut self.switch {
+            *key = other;
+        }
+        self
+    }
+}
+
+/// Refuses text of callers as a member: code of one member could read what another one left. The
+/// layers above refuse such requests before.
+pub(super) fn check_author(login: &Login, author: Author) -> Result<()> {
+    match (&login.role_use, author) {
+        (RoleUse::Member(_), Author::Caller) => {
+            Err(Error::internal("a member has no text of its own"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -121,7 +192,7 @@ impl fmt::Debug for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Route")
             .field("login", &self.login)
-            .field("role", &self.role.as_ref().map(|(role, _)| role))
+            .field("switch", &self.switch())
             .finish()
     }
 }
@@ -136,7 +207,7 @@ pub(super) async fn route(
     if login.role_use.is_trusted() || !statements.all(|bound| may_share(author, bound)) {
         return Route::own(login);
     }
-    if login.role_use.is_anonymous() || is_owner(login) {
+    if login.role_use == RoleUse::Anonymous || is_owner(login) {
         return Route::trusted(login);
     }
     let Some(authentication) = authentication else {
@@ -148,9 +219,11 @@ pub(super) async fn route(
     }
 }
 
-/// Whether the role is not a tenant's user, whose role is called `<database>/<name>`. Many callers
-/// share such a role, and it needs no authenticator. Users without an authenticator use their own
-/// logins for all statements: a second kind of connection would only take room in the pool.
+/// Whether the role is not a tenant's user, whose role is called `<database>/<name>`. Such a role
+/// acts for many callers and needs no authenticator.
+///
+/// Other users without an authenticator use their own logins for all statements, because a second
+/// kind of connection for each of them would only take room in the pool.
 fn is_owner(login: &Login) -> bool {
     let database = login.database.as_str();
     let rest = login.role.as_str().strip_prefix(database);
@@ -158,7 +231,7 @@ fn is_owner(login: &Login) -> bool {
 }
 
 /// Whether a statement may run on a shared connection.
-fn may_share(author: Author, bound: &BoundStatement) -> bool {
+pub(super) fn may_share(author: Author, bound: &BoundStatement) -> bool {
     let is_plain = matches!(bound.statement.kind(), Kind::Read | Kind::Write);
     match author {
         Author::Caller => false,
@@ -177,7 +250,7 @@ fn writes_settings(bound: &BoundStatement) -> bool {
         && (text.windows(VIEW.len()).any(is_view) || has_escaped_name(text))
 }
 
-/// Whether a name is written with escapes (`U&"…"`).
+/// Whether the text has a name with Unicode escapes (`U&"…"`).
 fn has_escaped_name(text: &[u8]) -> bool {
     let is_one = |part: &[u8]| part.eq_ignore_ascii_case(b"u&\"");
     text.windows(3).any(is_one)

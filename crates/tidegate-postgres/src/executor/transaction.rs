@@ -9,8 +9,9 @@ use tidegate_sql::{
 };
 use tokio::time::Instant;
 
+use super::member_route::claims_error;
 use super::role_defaults::may_change_role_defaults;
-use super::route::Route;
+use super::route::check_author;
 use super::user_executor::{
     CheckedOut, UserExecutor, check, conclude, ddl_guard, forget_if_malformed,
 };
@@ -20,7 +21,7 @@ use crate::purity::DdlGuard;
 use crate::session::take_reported_ddl;
 use crate::statement::{RunError, StatementTask, TransactionPosition};
 
-/// An open transaction. Dropping it returns the connection, which is then rolled back.
+/// An open transaction. Dropping it returns the connection to the pool, which rolls back.
 pub(super) struct RoleTransaction {
     users: UserExecutor,
     pooled: PooledConnection<RoleConnector>,
@@ -29,9 +30,9 @@ pub(super) struct RoleTransaction {
     checked_out: CheckedOut,
     mode: Mode,
     phase: Phase,
-    /// Set if a definition may have changed.
+    /// Present once a statement of the transaction may have changed a definition.
     ddl_guard: Option<DdlInTransaction>,
-    /// Whether a statement calls what may be a user-defined function.
+    /// Whether a statement of the transaction calls what may be a user-defined function.
     called: bool,
     /// Whether a statement may have changed role defaults.
     changes_role_defaults: bool,
@@ -43,12 +44,12 @@ enum Phase {
     /// No statement has been sent.
     New,
     Open,
-    /// An error has occurred, so it can only be rolled back.
+    /// A statement has failed, so the transaction can only be rolled back.
     Failed,
 }
 
-/// Definitions that may have changed in the transaction. When it ends, cached types are dropped:
-/// after a rollback they do not exist.
+/// Guards definitions that a transaction may have changed. When the transaction ends, the cached
+/// types are dropped, because after a rollback they may not exist.
 struct DdlInTransaction {
     users: UserExecutor,
     database: DatabaseName,
@@ -64,22 +65,24 @@ impl Drop for DdlInTransaction {
 }
 
 impl UserExecutor {
-    /// Opens a transaction. `BEGIN` is sent with its first statement. Its statements are not known
-    /// yet, so only text of Tidegate's runs on a shared connection.
+    /// Opens a transaction. `BEGIN` is sent with the first statement. The texts are not known yet,
+    /// so only transactions whose author is Tidegate run on a shared connection.
     pub async fn begin(
         &self,
         login: &Login,
         mode: Mode,
         options: &QueryOptions,
     ) -> Result<Box<dyn Transaction>> {
+        check_author(login, options.author)?;
         let route = match options.author {
-            Author::Service => self.route(login, options.author, &[]).await,
-            Author::Owner | Author::Caller => Route::own(login),
+            Author::Service => self.route(login, options.author, &[]).await?,
+            Author::Owner | Author::Caller => self.own_route(login).await?,
         };
+        let sealed = route.sealed();
         let checked_out = match self.check_out(route, options).await {
             Err(RunError::RoleRefused(error)) => {
-                self.refused(login, &error);
-                self.check_out(Route::own(login), options).await
+                let route = self.route_again(login, sealed, &error).await?;
+                self.check_out(route, options).await
             }
             checked_out => checked_out,
         };
@@ -131,7 +134,8 @@ impl RoleTransaction {
         position
     }
 
-    /// Records an error. Some errors are only known on this side, not to PostgreSQL.
+    /// Marks the transaction as failed after an error. PostgreSQL does not know errors of the
+    /// service, such as invalid values.
     fn remember<T>(&mut self, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
             self.phase = Phase::Failed;
@@ -139,7 +143,7 @@ impl RoleTransaction {
         outcome
     }
 
-    /// The next statement of the transaction, and its connection.
+    /// Prepares the next statement, and returns it with the transaction's connection.
     fn task<'a>(
         &'a mut self,
         bound: &'a BoundStatement,
@@ -165,7 +169,7 @@ impl RoleTransaction {
                 Err(error) => Err(error.into()),
             };
         }
-        let outcome = outcome.map_err(RunError::into_error);
+        let outcome = outcome.map_err(|error| claims_error(&self.login, error.into_error()));
         let (pooled, metadata) = (&mut self.pooled, &self.checked_out.metadata);
         if let Some(ddl_guard) = ddl_guard.or(take_reported_ddl(pooled, metadata)) {
             metadata.forget();
@@ -176,20 +180,24 @@ impl RoleTransaction {
         self.remember(outcome)
     }
 
-    /// Restarts on a login connection, because a shared one refused the caller's role before the
-    /// first statement.
+    /// Starts the transaction again, because the connection refused the caller in its first
+    /// statement: on a login connection, or for a member on the same one with the current key.
     async fn start_over(&mut self, error: &Error) -> Result<()> {
-        self.users.refused(&self.login, error);
+        let sealed = self.checked_out.route.sealed();
+        let is_member = sealed.is_some();
+        let route = self.users.route_again(&self.login, sealed, error).await?;
+        self.phase = Phase::New;
+        if is_member {
+            self.pooled.rewind(self.checked_out.deadline).await?;
+            self.checked_out.route = route;
+            return Ok(());
+        }
         let options = QueryOptions {
             deadline: self.checked_out.deadline.map(Instant::into_std),
             ..QueryOptions::default()
         };
-        let checked_out = self
-            .users
-            .check_out(Route::own(&self.login), &options)
-            .await;
+        let checked_out = self.users.check_out(route, &options).await;
         (self.pooled, self.checked_out) = checked_out.map_err(RunError::into_error)?;
-        self.phase = Phase::New;
         Ok(())
     }
 
@@ -223,6 +231,11 @@ impl RoleTransaction {
         self.checked_out.metadata.count(self.called);
         if outcome.is_ok() && self.changes_role_defaults {
             self.users.role_defaults().look(&self.login).await;
+        }
+        let outcome = outcome.map_err(|error| claims_error(&self.login, error));
+        if outcome.is_ok() {
+            self.users.release(self.pooled, &self.checked_out);
+            return outcome;
         }
         conclude(self.pooled, outcome).await
     }

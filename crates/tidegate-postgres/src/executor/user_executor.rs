@@ -12,8 +12,10 @@ use tidegate_sql::{
 use tidegate_wire::is_lock_table_full;
 use tokio::time::{Instant, timeout_at};
 
+use super::claims_key_cache::ClaimsKeyCache;
 use super::role_defaults::RoleDefaults;
-use super::route::{Authentication, Route, route};
+use super::route::{Authentication, Route, check_author, may_share, route};
+use crate::claims_key::ClaimsKey;
 use crate::connection::ConnectionState;
 use crate::connector::RoleConnector;
 use crate::metadata::{MetadataCache, MetadataCaches};
@@ -28,6 +30,7 @@ pub struct UserExecutor {
     caches: Arc<MetadataCaches>,
     pub(super) service: Option<Arc<dyn Executor>>,
     authentication: Option<Arc<dyn Authentication>>,
+    pub(super) claims: Option<Arc<ClaimsKeyCache>>,
     pub(super) multiplexer: Arc<Multiplexer>,
 }
 
@@ -39,7 +42,7 @@ impl fmt::Debug for UserExecutor {
     }
 }
 
-/// The circumstances of a connection that is checked out.
+/// What a statement needs besides the connection that is checked out.
 pub(super) struct CheckedOut {
     pub(super) route: Route,
     pub(super) metadata: Arc<MetadataCache>,
@@ -78,11 +81,12 @@ impl UserExecutor {
             caches: Arc::default(),
             service: None,
             authentication: None,
+            claims: None,
             multiplexer,
         }
     }
 
-    /// Lets `service` query which names of a database are untrusted, as
+    /// Sets the executor that queries which names of a database are untrusted, as
     /// [`tidegate_sql::Principal::Catalog`]. Without it, every read counts as impure and is
     /// followed by a reset.
     #[must_use]
@@ -91,12 +95,22 @@ impl UserExecutor {
         self
     }
 
-    /// Runs text of Tidegate and of tenants' owners on shared connections, as far as
-    /// `authentication` allows it. Without it, only the owner and the default user have such
-    /// connections.
+    /// Sets what decides which text of Tidegate and of tenants' owners may run on shared
+    /// connections. Without it, only the owner and the default user have shared connections.
     #[must_use]
     pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
         self.authentication = Some(authentication);
+        self
+    }
+
+    /// Runs statements of members. `derive` gives the key of a database for the generation that its
+    /// functions check ([`crate::CLAIMS_GENERATION`]). Without it, statements of members fail.
+    #[must_use]
+    pub fn with_claims_keys(
+        mut self,
+        derive: impl Fn(&DatabaseName, i32) -> ClaimsKey + Send + Sync + 'static,
+    ) -> Self {
+        self.claims = Some(Arc::new(ClaimsKeyCache::new(Box::new(derive))));
         self
     }
 
@@ -105,13 +119,13 @@ impl UserExecutor {
         &self.pool
     }
 
-    /// How many statements on this node may have changed a definition of the database, by their
-    /// kind or because the event trigger reported one.
+    /// How many statements that ran on this node may have changed a definition of the database. A
+    /// statement counts by its kind, or because the event trigger reported a definition.
     pub fn definitions(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).generation()
     }
 
-    /// Reports that a definition of the database may have changed elsewhere.
+    /// Reports that a definition of the database may have changed outside of this node.
     pub fn redefined(&self, database: &DatabaseName) {
         let metadata = self.caches.of(database);
         let ddl_guard = DdlGuard::begin(&metadata.purity);
@@ -127,22 +141,23 @@ impl UserExecutor {
         }
     }
 
-    /// The databases in which statements have run here, and how many statements.
+    /// The databases in which statements have run on this node, with the number of statements.
     pub fn databases(&self) -> Vec<(DatabaseName, u64)> {
         self.caches.statements()
     }
 
-    /// How many statements and transactions of the database have ended here.
+    /// How many statements and transactions of the database have ended on this node.
     pub fn statements(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).statements()
     }
 
-    /// How many of those call, by their text, what may be a user-defined function.
+    /// How many of the statements that [`Self::statements`] counts may call a user-defined
+    /// function.
     pub fn calls(&self, database: &DatabaseName) -> u64 {
         self.caches.of(database).calls()
     }
 
-    /// How many requests multiplexed connections have answered.
+    /// How many requests were answered on multiplexed connections.
     pub fn shared_reads(&self) -> u64 {
         self.multiplexer.answered()
     }
@@ -171,11 +186,14 @@ impl UserExecutor {
         }
     }
 
-    /// Forgets a database that is dropped, and closes its connections.
+    /// Drops the state of a database that is being dropped, and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.caches.remove(database);
         if let Some(authentication) = &self.authentication {
             authentication.forget(database);
+        }
+        if let Some(claims) = &self.claims {
+            claims.forget(database);
         }
         self.pool.close(database);
     }
@@ -186,17 +204,22 @@ impl UserExecutor {
         login: &Login,
         author: Author,
         statements: &[&BoundStatement],
-    ) -> Route {
+    ) -> Result<Route> {
+        check_author(login, author)?;
         let authentication = self.authentication.as_ref();
         let author = match author {
             Author::Owner if !self.may_call(login, statements).await => Author::Caller,
             author => author,
         };
-        route(authentication, login, (author, statements)).await
+        if let RoleUse::Member(member) = &login.role_use {
+            let shares = statements.iter().all(|bound| may_share(author, bound));
+            return self.member_route(login, member, shares).await;
+        }
+        Ok(route(authentication, login, (author, statements)).await)
     }
 
-    /// Whether the functions that the owner's statements call may receive values of callers on a
-    /// shared connection.
+    /// Whether it is safe to pass values of callers to the functions that the owner's statements
+    /// call on a shared connection.
     async fn may_call(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
         let called = statements.iter().map(|bound| &bound.statement);
         let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
@@ -217,19 +240,41 @@ impl UserExecutor {
         true
     }
 
-    /// Records that a shared connection could not switch to the user's role.
+    /// Invalidates the decision about shared connections, because one could not switch to the
+    /// user's role.
     pub(super) fn refused(&self, login: &Login, error: &Error) {
         tracing::debug!(role = %login.role, %error, "shared connection refused the role");
         self.invalidate(&login.database);
     }
 
-    /// The metadata cache of the login's database. Refreshes its purity cache if that is due.
+    /// The metadata cache of the login's database.
     pub(super) fn metadata(&self, login: &Login) -> Arc<MetadataCache> {
-        let metadata = self.caches.of(&login.database);
-        if let Some(service) = &self.service {
-            metadata.purity.refresh(service, &login.database);
-        }
-        metadata
+        self.caches.of(&login.database)
+    }
+
+    /// Returns a connection whose statement or transaction has ended. If the untrusted names of the
+    /// database are due, the connection first reads their fingerprint, in the background: a
+    /// connection of the service might have to log in for that.
+    pub(super) fn release(
+        &self,
+        mut pooled: PooledConnection<RoleConnector>,
+        checked_out: &CheckedOut,
+    ) {
+        let (Some(service), Some(refresh)) = (&self.service, checked_out.metadata.purity.count())
+        else {
+            return;
+        };
+        let login = &checked_out.route.login;
+        let is_trusted = login.role_use.is_trusted();
+        let (service, database) = (service.clone(), login.database.clone());
+        let read = async move |deadline| {
+            let terminator = pooled.connector().terminator().clone();
+            if !pooled.recover(&*terminator).await {
+                return Err(Error::internal("the connection could not be reset"));
+            }
+            pooled.fingerprint(is_trusted, deadline).await
+        };
+        tokio::spawn(refresh.run(read, service, database));
     }
 
     /// Describes a statement; see [`tidegate_sql::Executor::describe`].
@@ -240,7 +285,8 @@ impl UserExecutor {
         options: &QueryOptions,
     ) -> Result<Description> {
         check(login, bound)?;
-        let checked_out = self.check_out(Route::own(login), options).await;
+        check_author(login, options.author)?;
+        let checked_out = self.check_out(self.own_route(login).await?, options).await;
         let (mut pooled, checked_out) = checked_out.map_err(RunError::into_error)?;
         let outcome = pooled.describe_only(&checked_out.task(bound)).await;
         conclude(pooled, outcome.map_err(RunError::into_error)).await
@@ -262,7 +308,7 @@ impl UserExecutor {
         let pooled = self.acquire(&route.login, deadline).await;
         let pooled = pooled.map_err(|error| match error {
             // The authenticator does not exist, is locked, or has another password.
-            Error::Rejected(_) | Error::Unavailable { .. } if route.switch().is_some() => {
+            Error::Rejected(_) | Error::Unavailable { .. } if route.is_authenticator() => {
                 RunError::RoleRefused(error)
             }
             error => RunError::Failed(error),
@@ -289,14 +335,14 @@ impl UserExecutor {
                     .await
                     .unwrap_or(Err(Error::Deadline))?,
             };
-            // The same user, but another OAuth session: temporary tables and settings must go.
+            // Temporary tables and settings of the previous OAuth session must not reach this one.
             if pooled.session_changed() {
                 pooled.change_session();
             }
             if pooled.state() == ConnectionState::Idle {
                 return Ok(pooled);
             }
-            // The pool hands out connections whose reset was sent and not answered yet.
+            // The pool also hands out connections whose reset was sent but has no response yet.
             let terminator = self.pool.connector().terminator();
             if Box::pin(pooled.recover(&**terminator)).await && pooled.is_open() {
                 return Ok(pooled);
@@ -306,16 +352,16 @@ impl UserExecutor {
     }
 }
 
-/// Refuses statements that must not run on a role that anonymous callers share.
+/// Refuses statements that must not run as a role that anonymous callers share.
 pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
     match login.role_use {
-        RoleUse::Anonymous => Ok(bound.statement.check_for_shared_role()?),
-        RoleUse::User(_) | RoleUse::Trusted { .. } => Ok(()),
+        RoleUse::Anonymous | RoleUse::Member(_) => Ok(bound.statement.check_for_shared_role()?),
+        RoleUse::User(_) | RoleUse::Trusted(_) => Ok(()),
     }
 }
 
-/// Drops cached metadata after a value did not match its type. The type has changed, and the
-/// notification has not arrived yet.
+/// Drops the cached metadata after PostgreSQL sent a value that does not match its type. The type
+/// has changed, and the notification has not arrived yet.
 pub(super) fn forget_if_malformed(metadata: &MetadataCache, outcome: &Result<Completion>) {
     if outcome.as_ref().is_err_and(Error::is_malformed_value) {
         metadata.forget();
@@ -328,8 +374,8 @@ pub(super) fn ddl_guard(metadata: &MetadataCache, bound: &BoundStatement) -> Opt
     redefines.then(|| DdlGuard::begin(&metadata.purity))
 }
 
-/// Returns the connection. After a passed deadline it first waits until the statement has ended,
-/// which takes at most a second.
+/// Returns the connection to the pool. If the deadline has passed, first waits until the statement
+/// has ended, which takes at most a second.
 pub(super) async fn conclude<T>(
     mut pooled: PooledConnection<RoleConnector>,
     outcome: Result<T>,

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::latency::LatencyEstimate;
 
-/// How long to use what others can change without PostgreSQL reporting it: the definition and name
-/// of a type that is not built in, the type that a hint names, and the parameter types that
+/// How long a description may be used if PostgreSQL does not report changes of its parts. Such
+/// parts are types that are not built in, types that hints name, and parameter types that
 /// PostgreSQL inferred from tables and functions.
 const PERISHABLE: Duration = Duration::from_secs(4);
 
@@ -24,16 +24,16 @@ pub(crate) struct StatementDescription {
     pub(crate) formats: Vec<i16>,
     /// The columns as PostgreSQL described them.
     pub(crate) fields: Vec<FieldDescription>,
-    /// How long it takes, over all connections.
+    /// The estimated latency of the statement, over all connections.
     pub(crate) latency: Arc<LatencyEstimate>,
-    /// The generation of the metadata cache when it was read.
+    /// The generation of the metadata cache when the description was read.
     generation: u64,
-    /// When it expires. Only set with parameters or with types that are not built in.
+    /// When the description expires. Set only if it has parameters or types that are not built in.
     perishes: Option<Instant>,
 }
 
 impl StatementDescription {
-    /// `types` are first the types of the parameters, then those of the fields.
+    /// `types` holds the types of the parameters, followed by those of the fields.
     pub(crate) fn new(
         parameters: usize,
         fields: Vec<FieldDescription>,
@@ -67,12 +67,13 @@ impl StatementDescription {
         }
     }
 
-    /// Whether it is still valid in this generation of the cache.
+    /// Whether the description is still valid in this generation of the cache.
     #[inline]
     pub(crate) fn is_fresh(&self, generation: u64) -> bool {
         match self.perishes {
-            // PostgreSQL itself refuses a prepared statement whose columns have changed. It replans
-            // one whose parameters have changed, with their old types.
+            // PostgreSQL itself refuses to run a prepared statement whose columns have changed. But
+            // after a change of the inferred parameter types it replans the statement with the old
+            // types.
             None => true,
             Some(until) => self.generation == generation && Instant::now() < until,
         }
@@ -91,7 +92,7 @@ impl StatementDescription {
             || (self.fields == other.fields && numbers(self) == numbers(other))
     }
 
-    /// The generation of the cache when it was read.
+    /// The generation of the metadata cache when the description was read.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }

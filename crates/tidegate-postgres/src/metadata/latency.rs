@@ -5,33 +5,33 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest time, on a connection of its own, of a statement that may be multiplexed.
+/// A statement may be multiplexed if it takes at most this long on a connection of its own.
 const QUICK: Duration = Duration::from_millis(2);
-/// How long a statement that delayed others is not multiplexed. The time doubles with each
-/// incident, at most this many times. It is short at first, because a busy machine may be the
-/// cause.
+/// How long a statement is not multiplexed after it delayed others, and how many times this time
+/// may double. It doubles with each incident in a row. It is short at first, because a busy machine
+/// may be the cause.
 const AWAY: (Duration, u32) = (Duration::from_secs(1), 4);
-/// The weight of a slow response, where every other response reduces the sum by 1, and the sum at
-/// which the statement is suspended.
+/// The weight of a slow response, and the sum of weights at which the statement is suspended. Every
+/// response that is not slow reduces the sum by 1.
 const SLOWNESS: (u32, u32) = (16, 64);
-/// After this time without an incident, earlier incidents are forgotten.
+/// After this time without a suspension, earlier incidents no longer count.
 const FORGIVEN: Duration = Duration::from_mins(1);
 /// The assumed time of a statement that was never multiplexed, in nanoseconds.
 const ASSUMED: u32 = 50_000;
-/// A longer measurement raises the estimate by at most this fraction. The shortest of many
-/// measurements shows how long a statement takes; longer ones show how busy the machine is.
+/// A measurement above the estimate raises it by at most 1/128. The shortest of many measurements
+/// shows how long a statement takes; longer ones show how busy the machine is.
 const GROWTH: u32 = 128;
 
-/// The shortest observed time of a statement. Longer times say more about the load of the machine.
+/// The shortest observed times of a statement. Longer times say more about the load of the machine.
 #[derive(Debug)]
 pub(crate) struct LatencyEstimate {
-    /// On a connection of its own, in nanoseconds; 0 if unknown.
+    /// The time on a connection of its own, in nanoseconds; 0 if unknown.
     alone: AtomicU32,
-    /// On a multiplexed connection, from the end of the previous response, in nanoseconds.
+    /// The time on a multiplexed connection since the end of the previous response, in nanoseconds.
     served: AtomicU32,
-    /// Until when it is not multiplexed, in milliseconds since `born`.
+    /// Until when the statement is not multiplexed, in milliseconds since `born`.
     suspended_until: AtomicU64,
-    /// Incidents in a row.
+    /// How many incidents in a row have suspended the statement.
     strikes: AtomicU32,
     /// The sum of the weights of slow responses; see [`SLOWNESS`].
     slowness: AtomicU32,
@@ -52,12 +52,12 @@ impl Default for LatencyEstimate {
 }
 
 impl LatencyEstimate {
-    /// Records a run on a connection of its own.
+    /// Records the time of a run on a connection of its own.
     pub(crate) fn record_direct(&self, time: Duration) {
         record(&self.alone, time);
     }
 
-    /// Records a run on a multiplexed connection.
+    /// Records the time of a run on a multiplexed connection.
     pub(crate) fn record_multiplexed(&self, time: Duration) {
         let slowness = self.slowness.load(Ordering::Relaxed);
         self.slowness
@@ -65,8 +65,8 @@ impl LatencyEstimate {
         record(&self.served, time);
     }
 
-    /// Records a run on a multiplexed connection that was too slow. Rare ones are attributed to the
-    /// machine.
+    /// Records a run on a multiplexed connection that was too slow. Only frequent slow runs suspend
+    /// the statement, because the load of the machine causes rare ones.
     pub(crate) fn record_slow(&self, now: Instant) {
         let (each, most) = SLOWNESS;
         let slowness = self.slowness.load(Ordering::Relaxed) + each;
@@ -82,8 +82,8 @@ impl LatencyEstimate {
         self.suspended_until.fetch_max(until, Ordering::Relaxed);
     }
 
-    /// Stops multiplexing the statement for a while: it delayed others, wrote, or returned too
-    /// much.
+    /// Stops multiplexing the statement for a while, because it delayed others, tried to write, or
+    /// returned too many rows.
     pub(crate) fn suspend(&self, now: Instant) {
         let (first, doublings) = AWAY;
         let behaved = (now - self.born).checked_sub(self.suspended_until());
@@ -97,7 +97,7 @@ impl LatencyEstimate {
         self.suspend_until(now + first * (1 << strikes.min(doublings)));
     }
 
-    /// Whether it may be multiplexed.
+    /// Whether the statement may be multiplexed.
     pub(crate) fn is_quick(&self, now: Instant) -> bool {
         let alone = self.alone.load(Ordering::Relaxed);
         alone > 0
@@ -115,7 +115,8 @@ impl LatencyEstimate {
     }
 }
 
-/// Records a measurement. A concurrent one may be lost, which does no harm.
+/// Records a measurement. If two threads do so at once, one measurement is lost, which does no
+/// harm.
 fn record(known: &AtomicU32, time: Duration) {
     let new = u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1);
     let old = known.load(Ordering::Relaxed);

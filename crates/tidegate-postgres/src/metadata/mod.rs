@@ -32,15 +32,16 @@ const VALID_FOR: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct MetadataCache {
     types: RwLock<HashMap<u32, (Type, Instant)>>,
-    /// Names depend on the `search_path`, and therefore on the role.
+    /// The types that hints name. A name depends on the `search_path`, and therefore on the role.
     hints: RwLock<HashMap<(RoleName, String), (Type, Instant)>>,
     descriptions: Mutex<HashMap<u64, DescribedStatement>>,
     hasher: RandomState,
     /// Counts definitions that ran through this node.
     generation: AtomicU64,
-    /// Counts statements and transactions that ended on this node.
+    /// Counts the statements and transactions that ended on this node.
     statements: AtomicU64,
-    /// Counts those whose text calls functions.
+    /// Counts the statements and transactions that ended on this node and whose text calls
+    /// functions.
     calls: AtomicU64,
     /// Descriptions from before this generation are invalid.
     valid_from: AtomicU64,
@@ -48,7 +49,7 @@ pub(crate) struct MetadataCache {
     pub(crate) purity: Arc<PurityCache>,
 }
 
-/// A statement description for one role.
+/// A statement description with the role that it was read for.
 #[derive(Debug)]
 struct DescribedStatement {
     role: RoleName,
@@ -57,17 +58,19 @@ struct DescribedStatement {
 }
 
 impl MetadataCache {
-    /// Changes when cached data becomes invalid.
+    /// A number that increases when cached data becomes invalid.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Increases with every statement, or transaction of several, that ends.
+    /// A number that increases with every statement that ends. A transaction of several counts
+    /// once.
     pub(crate) fn statements(&self) -> u64 {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// Increases with every one whose text calls what may be a user-defined function.
+    /// A number that increases with every statement or transaction whose text calls what may be a
+    /// user-defined function.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }
@@ -156,7 +159,7 @@ impl MetadataCache {
     }
 }
 
-/// A statement by its text and type hints.
+/// The identity of a statement in the caches: its text and type hints.
 #[derive(Clone, Debug)]
 pub(crate) struct StatementKey {
     pub(crate) statement: Arc<Statement>,
@@ -178,7 +181,7 @@ impl StatementKey {
     }
 }
 
-/// Clears a full map. What is needed is read again.
+/// Clears a full map. Entries that are still needed are read again.
 fn make_room<K, V>(map: &mut HashMap<K, V>) {
     if map.len() >= LIMIT {
         map.clear();

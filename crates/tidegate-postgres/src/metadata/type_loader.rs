@@ -70,14 +70,14 @@ pub(crate) const TREE_14: &str = tree!(
             WHERE r.rngmultitypid OPERATOR(pg_catalog.=) t.oid)"
 );
 
-/// A row of the query.
+/// A row of the query: one type.
 #[derive(Debug)]
 pub(crate) struct TypeRow {
     name: String,
     schema: String,
-    /// `pg_type.typtype`, and `a` for an array.
+    /// The value of `pg_type.typtype`, or `a` for an array.
     kind: u8,
-    /// The element, the base or the subtype.
+    /// The OID of the element, base or subtype.
     inner: u32,
     labels: Vec<String>,
     attributes: Vec<(String, u32)>,
@@ -87,7 +87,7 @@ impl TypeRow {
     /// The number of columns.
     pub(crate) const COLUMNS: usize = 8;
 
-    /// Reads a row: the OID of the type, and the rest.
+    /// Reads a row; returns the OID of the type and its parts.
     pub(crate) fn read(row: RawRow<'_>) -> Option<(u32, Self)> {
         let mut values = row.values();
         let oid = u32::from_sql(&Type::OID, values.next()??).ok()?;
@@ -114,8 +114,8 @@ impl TypeRow {
     }
 }
 
-/// Builds the type with this OID. A type that no longer exists gets a name that says so, and its
-/// values are read as text.
+/// Builds the type with this OID. A type that no longer exists gets the name `oid` with its OID,
+/// and its values are read as text.
 pub(crate) fn build(oid: u32, entries: &HashMap<u32, TypeRow>, depth: usize) -> Type {
     if let Some(known) = Type::from_oid(oid) {
         return known;

@@ -14,7 +14,7 @@ const HEADER: usize = 5;
 /// All rows of a pipeline, as protocol messages.
 #[derive(Debug)]
 pub(crate) struct BufferedRows {
-    /// For each statement its description, and where its rows end in `rows`.
+    /// The description of each statement, and the offset in `rows` at which its rows end.
     parts: Vec<(Arc<StatementDescription>, usize)>,
     rows: Vec<u8>,
 }
@@ -24,10 +24,11 @@ impl BufferedRows {
         Self { parts, rows }
     }
 
-    /// Pushes the rows of one statement, by its index, into its sink.
+    /// Pushes the rows of the statement with this index into its sink.
     ///
     /// # Errors
-    /// Those of the sink; [`Error::Internal`] if a row does not match the description.
+    ///
+    /// Errors of the sink; [`Error::Internal`] if a row does not match the description.
     pub(crate) async fn push(&self, index: usize, sink: &mut dyn RowSink) -> Result<Completion> {
         let Some((description, end)) = self.parts.get(index) else {
             return Err(Error::internal("a statement without an answer"));
@@ -57,7 +58,7 @@ impl BufferedRows {
     }
 }
 
-/// The body of the first message, and the remaining messages.
+/// Splits off the body of the first message; returns it and the remaining messages.
 fn next(messages: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[_, a, b, c, d], _) = messages.split_first_chunk::<HEADER>()?;
     let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?;

@@ -1,5 +1,5 @@
-//! The driver's side of a multiplexed connection: the connection and the pipelines that were sent.
-//! Only the driver uses it, so no request waits for a lock during I/O.
+//! The driver's side of a multiplexed connection: the connection, and the pipelines that were sent.
+//! Only the driver's task uses it, so no request waits for a lock during I/O.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,36 +21,36 @@ use crate::metadata::MetadataCache;
 use crate::session::take_reported_ddl;
 use crate::statement::SideEffects;
 
-/// The most rows of a pipeline that are buffered, in bytes.
+/// The most bytes of rows that are buffered for a pipeline.
 const LARGEST: usize = 1 << 20;
-/// Statements with more rows than this, in bytes, are no longer multiplexed, so that their rows are
+/// A statement whose rows have more bytes than this is no longer multiplexed, so that its rows are
 /// streamed.
 const LARGE: usize = 64 << 10;
-/// The longest time that a pipeline may delay those after it.
+/// The connection counts as stuck if its first pipeline runs for longer than this.
 const STUCK: Duration = Duration::from_millis(100);
-/// The longest time that a pipeline waits in total.
+/// The connection counts as stuck if its first pipeline was requested longer ago than this.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// A statement that takes longer counts as slow.
 const SLOW: Duration = Duration::from_millis(20);
-/// How long the setup of the session may take.
+/// The time limit of the setup of the session.
 const OPENING: Duration = Duration::from_secs(1);
 
-/// The setup of the session. A pipeline may run a second time on another connection, so PostgreSQL
-/// must refuse writes (25006), whatever the text looks like. The isolation level gives the
+/// The setup of the session. PostgreSQL must refuse writes (25006), whatever the text looks like,
+/// because a pipeline may run a second time on another connection. The isolation level gives the
 /// statements of a pipeline one snapshot without `BEGIN` and `COMMIT` (PostgreSQL, "Transaction
 /// Isolation").
 const SETUP: &str = "SET default_transaction_read_only = on; \
     SET default_transaction_isolation = 'repeatable read'";
 
-/// `read_only_sql_transaction`.
+/// The SQLSTATE `read_only_sql_transaction`.
 const WRITES: &str = "25006";
 
 pub(super) struct Multiplexed {
     pooled: PooledConnection<RoleConnector>,
     metadata: Arc<MetadataCache>,
-    /// The pipelines that were sent, in order.
+    /// The pipelines that were sent and are not answered, in order.
     jobs: VecDeque<PendingPipeline>,
-    /// When the last response arrived, or the first of `jobs` was sent.
+    /// The time of the last response, or of sending if `jobs` was empty then.
     mark: Instant,
 }
 
@@ -58,14 +58,15 @@ pub(super) struct Multiplexed {
 pub(super) struct ConnectionFailed;
 
 impl Multiplexed {
-    /// Sets up the session of a connection. Returns both sides: this one for the driver, the queue
-    /// for requests. `None` on failure.
+    /// Sets up the session of a connection. Returns the connection for the driver, and the queue
+    /// for requests. Returns `None` on failure.
     pub(super) async fn open(
         mut pooled: PooledConnection<RoleConnector>,
         metadata: Arc<MetadataCache>,
         switch: Option<&'static str>,
     ) -> Option<(Self, SendQueue)> {
-        // Recorded first: the settings must be reset before the next use, however this ends.
+        // Recorded before the setup, so that the settings are reset even if the setup fails
+        // halfway.
         pooled.session.note_side_effects(SideEffects::Session);
         pooled.simple(SETUP);
         pooled.prepare_switch(switch).ok()?;
@@ -84,13 +85,14 @@ impl Multiplexed {
             pooled.ready_for_query().ok()?;
         }
         let statements = pooled.session.statements.take();
+        let backend = pooled.backend().process_id;
         let multiplexed = Self {
             pooled,
             metadata,
             jobs: VecDeque::new(),
             mark: Instant::now(),
         };
-        Some((multiplexed, SendQueue::new(statements)))
+        Some((multiplexed, SendQueue::new(statements, backend)))
     }
 
     /// Whether all pipelines that were sent are answered.
@@ -98,12 +100,13 @@ impl Multiplexed {
         self.jobs.is_empty()
     }
 
-    /// Whether other requests wait for the connection, or it is to be closed.
+    /// Whether requests wait in the pool for a connection, or the pool wants to close the
+    /// multiplexed connection.
     pub(super) fn is_wanted(&self) -> bool {
         self.pooled.is_wanted()
     }
 
-    /// Takes over the queued pipelines.
+    /// Moves the queued pipelines to the send buffer.
     pub(super) fn load(&mut self, queue: &mut SendQueue) {
         if self.jobs.is_empty() {
             self.mark = Instant::now();
@@ -113,8 +116,8 @@ impl Multiplexed {
         self.jobs.extend(jobs);
     }
 
-    /// Sends and receives as much as possible without waiting. Ready when the connection has
-    /// failed.
+    /// Sends and receives as much as possible without waiting. Returns `Ready` only when the
+    /// connection has failed.
     pub(super) fn poll(
         &mut self,
         state: &Mutex<SlotState>,
@@ -143,7 +146,7 @@ impl Multiplexed {
         if !ended.is_empty() {
             outcome = outcome.and(self.finish(ended, state));
         }
-        // The event trigger reported a definition, which pure reads cannot cause.
+        // Pure reads cannot cause a definition, so the purity analysis was wrong.
         if self.pooled.session.has_ddl() {
             return Err(ConnectionFailed);
         }
@@ -164,7 +167,7 @@ impl Multiplexed {
     fn read_one(&mut self, tag: u8) -> Result<(), ConnectionFailed> {
         let connection: &mut Connection = &mut self.pooled;
         match connection.is_asynchronous(tag) {
-            // A setting has changed, possibly the one that makes the session read-only.
+            // The changed setting may be the one that makes the session read-only.
             Ok(true)
                 if tag == tag::PARAMETER_STATUS
                     && !body::is_role_status(connection.channel.inbound.body()) =>
@@ -204,8 +207,8 @@ impl Multiplexed {
             }
             tag::ERROR_RESPONSE => {
                 let error = ServerError::read(inbound.body());
-                // The session ends for a reason unrelated to the pipeline: it was terminated, or
-                // PostgreSQL shuts down.
+                // A fatal error ends the session for a reason unrelated to the pipeline: the
+                // backend was terminated, or PostgreSQL shuts down.
                 if error.rejection.fatal {
                     return Err(self.protocol_error());
                 }
@@ -232,7 +235,7 @@ impl Multiplexed {
         ConnectionFailed
     }
 
-    /// Passes complete results to their requests.
+    /// Passes the results of pipelines that ended to their requests.
     fn finish(
         &mut self,
         ended: Vec<PendingPipeline>,
@@ -248,8 +251,8 @@ impl Multiplexed {
         let each = (now - self.mark) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
         self.mark = now;
         for job in ended {
-            // Checked again, because a definition committed in the meantime may have made it
-            // impure. Then the later pipelines have run in a session with unknown side effects.
+            // A definition that was committed in the meantime may have made the statement impure.
+            // Then the later pipelines have run in a session with unknown side effects.
             let impure = job.steps.iter().any(|step| {
                 let purity = &step.prepared.purity;
                 self.metadata.purity.is_impure(&step.statement, purity)
@@ -263,19 +266,19 @@ impl Multiplexed {
         Ok(())
     }
 
-    /// Whether the first pipeline has waited for too long.
+    /// Whether the first pipeline runs for too long, or was requested too long ago.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
         let waits = |job: &PendingPipeline| self.holds_up(job, now) || now - job.asked > PATIENCE;
         self.jobs.front().is_some_and(waits)
     }
 
-    /// Whether the first pipeline itself takes too long.
+    /// Whether the first pipeline runs for too long.
     fn holds_up(&self, job: &PendingPipeline, now: Instant) -> bool {
         now - job.asked.max(self.mark) > STUCK
     }
 
-    /// Returns the connection to the pool, which cancels what still runs. Waiting requests run
-    /// again on connections of their own.
+    /// Returns the connection to the pool, which cancels a running statement. Requests that still
+    /// wait run again on connections of their own.
     pub(super) fn end(mut self, queue: Option<SendQueue>) {
         let now = Instant::now();
         if let Some(job) = self.jobs.front() {
@@ -286,7 +289,7 @@ impl Multiplexed {
         }
         match queue.and_then(SendQueue::into_statements) {
             Some(statements) => self.pooled.session.statements = statements,
-            // PostgreSQL may hold prepared statements that the cache does not know.
+            // PostgreSQL may hold prepared statements that the statement cache does not know.
             None => self
                 .pooled
                 .session
@@ -299,7 +302,7 @@ impl Multiplexed {
     }
 }
 
-/// Classifies an error.
+/// Why a pipeline failed with this error.
 fn fault(error: &ServerError) -> PipelineFault {
     match () {
         () if error.is_stale_statement() => PipelineFault::Stale,
@@ -308,10 +311,10 @@ fn fault(error: &ServerError) -> PipelineFault {
     }
 }
 
-/// Answers a pipeline whose statements took the time `each`.
+/// Answers a pipeline. `each` is the time that each of its statements took.
 fn end_one(job: PendingPipeline, each: Duration, now: Instant) {
     match job.fault() {
-        // The request runs it again on a connection of its own.
+        // The request receives no answer, and runs the pipeline again on a connection of its own.
         Some(PipelineFault::Refused | PipelineFault::Stale) => return,
         Some(PipelineFault::Writes | PipelineFault::Large) => return job.ban(now),
         None if !job.is_good() => return,

@@ -10,14 +10,15 @@ use tidegate_pool::PoolKey;
 pub(super) struct Counts {
     /// The multiplexed connections of each role.
     pub(super) open: Mutex<HashMap<PoolKey, usize>>,
-    /// The most multiplexed connections of a role.
+    /// The limit on multiplexed connections of a role.
     pub(super) most: usize,
-    /// The pipelines that were answered.
+    /// How many pipelines were answered.
     pub(super) answered: AtomicU64,
 }
 
 impl Counts {
-    /// Counts a connection that is about to be opened; `false` if the role has reached its limit.
+    /// Counts a connection that is about to be opened. Returns `false`, and counts nothing, if the
+    /// role has reached its limit.
     pub(super) fn open_one(&self, key: &PoolKey) -> bool {
         let mut open = self.open.lock();
         let of_role = open.entry(key.clone()).or_default();

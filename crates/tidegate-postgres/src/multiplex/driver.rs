@@ -18,7 +18,7 @@ const IDLE: u32 = 10;
 
 /// Why the driver woke up.
 enum WakeUp {
-    /// Pipelines were queued. They are sent after other tasks have had a chance to queue theirs.
+    /// Pipelines were queued. The driver lets other tasks run first, so that they can queue theirs.
     Gather,
     /// The connection is due for a check.
     Check,
@@ -53,14 +53,15 @@ pub(super) async fn drive(mut claim: SlotClaim, mut wire: Multiplexed) {
             }
         });
         let due = tokio::select! {
-            // I/O first: a response that has arrived must not make the connection look stuck.
+            // I/O comes before the timer: a response that has arrived must not make the connection
+            // look stuck.
             biased;
             due = moved => due,
             _ = tick.tick() => WakeUp::Check,
         };
         match due {
             WakeUp::Gather => {
-                // Other requests are often about to queue theirs; one write then carries all.
+                // Other tasks are often about to queue pipelines. One write then carries them all.
                 let_others_run().await;
                 if let Some(queue) = &mut claim.slot().state.lock().queue {
                     wire.load(queue);
@@ -79,9 +80,9 @@ pub(super) async fn drive(mut claim: SlotClaim, mut wire: Multiplexed) {
     wire.end(claim.close(failed));
 }
 
-/// Runs all tasks that are ready, so that their pipelines go out in the same write. A task that
-/// yields is queued after those that are ready, but before those that sockets make ready next. A
-/// task that wakes itself is queued after the latter too.
+/// Lets all tasks run that are ready, so that their pipelines go out in the same write. `yield_now`
+/// queues this task after the tasks that are ready, but before those that sockets make ready next.
+/// Waking itself queues it after those too.
 async fn let_others_run() {
     tokio::task::yield_now().await;
     let mut behind = false;
@@ -95,7 +96,8 @@ async fn let_others_run() {
     .await;
 }
 
-/// Whether the connection has to stop, and why. `idle` counts idle ticks in a row.
+/// The reason why the connection has to stop being multiplexed, if there is one. `idle` counts
+/// successive checks without a pipeline.
 fn check(claim: &SlotClaim, wire: &Multiplexed, idle: &mut u32) -> Option<CloseReason> {
     if wire.is_stuck(Instant::now()) {
         return Some(CloseReason::Stuck);

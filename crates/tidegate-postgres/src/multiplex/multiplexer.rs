@@ -21,22 +21,23 @@ use crate::metadata::MetadataCache;
 use crate::purity::CachedPurity;
 use crate::statement::StatementTask;
 
-/// A group opens a multiplexed connection when a request finds this many others running.
+/// A group opens a multiplexed connection when a new request finds this many others running.
 const MANY: usize = 4;
-/// The most multiplexed connections of a group.
+/// The most multiplexed connections of one group.
 const MOST: usize = 8;
-/// When there are this many groups, those without running requests are removed.
+/// The number of groups at which those without running requests are removed.
 const GROUPS: usize = 1024;
 
-/// The groups, by login: one for each OAuth session of a user, or for the role of shared
-/// connections.
+/// The groups of requests, by login. A login is an OAuth session of a user, or the role of shared
+/// connections, such as that of all members of a group.
 pub(crate) struct Multiplexer {
     groups: RwLock<HashMap<Login, Arc<RequestGroup>>>,
     counts: Arc<Counts>,
 }
 
 impl Multiplexer {
-    /// `connections` is the most connections of a role, of which a quarter may be multiplexed.
+    /// Creates a multiplexer. `connections` is the limit on connections of a role, of which a
+    /// quarter may be multiplexed.
     pub(crate) fn new(connections: usize) -> Self {
         Self {
             groups: RwLock::default(),
@@ -48,7 +49,7 @@ impl Multiplexer {
         }
     }
 
-    /// How many pipelines multiplexed connections have answered.
+    /// How many pipelines were answered on multiplexed connections.
     pub(crate) fn answered(&self) -> u64 {
         self.counts.answered.load(Ordering::Relaxed)
     }
@@ -98,10 +99,10 @@ impl RequestGroup {
     }
 }
 
-/// Counts a request as running in its group.
+/// Counts a request as running in its group until it is dropped.
 pub(crate) struct InFlightGuard {
     group: Arc<RequestGroup>,
-    /// How many others were running when the request arrived.
+    /// How many other requests of the group were running when this one arrived.
     others: usize,
 }
 
@@ -113,9 +114,9 @@ impl Drop for InFlightGuard {
 
 impl InFlightGuard {
     /// Queues a pipeline on a connection with room, unless no other request is running. If the
-    /// receiver fails, the pipeline has to run on a connection of its own.
+    /// receiver reports an error, the request has to run the pipeline on a connection of its own.
     pub(crate) fn ask(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
-        // A single request is answered sooner on a connection of its own.
+        // Without other requests, a connection of its own answers sooner.
         if self.others == 0 {
             return Enqueued::NotMultiplexed;
         }
@@ -128,8 +129,8 @@ impl InFlightGuard {
         Enqueued::Full
     }
 
-    /// Opens a multiplexed connection if enough requests are running and this pipeline could use
-    /// it; `pooled` checks out the connection.
+    /// Opens a multiplexed connection if enough requests are running and this pipeline could be
+    /// multiplexed. `pooled` checks out the connection.
     pub(crate) fn open<F>(
         &self,
         tasks: &[StatementTask<'_>],
@@ -153,9 +154,9 @@ impl InFlightGuard {
             return;
         };
         let (pooled, metadata) = (pooled(), metadata.clone());
-        let switch = first.switch.map(|switch| switch.text);
+        let switch = first.switch.map(|switch| switch.text());
         tokio::spawn(async move {
-            // Errors are ignored: a request that checks out a connection itself reports them.
+            // An error is ignored here: a request that checks out a connection itself reports it.
             if let Ok(pooled) = pooled.await
                 && let Some((wire, queue)) = Multiplexed::open(pooled, metadata, switch).await
             {
@@ -166,7 +167,7 @@ impl InFlightGuard {
     }
 }
 
-/// Whether the statement could be multiplexed.
+/// Whether the statement may be multiplexed: it is described, quick and pure.
 fn is_fit(task: &StatementTask<'_>, now: Instant) -> bool {
     let description = task.metadata.description(task.bound, &task.login.role);
     description.is_some_and(|description| description.latency.is_quick(now))

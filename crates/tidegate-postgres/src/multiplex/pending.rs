@@ -16,9 +16,9 @@ use crate::statement::PreparedStatement;
 pub(super) struct PendingPipeline {
     pub(super) steps: Vec<PendingStatement>,
     pub(super) asked: Instant,
-    /// How long it is expected to take.
+    /// How long the pipeline is expected to take.
     pub(super) expected: Duration,
-    /// Its rows, as protocol messages.
+    /// The rows of the pipeline, as protocol messages.
     rows: Vec<u8>,
     /// Where the rows of each completed statement end in `rows`.
     ends: Vec<usize>,
@@ -35,7 +35,7 @@ pub(super) struct PendingStatement {
 /// The state of a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// The response to the role switch is outstanding.
+    /// The response to the switch to the caller is outstanding.
     Switching,
     /// Responses to statements are outstanding.
     Running,
@@ -45,7 +45,7 @@ enum Progress {
 /// Why a pipeline failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PipelineFault {
-    /// The role switch was refused, or a statement failed.
+    /// The switch to the caller was refused, or a statement failed.
     Refused,
     /// Cached data of a statement was stale.
     Stale,
@@ -77,7 +77,7 @@ impl PendingPipeline {
         }
     }
 
-    /// Consumes a message that belongs to the role switch; returns `false` if it belongs to a
+    /// Consumes a message that belongs to the switch; returns `false` if it belongs to a
     /// statement.
     pub(super) fn takes_switch(&mut self, tag: u8) -> bool {
         let takes = self.progress == Progress::Switching && tag != tag::ERROR_RESPONSE;
@@ -97,7 +97,7 @@ impl PendingPipeline {
         self.progress == Progress::Running && self.ends.len() == self.steps.len()
     }
 
-    /// Why it failed, if it did.
+    /// Why the pipeline failed; `None` if it did not.
     pub(super) fn fault(&self) -> Option<PipelineFault> {
         match self.progress {
             Progress::Failed(fault) => Some(fault),
@@ -117,28 +117,28 @@ impl PendingPipeline {
         self.rows.len()
     }
 
-    /// The current statement has completed.
+    /// Records that the current statement has completed.
     pub(super) fn complete(&mut self) {
         if self.progress == Progress::Running {
             self.ends.push(self.rows.len());
         }
     }
 
-    /// Records a failure; the first one counts.
+    /// Records why the pipeline failed. The first reason counts.
     pub(super) fn fail(&mut self, fault: PipelineFault) {
         if self.fault().is_none() {
             self.progress = Progress::Failed(fault);
         }
     }
 
-    /// Stops multiplexing its statements for a while.
+    /// Stops multiplexing the pipeline's statements for a while.
     pub(super) fn ban(&self, now: Instant) {
         for step in &self.steps {
             step.prepared.description.latency.suspend(now);
         }
     }
 
-    /// Passes the rows to the request, if that still waits.
+    /// Passes the rows to the request, if it still waits for them.
     pub(super) fn answer(self) {
         let descriptions = self
             .steps
@@ -149,8 +149,8 @@ impl PendingPipeline {
     }
 }
 
-/// A statement that a pipeline prepares on the connection, with a description from another
-/// connection that PostgreSQL has not confirmed here.
+/// A statement that an unanswered pipeline prepares. Its description comes from another connection,
+/// and PostgreSQL has not confirmed it on this one.
 #[derive(Clone)]
 pub(super) struct SpeculativePrepare {
     pub(super) key: StatementKey,

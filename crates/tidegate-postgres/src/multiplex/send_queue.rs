@@ -18,14 +18,14 @@ use crate::statement::{PreparedStatement, StatementCache, StatementTask};
 const BACKLOG: Duration = Duration::from_millis(1);
 /// The most pipelines on a connection.
 const DEEPEST: usize = 64;
-/// The longest pipeline in bytes, values included: others wait for it to be sent.
+/// The longest pipeline in bytes, values included, because others wait until it is sent.
 const LONGEST: usize = 64 << 10;
 
 /// The result of queueing a pipeline.
 pub(crate) enum Enqueued {
-    /// The pipeline is queued. If it cannot be answered, the sender is dropped.
+    /// The pipeline is queued. The sender is dropped if the pipeline cannot be answered.
     Queued(oneshot::Receiver<BufferedRows>),
-    /// There is no room, or no connection.
+    /// The connection has no room, or none is open.
     Full,
     /// The statements may not be multiplexed now.
     NotMultiplexed,
@@ -35,21 +35,25 @@ pub(crate) enum Enqueued {
 pub(super) struct SendQueue {
     /// The prepared statements of the connection, moved here while it is multiplexed.
     statements: StatementCache,
-    /// The messages of `jobs`.
+    /// The process id of the connection.
+    backend: i32,
+    /// The messages of `jobs`, encoded.
     staged: BytesMut,
     jobs: Vec<PendingPipeline>,
-    /// Statements that unanswered pipelines prepare.
+    /// The statements that unanswered pipelines prepare.
     speculative: Vec<SpeculativePrepare>,
-    /// How many pipelines are queued or sent, and how long they are expected to take together.
+    /// How many pipelines are queued or sent and not answered, and how long they are expected to
+    /// take together.
     depth: usize,
     backlog: Duration,
     waker: Option<Waker>,
 }
 
 impl SendQueue {
-    pub(super) fn new(statements: StatementCache) -> Self {
+    pub(super) fn new(statements: StatementCache, backend: i32) -> Self {
         Self {
             statements,
+            backend,
             staged: BytesMut::with_capacity(1024),
             jobs: Vec::new(),
             speculative: Vec::new(),
@@ -72,7 +76,8 @@ impl SendQueue {
         let Some(reads) = self.find(tasks, now) else {
             return Enqueued::NotMultiplexed;
         };
-        let pushed = push_reads(&mut self.statements, &mut self.staged, &reads, LONGEST);
+        let (statements, staged) = (&mut self.statements, &mut self.staged);
+        let pushed = push_reads(statements, staged, &reads, self.backend, LONGEST);
         if pushed.is_none() {
             return Enqueued::NotMultiplexed;
         }
@@ -130,12 +135,12 @@ impl SendQueue {
         let is_its_parse = |read: &&PipelinedRead<'_>| {
             read.unconfirmed && StatementKey::of(read.task.bound).is_of(task.bound)
         };
-        // A read before it in the same pipeline prepares the same statement.
+        // An earlier read of this pipeline prepares the same statement.
         if let Some(read) = before.iter().find(is_its_parse) {
             return Some((read.prepared.clone(), false));
         }
         let (prepared, unconfirmed) = self.statements.known(task, true)?;
-        // Another pipeline prepares the statement; the description is confirmed with its response.
+        // Another pipeline prepares the statement. The response confirms the description.
         let is_pending = |guess: &SpeculativePrepare| {
             guess.prepared.role == prepared.role && guess.key.is_of(task.bound)
         };
@@ -145,7 +150,7 @@ impl SendQueue {
         Some((prepared, unconfirmed))
     }
 
-    /// Whether pipelines are queued. If not, the driver is woken when one is.
+    /// Whether pipelines are queued. If none is queued, `waker` is woken when one is.
     pub(super) fn watch(&mut self, waker: &Waker) -> bool {
         let waits = !self.jobs.is_empty();
         if !waits {
@@ -192,7 +197,7 @@ impl SendQueue {
         }
     }
 
-    /// Returns the prepared statements; `None` if PostgreSQL may hold others than these.
+    /// Returns the prepared statements of the connection; `None` if PostgreSQL may hold others.
     pub(super) fn into_statements(self) -> Option<StatementCache> {
         (self.staged.is_empty() && self.speculative.is_empty()).then_some(self.statements)
     }

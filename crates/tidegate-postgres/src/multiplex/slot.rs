@@ -24,16 +24,16 @@ pub(super) struct ConnectionSlot {
 pub(super) struct SlotState {
     /// Set while the connection is open.
     pub(super) queue: Option<SendQueue>,
-    /// Accepts no more pipelines.
+    /// Whether the connection is about to be closed and accepts no more pipelines.
     pub(super) closing: bool,
-    /// Its connection is being opened or driven.
+    /// Whether a task opens or drives the slot's connection.
     claimed: bool,
-    /// Stays empty until this time.
+    /// The time until which the slot stays empty after a failure.
     rests_until: Option<Instant>,
 }
 
 impl ConnectionSlot {
-    /// Queues a pipeline on the connection, if there is one.
+    /// Queues a pipeline on the connection of the slot, if a connection is open.
     pub(super) fn take(&self, tasks: &[StatementTask<'_>]) -> Enqueued {
         let mut state = self.state.lock();
         let closing = state.closing;
@@ -51,7 +51,7 @@ impl ConnectionSlot {
 }
 
 /// The right to open and drive the connection of a slot. Dropping it empties the slot; requests
-/// that still wait get no answer.
+/// that still wait then receive no rows.
 pub(super) struct SlotClaim {
     slot: Arc<ConnectionSlot>,
     counts: Arc<Counts>,
@@ -97,7 +97,7 @@ impl Drop for SlotClaim {
             ..SlotState::default()
         };
         let state = std::mem::replace(&mut *self.slot.state.lock(), empty);
-        // Wakes the requests that still wait, so it must not happen under the lock.
+        // Dropping the queue wakes requests, which must not happen under the lock.
         drop(state);
         self.counts.close_one(&self.key);
     }

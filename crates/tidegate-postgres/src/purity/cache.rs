@@ -1,41 +1,49 @@
 //! Caches which names of a database are untrusted.
 
+use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
 use tidegate_sql::statement::UntrustedNames;
-use tidegate_sql::{DatabaseName, Executor, QueryOptions, Result, Statement};
+use tidegate_sql::{DatabaseName, Executor, Result, Statement};
 use tokio::time::{Instant, timeout};
 
 use super::query::PurityQuery;
 use super::untrusted_names::{UntrustedSets, find};
 
-/// The age at which the names are read again, if statements run.
+/// The age at which the names are read again, if statements run in the database.
 const REFRESH: Duration = Duration::from_millis(400);
 /// How long the cached names may be used. A definition from outside this node takes effect after this
 /// time at the latest.
 const VALID_FOR: Duration = Duration::from_secs(1);
-/// The pause after a query, as a multiple of its duration.
+/// After a query, the next one waits this many times as long as the query took.
 const PAUSE_FACTOR: u32 = 4;
-/// The pause after a failure.
+/// The delay before the next query after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long a caller waits for the query. If it fails, the statement runs on a login connection.
+/// How many statements must run within [`VALID_FOR`] before the names are read. Without valid names
+/// each of them is followed by a reset, and so many resets cost PostgreSQL as much CPU as the query.
+const BUSY: u32 = 4;
+/// How long a caller waits for a query of the names. Without a result in that time, the statement
+/// runs on a login connection.
 const WAIT: Duration = Duration::from_millis(500);
 /// The time limit of a query.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The untrusted names of a database, and when they are valid.
+/// The untrusted names of a database, with what decides whether they are still valid.
 #[derive(Debug, Default)]
 pub(crate) struct PurityCache {
     found: RwLock<CachedNames>,
     querying: AtomicBool,
-    /// Held while a caller waits for a query; other callers share it.
+    /// Counts statements, up to [`BUSY`].
+    statements: AtomicU32,
+    /// Held by the caller that waits for a query. Other callers wait for the lock and share the
+    /// result.
     waiting: tokio::sync::Mutex<()>,
-    /// Counts statements on this node that may have changed a definition and have ended.
+    /// Counts statements that ended on this node and may have changed a definition.
     ddl_count: AtomicU64,
-    /// How many such statements are running.
+    /// How many statements that may change a definition are running on this node.
     ddl_running: AtomicU64,
 }
 
@@ -43,23 +51,25 @@ pub(crate) struct PurityCache {
 struct CachedNames {
     names: UntrustedSets,
     fingerprint: String,
-    /// Counts the sets of names that were read, from 1.
+    /// The number of this set of names, from 1. Each query that finds other names adds one.
     version: u64,
-    /// [`PurityCache::ddl_count`] before the names were read, and the time of that.
+    /// The value of [`PurityCache::ddl_count`] before the names were read.
     ddl_count: u64,
     queried: Option<Instant>,
     /// When the next query may start.
     next_query: Option<Instant>,
-    /// When a caller last waited in a query that failed.
+    /// When a query for which a caller waited last failed.
     failed: Option<Instant>,
+    /// When [`PurityCache::statements`] was last zero.
+    counted_from: Option<Instant>,
 }
 
-/// The cached result for one statement: impure or not, and for which version of the names.
+/// The cached purity of one statement: pure or impure, and for which version of the names.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPurity(AtomicU64);
 
-/// Guards a statement that may change a definition, from before it runs until it has ended. Until
-/// then, and until the names have been read again, every read counts as impure.
+/// Guards a statement that may change a definition, from before it runs until it has ended. Every
+/// read counts as impure until the guard is dropped and the names have been read again.
 #[derive(Debug)]
 pub(crate) struct DdlGuard(Arc<PurityCache>);
 
@@ -79,8 +89,8 @@ impl Drop for DdlGuard {
 }
 
 impl PurityCache {
-    /// Whether a read or write whose text is pure may run user-defined code. It may if the cached
-    /// names are not valid.
+    /// Whether a read or write whose text is pure may run user-defined code. Without valid names
+    /// the result is `true`.
     pub(crate) fn is_impure(&self, statement: &Statement, purity: &CachedPurity) -> bool {
         let found = self.found.read();
         if !self.is_valid(&found, Instant::now()) {
@@ -95,16 +105,16 @@ impl PurityCache {
     }
 
     /// Whether a statement may read under row level security, so that PostgreSQL plans it again
-    /// when the role changes. `false` if that is not known.
+    /// when the role changes. `false` without cached names.
     pub(crate) fn is_restricted(&self, statement: &Statement, purity: &CachedPurity) -> bool {
         let found = self.found.read();
         let restricted = &found.names.restricted;
         !restricted.is_empty() && purity.of(statement.text(), restricted, found.version)
     }
 
-    /// Whether a statement calls no function that could pass a caller's value to SQL or to a
-    /// setting. Queries the database first if the cached names are not valid. A function that is
-    /// made elsewhere counts within a second.
+    /// Whether a statement calls no function that could run a caller's value as SQL or set a
+    /// setting to it. Queries the database first if the cached names are not valid. A function that
+    /// another node creates counts within a second.
     pub(crate) async fn may_call(
         self: &Arc<Self>,
         statement: &Statement,
@@ -125,7 +135,8 @@ impl PurityCache {
         self.is_valid(&found, Instant::now()) && !found.names.calls.are_in(statement.text())
     }
 
-    /// Queries the database, unless another caller has done so or it failed just now.
+    /// Queries the database, unless another caller has just done so or the last query has just
+    /// failed.
     async fn query_for_caller(&self, service: &Arc<dyn Executor>, database: &DatabaseName) {
         let _waiting = self.waiting.lock().await;
         let failed = self.found.read().failed;
@@ -154,21 +165,21 @@ impl PurityCache {
             && self.ddl_count.load(Ordering::SeqCst) == found.ddl_count
     }
 
-    /// Delays the next query after a definition, so that the database first answers what the next
-    /// requests need, and so that more definitions can follow. Until then every read counts as
-    /// impure and is followed by a reset.
+    /// Delays the next query after a definition. The database first answers what the next requests
+    /// need, and a series of definitions causes one query. Until then every read counts as impure
+    /// and is followed by a reset.
     fn postpone(&self) {
         let now = Instant::now();
         let mut found = self.found.write();
-        // A series of definitions must not postpone the query again and again.
+        // Without this condition, a series of definitions would postpone the query forever.
         if found.next_query.is_none_or(|next_query| next_query <= now) {
             found.next_query = Some(now + REFRESH);
         }
     }
 
-    /// Whether a query is due. If so, marks it as running, and the caller must start it.
+    /// Whether a query is due. If it is, marks it as running, and the caller must start it.
     fn begins_query(&self, now: Instant) -> bool {
-        // The effect of a definition that still runs is not visible yet.
+        // A query cannot see the effect of a definition that is still running.
         if self.ddl_running.load(Ordering::SeqCst) > 0 {
             return false;
         }
@@ -181,30 +192,43 @@ impl PurityCache {
         due && !self.querying.swap(true, Ordering::AcqRel)
     }
 
-    /// Queries the database in the background if that is due.
-    pub(crate) fn refresh(self: &Arc<Self>, service: &Arc<dyn Executor>, database: &DatabaseName) {
-        if !self.begins_query(Instant::now()) {
-            return;
+    /// Counts a statement that has ended. Returns a refresh if the names are due and enough
+    /// statements run in the database. The caller must run it.
+    pub(crate) fn count(self: &Arc<Self>) -> Option<PurityRefresh> {
+        if self.statements.fetch_add(1, Ordering::Relaxed) + 1 < BUSY {
+            return None;
         }
-        let (purity, service, database) = (self.clone(), service.clone(), database.clone());
-        tokio::spawn(async move {
-            let _guard = QueryingGuard(&purity.querying);
-            if let Err(error) = purity.query(&*service, &database).await {
-                tracing::debug!(%database, %error, "the untrusted names could not be read; every read is followed by a reset");
-                purity.found.write().next_query = Some(Instant::now() + RETRY);
-            }
-        });
+        let now = Instant::now();
+        self.statements.store(0, Ordering::Relaxed);
+        let counted_from = self.found.write().counted_from.replace(now);
+        let is_busy = counted_from.is_some_and(|counted_from| now < counted_from + VALID_FOR);
+        (is_busy && self.begins_query(now)).then(|| PurityRefresh(self.clone()))
     }
 
+    /// Queries the database in the background, on a connection of the service, if that is due.
+    fn refresh(self: &Arc<Self>, service: &Arc<dyn Executor>, database: &DatabaseName) {
+        if self.begins_query(Instant::now()) {
+            let (service, database) = (service.clone(), database.clone());
+            tokio::spawn(PurityRefresh(self.clone()).run_on_service(service, database));
+        }
+    }
+
+    /// Reads the names, on a connection of the service.
     async fn query(&self, service: &dyn Executor, database: &DatabaseName) -> Result<()> {
+        let source = PurityQuery::new(service, database, deadline());
+        self.query_if_changed(&source, source.fingerprint()).await
+    }
+
+    /// Reads the names unless their fingerprint is known. The fingerprint must be read after this
+    /// is called.
+    async fn query_if_changed(
+        &self,
+        source: &PurityQuery<'_>,
+        fingerprint: impl Future<Output = Result<String>>,
+    ) -> Result<()> {
         let ddl_count = self.ddl_count.load(Ordering::SeqCst);
         let began = Instant::now();
-        let source = PurityQuery {
-            service,
-            database,
-            options: options(began),
-        };
-        let fingerprint = source.fingerprint().await?;
+        let fingerprint = fingerprint.await?;
         let known = {
             let found = self.found.read();
             found.version > 0 && found.fingerprint == fingerprint
@@ -216,7 +240,7 @@ impl PurityCache {
         };
         let mut found = self.found.write();
         if let Some(suspects) = suspects {
-            tracing::debug!(%database, ?suspects, "read the untrusted names of the database");
+            tracing::debug!(database = %source.database, ?suspects, "read the untrusted names of the database");
             found.names = suspects;
             found.fingerprint = fingerprint;
             found.version += 1;
@@ -229,15 +253,55 @@ impl PurityCache {
 }
 
 /// The time limit of a query that starts now.
-fn options(began: Instant) -> QueryOptions {
-    QueryOptions {
-        deadline: Some((began + TIMEOUT).into_std()),
-        ..QueryOptions::default()
+fn deadline() -> Instant {
+    Instant::now() + TIMEOUT
+}
+
+/// A due query for the untrusted names. While it exists, no other one starts.
+#[derive(Debug)]
+pub(crate) struct PurityRefresh(Arc<PurityCache>);
+
+impl PurityRefresh {
+    /// Queries the database on connections of the service.
+    pub(crate) async fn run_on_service(self, service: Arc<dyn Executor>, database: DatabaseName) {
+        let outcome = self.0.query(&*service, &database).await;
+        self.end(outcome, &database);
+    }
+
+    /// Reads the fingerprint on a connection of a role, and the definitions on one of the service
+    /// if the fingerprint has changed. `read` runs `fingerprint.sql` until the deadline; it must
+    /// release the connection.
+    pub(crate) async fn run<F>(
+        self,
+        read: impl FnOnce(Instant) -> F,
+        service: Arc<dyn Executor>,
+        database: DatabaseName,
+    ) where
+        F: Future<Output = Result<String>>,
+    {
+        let deadline = deadline();
+        let source = PurityQuery::new(&*service, &database, deadline);
+        let outcome = self.0.query_if_changed(&source, read(deadline)).await;
+        self.end(outcome, &database);
+    }
+
+    fn end(self, outcome: Result<()>, database: &DatabaseName) {
+        if let Err(error) = outcome {
+            tracing::debug!(%database, %error, "the untrusted names could not be read; every read is followed by a reset");
+            self.0.found.write().next_query = Some(Instant::now() + RETRY);
+        }
+    }
+}
+
+impl Drop for PurityRefresh {
+    fn drop(&mut self) {
+        self.0.querying.store(false, Ordering::Release);
     }
 }
 
 impl CachedPurity {
-    /// Whether the text mentions an untrusted name. Searches once for each version of the names.
+    /// Whether the text mentions an untrusted name. The text is searched once for each version of
+    /// the names.
     fn of(&self, text: &str, suspects: &UntrustedNames, version: u64) -> bool {
         let [pure, impure] = [version * 2, version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
@@ -250,15 +314,6 @@ impl CachedPurity {
                 mentioned
             }
         }
-    }
-}
-
-/// Clears the flag of a running query on drop.
-struct QueryingGuard<'a>(&'a AtomicBool);
-
-impl Drop for QueryingGuard<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -275,7 +330,7 @@ mod tests {
         drop(definition);
         assert!(!purity.begins_query(began));
         let postponed = purity.found.read().next_query.unwrap();
-        // Further definitions do not postpone it again.
+        // A second definition does not postpone the query again.
         drop(DdlGuard::begin(&purity));
         assert_eq!(purity.found.read().next_query, Some(postponed));
         assert!(purity.begins_query(postponed));

@@ -1,5 +1,6 @@
 -- What a read can run beside what stands in its text, as (kind, oid, name, text). The server's own
--- objects, below 16384, and what a superuser's extension brought are left out.
+-- objects, below 16384, what a superuser's extension brought, and the service's functions of claims,
+-- which only read, are left out.
 --
 --   relation   a text that a read of the relation may evaluate; no text where nobody can tell
 --   child      the name is empty, the text the number of a relation that is read with this one
@@ -9,6 +10,7 @@
 --   cascade    the name is empty, the text the number of a relation that is written with this one
 --   type       a text that PostgreSQL may evaluate where a value of the type is read
 --   restricted a relation under row level security; no text
+--   claims     all functions of the schema tidegate are the service's functions of claims; no name
 --   call       the definition of a function that a text can call; none where it is not SQL or
 --              PL/pgSQL, or where PostgreSQL may check a right on it for the first user of a
 --              prepared statement only: USAGE of its schema when it parses, EXECUTE when it puts
@@ -22,6 +24,13 @@ with installed as (
     where d.deptype operator(pg_catalog.=) 'e'
 ), trusted as (
     select r.oid from pg_catalog.pg_roles r where r.rolsuper
+), claims as (
+    select f.oid from pg_catalog.pg_proc f
+    join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) f.pronamespace
+        and n.nspowner operator(pg_catalog.=) f.proowner
+    join pg_catalog.pg_roles o on o.oid operator(pg_catalog.=) f.proowner
+    where n.nspname operator(pg_catalog.=) any (array['tidegate', 'tidegate_private']::pg_catalog.name[])
+      and (o.rolsuper or o.rolname operator(pg_catalog.=) current_user)
 ), expression as (
     select i.indrelid as relation, pg_catalog.pg_get_expr(e.tree, i.indrelid) as text
     from pg_catalog.pg_index i
@@ -66,6 +75,7 @@ select 'function', f.oid::pg_catalog.text, f.proname::pg_catalog.text,
 from pg_catalog.pg_proc f
 where f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
   and f.prokind operator(pg_catalog.<>) 'p'
+  and f.oid operator(pg_catalog.<>) all (select s.oid from claims s)
   and not (f.proowner operator(pg_catalog.=) any (select t.oid from trusted t)
            and (1255::pg_catalog.oid, f.oid) operator(pg_catalog.=) any (select n.classid, n.objid from installed n))
 union all
@@ -164,6 +174,12 @@ select 'restricted', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
 from pg_catalog.pg_class c
 where c.relrowsecurity and c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
 union all
+select 'claims', '', '', ''
+from pg_catalog.pg_proc f
+join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) f.pronamespace
+where n.nspname operator(pg_catalog.=) 'tidegate'
+having pg_catalog.bool_and(f.oid operator(pg_catalog.=) any (select s.oid from claims s))
+union all
 select 'call', f.oid::pg_catalog.text, f.proname::pg_catalog.text,
     case
         when f.prokind operator(pg_catalog.=) 'a' then null
@@ -177,6 +193,7 @@ from pg_catalog.pg_proc f
 join pg_catalog.pg_language l on l.oid operator(pg_catalog.=) f.prolang
 join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) f.pronamespace
 where f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+  and f.oid operator(pg_catalog.<>) all (select s.oid from claims s)
   and not (f.prosecdef and pg_catalog.has_schema_privilege('public', f.pronamespace, 'usage'))
   and f.prorettype operator(pg_catalog.<>) all (array['pg_catalog.trigger'::pg_catalog.regtype, 'pg_catalog.event_trigger'::pg_catalog.regtype]::pg_catalog.oid[])
   and n.nspname operator(pg_catalog.!~) '^pg_temp_'

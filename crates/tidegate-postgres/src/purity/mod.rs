@@ -2,9 +2,10 @@
 //! them may have side effects.
 
 mod cache;
+mod claims_functions;
 mod query;
 mod unsafe_functions;
 mod untrusted_names;
 
 pub(crate) use cache::{CachedPurity, DdlGuard, PurityCache};
-pub(crate) use query::{TextRows, bind, statement, text_rows};
+pub(crate) use query::{FINGERPRINT_SQL, TextRows, bind, statement, text_rows};

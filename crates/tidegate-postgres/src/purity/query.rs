@@ -7,9 +7,14 @@ use tidegate_sql::{
     Result, RowSink, Statement,
 };
 use tidegate_values::{Column, Parameter, RawRow};
+use tokio::time::Instant;
 
-static FINGERPRINT: LazyLock<Arc<Statement>> =
-    LazyLock::new(|| statement(include_str!("fingerprint.sql")));
+/// Selects a text that changes with anything that [`PurityQuery::definitions`] returns. Every role
+/// gets the same text, whatever the settings of its session are: it names all objects with their
+/// schema, and PostgreSQL lets every role read the catalogs in it.
+pub(crate) const FINGERPRINT_SQL: &str = include_str!("fingerprint.sql");
+
+static FINGERPRINT: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(FINGERPRINT_SQL));
 static DEFINITIONS: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("definitions.sql")));
 
@@ -36,8 +41,8 @@ pub(crate) fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Resul
     })
 }
 
-/// One row of `definitions.sql`.
-#[derive(Debug, Default)]
+/// A row of `definitions.sql`.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Definition {
     pub(super) kind: String,
     pub(super) oid: String,
@@ -47,19 +52,35 @@ pub(super) struct Definition {
 
 /// Queries one database as the service.
 pub(super) struct PurityQuery<'a> {
-    pub(super) service: &'a dyn Executor,
+    service: &'a dyn Executor,
     pub(super) database: &'a DatabaseName,
-    pub(super) options: QueryOptions,
+    options: QueryOptions,
 }
 
-impl PurityQuery<'_> {
-    /// A text that changes with anything that [`PurityQuery::definitions`] returns.
+impl<'a> PurityQuery<'a> {
+    pub(super) fn new(
+        service: &'a dyn Executor,
+        database: &'a DatabaseName,
+        deadline: Instant,
+    ) -> Self {
+        let options = QueryOptions {
+            deadline: Some(deadline.into_std()),
+            ..QueryOptions::default()
+        };
+        Self {
+            service,
+            database,
+            options,
+        }
+    }
+
+    /// The result of [`FINGERPRINT_SQL`].
     pub(super) async fn fingerprint(&self) -> Result<String> {
         let rows = self.rows(&FINGERPRINT).await?;
         Ok(rows.into_iter().flatten().next().unwrap_or_default())
     }
 
-    /// The definitions that a statement can run without mentioning them.
+    /// The definitions of all code that a statement can run without mentioning it.
     pub(super) async fn definitions(&self) -> Result<Vec<Definition>> {
         let rows = self.rows(&DEFINITIONS).await?;
         let definition = |row: Vec<String>| {

@@ -1,10 +1,11 @@
 //! Decides which functions the owner's methods may call on shared connections.
 //!
-//! The code comes from roles as which no caller can act (`authenticator`), so it is trusted like
-//! the owner's triggers and views. But a method passes its caller's values to the function. A
-//! function that runs a value as SQL, or sets a setting to it, does no harm on a login connection;
-//! on a shared connection the caller could become another user. Therefore a function is unsafe if
-//! its definition can run text or change the role, or mentions an unsafe function.
+//! Only roles as which no caller can act may create code in such a database (see `authenticator`),
+//! so functions are trusted like the owner's triggers and views. But a method passes its caller's
+//! values to the function. A function that runs a value as SQL, or sets a setting to it, does no
+//! harm on a login connection. On a shared connection the caller could become another user with it.
+//! Therefore a function is unsafe if its definition can run text or change the role, or mentions an
+//! unsafe function.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,21 +21,21 @@ const UNSAFE: [&str; 6] = [
     "ts_rewrite",
     "ts_stat",
 ];
-/// An escaped name may be any name; the XML functions run text (`query_to_xml`); an UPDATE of
-/// `pg_settings` changes settings.
+/// Parts of words that make code unsafe: an escaped name may be any name, XML functions such as
+/// `query_to_xml` run text, and an UPDATE of `pg_settings` changes settings.
 const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
 
 /// The functions that the owner's methods may not call on shared connections.
 #[derive(Debug, Default)]
 pub(super) struct UnsafeFunctions {
     names: HashSet<String>,
-    /// Whether one of them has a name that is not a single word, so that no text can be searched
-    /// for it.
+    /// Whether the name of an unsafe function is not a single word. A text cannot be searched for
+    /// such a name, so every text counts as unsafe.
     every: bool,
 }
 
 impl UnsafeFunctions {
-    /// Finds them among the definitions of the kind `call`.
+    /// Finds the unsafe functions among the definitions of the kind `call`.
     pub(super) fn find(definitions: &[Definition]) -> Self {
         let functions = definitions.iter().filter(|known| known.kind == "call");
         let mut unsafe_functions = Self::default();
@@ -64,7 +65,7 @@ impl UnsafeFunctions {
         }
     }
 
-    /// Whether a statement may call one of them, or contains an unsafe word itself.
+    /// Whether a statement may call an unsafe function, or contains an unsafe word itself.
     pub(super) fn are_in(&self, text: &str) -> bool {
         self.every || is_unsafe(text) || !self.names.is_disjoint(&words(text))
     }
@@ -76,8 +77,8 @@ impl UnsafeFunctions {
     }
 }
 
-/// Whether a text contains unsafe words. An empty definition could not be read and counts as
-/// unsafe.
+/// Whether a text contains unsafe words. A definition that could not be read is empty, and counts
+/// as unsafe.
 fn is_unsafe(text: &str) -> bool {
     let lower = text.to_lowercase();
     let words = words(&lower);
@@ -88,8 +89,8 @@ fn is_unsafe(text: &str) -> bool {
         || (has("set") || has("reset")) && (has("role") || has("authorization"))
 }
 
-/// The words of a text in lower case, including those in comments, strings and names. A word with
-/// `$` is also split, because it may be a dollar quote (`$body$set`).
+/// The words of a text in lower case, including those in comments, strings and names. Words are
+/// also split at `$`, because it may belong to a dollar quote (`$body$set`).
 fn words(text: &str) -> HashSet<String> {
     let words = text.split(|character| !is_word(character));
     let parts = words.clone().flat_map(|word| word.split('$'));

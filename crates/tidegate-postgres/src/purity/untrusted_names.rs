@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use tidegate_sql::Statement;
 use tidegate_sql::statement::{Purity, UntrustedNames};
 
+use super::claims_functions::without_calls;
 use super::query::Definition;
 use super::unsafe_functions::UnsafeFunctions;
 
-/// A relation with the code that a read of it may run.
+/// A relation with the texts of the code that reading it may run.
 #[derive(Default)]
 struct Relation<'a> {
     name: &'a str,
@@ -21,7 +22,7 @@ struct Relation<'a> {
 pub(super) struct UntrustedSets {
     /// Names that make a read impure.
     pub(super) reads: UntrustedNames,
-    /// Names that make a write impure: the same, and those of code that only writes run.
+    /// Names that make a write impure: all of `reads`, and names of code that only writes run.
     pub(super) writes: UntrustedNames,
     /// Relations under row level security, and the views that read them.
     pub(super) restricted: UntrustedNames,
@@ -30,24 +31,26 @@ pub(super) struct UntrustedSets {
 }
 
 pub(super) fn find(definitions: &[Definition]) -> UntrustedSets {
+    let claims = definitions.iter().any(|one| one.kind == "claims");
     let of_writes =
         |definition: &&Definition| matches!(&*definition.kind, "write" | "cascade" | "type");
     let reads = definitions
         .iter()
         .filter(|definition| !of_writes(definition));
     UntrustedSets {
-        reads: find_in(reads),
-        writes: find_in(definitions.iter()),
+        reads: find_in(reads, claims),
+        writes: find_in(definitions.iter(), claims),
         restricted: find_restricted(definitions),
         calls: UnsafeFunctions::find(definitions),
     }
 }
 
-/// Finds the names that these definitions make untrusted.
+/// Finds the names that these definitions make untrusted. `claims` is whether the functions of
+/// claims are the service's, so that calls of them are trusted.
 ///
-/// PostgreSQL prints definitions with an empty `search_path`. A function without a schema is a
-/// built-in one there, so the text is analysed like a caller's.
-fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> UntrustedNames {
+/// PostgreSQL prints definitions with an empty `search_path`, so a function without a schema in
+/// them is a built-in one. Therefore the text is analysed like a caller's.
+fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>, claims: bool) -> UntrustedNames {
     let mut suspects = UntrustedNames::default();
     let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
     for definition in definitions {
@@ -59,22 +62,22 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> UntrustedNa
                 relation.texts.push(text);
             }
             "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
-            "call" | "restricted" => {}
+            "call" | "restricted" | "claims" => {}
             "function" => suspects.add_function(name, text == "true"),
             "operator" => suspects.add_operator(name),
-            "type" if !calls_unknown(text) => {}
-            // PostgreSQL inserts casts where no text shows them, and the type of a value is not
-            // shown either.
+            "type" if !calls_unknown(text, claims) => {}
+            // A cast or type check can run in any statement: neither implicit casts nor the types
+            // of values show in a text.
             _ => suspects.add_everything(),
         }
     }
-    spread(&relations, &mut suspects);
+    spread(&relations, &mut suspects, claims);
     suspects
 }
 
 /// Adds relations whose code calls unknown functions or mentions an untrusted name, and relations
-/// that are read together with those, until nothing is added.
-fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames) {
+/// whose read includes an added relation, until nothing is left to add.
+fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames, claims: bool) {
     let mut found: HashSet<&str> = HashSet::new();
     loop {
         let fresh: Vec<_> = relations
@@ -85,7 +88,7 @@ fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames
                         || relation
                             .texts
                             .iter()
-                            .any(|text| calls_unknown(text) || suspects.are_in(text)))
+                            .any(|text| calls_unknown(text, claims) || suspects.are_in(text)))
             })
             .collect();
         if fresh.is_empty() {
@@ -98,7 +101,8 @@ fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut UntrustedNames
     }
 }
 
-/// Finds relations under row level security, and views that mention them, directly or not.
+/// Finds relations under row level security, and views that mention one of them, directly or
+/// through another view.
 fn find_restricted(definitions: &[Definition]) -> UntrustedNames {
     let mut restricted = UntrustedNames::default();
     let of_kind = |kind: &'static str| definitions.iter().filter(move |one| one.kind == kind);
@@ -120,8 +124,12 @@ fn find_restricted(definitions: &[Definition]) -> UntrustedNames {
     }
 }
 
-fn calls_unknown(text: &str) -> bool {
-    !Statement::parse(text).is_ok_and(|statement| statement.purity() == Purity::Stateless)
+fn calls_unknown(text: &str, claims: bool) -> bool {
+    let replaced = claims.then(|| without_calls(text));
+    // The replaced text decides this only. Names are looked for in the original: a quoted name may
+    // contain what looks like a call.
+    !Statement::parse(replaced.as_deref().unwrap_or(text))
+        .is_ok_and(|statement| statement.purity() == Purity::Stateless)
 }
 
 #[cfg(test)]
@@ -223,6 +231,33 @@ mod tests {
         }
         assert!(!found.restricted.are_in("select a from other, items"));
         assert!(found.reads.is_empty() && found.writes.is_empty());
+    }
+
+    #[test]
+    fn policies_that_ask_for_claims_are_trusted_if_the_functions_are() {
+        let policy = "select (owner = ( SELECT tidegate.user_id() AS user_id))";
+        let relation = ["relation", "1", "notes", policy];
+        let default = ["write", "1", "notes", "select tidegate.claim('org'::text)"];
+        let found = find(&[relation, default].map(definition));
+        assert!(found.reads.are_in("table notes") && found.writes.are_in("table notes"));
+        let found = find(&[relation, default, ["claims", "", "", ""]].map(definition));
+        assert!(found.reads.is_empty() && found.writes.is_empty());
+        let view = r#"SELECT x FROM public."v tidegate.user_id(""#;
+        let odd = [
+            ["claims", "", "", ""],
+            [
+                "relation",
+                "2",
+                "v tidegate.user_id(",
+                "SELECT own.f() AS x;",
+            ],
+            ["relation", "3", "second", view],
+        ];
+        let found = find(&odd.map(definition));
+        assert!(found.reads.are_in("table second"), "a name is no call");
+        let also = ["relation", "1", "notes", "select own.f(tidegate.user_id())"];
+        let found = find(&[relation, also, ["claims", "", "", ""]].map(definition));
+        assert!(found.reads.are_in("table notes"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Committing a transaction, and describing a statement without running it.
+//! Commits a transaction, and describes a statement without running it.
 
 use tidegate_sql::{DatabaseError, Description, Error};
 use tidegate_wire::rejection::ServerError;
@@ -9,7 +9,7 @@ use crate::connection::{Connection, TransactionStatus};
 use crate::statement::{AttemptError, RunError, SideEffects, StatementTask, TransactionPosition};
 
 impl Connection {
-    /// Commits, and queues the reset after the COMMIT. Deferred constraints are checked here.
+    /// Commits, and queues the reset after the COMMIT. PostgreSQL checks deferred constraints here.
     pub(crate) async fn commit(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         self.simple("COMMIT");
         if self.session.side_effects().is_reset_due() {
@@ -38,7 +38,7 @@ impl Connection {
                 Err(self.protocol_error("a transaction stayed open behind its COMMIT"))
             }
             None if committed => Ok(()),
-            // PostgreSQL answers the COMMIT of a failed transaction with a rollback and no error.
+            // PostgreSQL answers the COMMIT of a failed transaction with `ROLLBACK` and no error.
             None => Err(Error::Rejected(Box::new(DatabaseError {
                 sqlstate: "25P02".to_owned(),
                 message: "the transaction had failed before and was rolled back".to_owned(),
@@ -59,7 +59,7 @@ impl Connection {
                 return Err(self.rejected(*error, task.bound).into());
             }
         };
-        // Parsing has run the input functions of literals, which can be user-defined.
+        // Parsing a literal runs the input function of its type, which may be user-defined.
         if !task.is_kept() && task.position == TransactionPosition::Alone {
             self.session.note_side_effects(SideEffects::Everything);
         }

@@ -1,4 +1,4 @@
-//! Running a statement: one write, one read; rows are pushed into the sink as they arrive.
+//! Runs a statement: one write, then reads; rows are pushed into the sink as they arrive.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::connection::{Connection, ConnectionState, Prefix, TransactionStatus};
 use crate::metadata::{MetadataCache, StatementKey};
 use crate::purity::DdlGuard;
 use crate::statement::{
-    AttemptError, PreparedStatement, RunError, SideEffects, StatementTask, TransactionPosition,
+    AttemptError, CallerSwitch, PreparedStatement, RunError, SideEffects, StatementTask,
+    TransactionPosition,
 };
 
 /// One attempt to run a statement.
@@ -23,13 +24,14 @@ pub(super) struct Execution<'a> {
     pub(super) task: &'a StatementTask<'a>,
     pub(super) began: Instant,
     pub(super) prepared: Arc<PreparedStatement>,
-    /// Whether the description comes from an earlier use and PostgreSQL has not confirmed it yet.
+    /// Whether the description comes from another connection and PostgreSQL has not confirmed it
+    /// yet.
     pub(super) unconfirmed: bool,
     deadline: Option<Instant>,
     pub(super) progress: Progress,
-    /// Parameter sets that PostgreSQL has bound.
+    /// How many parameter sets PostgreSQL has bound.
     pub(super) bound: usize,
-    /// Parameter sets that PostgreSQL has run.
+    /// How many parameter sets PostgreSQL has run.
     pub(super) ended: usize,
     pub(super) announced: bool,
     pub(super) affected: Option<u64>,
@@ -39,8 +41,8 @@ pub(super) struct Execution<'a> {
 impl Connection {
     /// Runs a statement with all its parameter sets and pushes its rows into the sink.
     ///
-    /// When this returns, `ReadyForQuery` was received, except after an error of the sink, a broken
-    /// stream or a passed deadline. Then the connection must be recovered.
+    /// On return, `ReadyForQuery` was received, except after an error of the sink, a broken stream
+    /// or a passed deadline. In these cases the connection must be recovered.
     pub(crate) async fn run(
         &mut self,
         task: &StatementTask<'_>,
@@ -52,7 +54,7 @@ impl Connection {
                 Ok(completion) => return Ok(completion),
                 Err(AttemptError::Final(error)) => return Err(self.run_error(error)),
                 Err(AttemptError::Stale(error)) => {
-                    // Nothing has run, so one attempt with a new description is safe.
+                    // Nothing has run, so a second attempt with a new description is safe.
                     self.forget(task);
                     if !again && task.has_stale_hint(&error) {
                         return Err(self.rejected(*error, task.bound).into());
@@ -74,7 +76,8 @@ impl Connection {
         sink: &mut dyn RowSink,
     ) -> Result<Completion, AttemptError> {
         self.session.prefix = Prefix::default();
-        // Recorded first, so that the session is reset even if the attempt fails at once.
+        // Recorded before the attempt, so that the session is reset even if the attempt fails at
+        // once.
         self.note_side_effects(task, false);
         let known = if self.may_use_cached(task).await? {
             self.session.statements.known(task, true)
@@ -85,7 +88,7 @@ impl Connection {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
-        // Whether it mentions untrusted names is cached with the prepared statement.
+        // The prepared statement caches whether its text mentions untrusted names.
         self.note_side_effects(task, task.is_impure(&prepared));
         let mut run = Execution::new(task, prepared, unconfirmed);
         self.begin_pipeline();
@@ -102,7 +105,7 @@ impl Connection {
         self.exchange_sets(&mut run, sink).await
     }
 
-    /// Distinguishes a refused role switch from other errors.
+    /// Distinguishes a refused switch to the caller from other errors.
     pub(crate) fn run_error(&self, error: Error) -> RunError {
         if self.session.prefix.is_refused() {
             RunError::RoleRefused(error)
@@ -111,8 +114,8 @@ impl Connection {
         }
     }
 
-    /// Returns to a state in which another attempt can start.
-    pub(super) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+    /// Brings the connection into a state in which another attempt can start.
+    pub(crate) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.state() == ConnectionState::Resetting {
             self.finish_reset().await;
         }
@@ -129,7 +132,7 @@ impl Connection {
 
     /// Records what the statement may leave in the session.
     pub(super) fn note_side_effects(&mut self, task: &StatementTask<'_>, impure: bool) {
-        let left = SideEffects::of(task.bound, task.login.role_use, impure);
+        let left = SideEffects::of(task.bound, &task.login.role_use, impure);
         self.session.note_side_effects(left);
     }
 
@@ -140,7 +143,8 @@ impl Connection {
         task.metadata.forget_hints(task.bound, &task.login.role);
     }
 
-    /// The error for a definition that changed inside a transaction.
+    /// The error for a definition that changed after its statement was prepared, inside a
+    /// transaction.
     pub(super) fn stale(&mut self, mut error: ServerError, task: &StatementTask<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         DatabaseError::REDEFINED.clone_into(&mut error.rejection.message);
@@ -153,7 +157,8 @@ impl Connection {
         sink: &mut dyn RowSink,
     ) -> Result<Completion, AttemptError> {
         loop {
-            // Sets are queued between reads, so that full buffers on both sides cannot deadlock.
+            // Parameter sets are queued between reads, so that full buffers on both sides cannot
+            // deadlock.
             self.fill(run.task, &run.prepared, &mut run.progress, run.unconfirmed)?;
             let tag = match self.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,
@@ -170,7 +175,7 @@ impl Connection {
             };
             if self.session.prefix.is_pending() && self.is_asynchronous(tag)? {
                 if self.session.prefix.is_refused() {
-                    // PostgreSQL skips everything up to the Sync.
+                    // After the error, PostgreSQL skips everything up to the Sync.
                     self.cut(run.task, &mut run.progress);
                 }
                 continue;
@@ -202,8 +207,9 @@ impl Connection {
             return Err(self.protocol_error("a row of another description"));
         };
         if sink.row(row)? == Flow::Wait {
-            // Nothing is read in the meantime, so PostgreSQL waits too. The time does not count
-            // against the statement's deadline; the caller that serves the reader limits it.
+            // While the sink is not ready, nothing is read from PostgreSQL, so PostgreSQL waits
+            // too. This time does not count against the statement's deadline; the caller of the
+            // reader's connection limits it.
             let began = Instant::now();
             sink.ready().await?;
             let waited = began.elapsed();
@@ -222,8 +228,7 @@ impl Connection {
         match tag {
             tag::BIND_COMPLETE => {
                 run.bound += 1;
-                // An unconfirmed description is confirmed by the description of the portal instead.
-                if !run.unconfirmed {
+                if run.announces_at_bind() {
                     run.announce(sink)?;
                 }
             }
@@ -270,7 +275,7 @@ impl Connection {
             (_, Some(_)) => TransactionStatus::Failed,
             (_, None) => TransactionStatus::Open,
         };
-        // Checked again, because a definition committed in the meantime may have made it impure.
+        // A definition that was committed in the meantime may have made the statement impure.
         let impure = run.task.is_impure(&run.prepared);
         self.note_side_effects(run.task, impure);
         self.note_name_changes(run.task, impure);
@@ -288,6 +293,10 @@ impl Connection {
                     || (run.unconfirmed && error.is_bad_guess()));
             if untouched {
                 return Err(AttemptError::Stale(Box::new(error)));
+            }
+            let is_first = run.task.position != TransactionPosition::Within;
+            if is_first && !run.announced && run.task.is_seal_refused(&error) {
+                self.session.prefix.refuse(error.clone());
             }
             return Err(self.rejected(error, run.task.bound).into());
         }
@@ -343,12 +352,18 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The place of a value that PostgreSQL could not read. The error belongs to a Bind if every
-    /// bound set has run.
+    /// The place in the request of a value that PostgreSQL could not read. The error belongs to a
+    /// Bind if every bound set has already run.
     pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
         binding.then(|| self.task.bound.place(self.bound, placeholder))
+    }
+
+    /// Whether the columns are known when the statement is bound: an unconfirmed description waits
+    /// for that of the portal, and a statement with sealed claims may be repeated before a row.
+    pub(super) fn announces_at_bind(&self) -> bool {
+        !self.unconfirmed && !matches!(self.task.switch, Some(CallerSwitch::Claims(_)))
     }
 
     /// Passes the columns to the sink, once.
@@ -377,8 +392,8 @@ impl<'a> Execution<'a> {
     pub(super) fn count(&mut self, (command, rows): (&str, Option<u64>)) {
         match (&mut self.affected, command, rows) {
             (Some(sum), "INSERT" | "UPDATE" | "DELETE" | "MERGE", Some(rows)) => *sum += rows,
-            // For a SELECT with data-modifying CTEs PostgreSQL counts the rows returned, not those
-            // written.
+            // For a SELECT with data-modifying CTEs, PostgreSQL counts the rows that it returns and
+            // not those that it writes.
             (affected, _, _) => *affected = None,
         }
     }

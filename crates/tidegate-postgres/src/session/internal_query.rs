@@ -1,5 +1,9 @@
-//! Internal queries on a connection that is checked out: types and names, in `pg_catalog` only.
+//! Runs internal queries about types and names on a connection that is checked out. They read
+//! `pg_catalog` only.
 
+use std::io;
+
+use bytes::BytesMut;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use tidegate_sql::Error;
@@ -9,22 +13,25 @@ use tidegate_wire::tag;
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::statement::RoleSwitch;
+use crate::purity::FINGERPRINT_SQL;
+use crate::statement::CallerSwitch;
 
 pub(crate) struct InternalQuery<'a> {
     pub(crate) text: &'static str,
-    /// Its parameters in text form.
+    /// The parameters of the query in text form.
     pub(crate) parameters: &'a [&'a str],
-    /// The role to switch to, if the connection logged in as another role and no transaction is
-    /// open.
-    pub(crate) switch: Option<RoleSwitch<'a>>,
+    /// The switch to the caller, if the connection needs one and no transaction is open.
+    pub(crate) switch: Option<CallerSwitch<'a>>,
+    /// Whether the query stays prepared. It must not on a connection that runs texts of callers:
+    /// they could replace the prepared statement.
+    pub(crate) is_kept: bool,
     pub(crate) deadline: Option<Instant>,
 }
 
 impl Connection {
     /// Runs an internal query and passes each row of `columns` binary values to `take`.
     ///
-    /// The outer error is that of the connection, the inner one that of PostgreSQL.
+    /// The outer error is one of the connection, the inner one is reported by PostgreSQL.
     pub(crate) async fn run_internal_query(
         &mut self,
         lookup: &InternalQuery<'_>,
@@ -33,28 +40,8 @@ impl Connection {
     ) -> Result<Result<(), ServerError>, Error> {
         self.begin_pipeline();
         self.push_prefix(None, lookup.switch)?;
-        // Not the unnamed statement: the caller's statement may use that, and is bound later.
-        let name = self.session.statements.name();
-        let out = &mut self.channel.outbound;
-        let sent = frontend::parse(&name, lookup.text, [], out).and_then(|()| {
-            let value = |value: &str, out: &mut bytes::BytesMut| {
-                out.extend_from_slice(value.as_bytes());
-                Ok(IsNull::No)
-            };
-            frontend::bind(
-                "",
-                &name,
-                [],
-                lookup.parameters.iter().copied(),
-                value,
-                [1],
-                out,
-            )
-            .map_err(|_| std::io::Error::other("a parameter that cannot be sent"))?;
-            frontend::execute("", 0, out)?;
-            frontend::close(b'S', &name, out)
-        });
-        if let Err(error) = sent {
+        let name = self.push_query_parse(lookup)?;
+        if let Err(error) = push_query(lookup, &name, &mut self.channel.outbound) {
             self.mark_closed();
             return Err(Error::internal(error));
         }
@@ -77,8 +64,10 @@ impl Connection {
                     if let Some(refusal) = self.refusal() {
                         outcome = Err(refusal);
                     }
-                    if outcome.is_err() {
-                        // PostgreSQL skipped the Close after the error.
+                    if outcome.is_err() && lookup.is_kept {
+                        self.session.statements.forget_internal();
+                    } else if outcome.is_err() {
+                        // After the error PostgreSQL has skipped the Close.
                         self.session.statements.discard(&name);
                     }
                     return Ok(outcome);
@@ -87,4 +76,61 @@ impl Connection {
             }
         }
     }
+
+    /// Queues the Parse of an internal query, if it is not prepared; returns its name.
+    fn push_query_parse(&mut self, lookup: &InternalQuery<'_>) -> Result<String, Error> {
+        if lookup.is_kept {
+            return self.prepared_internal(lookup.text);
+        }
+        // The unnamed statement may belong to the caller's statement, which is bound later.
+        let name = self.session.statements.name();
+        frontend::parse(&name, lookup.text, [], &mut self.channel.outbound)
+            .map_err(Error::internal)?;
+        Ok(name)
+    }
+
+    /// Reads the fingerprint of the definitions of the database; see [`FINGERPRINT_SQL`]. Brings
+    /// the connection to its initial state first.
+    ///
+    /// # Errors
+    ///
+    /// If the connection cannot be used, or PostgreSQL cancels the query.
+    pub(crate) async fn fingerprint(
+        &mut self,
+        is_kept: bool,
+        deadline: Instant,
+    ) -> Result<String, Error> {
+        let lookup = InternalQuery {
+            text: FINGERPRINT_SQL,
+            parameters: &[],
+            switch: None,
+            is_kept,
+            deadline: Some(deadline),
+        };
+        let mut fingerprint = String::new();
+        let mut take = |row: RawRow<'_>| {
+            let text = row.values().next()??;
+            str::from_utf8(text).ok()?.clone_into(&mut fingerprint);
+            Some(())
+        };
+        let outcome = self.run_internal_query(&lookup, 1, &mut take).await?;
+        outcome.map_err(|error| Error::Rejected(Box::new(error.rejection)))?;
+        Ok(fingerprint)
+    }
+}
+
+/// Queues the Bind and the Execute of a query, and the Close unless it stays prepared.
+fn push_query(lookup: &InternalQuery<'_>, name: &str, out: &mut BytesMut) -> io::Result<()> {
+    let encode = |value: &str, out: &mut BytesMut| {
+        out.extend_from_slice(value.as_bytes());
+        Ok(IsNull::No)
+    };
+    let parameters = lookup.parameters.iter().copied();
+    frontend::bind("", name, [], parameters, encode, [1], out)
+        .map_err(|_| io::Error::other("a parameter that cannot be sent"))?;
+    frontend::execute("", 0, out)?;
+    if !lookup.is_kept {
+        frontend::close(b'S', name, out)?;
+    }
+    Ok(())
 }

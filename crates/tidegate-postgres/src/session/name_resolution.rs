@@ -2,7 +2,7 @@
 //!
 //! Cached data of a statement (its tables, the types of its parameters) depends on the
 //! `search_path`, on the role, and on the absence of temporary tables. A statement can change all
-//! three for those after it in its transaction.
+//! three for later statements of its transaction.
 
 use tidegate_sql::Error;
 
@@ -10,9 +10,9 @@ use super::internal_query::InternalQuery;
 use crate::connection::Connection;
 use crate::statement::{NameResolution, StatementTask};
 
-/// Whether names resolve as at the start of the session. The parameters are the initial
-/// `search_path` and the role as which statements run. A temporary schema exists once a temporary
-/// table was created.
+/// Asks PostgreSQL whether names resolve as at the start of the session. The parameters are the
+/// initial `search_path` and the role as which statements run. A temporary schema exists only after
+/// a temporary table was created.
 const ASK: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
     AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
     AND pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid";
@@ -21,7 +21,7 @@ impl Connection {
     /// Records how a statement may have changed name resolution.
     pub(crate) fn note_name_changes(&mut self, task: &StatementTask<'_>, impure: bool) {
         let behind = NameResolution::after(task, impure);
-        // The statement may also have restored it.
+        // The statement may also have restored the name resolution.
         let again = self.session.name_resolution == NameResolution::Changed
             && behind == NameResolution::Unknown;
         self.session.name_resolution = if again {
@@ -31,8 +31,8 @@ impl Connection {
         };
     }
 
-    /// Whether cached descriptions may be used. Asks PostgreSQL if a statement may have changed
-    /// name resolution.
+    /// Whether cached descriptions may be used. Queries PostgreSQL if code that a statement called
+    /// may have changed name resolution.
     pub(crate) async fn may_use_cached(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
         match self.session.name_resolution {
             NameResolution::Initial | NameResolution::ProbablyInitial => Ok(true),
@@ -41,8 +41,8 @@ impl Connection {
         }
     }
 
-    /// Whether new descriptions may be cached for other sessions. Asks PostgreSQL if a statement
-    /// may have changed name resolution, even if its text does not show it.
+    /// Whether new descriptions may be cached for other sessions. Queries PostgreSQL if any earlier
+    /// statement, its triggers or its views may have changed name resolution.
     pub(crate) async fn may_cache(&mut self, task: &StatementTask<'_>) -> Result<bool, Error> {
         match self.session.name_resolution {
             NameResolution::Initial => Ok(true),
@@ -59,6 +59,7 @@ impl Connection {
             text: ASK,
             parameters: &[&path, task.role().as_str()],
             switch: task.switch,
+            is_kept: false,
             deadline: task.deadline,
         };
         let mut own = false;
@@ -66,13 +67,14 @@ impl Connection {
             own = row.values().next()?? == [1];
             Some(())
         };
-        // If PostgreSQL refuses the query, it also refuses the statement that follows.
+        // PostgreSQL refuses this query only if it also refuses the caller's statement.
         let said = self
             .run_internal_query(&lookup, 1, &mut take)
             .await?
             .is_ok();
         if self.session.prefix.is_refused() {
-            // The query did not run; PostgreSQL refuses the statement that follows, too.
+            // The role switch was refused, so the query did not run. It will be refused for the
+            // caller's statement too.
             return Ok(false);
         }
         let own = said && own;

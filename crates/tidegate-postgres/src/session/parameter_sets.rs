@@ -9,16 +9,17 @@ use tidegate_sql::{Error, InputError};
 use tidegate_values::parameter::{self, IsNull};
 
 use super::prepare::push_parse;
-use crate::connection::{Connection, push_prepared};
+use crate::connection::{Connection, push_prepared_switch};
 use crate::statement::{PreparedStatement, StatementCache, StatementTask, TransactionPosition};
 
-/// The most bytes that are encoded ahead. Further sets wait until PostgreSQL has received some.
+/// The most bytes of parameter sets that are encoded ahead. Further sets wait until the socket has
+/// taken some.
 pub(super) const SEND_AHEAD: usize = 64 << 10;
 
-/// How far the sets of a statement have been queued.
+/// Which parameter sets of a statement have been queued.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The next set to be encoded.
+    /// The index of the next set to encode.
     pub(super) next: usize,
     /// Whether the Sync has been queued.
     ended: bool,
@@ -56,7 +57,7 @@ impl Connection {
             match set.push(&mut self.channel.outbound) {
                 Ok(()) => progress.next += 1,
                 Err(SetError::Input(wrong)) if progress.next == 0 && !unconfirmed => {
-                    // Nothing of the pipeline has been sent.
+                    // No byte of the pipeline has been sent.
                     self.withdraw();
                     return Err(Error::Input(wrong));
                 }
@@ -71,7 +72,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the pipeline: early, because a set failed, or because the sink has taken all rows.
+    /// Ends the pipeline before its last set, because a set failed or the sink has taken all rows.
     pub(super) fn cut(&mut self, task: &StatementTask<'_>, progress: &mut Progress) {
         if !progress.ended {
             self.finish_pipeline(task, progress);
@@ -81,7 +82,7 @@ impl Connection {
     fn finish_pipeline(&mut self, task: &StatementTask<'_>, progress: &mut Progress) {
         progress.ended = true;
         self.sync();
-        // The reset follows in the same write, so it costs the caller no time.
+        // The reset is sent in the same write, so it costs the caller no time.
         if task.position == TransactionPosition::Alone && self.session.side_effects().is_reset_due()
         {
             self.push_reset();
@@ -89,8 +90,8 @@ impl Connection {
     }
 }
 
-/// Whether the commit has to wait for the sink, because a row that it refuses undoes the write.
-/// PostgreSQL commits a statement outside of a transaction at the Sync.
+/// Whether the commit waits until the sink has taken all rows: if the sink refuses one, the write
+/// is undone. Outside of a transaction PostgreSQL commits at the Sync.
 fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) -> bool {
     task.position == TransactionPosition::Alone
         && task.bound.statement.kind() == Kind::Write
@@ -101,14 +102,14 @@ fn commits_after_rows(task: &StatementTask<'_>, prepared: &PreparedStatement) ->
 pub(crate) struct PipelinedRead<'a> {
     pub(crate) task: &'a StatementTask<'a>,
     pub(crate) prepared: Arc<PreparedStatement>,
-    /// Whether the pipeline also prepares the statement, with a description from another
+    /// Whether the pipeline also prepares the statement, with the description from another
     /// connection.
     pub(crate) unconfirmed: bool,
 }
 
 impl PipelinedRead<'_> {
-    /// Queues the set; `None` if a value does not fit. The request then runs on a connection of its
-    /// own, which reports the error.
+    /// Queues the parameter set. Returns `None` if a value does not fit its type; the request then
+    /// runs on a connection of its own, which reports the error.
     fn push(&self, out: &mut BytesMut) -> Option<()> {
         let set = ParameterSet {
             task: self.task,
@@ -126,16 +127,18 @@ impl PipelinedRead<'_> {
     }
 }
 
-/// Appends a pipeline of reads to a buffer: the role switch, the reads, a Sync. Appends nothing and
-/// returns `None` if a value does not fit or the pipeline would be longer than `longest`.
+/// Appends a pipeline of reads to a buffer: the switch to the caller, the reads, a Sync. Returns
+/// `None` and appends nothing if a value does not fit its type, or if the pipeline would be longer
+/// than `longest` bytes. `backend` is the process id of the connection.
 pub(crate) fn push_reads(
     statements: &mut StatementCache,
     out: &mut BytesMut,
     reads: &[PipelinedRead<'_>],
+    backend: i32,
     longest: usize,
 ) -> Option<()> {
     let start = out.len();
-    if push_switch_and_reads(statements, out, reads, longest).is_none() {
+    if push_switch_and_reads(statements, out, reads, backend, longest).is_none() {
         out.truncate(start);
         return None;
     }
@@ -147,11 +150,12 @@ fn push_switch_and_reads(
     statements: &mut StatementCache,
     out: &mut BytesMut,
     reads: &[PipelinedRead<'_>],
+    backend: i32,
     longest: usize,
 ) -> Option<()> {
     let start = out.len();
     if let Some(switch) = reads.first()?.task.switch {
-        push_prepared(statements, (switch.text, switch.role.as_str()), out)?;
+        push_prepared_switch(statements, &switch, backend, out)?;
     }
     let behind_switch = out.len();
     reads.iter().try_for_each(|read| read.push(out))?;
@@ -164,8 +168,8 @@ fn push_switch_and_reads(
     }
     let mut unconfirmed = unconfirmed.peekable();
     if unconfirmed.peek().is_some() {
-        // A Parse is preceded by the Close of dropped statements, which happens only once. So the
-        // steps that can fail come first.
+        // The steps that can fail come before the Parse: it is preceded by the Close of dropped
+        // statements, which cannot be taken back.
         let sets = out.split_off(behind_switch);
         unconfirmed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);
@@ -173,9 +177,9 @@ fn push_switch_and_reads(
     Some(())
 }
 
-/// Why a set cannot be sent.
+/// Why a parameter set cannot be sent.
 pub(super) enum SetError {
-    /// A value does not fit.
+    /// A value does not fit its type.
     Input(InputError),
     Internal(Error),
 }
@@ -190,7 +194,7 @@ pub(super) struct ParameterSet<'a> {
 }
 
 impl ParameterSet<'_> {
-    /// Queues the set, or nothing on failure.
+    /// Queues the parameter set. On failure, queues nothing.
     pub(super) fn push(&self, out: &mut BytesMut) -> Result<(), SetError> {
         let start = out.len();
         if let Err(wrong) = self.bind(out) {

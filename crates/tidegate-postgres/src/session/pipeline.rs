@@ -1,8 +1,8 @@
-//! Several statements in one write and one transaction.
+//! Runs several statements in one write and one transaction.
 //!
 //! Statements that read and write need no `BEGIN`: PostgreSQL runs everything before a Sync as one
-//! transaction and commits it there (PostgreSQL, "Message Flow", "Pipelining"). Only a snapshot
-//! that several statements share is opened explicitly.
+//! transaction and commits it there (PostgreSQL, "Message Flow", "Pipelining"). Only a pipeline
+//! whose statements share a snapshot has a `BEGIN`.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::connection::{Connection, TransactionStatus};
 use crate::metadata::StatementKey;
 use crate::statement::{AttemptError, PreparedStatement, StatementTask};
 
-/// `query_canceled`.
+/// The SQLSTATE `query_canceled`.
 const CANCELLED: &str = "57014";
 
 /// Why a pipeline failed.
 pub(crate) enum PipelineFailure {
     /// Nothing has run. The statements have to run one after the other.
     NotPipelined,
-    /// PostgreSQL refused the switch to the caller's role. Nothing has run.
+    /// PostgreSQL refused the switch to the caller, or the sealed claims. Nothing has taken effect.
     RoleRefused(Error),
     Failed(PipelineError),
 }
@@ -36,7 +36,8 @@ impl From<Error> for PipelineFailure {
 
 /// Why one attempt failed.
 pub(super) enum PipelineAttemptError {
-    /// A cached description was stale. Nothing has taken effect, and no sink has received anything.
+    /// A cached description was stale. Nothing has taken effect, and the sinks have received
+    /// nothing.
     Stale,
     Failed(PipelineFailure),
 }
@@ -54,12 +55,11 @@ impl From<PipelineError> for PipelineAttemptError {
 }
 
 impl Connection {
-    /// Runs the statements of a pipeline and pushes their rows into the sinks, one for each
-    /// statement.
+    /// Runs the statements of a pipeline and pushes the rows of each into its sink.
     ///
-    /// Statements without a cached description are described first. When this returns, the
-    /// transaction has ended, except after an error of a sink, a broken stream or a passed
-    /// deadline. Then the connection must be recovered.
+    /// Statements without a cached description are described first. On return the transaction has
+    /// ended, except after an error of a sink, a broken stream or a passed deadline. In these cases
+    /// the connection must be recovered.
     pub(crate) async fn run_pipeline(
         &mut self,
         batch: &PipelineRequest<'_>,
@@ -112,8 +112,8 @@ impl Connection {
     }
 
     /// The prepared statements of the pipeline, and whether each is unconfirmed. PostgreSQL
-    /// confirms a read only after the statements before it have run, so if those have effects,
-    /// unconfirmed statements are not used.
+    /// confirms a description only after the earlier statements have run. So if an earlier
+    /// statement has effects, unconfirmed descriptions are not used.
     fn known(
         &mut self,
         batch: &PipelineRequest<'_>,
@@ -132,9 +132,9 @@ impl Connection {
         self.session.statements.known(task, allow_unconfirmed)
     }
 
-    /// Lets PostgreSQL describe the unknown statements before anything runs. If it refuses one, the
-    /// statements run one after the other, which reports the first error. So do more statements
-    /// than the cache holds.
+    /// Lets PostgreSQL describe the unknown statements before anything runs. The statements run one
+    /// after the other instead if PostgreSQL refuses one (which reports the first error), or if
+    /// there are more of them than the cache holds.
     async fn describe_unknown(
         &mut self,
         batch: &PipelineRequest<'_>,
@@ -176,8 +176,7 @@ impl Connection {
             )));
         }
         for run in &steps.runs {
-            // Checked again, because a definition committed in the meantime may have made it
-            // impure.
+            // A definition that was committed in the meantime may have made the statement impure.
             let impure = run.task.is_impure(&run.prepared);
             self.note_side_effects(run.task, impure);
             self.note_name_changes(run.task, impure);
@@ -220,22 +219,27 @@ impl Connection {
 
     fn failed_step(&mut self, steps: &PipelineRun<'_>, error: ServerError) -> PipelineAttemptError {
         if error.is_stale_statement() {
-            // The statement may be an internal command: code that a statement called can deallocate
-            // all prepared statements.
+            // PostgreSQL may not know an internal command: code that a statement called can
+            // deallocate all prepared statements.
             self.session.statements.forget_internal();
         }
         if steps.overdue && error.is(CANCELLED) {
             return steps.rolled_back(Error::Deadline).into();
         }
         let Some(run) = steps.runs.get(steps.current) else {
-            // The commit failed: a deferred constraint, or a serialization failure.
+            // The commit failed, because of a deferred constraint or a serialization failure.
             let last = steps.runs[steps.runs.len() - 1].task;
             return PipelineError::from(self.rejected(error, last.bound)).into();
         };
         let task = run.task;
+        let is_untouched = !steps.runs.iter().any(|run| run.announced);
+        if is_untouched && task.is_seal_refused(&error) {
+            let error = self.rejected(error, task.bound);
+            return PipelineAttemptError::Failed(PipelineFailure::RoleRefused(error));
+        }
         if is_stale(run, &error) {
             steps.batch.tasks.iter().for_each(|task| self.forget(task));
-            if !steps.runs.iter().any(|run| run.announced) {
+            if is_untouched {
                 return PipelineAttemptError::Stale;
             }
             task.metadata.invalidate_descriptions();
@@ -251,7 +255,7 @@ impl Connection {
     }
 }
 
-/// Whether the error is about the statement and not the connection.
+/// Whether the error is about the statement and not about the connection.
 fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Rejected(_) | Error::Input(_))
 }

@@ -15,9 +15,9 @@ pub(crate) struct PipelineRequest<'a> {
 }
 
 impl PipelineRequest<'_> {
-    /// Whether the statements may be sent before the responses of those before them. None of them
-    /// may end the transaction. Only the last may change name resolution, since PostgreSQL cannot
-    /// be asked in between.
+    /// Whether all statements may be sent in one write. None of them may end the transaction. Only
+    /// the last one may change name resolution, because PostgreSQL cannot be queried about it in
+    /// between.
     pub(crate) fn can_pipeline(&self, trusted: bool) -> bool {
         let count = self.tasks.len();
         self.tasks.iter().enumerate().all(|(index, task)| {
@@ -29,7 +29,7 @@ impl PipelineRequest<'_> {
         })
     }
 
-    /// Whether a rollback would undo anything.
+    /// Whether a rollback would undo anything that the statements do.
     pub(super) fn has_effects(&self) -> bool {
         self.mode == Mode::ReadWrite && !self.tasks.iter().all(|task| is_stateless(task.bound))
     }

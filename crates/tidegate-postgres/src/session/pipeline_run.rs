@@ -28,14 +28,14 @@ pub(super) struct PipelineRun<'a> {
     pub(super) batch: &'a PipelineRequest<'a>,
     pub(super) runs: Vec<Execution<'a>>,
     deadline: Option<Instant>,
-    /// The step whose parameter sets are queued next.
+    /// The index of the step whose parameter sets are queued next.
     queuing: usize,
-    /// The step whose responses come next.
+    /// The index of the step whose responses come next.
     pub(super) current: usize,
     end: TransactionEnd,
-    /// Outstanding `ReadyForQuery` messages.
+    /// How many `ReadyForQuery` messages are outstanding.
     syncs: u8,
-    /// Whether anything has been sent.
+    /// Whether any part of the pipeline has been sent.
     sent: bool,
     /// Whether PostgreSQL refused a statement, so that the transaction is certainly rolled back.
     undone: bool,
@@ -43,20 +43,20 @@ pub(super) struct PipelineRun<'a> {
     pub(super) failure: Option<ServerError>,
     /// Whether the deadline has passed and the running statement was cancelled.
     pub(super) overdue: bool,
-    /// A parameter set that could not be sent.
+    /// The parameter set that could not be sent: the index of its step, and the error.
     pub(super) wrong: Option<(usize, InputError)>,
-    /// A sink that refused a row after the commit was sent.
+    /// The sink that refused a row after the commit was sent: the index of its step, and the error.
     pub(super) refused: Option<(usize, Error)>,
 }
 
-/// How far the end of the transaction is.
+/// Whether the end of the transaction has been queued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TransactionEnd {
-    /// Parameter sets are still to be queued.
+    /// The end is not queued, because parameter sets are still to be queued.
     Open,
-    /// The commit waits until the sinks have taken all rows.
+    /// The end is not queued, because the commit waits until the sinks have taken all rows.
     Held,
-    /// The commit has been queued.
+    /// The commit is queued.
     Queued,
 }
 
@@ -79,7 +79,7 @@ impl<'a> PipelineRun<'a> {
         }
     }
 
-    /// Records the latency of the statements; each counts for an equal part.
+    /// Records the latency of the statements. Each is assumed to take an equal part of the time.
     pub(super) fn record_latency(&self) {
         let count = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         for run in &self.runs {
@@ -88,8 +88,8 @@ impl<'a> PipelineRun<'a> {
         }
     }
 
-    /// Whether the commit waits for the sinks, so that a row that one of them refuses undoes the
-    /// writes.
+    /// Whether the commit waits until the sinks have taken all rows: if a sink refuses one, the
+    /// writes are undone.
     fn waits(&self) -> bool {
         let has_rows = |run: &Execution<'_>| !run.prepared.description.columns.is_empty();
         self.batch.commit == Commit::AfterRows
@@ -97,7 +97,7 @@ impl<'a> PipelineRun<'a> {
             && self.runs.iter().any(has_rows)
     }
 
-    /// The error of a stream, a deadline or a sink during the pipeline.
+    /// The error of the pipeline after the stream failed, the deadline passed or a sink failed.
     pub(super) fn interrupted(&self, error: Error) -> PipelineError {
         if self.is_in_doubt() {
             return PipelineError {
@@ -121,8 +121,8 @@ impl<'a> PipelineRun<'a> {
         }
     }
 
-    /// Handles the result of a sink. Once the commit has been sent, an error of a sink cannot stop
-    /// it. Then the error is kept, the outcome is awaited, and further rows are discarded.
+    /// Handles the result of a sink. An error of a sink cannot stop a commit that was sent. In that
+    /// case the error is stored, the outcome is awaited, and further rows are discarded.
     fn sink_result<T>(&mut self, said: Result<T, Error>) -> Result<Option<T>, Error> {
         match said {
             Ok(said) => Ok(Some(said)),
@@ -162,7 +162,8 @@ impl Connection {
             let tag = match self.channel.inbound.advance() {
                 Ok(Some(tag)) => tag,
                 Ok(None) => {
-                    // From here on an invalid set must be undone instead of withdrawn.
+                    // An invalid set after this point must be undone, because a part of the
+                    // pipeline was sent.
                     steps.sent = true;
                     if let Err(halt) = self.channel.exchange(steps.deadline).await {
                         if matches!(halt, ReadError::Deadline) && self.cancel_steps(steps).await {
@@ -186,13 +187,13 @@ impl Connection {
             } else if !self.is_asynchronous(tag)? {
                 self.take_step(tag, steps, sinks).await?;
             } else if self.session.prefix.is_refused() {
-                // PostgreSQL skips everything up to the Sync.
+                // After the error, PostgreSQL skips everything up to the Sync.
                 self.end_steps(steps)?;
             }
         }
     }
 
-    /// Cancels the running statement once after the deadline. PostgreSQL then has a short time to
+    /// Cancels the running statement once, after the deadline. PostgreSQL then has [`GRACE`] to
     /// report which statement it was and what became of the transaction.
     async fn cancel_steps(&mut self, steps: &mut PipelineRun<'_>) -> bool {
         if steps.overdue {
@@ -204,7 +205,7 @@ impl Connection {
         cancelled.is_ok()
     }
 
-    /// Queues parameter sets up to the limit, and the end of the transaction after the last.
+    /// Queues parameter sets up to [`SEND_AHEAD`] bytes; after the last set, ends the transaction.
     fn fill_steps(&mut self, steps: &mut PipelineRun<'_>) -> Result<(), Error> {
         while steps.end == TransactionEnd::Open && self.channel.outbound.len() < SEND_AHEAD {
             let index = steps.queuing;
@@ -265,8 +266,8 @@ impl Connection {
         if steps.batch.mode == Mode::Snapshot {
             if resets {
                 // After an error PostgreSQL skips everything up to this Sync, and COMMIT then rolls
-                // back. Without the Sync it would skip the COMMIT, and the reset would find a
-                // failed transaction.
+                // back. Without this Sync PostgreSQL would skip the COMMIT, and the reset would
+                // find a failed transaction.
                 self.sync();
                 steps.syncs += 1;
                 self.begin_pipeline();
@@ -290,12 +291,12 @@ impl Connection {
         if tag == tag::ERROR_RESPONSE {
             return self.refuse_step(steps);
         }
-        // The rest belongs to other statements or to the COMMIT, which do not run.
+        // The remaining messages belong to statements that do not run, or to the COMMIT.
         if steps.failure.is_some() || self.session.prefix.is_refused() {
             return Ok(());
         }
         let is_over = steps.refused.is_some();
-        // After the last step comes the COMMIT, which has no sink.
+        // The response after the last step belongs to the COMMIT, which has no sink.
         let (Some(run), Some(sink)) = (
             steps.runs.get_mut(steps.current),
             sinks.get_mut(steps.current),
@@ -307,8 +308,7 @@ impl Connection {
             tag::DATA_ROW => self.push_step_row(steps, &mut **sink).await?,
             tag::BIND_COMPLETE => {
                 run.bound += 1;
-                // An unconfirmed description is confirmed by the description of the portal instead.
-                if !run.unconfirmed && !is_over {
+                if run.announces_at_bind() && !is_over {
                     let said = run.announce(&mut **sink);
                     steps.sink_result(said)?;
                 }
@@ -358,15 +358,16 @@ impl Connection {
         steps: &mut PipelineRun<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<(), Error> {
-        let columns = steps.runs[steps.current].prepared.description.columns.len();
+        let run = &mut steps.runs[steps.current];
+        let columns = run.prepared.description.columns.len();
+        let told = run.announce(sink);
         let values = self.channel.inbound.body().get(2..);
         let Some(row) = values.and_then(|values| RawRow::new(columns, values)) else {
             return Err(self.protocol_error("a row of another description"));
         };
-        let said = sink.row(row);
-        if steps.sink_result(said)? == Some(Flow::Wait) {
-            // Nothing is read in the meantime, so PostgreSQL waits too. The time does not count
-            // against the deadline.
+        if steps.sink_result(told.and_then(|()| sink.row(row)))? == Some(Flow::Wait) {
+            // While the sink is not ready, nothing is read from PostgreSQL, so PostgreSQL waits
+            // too. This time does not count against the deadline.
             let began = Instant::now();
             let said = sink.ready().await;
             steps.sink_result(said)?;
@@ -376,7 +377,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A statement has ended. After the last one, a commit that waited for the sinks is queued.
+    /// Handles the end of a statement. After the last one, queues a commit that waited for sinks.
     fn end_step(
         &mut self,
         steps: &mut PipelineRun<'_>,

@@ -17,7 +17,7 @@ use crate::statement::{AttemptError, PreparedStatement, StatementCache, Statemen
 /// A statement that is being prepared.
 struct Unprepared<'a> {
     task: &'a StatementTask<'a>,
-    /// Its name in the session; empty for a statement that is used once.
+    /// The name of the statement in the session; empty for a statement that is used once.
     name: String,
     hints: Vec<Option<Type>>,
 }
@@ -30,7 +30,7 @@ struct Described {
 }
 
 impl Described {
-    /// The OIDs of all types, first of the parameters.
+    /// The OIDs of all types: those of the parameters, followed by those of the columns.
     fn types(&self) -> impl Iterator<Item = u32> {
         let columns = self.fields.iter().map(|field| field.type_oid);
         self.parameters.iter().copied().chain(columns)
@@ -38,7 +38,8 @@ impl Described {
 }
 
 impl Connection {
-    /// Parses and describes a statement in one round trip, and looks up its types.
+    /// Parses and describes a statement in one round trip. If types are unknown, looks them up in
+    /// another.
     pub(crate) async fn prepare(
         &mut self,
         task: &StatementTask<'_>,
@@ -48,8 +49,8 @@ impl Connection {
         prepared.into_iter().next().ok_or_else(none)
     }
 
-    /// Parses and describes statements of one caller in one round trip, and looks up their types in
-    /// another. If PostgreSQL refuses one, none is prepared.
+    /// Parses and describes statements of one caller in one round trip. If types are unknown, looks
+    /// them up in another. If PostgreSQL refuses one statement, none is prepared.
     pub(crate) async fn prepare_all(
         &mut self,
         tasks: &[&StatementTask<'_>],
@@ -57,7 +58,7 @@ impl Connection {
         let Some(first) = tasks.first() else {
             return Ok(Vec::new());
         };
-        // An error before the next prefix must not count as one of the last prefix.
+        // An error that arrives now must not be attributed to the previous pipeline's prefix.
         self.session.prefix = Prefix::default();
         let generation = first.metadata.generation();
         let keeps = self.may_cache(first).await?;
@@ -101,7 +102,7 @@ impl Connection {
         prepared
     }
 
-    /// Queues a Parse, and a Close for each dropped statement.
+    /// Queues a Close for each dropped statement, then a Parse.
     pub(crate) fn push_parse(
         &mut self,
         task: &StatementTask<'_>,
@@ -171,8 +172,7 @@ impl Connection {
         }
     }
 
-    /// The error of the statement at `index`. The statements before it were prepared, and are
-    /// closed.
+    /// The error of the statement at `index`. Closes the statements before it, which were prepared.
     fn refused_description(
         &mut self,
         error: ServerError,
@@ -189,7 +189,8 @@ impl Connection {
         }
     }
 
-    /// The error of a stream that ended: what PostgreSQL reported last, if anything.
+    /// The error after a connection ended: the last error that PostgreSQL reported, otherwise
+    /// `ended`.
     pub(crate) fn stream_error(
         &mut self,
         said: Option<ServerError>,
@@ -205,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// The descriptions of the statements. Unknown types are looked up together.
+    /// Makes the descriptions of the statements. Looks up all unknown types together.
     async fn descriptions(
         &mut self,
         statements: &[Unprepared<'_>],
@@ -235,7 +236,7 @@ impl Connection {
     }
 }
 
-/// As [`Connection::push_parse`], into any buffer.
+/// Appends a Close for each dropped statement and a Parse to a buffer.
 pub(super) fn push_parse(
     statements: &mut StatementCache,
     out: &mut BytesMut,
@@ -249,7 +250,7 @@ pub(super) fn push_parse(
         .try_for_each(|name| frontend::close(b'S', name, out))
         .and_then(|()| frontend::parse(name, task.bound.statement.text(), types, out));
     queued.map_err(|error| {
-        // The lexer refuses zero bytes and too many placeholders, so this is unexpected.
+        // The lexer has refused zero bytes and too many placeholders, so this error is unexpected.
         out.truncate(start);
         Error::internal(error)
     })

@@ -1,4 +1,4 @@
-//! Errors that PostgreSQL reports for a caller's statement.
+//! Turns errors that PostgreSQL reports for a caller's statement into errors for the caller.
 
 use tidegate_sql::{BoundStatement, DatabaseError, Error};
 use tidegate_wire::rejection::ServerError;
@@ -20,7 +20,7 @@ impl Connection {
         rejection.position = rejection
             .position
             .map(|position| bound.statement.caller_position(position));
-        // PostgreSQL calls parameters by number in errors about them.
+        // In these errors PostgreSQL calls parameters by number.
         if matches!(&*rejection.sqlstate, "42601" | "42P08" | "42P18") {
             rejection.message = bound.statement.caller_message(&rejection.message);
         }
@@ -28,12 +28,12 @@ impl Connection {
     }
 }
 
-/// Adds what PostgreSQL leaves out. Some errors are only recognisable by their English message: the
-/// first one is never translated; for the last one a translated message is left as it is.
+/// Adds what PostgreSQL leaves out. Some errors are only recognised by their English message.
+/// PostgreSQL never translates `tuple concurrently …`; a translated timeout message stays as it is.
 fn explain(rejection: &mut DatabaseError) {
     match &*rejection.sqlstate {
-        // Two statements changed the same row of a system catalog at once, such as that of a role.
-        // PostgreSQL has no SQLSTATE for it.
+        // Two statements changed the same row of a system catalog at once, such as the row of a
+        // role. PostgreSQL has no SQLSTATE for such a conflict.
         "XX000" if rejection.message.starts_with("tuple concurrently ") => {
             "40001".clone_into(&mut rejection.sqlstate);
         }

@@ -1,4 +1,4 @@
-//! Resolves the type names that callers write in hints.
+//! Resolves the type names that callers write in type hints.
 
 use postgres_types::FromSql;
 use tidegate_sql::{Error, InputError, TypeHint};
@@ -10,18 +10,18 @@ use crate::connection::Connection;
 use crate::metadata::LONGEST_TYPE_NAME;
 use crate::statement::StatementTask;
 
-/// The name is a parameter, so synonyms, `X[]`, `_X` and schemas work, and a type modifier is
-/// ignored.
+/// Returns the OID of the type with the name `$1`. Synonyms, `X[]`, `_X` and schemas work; a type
+/// modifier is ignored.
 const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
 
-/// Longer names cannot be valid: schema and type of 63 bytes each, quoted, every quote doubled,
-/// with modifiers and brackets. The limit matters because PostgreSQL's parsing of a name cannot be
-/// interrupted and takes quadratic time.
+/// The longest name in bytes that is sent to PostgreSQL. Valid names are shorter: schema and type
+/// of 63 bytes each, quoted, every quote doubled, with modifiers and brackets. PostgreSQL cannot
+/// interrupt the parsing of a name, which takes quadratic time.
 const LONGEST_READ: usize = 512;
 
 impl Connection {
-    /// The type of each hint of the statement. `own_names` tells whether names resolve as at the
-    /// start of the session; otherwise cached hints are neither used nor stored.
+    /// The type of each hint of the statement. `own_names` says whether names resolve as at the
+    /// start of the session. If not, cached types are neither used nor stored.
     pub(crate) async fn resolve_hints(
         &mut self,
         task: &StatementTask<'_>,
@@ -80,6 +80,7 @@ impl Connection {
             text: RESOLVE,
             parameters: &[name],
             switch: task.switch,
+            is_kept: false,
             deadline: task.deadline,
         };
         let mut oid = None;
@@ -94,7 +95,7 @@ impl Connection {
             Err(error) if is_outage(&error.rejection.sqlstate) => {
                 return Err(self.rejected(error, task.bound));
             }
-            // Text that is not a type name is a syntax error.
+            // PostgreSQL reports a syntax error for text that is not a type name.
             Err(_) => return Ok(None),
         }
         let Some(oid) = oid else { return Ok(None) };

@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::metadata::{MetadataCache, TREE_13, TREE_14, TypeRow, build};
 
 impl Connection {
-    /// Returns the types with these OIDs, in this order. Those that are not cached are read from
+    /// Returns the types with these OIDs in the same order. Types that are not cached are read from
     /// `pg_catalog` in one round trip.
     pub(crate) async fn resolve(
         &mut self,
@@ -48,8 +48,9 @@ impl Connection {
         let lookup = InternalQuery {
             text,
             parameters: &[&parameter],
-            // Every role may read `pg_catalog`.
+            // No role switch is needed, because every role may read `pg_catalog`.
             switch: None,
+            is_kept: false,
             deadline,
         };
         let mut entries = HashMap::new();

@@ -7,27 +7,28 @@ use std::sync::Arc;
 use tidegate_sql::statement::{Kind, Purity};
 use tidegate_sql::{BoundStatement, TypeHint};
 
+use super::caller_switch::CallerSwitch;
 use super::prepared::PreparedStatement;
 use super::role_plans::RolePlans;
 use super::task::StatementTask;
 use crate::metadata::{StatementDescription, StatementKey};
 
-/// Prepared statements by text and hints. When it is full, the least recently used one is dropped.
+/// The prepared statements by text and hints. A full cache drops the least recently used statement.
 #[derive(Debug)]
 pub(crate) struct StatementCache {
     entries: HashMap<u64, CachedStatement>,
     role_plans: RolePlans,
     hasher: RandomState,
     capacity: usize,
-    /// Increases with every use and every new name.
+    /// A counter that orders uses, and makes new names unique.
     clock: u64,
     /// Names of dropped statements that PostgreSQL still holds.
     dropped: Vec<String>,
     /// The names of prepared internal commands, by their text.
     own: HashMap<&'static str, String>,
-    /// The internal commands that the last pipeline prepares.
+    /// The internal commands that the pipeline being built prepares.
     preparing: Vec<&'static str>,
-    /// The dropped names that the last pipeline closes before them.
+    /// The dropped names that the pipeline being built closes before it prepares internal commands.
     closing: Vec<String>,
 }
 
@@ -53,9 +54,9 @@ impl StatementCache {
         }
     }
 
-    /// The prepared statement of a read or write, and whether it is unconfirmed: described on
-    /// another connection, but not prepared on this one. Unconfirmed statements are returned only
-    /// if `allow_unconfirmed` is set.
+    /// The prepared statement of a read or write, and whether it is unconfirmed: its description
+    /// comes from another connection, and this connection has not prepared it. Unconfirmed
+    /// statements are returned only if `allow_unconfirmed` is set.
     pub(crate) fn known(
         &mut self,
         task: &StatementTask<'_>,
@@ -94,15 +95,16 @@ impl StatementCache {
         Some(entry.prepared.clone())
     }
 
-    /// The role's own prepared statement, if it has one or uses the statement often enough to get
-    /// one.
+    /// The statement prepared for this role alone, if the role has one or uses the statement often
+    /// enough to get one; otherwise `prepared`. Also returns whether it is unconfirmed.
     fn for_role(
         &mut self,
         task: &StatementTask<'_>,
         prepared: Arc<PreparedStatement>,
         allow_unconfirmed: bool,
     ) -> (Arc<PreparedStatement>, bool) {
-        let Some(switch) = task.switch else {
+        // Members of a group have one role, and so one plan.
+        let Some(CallerSwitch::Role { role, .. }) = task.switch else {
             return (prepared, false);
         };
         let purity = &task.metadata.purity;
@@ -111,13 +113,13 @@ impl StatementCache {
         }
         let found = self
             .role_plans
-            .find(task.bound, switch.role, &prepared.description);
+            .find(task.bound, role, &prepared.description);
         match found {
             Ok(own) => return (own, false),
             Err(true) if allow_unconfirmed && may_run_unconfirmed(task, &prepared.description) => {}
             Err(_) => return (prepared, false),
         }
-        let own = prepared.with(self.name(), &prepared.description, switch.role);
+        let own = prepared.with(self.name(), &prepared.description, role);
         (Arc::new(own), true)
     }
 
@@ -138,13 +140,13 @@ impl StatementCache {
         (name, true)
     }
 
-    /// A pipeline starts; the previous one is certain to be sent.
+    /// Starts a pipeline. The previous pipeline can no longer be withdrawn.
     pub(crate) fn begin_pipeline(&mut self) {
         self.preparing.clear();
         self.closing.clear();
     }
 
-    /// The last pipeline is not sent, so it prepares and closes nothing.
+    /// Undoes what the last pipeline would have prepared and closed, because it is not sent.
     pub(crate) fn withdraw_pipeline(&mut self) {
         for text in self.preparing.drain(..) {
             self.own.remove(text);
@@ -157,8 +159,8 @@ impl StatementCache {
         self.own.get(text).map(String::as_str)
     }
 
-    /// Forgets the internal commands, because one of them may not be prepared. The others are
-    /// closed.
+    /// Forgets all internal commands, because it is unknown which of them are prepared. Their names
+    /// are closed later.
     pub(crate) fn forget_internal(&mut self) {
         self.dropped.extend(self.own.drain().map(|(_, name)| name));
     }
@@ -187,7 +189,7 @@ impl StatementCache {
         self.entries.insert(hash, entry);
     }
 
-    /// Removes a stale statement, and the role's own plan of it.
+    /// Removes a stale statement, including the one prepared for the task's role alone.
     pub(crate) fn forget(&mut self, task: &StatementTask<'_>) {
         let key = self.key(task.bound);
         self.remove(key);
@@ -195,7 +197,7 @@ impl StatementCache {
         self.dropped.extend(own);
     }
 
-    /// Removes a stale statement by its identity.
+    /// Removes exactly this prepared statement, which is stale.
     pub(crate) fn forget_prepared(&mut self, prepared: &Arc<PreparedStatement>) {
         let is_it = |(_, entry): &(&u64, &CachedStatement)| Arc::ptr_eq(&entry.prepared, prepared);
         if let Some(key) = self.entries.iter().find(is_it).map(|(key, _)| *key) {
@@ -222,7 +224,7 @@ impl StatementCache {
         self.dropped.extend(self.role_plans.drain());
     }
 
-    /// Moves all content out and leaves an empty cache of the same capacity.
+    /// Moves the content into a new cache. This cache stays empty, with the same capacity.
     pub(crate) fn take(&mut self) -> Self {
         let empty = Self::new(self.capacity);
         std::mem::replace(self, empty)
@@ -236,12 +238,13 @@ impl StatementCache {
         self.own.clear();
     }
 
-    /// Takes the names of dropped statements, which the caller closes.
+    /// Takes the names of dropped statements, for which the caller must queue a Close each.
     pub(crate) fn take_dropped(&mut self) -> Vec<String> {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Names of dropped statements, to be closed before the Parse of an internal command.
+    /// Returns the names of dropped statements, to be closed before the Parse of an internal
+    /// command.
     pub(crate) fn close_dropped(&mut self) -> &[String] {
         let known = self.closing.len();
         self.closing.append(&mut self.dropped);
@@ -264,7 +267,7 @@ impl StatementCache {
 }
 
 /// Whether a statement may be sent with an unconfirmed description: it can be repeated, and it
-/// returns nothing before the description is confirmed.
+/// returns no row before the description is confirmed.
 fn may_run_unconfirmed(task: &StatementTask<'_>, description: &StatementDescription) -> bool {
     match task.bound.statement.kind() {
         Kind::Read => task.bound.purity() == Purity::Stateless,

@@ -1,6 +1,7 @@
 //! Statements, their prepared forms, and what they may leave in a session. Nothing here does I/O.
 
 mod cache;
+mod caller_switch;
 mod name_resolution;
 mod prepared;
 mod role_plans;
@@ -8,7 +9,8 @@ mod side_effects;
 mod task;
 
 pub(crate) use cache::StatementCache;
+pub(crate) use caller_switch::{CallerSwitch, Seal, is_refused_seal};
 pub(crate) use name_resolution::NameResolution;
 pub(crate) use prepared::PreparedStatement;
 pub(crate) use side_effects::{SideEffects, is_stateless};
-pub(crate) use task::{AttemptError, RoleSwitch, RunError, StatementTask, TransactionPosition};
+pub(crate) use task::{AttemptError, RunError, StatementTask, TransactionPosition};

@@ -10,15 +10,16 @@ use crate::purity::CachedPurity;
 /// A statement that PostgreSQL has parsed and described.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
-    /// Its name in the session; empty for a statement that is used once.
+    /// The name of the statement in the session; empty for a statement that is used once.
     pub(crate) name: String,
     /// How PostgreSQL described it.
     pub(crate) description: Arc<StatementDescription>,
-    /// Whether it mentions an untrusted name.
+    /// Whether the statement mentions an untrusted name.
     pub(crate) purity: Arc<CachedPurity>,
-    /// Whether it mentions a relation under row level security.
+    /// Whether the statement mentions a relation under row level security.
     pub(super) restricted: Arc<CachedPurity>,
-    /// The only role that uses it, for statements of [`RolePlans`](super::role_plans::RolePlans).
+    /// The only role that uses the statement, if it belongs to
+    /// [`RolePlans`](super::role_plans::RolePlans).
     pub(crate) role: Option<RoleName>,
 }
 

@@ -20,11 +20,11 @@ use tidegate_sql::{BoundStatement, RoleName, TypeHint};
 use super::prepared::PreparedStatement;
 use crate::metadata::{StatementDescription, StatementKey};
 
-/// The most plans of a connection; the least recently used one is dropped.
+/// The most plans of a connection. Beyond it the least recently used plan is dropped.
 const MOST: usize = 384;
-/// After this many uses counting starts over.
+/// The number of uses after which counting starts over.
 const WINDOW: usize = 2048;
-/// The average number of uses of a pair above which plans are made.
+/// Plans are made while pairs of statement and role are used more often than this on average.
 const OFTEN: usize = 3;
 
 /// The prepared statements of single roles.
@@ -44,8 +44,8 @@ struct Uses {
 }
 
 impl Uses {
-    /// Counts a use. Returns whether a plan for the pair is worth it: the pair was used before,
-    /// pairs are used often on average, and there is room for the plans of all pairs.
+    /// Counts a use of a pair. Returns whether a plan for the pair is worth it: the pair was used
+    /// before, pairs are used often on average, and there is room for the plans of all pairs.
     fn count(&mut self, pair: u64) -> bool {
         if self.count >= WINDOW {
             *self = Self::default();
@@ -71,8 +71,8 @@ impl RolePlan {
 }
 
 impl RolePlans {
-    /// Counts a use and returns the role's statement if its description is still the same.
-    /// Otherwise returns whether one should be prepared.
+    /// Counts a use. Returns the statement prepared for the role if its description is still the
+    /// same; otherwise returns whether one should be prepared.
     pub(super) fn find(
         &mut self,
         bound: &BoundStatement,
@@ -96,7 +96,7 @@ impl RolePlans {
         Ok(plan.prepared.clone())
     }
 
-    /// Adds a statement; returns the name of the statement that it displaces.
+    /// Adds a statement. Returns the name of the statement that it displaces.
     pub(super) fn keep(
         &mut self,
         key: StatementKey,
@@ -120,7 +120,7 @@ impl RolePlans {
         evicted.map(|plan| plan.prepared.name.clone())
     }
 
-    /// Removes the statement of a role; returns its name.
+    /// Removes the statement prepared for a role, and returns its name.
     pub(super) fn remove(&mut self, bound: &BoundStatement, role: &RoleName) -> Option<String> {
         if self.plans.is_empty() {
             return None;
@@ -130,8 +130,8 @@ impl RolePlans {
         Some(plan.prepared.name.clone())
     }
 
-    /// Removes this prepared statement and returns its name; `None` if it belongs to no role or is not
-    /// cached.
+    /// Removes exactly this prepared statement, and returns its name. Returns `None` if it belongs
+    /// to no role or is not cached.
     pub(super) fn remove_prepared(&mut self, prepared: &Arc<PreparedStatement>) -> Option<String> {
         prepared.role.as_ref()?;
         let is_it = |plan: &RolePlan| plan.prepared.name == prepared.name;
@@ -141,7 +141,7 @@ impl RolePlans {
         Some(prepared.name.clone())
     }
 
-    /// Removes all statements; returns their names.
+    /// Removes all statements, and returns their names.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = String> {
         self.uses = Uses::default();
         self.plans

@@ -1,7 +1,7 @@
-//! What a statement may leave in a session.
+//! The side effects that a statement may have on its session.
 
-use tidegate_sql::RoleUse;
 use tidegate_sql::statement::{BoundStatement, Kind, Purity};
+use tidegate_sql::{RoleUse, SharedBy};
 
 /// What statements may have left in the session since the last reset. Each variant includes those
 /// before it.
@@ -9,31 +9,32 @@ use tidegate_sql::statement::{BoundStatement, Kind, Purity};
 pub(crate) enum SideEffects {
     /// Nothing has run.
     None,
-    /// Pure reads. Another session of the same user still needs a reset.
+    /// Pure reads have run. The session needs a reset only before another OAuth session of the user
+    /// uses it.
     Reads,
-    /// Settings, temporary tables, cursors, locks, channels, sequence values.
+    /// Settings, temporary tables, cursors, locks, channels or sequence values may be left.
     Session,
-    /// These, and prepared statements.
+    /// Prepared statements may be left, too.
     Statements,
-    /// These, and the seed of `random()`.
+    /// The seed of `random()` may be left, too.
     Everything,
-    /// Something that no reset removes. The connection has to be closed.
+    /// Something may be left that no reset removes. The connection has to be closed.
     Permanent,
 }
 
 impl SideEffects {
-    /// What a statement may leave, given who uses the connection next.
+    /// The side effects that a statement may have, given who uses the connection next.
     ///
-    /// A call can run any code, and so can an `impure` statement, such as a write to a table with
+    /// A call can run any code. So can an `impure` statement, such as a write to a table with
     /// triggers.
-    pub(crate) fn of(statement: &BoundStatement, role_use: RoleUse, impure: bool) -> Self {
+    pub(crate) fn of(statement: &BoundStatement, role_use: &RoleUse, impure: bool) -> Self {
         let harmless = !impure && leaves_nothing(statement, role_use);
-        match role_use {
-            RoleUse::Anonymous if names_settings(statement) => Self::Permanent,
-            RoleUse::Anonymous if harmless => Self::Statements,
-            RoleUse::Anonymous => Self::Everything,
-            RoleUse::User(_) | RoleUse::Trusted { .. } if harmless => Self::None,
-            RoleUse::User(_) | RoleUse::Trusted { .. } => Self::Session,
+        match (role_use.is_reset_fully(), harmless) {
+            (true, _) if names_settings(statement) => Self::Permanent,
+            (true, true) => Self::Statements,
+            (true, false) => Self::Everything,
+            (false, true) => Self::None,
+            (false, false) => Self::Session,
         }
     }
 
@@ -43,26 +44,31 @@ impl SideEffects {
     }
 }
 
-/// Whether the statement's text leaves nothing that the next statement on the connection could
-/// observe. On a connection without text of callers, a plain write may leave the last value of a
-/// sequence.
-pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: RoleUse) -> bool {
+/// Whether the statement's text has no side effect that the next statement on the connection could
+/// observe. A plain write may leave the last value of a sequence, which only text of callers can
+/// observe. On connections of members a plain write counts as well: after everything but a pure
+/// read the reset checks that the statement which seals the next member's claims was not replaced.
+pub(crate) fn leaves_nothing(bound: &BoundStatement, role_use: &RoleUse) -> bool {
     let statement = &bound.statement;
     let is_plain_write = statement.kind() == Kind::Write
         && statement.is_plain()
         && bound.hints.iter().all(Option::is_none);
-    is_stateless(bound) || (role_use.is_trusted() && is_plain_write)
+    let allows_writes = match role_use {
+        RoleUse::Trusted(by) => *by != SharedBy::Members,
+        RoleUse::Anonymous | RoleUse::User(_) | RoleUse::Member(_) => false,
+    };
+    is_stateless(bound) || (allows_writes && is_plain_write)
 }
 
-/// Whether the statement's text can leave nothing at all.
+/// Whether the statement's text has no side effect on the session at all.
 pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
     statement.statement.kind() == Kind::Read && statement.purity() == Purity::Stateless
 }
 
-/// Whether a statement of anonymous callers may create a setting (PostgreSQL, "Customized
+/// Whether a statement on a role that callers share may create a setting (PostgreSQL, "Customized
 /// Options"). No reset removes a setting: its value is NULL before and an empty string afterwards.
-/// The check looks at the text only, which may run other text through the functions listed here.
-/// Anonymous callers cannot create functions.
+/// Looking at the text is enough: text can run other text only through the functions in `BY`, and
+/// anonymous callers cannot create functions.
 fn names_settings(statement: &BoundStatement) -> bool {
     const BY: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
     if is_stateless(statement) {

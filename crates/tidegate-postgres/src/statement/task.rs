@@ -1,26 +1,18 @@
-//! A statement with everything that decides how it runs.
+//! A statement with all that decides how it runs.
 
-use tidegate_sql::{BoundStatement, Error, Login, Mode, RoleName, RoleUse, TypeHint};
+use tidegate_sql::statement::Kind;
+use tidegate_sql::{BoundStatement, Error, Login, Mode, RoleName, TypeHint};
 use tidegate_wire::rejection::ServerError;
 use tokio::time::Instant;
 
+use super::caller_switch::{CallerSwitch, is_refused_seal};
 use super::prepared::PreparedStatement;
 use super::side_effects::leaves_nothing;
 use crate::metadata::MetadataCache;
 
-/// The longest statement that is cached, hints included. The caches limit the number of their
-/// entries, not their size.
+/// The longest statement in bytes that is cached, hints included. The caches limit the number of
+/// their entries, not their size.
 const SHORT: usize = 16 << 10;
-
-/// The switch to a caller's role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RoleSwitch<'a> {
-    /// The caller's role.
-    pub(crate) role: &'a RoleName,
-    /// A `SELECT` that switches to the role in its only parameter until the transaction ends. If it
-    /// fails, nothing after it runs.
-    pub(crate) text: &'static str,
-}
 
 /// A statement to run.
 #[derive(Debug)]
@@ -28,8 +20,9 @@ pub(crate) struct StatementTask<'a> {
     pub(crate) bound: &'a BoundStatement,
     /// The login of the connection.
     pub(crate) login: &'a Login,
-    /// The switch to the caller's role, if the connection logged in as another role.
-    pub(crate) switch: Option<RoleSwitch<'a>>,
+    /// The command that makes the connection act for the caller, if it logged in as a role that
+    /// several callers share.
+    pub(crate) switch: Option<CallerSwitch<'a>>,
     pub(crate) metadata: &'a MetadataCache,
     pub(crate) deadline: Option<Instant>,
     pub(crate) position: TransactionPosition,
@@ -38,27 +31,31 @@ pub(crate) struct StatementTask<'a> {
 /// The position of a statement in its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransactionPosition {
-    /// In a transaction of its own.
+    /// The only statement of its transaction, without `BEGIN`.
     Alone,
-    /// At the beginning of a transaction.
+    /// The first statement of a transaction that it opens.
     First(Mode),
     /// After other statements of the transaction.
     Within,
 }
 
 impl StatementTask<'_> {
-    /// Whether the statement may stay prepared. On connections of anonymous callers other callers
-    /// could find it, and long statements are rarely reused.
+    /// Whether the statement may stay prepared. It may not on connections that are reset fully,
+    /// where other callers could find it, nor if it is long, because long statements are rarely
+    /// reused.
     pub(crate) fn is_kept(&self) -> bool {
-        self.login.role_use != RoleUse::Anonymous && self.is_short()
+        !self.login.role_use.is_reset_fully() && self.is_short()
     }
 
     /// The role as which the statement runs.
     pub(crate) fn role(&self) -> &RoleName {
-        self.switch.map_or(&self.login.role, |switch| switch.role)
+        match self.switch {
+            Some(CallerSwitch::Role { role, .. }) => role,
+            Some(CallerSwitch::Claims(_)) | None => &self.login.role,
+        }
     }
 
-    /// The mode of the transaction that the statement opens.
+    /// The mode of the transaction that the statement opens; `None` if it opens none.
     pub(crate) fn begins(&self) -> Option<Mode> {
         match self.position {
             TransactionPosition::First(mode) => Some(mode),
@@ -66,17 +63,26 @@ impl StatementTask<'_> {
         }
     }
 
-    /// Whether the statement may have side effects although its text has none, because it mentions
+    /// Whether the statement may have side effects that its text does not show, because it mentions
     /// an untrusted name.
     pub(crate) fn is_impure(&self, prepared: &PreparedStatement) -> bool {
         let statement = &self.bound.statement;
-        leaves_nothing(self.bound, self.login.role_use)
+        leaves_nothing(self.bound, &self.login.role_use)
             && self.metadata.purity.is_impure(statement, &prepared.purity)
     }
 
-    /// Whether an error may only mean that a hint names another type now.
+    /// Whether the reason for an error may be that the name in a hint belongs to another type now.
     pub(crate) fn has_stale_hint(&self, error: &ServerError) -> bool {
         error.is_missing_type() && self.bound.hints.iter().any(Option::is_some)
+    }
+
+    /// Whether the error says that the database refused the claims that were sealed before the
+    /// statement, and the statement has had no effect. A procedure may have committed before.
+    pub(crate) fn is_seal_refused(&self, error: &ServerError) -> bool {
+        let is_atomic = matches!(self.bound.statement.kind(), Kind::Read | Kind::Write);
+        is_atomic
+            && matches!(self.switch, Some(CallerSwitch::Claims(_)))
+            && is_refused_seal(&error.rejection)
     }
 
     /// Whether the statement is short enough to be cached.
@@ -99,7 +105,8 @@ pub(crate) enum AttemptError {
 /// Why a statement failed.
 #[derive(Debug)]
 pub(crate) enum RunError {
-    /// PostgreSQL refused the switch to the caller's role; the statement has not run.
+    /// PostgreSQL refused the switch to the caller, or the sealed claims; the statement has had no
+    /// effect.
     RoleRefused(Error),
     /// Anything else.
     Failed(Error),

@@ -38,7 +38,8 @@ async fn babble(mut stream: TcpStream, end: Arc<Notify>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// The administrator with scripted answers; after them the backend ends.
+/// An administrator that gives scripted answers, one for each request. After the last answer the
+/// backend ends.
 struct Administrator {
     answers: Mutex<Vec<TerminateOutcome>>,
     asked: Mutex<Vec<(Instant, Backend)>>,
@@ -70,8 +71,8 @@ impl Credentials for AnyLogin {
     }
 }
 
-/// After how many seconds the administrator was asked about a connection that broke the protocol,
-/// until its slot was free.
+/// Returns the seconds after which the administrator was asked to terminate the backend of a
+/// connection that broke the protocol, until the connection's slot was free.
 async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("postgres://u:p@{}/d", listener.local_addr().unwrap());
@@ -128,7 +129,7 @@ async fn a_termination_is_repeated_until_the_backend_is_gone() {
     );
 }
 
-/// As after a failover: the server's host disappeared without closing the connection.
+/// A failover has this effect: the server's host disappeared without closing the connection.
 #[tokio::test]
 async fn a_backend_that_is_gone_is_not_waited_for() {
     assert_eq!(

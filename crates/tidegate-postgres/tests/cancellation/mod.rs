@@ -67,7 +67,7 @@ async fn a_late_cancel_never_hits_the_next_statement() {
     let fixture = Fixture::new("late_cancel").await;
     let owner = fixture.owner();
     for wait in 0..60_u64 {
-        // Dropped at different moments, even just after it has ended.
+        // The query is dropped at different moments, even just after it has ended.
         let query = Sql::new("select pg_sleep(0.003)").run(&fixture, &owner);
         drop(tokio::time::timeout(Duration::from_micros(wait * 100), query).await);
         assert_eq!(Sql::new("select 1").value(&fixture, &owner).await, "1");
@@ -206,7 +206,7 @@ async fn a_slow_reader_makes_postgresql_wait_and_no_deadline_counts_meanwhile() 
         while fixture.value(wait).await != "ClientWrite" {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // Longer than the deadline, which must not matter.
+        // The wait is longer than the deadline, which must not matter.
         tokio::time::sleep(Duration::from_millis(2100)).await;
         start.send_replace(true);
     };
@@ -225,7 +225,7 @@ async fn connections_that_died_while_idle_are_replaced_unseen() {
                 FROM pg_stat_activity \
                 WHERE datname = current_database() AND pid <> pg_backend_pid()";
             let killed = fixture.value(kill).await;
-            // The service may have connected again to read the untrusted names.
+            // The service may have opened a new service connection to read the untrusted names.
             let left = format!(
                 "SELECT count(*)::text FROM pg_stat_activity WHERE pid = ANY('{{{killed}}}')"
             );

@@ -45,7 +45,7 @@ async fn an_address_where_nothing_listens_is_an_outage() {
     let error = Connection::open(&config, "x", "a", "b", &startup())
         .await
         .unwrap_err();
-    assert_eq!(error.fault(), ConnectFault::Away);
+    assert_eq!(error.fault(), ConnectFault::Unavailable);
     assert!(matches!(
         error.into_sql(Duration::from_secs(1)),
         Error::Unavailable { .. }
@@ -119,7 +119,7 @@ async fn a_definition_that_changes_between_two_executions_is_seen_and_no_error()
                 .unwrap()
         };
         let before = all().await.columns.len();
-        // By this service, and by another client.
+        // The definition is changed by this service, and by another client.
         run(&format!(
             "alter table t add column {column} text default 'x'"
         ))
@@ -344,8 +344,8 @@ async fn a_connection_keeps_a_bounded_number_of_short_statements() {
         fixture.rest().await;
         count.parse::<u32>().unwrap()
     };
-    // The last evicted statement is closed with the next pipeline, and the check of the reset is
-    // prepared.
+    // The last evicted statement is closed only with the next pipeline, and the check of the reset
+    // is also prepared.
     assert!((100..=130).contains(&count("true").await));
     assert_eq!(count("length(statement) > 50000").await, 0);
     assert_eq!(

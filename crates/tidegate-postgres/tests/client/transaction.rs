@@ -50,7 +50,7 @@ async fn a_set_that_fails_takes_all_with_it() {
     let insert = || Sql::new("insert into t values (:a)");
     let doubled = insert().set(["1"]).set(["2"]).set(["1"]);
     assert_eq!(doubled.refusal(&fixture, &owner).await, "23505");
-    // Late enough that the first sets have run when the invalid one is encoded.
+    // The invalid set comes so late that the first sets have run when it is encoded.
     let mut late = insert();
     for _ in 0..20_000 {
         let next = late.bound.sets.len().to_string();
@@ -169,7 +169,7 @@ async fn a_transaction_that_has_failed_takes_nothing_more() {
         .await
         .unwrap();
     let options = QueryOptions::default();
-    // An error that PostgreSQL does not see.
+    // PostgreSQL does not see this error.
     let wrong = Sql::new("insert into t values (:a)")
         .set([r#"{"no":"number"}"#])
         .bound;

@@ -4,7 +4,7 @@ use tidegate_sql::Login;
 
 use crate::fixture::{Fixture, Sql};
 
-/// The SQLSTATE of a write, if it fails.
+/// Writes a row. Returns the SQLSTATE if that fails.
 async fn write(fixture: &Fixture, login: &Login) -> Option<String> {
     let written = Sql::new("insert into open values (1)")
         .run(fixture, login)
@@ -66,15 +66,15 @@ async fn a_role_that_may_not_log_in_or_write_any_more_finds_no_open_connection()
     }
 }
 
-/// Makes a change while the login has an idle connection, and checks once.
+/// Makes a change while the login has an idle connection, checks logins once, and writes again.
 async fn check(fixture: &Fixture, login: &Login, (change, refused): (&str, &str)) {
     assert_eq!(write(fixture, login).await, None, "before {change}");
     fixture.rest().await;
-    // Records the state after earlier changes were undone.
+    // This check records the state after earlier changes were undone.
     fixture.users.check_logins().await.unwrap();
     assert_eq!(write(fixture, login).await, None, "before {change}");
     fixture.rest().await;
-    // Nothing has changed: the connection stays.
+    // Without a change the connection stays open.
     let opened = fixture.users.pool().stats().counters.opened;
     fixture.users.check_logins().await.unwrap();
     assert_eq!(write(fixture, login).await, None, "before {change}");
@@ -86,7 +86,7 @@ async fn check(fixture: &Fixture, login: &Login, (change, refused): (&str, &str)
     assert!(said.contains(refused), "{change}: {said}");
 }
 
-/// A refused login is retried after a delay.
+/// Writes until it succeeds, because a refused login is retried only after a delay.
 async fn comes_back(fixture: &Fixture, login: &Login) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while let Some(said) = write(fixture, login).await {

@@ -1,4 +1,4 @@
-//! The attacks of the design's threat list, by statements that a role may run.
+//! Attacks by statements that a role may run.
 
 mod logins;
 
@@ -9,7 +9,7 @@ use tidegate_sql::{InputError, Login, Mode, QueryOptions};
 
 use crate::fixture::{Fixture, Gathered, Sql, connect, password, startup};
 
-/// A table that only the owner may read, and a table that everyone may use.
+/// A fixture with a table that only the owner may read, and a table that everyone may use.
 async fn fixture(name: &str) -> Fixture {
     let fixture = Fixture::new(name).await;
     fixture
@@ -92,7 +92,7 @@ async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
             .await,
         "42501"
     );
-    // The same in a transaction, followed by another statement.
+    // The same attack in a transaction, followed by another statement.
     let options = QueryOptions::default();
     let mut transaction = fixture
         .users
@@ -195,8 +195,8 @@ async fn settings_that_a_role_gives_itself_do_not_reach_the_next_connection() {
             current_setting('search_path'), current_setting('TimeZone'),
             current_setting('default_transaction_read_only'),
             current_setting('client_encoding'), current_setting('row_security'))";
-        // Whether to write and for how long is the operator's decision; the service pins these
-        // settings if anonymous callers share the role (`StartupParameters::defaults`).
+        // The operator decides about writes and their time limit. Only if anonymous callers share
+        // the role does the service set these settings (`StartupParameters::defaults`).
         let expected = r#""7min|\"$user\", public|UTC|on|UTF8|on""#;
         assert_eq!(Sql::new(settings).value(&fixture, &login).await, expected);
     }
@@ -398,7 +398,7 @@ async fn a_role_of_one_tenant_cannot_connect_to_another_tenants_database() {
     let error = Connection::open(&config, "tenant_two", "tenant_one", &password, &startup())
         .await
         .unwrap_err();
-    assert_eq!(error.fault(), tidegate_wire::ConnectFault::Barred);
+    assert_eq!(error.fault(), tidegate_wire::ConnectFault::AccessDenied);
 }
 
 #[tokio::test]

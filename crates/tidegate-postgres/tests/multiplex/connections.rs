@@ -1,4 +1,4 @@
-//! When a multiplexed connection is opened and closed.
+//! Tests when a multiplexed connection is opened and closed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,8 +39,8 @@ async fn the_connection_goes_back_when_others_need_it() {
     let owner = fixture.owner();
     let readers = Readers::start(&fixture, &owner);
     for _ in 0..20 {
-        // Two concurrent writers need both connections of the role, and get them in the pool's
-        // time.
+        // Two concurrent writers need both connections of the role, so the multiplexed one must be
+        // returned to the pool.
         let write = || {
             Sql::new(
                 "insert into items values (1000 + random() * 100000000, 'x') on conflict do nothing",
@@ -67,7 +67,7 @@ async fn reads_are_shared_again_after_their_session_was_killed() {
             async move {
                 match read(id).run(fixture, owner).await {
                     Ok(rows) => assert_eq!(rows.values, [[format!("\"item {id}\"")]]),
-                    // Requests on connections of their own get the error.
+                    // A request on a connection of its own reports the error.
                     Err(error) => assert!(matches!(error, Error::Unavailable { .. }), "{error:?}"),
                 }
             }

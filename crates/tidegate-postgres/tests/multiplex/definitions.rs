@@ -1,4 +1,4 @@
-//! Definitions that change while reads are multiplexed.
+//! Tests definitions that change while reads are multiplexed.
 
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ async fn a_type_that_another_client_changed_is_never_misread() {
         };
         let change = change.replace(&format!("ADD {name} "), &format!("ADD {name}2 ")) + &drop;
         fixture.admin.batch_execute(&change).await.unwrap();
-        // The next one is opened on a connection without prepared statements.
+        // The next multiplexed connection starts without prepared statements.
         fixture.users.pool().close(&owner.database);
         for _ in 0..5 {
             for answer in read(types, 40).await {
@@ -109,7 +109,7 @@ async fn code_of_the_databases_own_is_never_shared() {
         assert!(Instant::now() < deadline, "a harmless view is never shared");
         join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;
     }
-    // From the next statement on it is impure.
+    // From the next statement on, the read is impure.
     Sql::new(
         "create function leave(text) returns text language plpgsql as \
          $$ begin perform set_config('tidegate.left', 'poison', false); return $1; end $$",
@@ -122,7 +122,7 @@ async fn code_of_the_databases_own_is_never_shared() {
         .batch_execute("CREATE OR REPLACE VIEW seen AS SELECT id, leave(name) AS name FROM items")
         .await
         .unwrap();
-    // A change that an administrator makes elsewhere takes effect a second later.
+    // A change outside of this node takes effect after a second.
     let recovered = Instant::now() + Duration::from_millis(1500);
     while Instant::now() < recovered {
         join_all((1..=20).map(|id| view(id).value(&fixture, &owner))).await;

@@ -68,7 +68,7 @@ async fn read_all(fixture: &Arc<Fixture>, login: &Login) {
     join_all((1..=100).map(one)).await;
 }
 
-/// Reads continuously until it is dropped.
+/// Tasks that read continuously until this value is dropped.
 struct Readers(Vec<tokio::task::JoinHandle<()>>);
 
 impl Readers {
@@ -86,7 +86,7 @@ impl Readers {
         Self((0..16).map(reader).collect())
     }
 
-    /// Stops them; none may have failed.
+    /// Stops the readers, and checks that no read has failed.
     async fn stop(mut self) {
         for reader in &self.0 {
             assert!(!reader.is_finished(), "a reader has failed");
@@ -131,7 +131,7 @@ async fn several_rows_nulls_and_none_are_as_on_a_connection_of_ones_own() {
     let before = fixture.users.shared_reads();
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut rounds = 0;
-    // On a busy machine it may take a while until reads are quick enough to be multiplexed.
+    // On a busy machine reads may at first be too slow to be multiplexed.
     while rounds < 20 || fixture.users.shared_reads() == before {
         assert!(Instant::now() < deadline, "nothing is shared");
         rounds += 1;
@@ -173,7 +173,8 @@ async fn a_request_that_waits_for_a_lock_delays_no_other() {
             tokio::spawn(async move { waiter().value(&fixture, &owner).await })
         })
         .collect();
-    // Each on a connection of its own; the blocked one may still have to be terminated.
+    // Each of these reads ends up on a connection of its own. The backend of the blocked
+    // multiplexed connection may have to be terminated first.
     let deadline = Instant::now() + Duration::from_secs(30);
     while fixture.running("from locked").await < 4 {
         assert!(Instant::now() < deadline, "not all of them wait");
@@ -267,7 +268,7 @@ async fn what_one_session_does_no_other_one_shares() {
         role_use: RoleUse::User(number),
         ..fixture.owner()
     };
-    // Each writes and then reads what it wrote, besides readers of the other session.
+    // The two sessions take turns to write and to read what they wrote, while readers of both run.
     let readers = Readers::start(&fixture, &session(10));
     let other = Readers::start(&fixture, &session(11));
     for round in 0..50 {
@@ -295,8 +296,8 @@ async fn what_one_session_does_no_other_one_shares() {
     assert_eq!(fixture.users.shared_reads(), before);
 }
 
-/// Shows a setting until some of the responses are multiplexed. Those have the value of multiplexed
-/// connections, the others do not.
+/// Shows a setting until some of the responses are multiplexed. Checks that these have the value
+/// `expected` and all others have the initial value.
 async fn count_while_multiplexed(fixture: &Fixture, show: &str, expected: &str) {
     let owner = fixture.owner();
     let value = async |_| Sql::new(show).value(fixture, &owner).await;
@@ -312,7 +313,7 @@ async fn count_while_multiplexed(fixture: &Fixture, show: &str, expected: &str) 
     }
 }
 
-/// Otherwise the statements of a pipeline could see different snapshots.
+/// Without this isolation level the statements of a pipeline could see different snapshots.
 #[tokio::test]
 async fn multiplexed_connections_read_in_one_snapshot() {
     let fixture = multiplexed_fixture("multiplex_isolation").await;
@@ -352,7 +353,8 @@ async fn postgresql_refuses_writes_on_a_shared_connection() {
 
 #[tokio::test]
 async fn a_write_that_looks_like_a_read_is_done_once_for_each_answer() {
-    // SEARCH, which makes the lexer take this for a read, exists from 14 on.
+    // The SEARCH clause, for which the lexer takes this statement for a read, exists from
+    // PostgreSQL 14 on.
     if testing::cluster().version().major < 14 {
         return;
     }
@@ -367,7 +369,8 @@ async fn a_write_that_looks_like_a_read_is_done_once_for_each_answer() {
                 select a + 1 from y where a < 2) search depth first by a set ord \
                 update ctr set n = n + 1 where exists (select from y) returning n) \
                 select n as m from x";
-    // A statement that waits for a lock is cancelled there and runs on another connection.
+    // A multiplexed statement that waits for a lock is cancelled and runs again on another
+    // connection.
     let locker = async {
         for _ in 0..4 {
             let hold = "do $$ begin perform n from ctr for update; perform pg_sleep(0.15); end $$";

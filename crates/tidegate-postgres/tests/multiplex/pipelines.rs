@@ -94,7 +94,7 @@ async fn an_error_names_its_statement_and_bans_none() {
         }
     };
     until_multiplexed(&fixture, 100, one).await;
-    // One in eight fails in every round; the others succeed.
+    // One pipeline in eight fails in every round; the others succeed.
     for _ in 0..5 {
         let began = Instant::now();
         until_multiplexed(&fixture, 50, one).await;

@@ -1,4 +1,4 @@
-//! A pipeline has the same results as its statements one after the other.
+//! Compares the results of a pipeline with those of its statements one after the other.
 
 use super::{Plan, by_key, fixture, write, write_returning};
 use crate::fixture::{Rows, Sql};
@@ -36,7 +36,7 @@ fn statement(numbers: &mut Numbers) -> Sql {
     }
 }
 
-/// Rows as a sorted list: their order in a table depends on vacuum.
+/// The rows as a sorted list, because their order in a table depends on vacuum.
 fn shown(rows: &[Rows]) -> Vec<String> {
     let shown = |rows: &Rows| {
         let mut values = rows.values.clone();

@@ -1,4 +1,4 @@
-//! Failures in pipelines, and what remains of them.
+//! Tests failures in pipelines, and what the pipelines leave.
 
 use std::time::{Duration, Instant};
 
@@ -76,11 +76,11 @@ async fn a_value_that_does_not_fit_is_found_before_anything_runs() {
             "{error:?}"
         );
     }
-    // Late enough that the first sets have run.
+    // The invalid set comes so late that the first sets have run.
     let many = (0..20_000).map(write).chain([wrong()]);
     let error = Plan::new(many).run(&fixture, &owner).await.unwrap_err();
     assert_eq!(error.step, Some(20_000));
-    // A value that only PostgreSQL can check.
+    // Only PostgreSQL can check this value.
     let unreadable = Sql::new("insert into note values (:id, 'x')").set([r#""seven""#]);
     let error = Plan::new([write(1), unreadable])
         .run(&fixture, &owner)
@@ -136,7 +136,7 @@ async fn a_refused_row_undoes_all_where_the_commit_waits() {
         (Some(1), TransactionOutcome::Committed)
     );
     assert_eq!(notes(&fixture).await, "3");
-    // The error says so only if it is true.
+    // The error reports the rollback only if it happened.
     let error = together
         .run_with(&[0, 0, 0], &fixture, &owner)
         .await
@@ -173,7 +173,7 @@ async fn a_passed_deadline_ends_the_pipeline_before_the_answer() {
         let began = Instant::now();
         let error = plan.run(&fixture, &owner).await.unwrap_err();
         assert!(matches!(error.error, Error::Deadline), "{error:?}");
-        // Even if the commit was sent with the statements.
+        // The outcome is known even if the commit was sent with the statements.
         assert_eq!(
             (error.step, error.outcome),
             (Some(1), TransactionOutcome::RolledBack)
@@ -258,13 +258,14 @@ async fn statements_whose_tables_have_changed_are_described_again() {
     {
         let columns = |rows: &[crate::fixture::Rows]| rows[0].columns.len();
         let before = columns(&plan().run(&fixture, &owner).await.unwrap());
-        // Without the service noticing.
+        // The service is not notified of this change.
         let change = format!("alter table note {change}");
         fixture.admin.batch_execute(&change).await.unwrap();
         let after = columns(&plan().run(&fixture, &owner).await.unwrap());
         assert_ne!(before, after, "{index}");
     }
-    // An earlier statement has been answered, so the whole pipeline may run again.
+    // A pipeline whose first statement has had a response is rolled back with 40001. The caller
+    // may repeat it.
     write_plan().run(&fixture, &owner).await.unwrap();
     fixture
         .admin
@@ -313,7 +314,7 @@ async fn a_stale_description_on_another_connection_never_writes_twice() {
         plan
     };
     plan().run(&fixture, &owner).await.unwrap();
-    // Another connection only has what was cached from this one.
+    // Another connection has only the descriptions that were cached from this one.
     let change = "alter table note alter column text type int using 0;
         select pg_terminate_backend(pid) from pg_stat_activity
             where datname = 'pipeline_twice' and pid <> pg_backend_pid() and usename = datname;

@@ -43,8 +43,8 @@ async fn ten_thousand_batches_of_sixteen_tasks_have_their_own_answers() {
     }
 }
 
-/// The first numbers of the pipelines that were confirmed, of those that were rolled back, and how
-/// many have an unknown outcome.
+/// Runs pipelines. Returns the first numbers of those that were confirmed and of those that were
+/// rolled back, and how many have an unknown outcome.
 async fn write_on(fixture: &Fixture, next: &AtomicU32, task: u32) -> (Vec<u32>, Vec<u32>, usize) {
     let (mut confirmed, mut undone, mut unknown) = (Vec::new(), Vec::new(), 0);
     for _ in 0..150 {
@@ -70,7 +70,7 @@ async fn write_on(fixture: &Fixture, next: &AtomicU32, task: u32) -> (Vec<u32>, 
     (confirmed, undone, unknown)
 }
 
-/// Whatever was confirmed is there, once; whatever was told to be undone is not.
+/// Every number that was confirmed is in the table once; no number that was rolled back is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_backends_lose_nothing_that_was_confirmed() {
     let fixture = Arc::new(fixture("pipeline_killed").await);

@@ -54,7 +54,7 @@ impl Plan {
         self
     }
 
-    /// Marks the text as Tidegate's, so that its calls are trusted.
+    /// Marks the text as written by Tidegate, so that its calls are trusted.
     pub(crate) fn ours(mut self) -> Self {
         self.options.author = Author::Service;
         self
@@ -97,7 +97,7 @@ impl Plan {
         Ok(gathered(sinks, &completions))
     }
 
-    /// Runs with sinks that refuse the row after the given number.
+    /// Runs the plan with sinks that refuse the row after the given number of rows.
     async fn run_with(
         &self,
         limits: &[usize],
@@ -121,7 +121,7 @@ fn gathered(sinks: Vec<Gathered>, completions: &[Completion]) -> Vec<Rows> {
     sinks.map(|(sink, done)| sink.rows(*done)).collect()
 }
 
-/// Accepts this many rows.
+/// A sink that accepts this many rows.
 struct Refusing(usize);
 
 impl RowSink for Refusing {
@@ -187,7 +187,7 @@ async fn watched(name: &str) -> (Fixture, Log) {
     (furnished(fixture).await, log)
 }
 
-/// The messages of a plan whose statements are cached.
+/// The messages that a plan sends once its statements are cached.
 async fn sent(plan: &Plan, fixture: &Fixture, log: &Log) -> String {
     let owner = fixture.owner();
     plan.run(fixture, &owner).await.unwrap();
@@ -210,7 +210,7 @@ async fn sent(plan: &Plan, fixture: &Fixture, log: &Log) -> String {
 #[tokio::test]
 async fn what_is_known_leaves_in_one_write() {
     let (fixture, log) = watched("pipeline_sent").await;
-    // The messages of a reset: the settings, and what was prepared or locked.
+    // The messages of a reset: the settings, and the check for prepared statements and locks.
     let reset = "QBES";
     let reads = || [by_key(1), by_key(2), by_key(3)];
     let writes = || [write(1), write(2)];
@@ -245,7 +245,7 @@ async fn what_is_known_leaves_in_one_write() {
         ),
     ];
     for (what, plan, expected) in cases {
-        // Reads are followed by a reset until the untrusted names are known.
+        // Until the untrusted names are known, reads are followed by a reset.
         let deadline = Instant::now() + Duration::from_secs(10);
         let mut found = sent(&plan, &fixture, &log).await;
         while found != expected && Instant::now() < deadline {
@@ -361,7 +361,7 @@ async fn what_may_change_names_or_end_the_transaction_runs_in_turn() {
     let plan = Plan::new([path, Sql::new("select current_schema()")]);
     let rows = plan.run(&fixture, &owner).await.unwrap();
     assert_eq!(rows[1].values, [[r#""pg_catalog""#]]);
-    // The name then refers to another table with other columns.
+    // After this change the name refers to another table with other columns.
     let other = "create schema other; create table other.item (other int);
         insert into other.item values (7); grant usage on schema other to public;
         grant select on other.item to public";

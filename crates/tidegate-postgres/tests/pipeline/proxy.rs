@@ -70,7 +70,7 @@ async fn serve(client: TcpStream, server: TcpStream, log: Log) {
     }
 }
 
-/// Removes complete messages from the front.
+/// Removes complete messages from the front of `pending` and records them.
 fn note(pending: &mut Vec<u8>, started: &mut bool, log: &Log) {
     loop {
         let tagged = usize::from(*started);
@@ -84,7 +84,8 @@ fn note(pending: &mut Vec<u8>, started: &mut bool, log: &Log) {
         if *started {
             log.sent(pending[0]);
         } else {
-            // Version 3.0 of the protocol; a request for TLS may come before it.
+            // A startup message has version 3.0. A request for TLS, which may precede it, has
+            // another number.
             *started = pending[4..8] == [0, 3, 0, 0];
         }
         pending.drain(..length);

@@ -6,7 +6,7 @@ use super::proxy::Log;
 use super::{Plan, by_key, watched};
 use crate::fixture::{Fixture, Sql};
 
-/// The messages for two unknown statements, one of them twice, after a known one.
+/// Runs two unknown statements, one of them twice, after a known one. Returns the messages sent.
 async fn sent_for_unknown(fixture: &Fixture, log: &Log, attempt: usize) -> String {
     let owner = fixture.owner();
     by_key(1).run(fixture, &owner).await.unwrap();
@@ -52,7 +52,8 @@ async fn a_refused_description_leaves_nothing_prepared() {
         assert_eq!(failed.error.sqlstate(), Some("42703"));
         fixture.rest().await;
     }
-    // Once, by the statements one after the other, of which the first stays prepared.
+    // The pipeline was not sent, and its statements ran one after the other. The first one stays
+    // prepared.
     let count = "select count(*)::int4 from pg_prepared_statements \
         where statement like '%leftover%' and statement not like '%count(%'";
     by_key(7).run(&fixture, &owner).await.unwrap();

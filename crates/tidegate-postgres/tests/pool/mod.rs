@@ -1,5 +1,5 @@
-//! The pool with PostgreSQL: logins that it saves, and a server whose connections other clients
-//! use.
+//! Tests the pool with PostgreSQL: how many logins it saves, and a server whose connections other
+//! clients use up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,8 +49,8 @@ async fn users(fixture: &Fixture, count: usize) -> Vec<Login> {
     logins
 }
 
-/// Sixteen callers with `requests` each, as users drawn at random. Every result is passed to
-/// `answered`.
+/// Runs sixteen callers with `requests` requests each, as users drawn at random. Passes every
+/// result to `answered`.
 async fn ask(
     fixture: &Arc<Fixture>,
     logins: &[Login],
@@ -83,7 +83,7 @@ fn counters(fixture: &Fixture) -> Counters {
     fixture.users.pool().stats().counters
 }
 
-/// The sessions that PostgreSQL has counted in the database (from 14 on).
+/// The number of sessions that PostgreSQL has counted in the database (from version 14 on).
 async fn sessions(fixture: &Fixture) -> Option<i64> {
     let version = testing::cluster().version().major;
     if version < 14 {
@@ -114,7 +114,7 @@ async fn many_users_at_random_log_in_about_once_each() {
     }
 }
 
-/// A pool smaller than the number of users needs logins, but not without bound.
+/// The pool is smaller than the number of users, so it needs logins, but not without bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_on_one_server_keep_thirty_two_users_warm() {
     let settings = Settings::for_server(100, 3, 2);
@@ -192,7 +192,8 @@ async fn requests_share_what_others_leave_of_max_connections() {
         unavailable * 10 < served,
         "{served} and {unavailable}: {seen:?}"
     );
-    // One attempt a second, and those that were running when the limit was found.
+    // The pool makes one attempt a second, besides those that were running when it reached the
+    // limit.
     let attempts = start.elapsed().as_secs() + 16;
     assert!(seen.open_failures <= attempts, "{seen:?}");
     // The other clients disconnect.

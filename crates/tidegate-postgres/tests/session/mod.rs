@@ -1,5 +1,6 @@
-//! What a request leaves in its session is gone for the next one.
+//! Tests that a request cannot observe what an earlier one left in the session.
 
+mod fingerprint;
 mod names;
 mod purity;
 
@@ -7,10 +8,10 @@ use tidegate_sql::{Error, InputError, Login, Mode, QueryOptions, RoleUse};
 
 use crate::fixture::{Fixture, Gathered, Sql};
 
-/// Leaves side effects of every kind in the session.
+/// Calls the procedure of [`LITTERING`], which leaves side effects of every kind in the session.
 const LITTER: &str = "call public.litter_all()";
 
-/// The procedure of [`LITTER`].
+/// Creates the procedure that [`LITTER`] calls.
 const LITTERING: &str = "create procedure litter_all() language plpgsql as $$ begin
     create temp table artists as select 'forged' as name;
     perform set_config('search_path', 'pg_temp', false);
@@ -23,14 +24,14 @@ const LITTERING: &str = "create procedure litter_all() language plpgsql as $$ be
     perform nextval('public.numbers');
 end $$";
 
-/// Makes the following reset time out.
+/// Creates a procedure that makes the following reset time out.
 const SABOTAGE: &str = "create procedure sabotage() language plpgsql as $$ begin
     create temp table artists as select 'forged' as name;
     perform set_config('statement_timeout', '1', false);
     perform pg_advisory_lock(g) from generate_series(1, 2000) g;
     exception when query_canceled then null; end $$";
 
-/// What the next request can still observe.
+/// Selects the side effects that the next request can still observe.
 const FOUND: &str = "select json_build_array(
     (select count(*) from pg_class where relname = 'artists' and relpersistence = 't'),
     current_setting('search_path'),
@@ -118,7 +119,7 @@ async fn what_triggers_of_a_plain_write_leave_does_not_stay() {
             "update w set a = 2",
             "delete from w",
         ] {
-            // The second time it is cached, and sent in one write.
+            // The second run uses the cached statement, and is sent in one write.
             for _ in 0..3 {
                 Sql::new(q).run(&fixture, &login).await.unwrap();
                 let found = found(&fixture, &login).await;
@@ -138,7 +139,8 @@ async fn nothing_is_prepared_in_a_session_of_anonymous_callers() {
     let guest = fixture.guest();
     for q in ["select 1", "insert into t values (1)", "call litter_all()"] {
         Sql::new(q).run(&fixture, &guest).await.unwrap();
-        // Neither by a caller nor by the service: another caller could find and use the name.
+        // Nothing is prepared, by a caller or by the service, because another caller could find and
+        // use the name.
         let prepared = Sql::new("select count(*) from pg_prepared_statements");
         assert_eq!(prepared.value(&fixture, &guest).await, "0", "{q}");
     }
@@ -183,7 +185,7 @@ async fn another_token_of_the_same_user_finds_a_fresh_session() {
     let fixture = fixture("other_token").await;
     let mut other = fixture.owner();
     other.role_use = RoleUse::User(99);
-    // A read that is pure for the lexer, of a view that is not.
+    // The lexer takes this read for pure, but the view that it reads is not.
     fixture
         .admin
         .batch_execute(

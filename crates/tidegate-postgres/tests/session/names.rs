@@ -1,4 +1,4 @@
-//! Name resolution that a statement changes does not affect other transactions.
+//! Tests that a statement's change of name resolution does not affect other transactions.
 
 use tidegate_sql::{Login, Mode, QueryOptions};
 
@@ -51,7 +51,7 @@ async fn together(fixture: &Fixture, login: &Login, statements: &[Sql]) -> Vec<R
     answers
 }
 
-/// The fixture, and logins that keep prepared statements and that do not.
+/// The fixture, a login that keeps prepared statements, and one that does not.
 async fn fixture(name: &str) -> (Fixture, [Login; 2]) {
     let fixture = Fixture::new(name).await;
     fixture.admin.batch_execute(SETUP).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_cached_table_is_not_used_under_another_search_path() {
             insert().run(&fixture, login).await.unwrap();
         }
         together(&fixture, login, &[Sql::new(way), insert()]).await;
-        // PostgreSQL would have printed a timestamp differently.
+        // A conversion by PostgreSQL would have printed the timestamp differently.
         let stored = fixture
             .value("select string_agg(v, ',') from other.u")
             .await;
@@ -121,7 +121,7 @@ async fn a_hint_names_what_it_names_where_it_stands() {
             let path = Sql::new(way);
             let answers = together(&fixture, login, &[path, typed(days)]).await;
             assert_eq!(answers[1].values, [["\"span\""]], "{way}");
-            // In the other schema a date would be expected.
+            // In the other schema PostgreSQL would expect a date.
             assert_eq!(
                 typed(numbers).value(&fixture, login).await,
                 "\"span\"",
@@ -170,7 +170,8 @@ async fn a_hint_names_the_type_that_has_the_name_now() {
                 assert!(rows.is_ok(), "{create}: {rows:?}");
             }
         }
-        // Replacing a type by one of the same kind is not reported: PostgreSQL refuses the old OID.
+        // The service need not be notified of a type that was replaced by one of the same kind,
+        // because PostgreSQL refuses the old OID.
         for _ in 0..2 {
             fixture.admin.batch_execute(drop).await.unwrap();
             fixture.admin.batch_execute(kinds[0].0).await.unwrap();

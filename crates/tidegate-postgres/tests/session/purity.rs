@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use tidegate_postgres::ClaimsKey;
+use tidegate_service::{ClaimsFunctions, ClaimsState, install_claims};
 use tidegate_sql::statement::{Kind, Purity, SqlWriter};
 use tidegate_sql::{BoundStatement, Login};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{NOTHING, fixture, found};
-use crate::fixture::{Fixture, Sql};
+use crate::fixture::{Fixture, Sql, connect};
 
-/// Ways to `litter()` that no text shows.
+/// Creates objects that run `litter()` in ways that the text of a read does not show.
 const TRAPS: &str = "create function poison() returns text language plpgsql immutable as $f$ begin
         perform set_config('tidegate.secret', 'mine', false); return 'x'; end $f$;
     create table rl (id int, name text);
@@ -43,8 +46,8 @@ async fn trapped(name: &str) -> Fixture {
     fixture
 }
 
-/// Waits until the untrusted names are read again: while a trap is not noticed, the names from
-/// before the traps are still valid.
+/// Waits until the untrusted names have been read after the traps were created. While a read of a
+/// trap counts as pure, the earlier names are still valid.
 async fn informed(fixture: &Fixture) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while runs_alone(fixture, &fixture.owner(), Sql::new("table calm_news")).await {
@@ -65,8 +68,8 @@ async fn runs_alone_in_time(fixture: &Fixture, sql: Sql) {
 }
 
 /// Whether no reset follows a read on a new connection, where the check of the reset is not
-/// prepared. Does not work for a read that leaves prepared statements, since a full reset removes
-/// the check too.
+/// prepared. This function does not work for reads that leave prepared statements, because a full
+/// reset removes the check too.
 async fn runs_alone(fixture: &Fixture, login: &Login, sql: Sql) -> bool {
     fixture.users.pool().close(&login.database);
     for _ in 0..2 {
@@ -143,6 +146,41 @@ async fn pure_reads_take_no_reset() {
     };
     runs_alone_in_time(&fixture, by_key("plain")).await;
     assert!(!runs_alone(&fixture, &owner, by_key("calm_news")).await);
+}
+
+#[tokio::test]
+async fn a_policy_that_calls_the_functions_of_claims_takes_no_reset() {
+    let fixture = trapped("claims_pure").await;
+    let key = ClaimsKey::derive(&[7; 32], &fixture.name, 1);
+    let functions = ClaimsFunctions {
+        generation: 1,
+        key: key.halves(),
+    };
+    let mut service = connect(&fixture.url()).await;
+    let installed = install_claims(&mut service, &functions).await.unwrap();
+    assert_eq!(installed, ClaimsState::Current);
+    let policy = "create table notes (id int primary key, owner text, org text);
+        insert into notes values (1, 'alice', 'acme'), (2, 'bob', 'acme');
+        alter table notes enable row level security;
+        create policy own on notes using (owner = (select tidegate.user_id())
+            and coalesce((select tidegate.claim('org')), org) = org);
+        grant select on notes to public";
+    fixture.admin.batch_execute(policy).await.unwrap();
+    let alice = fixture.alice();
+    let read = Sql::new("select id from notes where id < 9");
+    assert_eq!(read.clone().value(&fixture, &alice).await, "1");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !runs_alone(&fixture, &alice, read.clone()).await {
+        assert!(Instant::now() < deadline, "always reset");
+        sleep(Duration::from_millis(5)).await;
+    }
+    // Concurrent reads are multiplexed, too.
+    let before = fixture.users.shared_reads();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while fixture.users.shared_reads() == before {
+        assert!(Instant::now() < deadline, "never multiplexed");
+        join_all((0..20).map(|_| read.clone().value(&fixture, &alice))).await;
+    }
 }
 
 #[tokio::test]

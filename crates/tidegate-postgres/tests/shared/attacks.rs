@@ -1,11 +1,11 @@
-//! Text and code of callers that try to become another user.
+//! Tests text and code of callers that try to become another user.
 
 use tidegate_sql::{Author, Mode, QueryOptions};
 
 use super::{ours, tenant, user};
 use crate::fixture::{Gathered, Sql};
 
-/// Text of callers runs on a login that is not a member of any role.
+/// Text of callers runs on a connection whose login role is not a member of any role.
 #[tokio::test]
 async fn callers_texts_never_reach_a_shared_connection() {
     let (fixture, _) = tenant("shared_attacks", 2).await;
@@ -39,7 +39,7 @@ async fn callers_texts_never_reach_a_shared_connection() {
         let ran = transaction.query(&bound, &mut Gathered::default()).await;
         assert_eq!(ran.unwrap_err().sqlstate(), Some("42501"), "{attack}");
     }
-    // A method of the owner that passes a caller's value to code.
+    // The method of the owner passes a caller's value to code.
     for text in [
         "select public.jump(:to)",
         "select set_config('role', :to, true)",
@@ -72,7 +72,7 @@ async fn settings_that_an_owners_method_updates_do_not_reach_other_users() {
                 let method = Sql::new(text).by(Author::Owner).set(values);
                 let left = method.run(&fixture, login).await;
                 if let Err(error) = left {
-                    // The view has no rule with RETURNING.
+                    // The view `pg_settings` has no rule with RETURNING.
                     assert_eq!(error.sqlstate(), Some("0A000"), "{text}: {error}");
                 }
             }

@@ -76,7 +76,8 @@ async fn a_refused_role_runs_on_its_own_login_once() {
     ours(insert).run(&fixture, &first).await.unwrap();
     let revoke = format!("REVOKE \"{name}/u1\" FROM \"{name}/$authenticator1\"");
     fixture.admin.batch_execute(&revoke).await.unwrap();
-    // Cached and unknown statements, with and without hints, alone and in transactions.
+    // The cases are cached and unknown statements, with and without hints, alone and in
+    // transactions.
     ours(insert).run(&fixture, &first).await.unwrap();
     assert_eq!(open.invalidated(), 1);
     let own = format!("\"{0} {0}\"", first.role);
@@ -117,7 +118,8 @@ async fn a_refused_role_spoils_nothing_for_others() {
         .unwrap();
     let until = std::time::Instant::now() + Duration::from_secs(2);
     let mut rounds = 0;
-    // Once plain writes take no reset, name resolution is checked before the next new statement.
+    // When plain writes are no longer followed by a reset, name resolution is checked before the
+    // next new statement.
     while std::time::Instant::now() < until {
         rounds += 1;
         let insert = ours("insert into log values ('a')");
@@ -155,7 +157,7 @@ async fn dropped_renamed_and_locked_users_are_refused() {
             .unwrap_err();
         assert!(!matches!(error, Error::Internal(_)), "{error:?}");
     }
-    // The decision notices NOLOGIN; the login path then refuses.
+    // The decision takes NOLOGIN into account, and then the user's own login is refused.
     let lock = format!("ALTER ROLE \"{name}/u3\" NOLOGIN");
     fixture.admin.batch_execute(&lock).await.unwrap();
     open.closed.store(true, Ordering::SeqCst);
@@ -206,7 +208,7 @@ async fn what_an_owners_method_leaves_is_removed() {
             ours("select what from public.leaving"),
         ] {
             if sql.run(&fixture, login).await.is_err() {
-                // The user may not make temporary tables.
+                // The user lacks the privilege to make temporary tables.
                 assert_eq!(login, &user(&fixture, 1));
             }
             let next = if login == &user(&fixture, 1) {

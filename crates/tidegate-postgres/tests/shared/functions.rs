@@ -36,7 +36,8 @@ async fn is_shared(fixture: &Fixture, login: &Login, text: &str) -> bool {
     who == shared
 }
 
-/// Whether it eventually runs there. On a busy machine the functions are read late.
+/// Whether the method runs on a shared connection within 20 seconds. On a busy machine the
+/// functions are read late.
 async fn becomes_shared(fixture: &Fixture, login: &Login, text: &str) -> bool {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is_shared(fixture, login, text).await {
@@ -111,7 +112,7 @@ async fn functions_to_which_a_caller_could_hand_sql_or_a_role_keep_the_callers_l
     let run = format!("select run('select {}')", WHO.replace('\'', "''"));
     for text in [
         run.as_str(),
-        // The second call is not analysed: PostgreSQL may resolve neither of them first.
+        // The call of `run` is not analysed, and PostgreSQL may resolve either function first.
         "select who('a') from (select 1) t where false is not distinct from (run('select true') is null)",
         // Privileges that PostgreSQL checks only for the first user of a prepared statement.
         "select apart.far('a')",
@@ -143,7 +144,7 @@ async fn a_function_that_becomes_unsafe_is_kept_from_shared_connections() {
         .await
         .unwrap();
     assert!(!is_shared(&fixture, &login, text).await);
-    // A change elsewhere takes effect within about a second, in both directions.
+    // A change outside of this node takes effect within about a second, in both directions.
     for (sql, shared) in [
         (body(""), true),
         (unsafe_body, false),

@@ -54,7 +54,7 @@ fn check_own(rows: &[Rows], login: &Login, number: usize) {
     assert!(rows[2].values.is_empty(), "a note of another user");
 }
 
-/// Runs other pipelines of the user besides the one that must succeed.
+/// Runs other pipelines of the user, some of which fail, besides the one that must succeed.
 async fn disturb(fixture: &Fixture, login: &Login, number: usize, round: usize) {
     match (number + round) % 20 {
         0 | 5 | 10 => {
@@ -95,14 +95,15 @@ fn is_killed(error: &Error) -> bool {
     matches!(error, Error::Unavailable { .. })
 }
 
-/// Expects the error with this code, or that of a killed backend.
+/// Checks that a pipeline failed with this SQLSTATE, or because its backend was killed.
 fn is_expected(ran: Result<Vec<Rows>, PipelineError>, code: &str) {
     let failed = ran.expect_err("it fails");
     let as_meant = failed.error.sqlstate() == Some(code);
     assert!(as_meant || is_killed(&failed.error), "{failed:?}");
 }
 
-/// Runs a user until stopped; returns how many pipelines failed with their backend.
+/// Runs pipelines of a user until stopped. Returns how many failed because their backend was
+/// killed.
 async fn one_user(fixture: Arc<Fixture>, number: usize, stop: Arc<AtomicBool>) -> usize {
     let login = user(&fixture, number);
     let mut lost = 0;
@@ -120,8 +121,8 @@ async fn one_user(fixture: Arc<Fixture>, number: usize, stop: Arc<AtomicBool>) -
     lost
 }
 
-/// Runs all users until `pipelines` were multiplexed, with `meanwhile` in parallel. Returns how
-/// many failed.
+/// Runs pipelines of all users until `pipelines` were multiplexed, with `meanwhile` in parallel.
+/// Returns how many failed.
 async fn run_users(fixture: &Arc<Fixture>, pipelines: u64, meanwhile: impl AsyncFn()) -> usize {
     let stop = Arc::new(AtomicBool::new(false));
     let users: Vec<_> = (1..=USERS)
@@ -158,8 +159,8 @@ async fn pipelines_of_many_users_interleave_on_few_connections() {
     assert!(connections.parse::<usize>().unwrap() <= 19, "{held}");
 }
 
-/// The authenticator could run these statements itself. If a role switch were missing, PostgreSQL
-/// would not refuse the statement; only the role in the result shows it.
+/// The authenticator could run these statements itself. Without a role switch PostgreSQL would
+/// therefore not refuse them; only the role in the result would show it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statements_that_need_no_right_run_as_their_caller() {
     let (fixture, open) = tenant("shared_interleaved_roles", USERS).await;

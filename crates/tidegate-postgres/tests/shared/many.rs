@@ -73,7 +73,7 @@ async fn one_user(fixture: Arc<Fixture>, number: usize, until: Instant) -> usize
     rounds
 }
 
-/// 200 users, 501 requests each, each with exactly the expected rows.
+/// Each of 200 users sends 501 requests, and each request returns exactly the expected rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_users_see_their_own_rows_and_columns() {
     let (fixture, open) = tenant("shared_many", USERS).await;
@@ -86,7 +86,7 @@ async fn two_hundred_users_see_their_own_rows_and_columns() {
     let rounds: usize = join_all(users).await.into_iter().sum();
     assert_eq!(rounds, USERS * ROUNDS, "slower than four minutes");
     assert_eq!(open.invalidated(), 0);
-    // All on the authenticator's connections, some of them pipelined.
+    // All requests ran on the authenticator's connections, some of them multiplexed.
     let counters = fixture.users.pool().stats().counters;
     assert!(counters.opened <= 40, "{counters:?}");
     assert!(fixture.users.shared_reads() > 0);

@@ -64,7 +64,7 @@ async fn tenant(name: &str, users: usize) -> (Arc<Fixture>, Arc<FixedAuthenticat
     tenant_on(Fixture::new(name).await, users).await
 }
 
-/// The same on an existing fixture.
+/// Does the same as [`tenant`] on an existing fixture.
 async fn tenant_on(mut fixture: Fixture, users: usize) -> (Arc<Fixture>, Arc<FixedAuthenticator>) {
     let name = fixture.name.clone();
     let authenticator = format!("{name}/$authenticator1");
@@ -105,7 +105,7 @@ fn user(fixture: &Fixture, number: usize) -> Login {
     }
 }
 
-/// A statement of Tidegate.
+/// A statement whose author is Tidegate.
 fn ours(text: &str) -> Sql {
     Sql::new(text).by(Author::Service)
 }
@@ -139,7 +139,7 @@ async fn the_author_decides_who_logs_in() {
     }
     assert_eq!(backends(&fixture, &authenticator).await, "1");
     assert_eq!(open.invalidated(), 0);
-    // The owner and the default user log in as themselves, on other connections than text of
+    // The owner and the default user log in as themselves, on connections that do not run text of
     // callers.
     for login in [fixture.owner(), fixture.guest()] {
         let role = login.role.to_string();

@@ -15,7 +15,7 @@ use crate::pipeline::Plan;
 
 const USERS: usize = 12;
 
-/// The outcome of the numbers that one user wrote.
+/// The numbers that one user wrote, by outcome.
 #[derive(Default)]
 struct WriteOutcomes {
     confirmed: Vec<u32>,
@@ -120,7 +120,7 @@ async fn compare(admin: &tokio_postgres::Client, fixture: &Fixture, all: &[Write
 /// Nothing is written twice or for another user, and nothing confirmed is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgresql_that_dies_under_pipelines_loses_nothing_that_was_confirmed() {
-    // A crash takes back what was confirmed without it.
+    // Without `synchronous_commit`, a crash can undo what was confirmed.
     let settings = tidegate_embedded::testing::settings().with("synchronous_commit", "on");
     let cluster = Cluster::start(settings).await.unwrap();
     let cluster: &'static Cluster = Box::leak(Box::new(cluster));

@@ -53,7 +53,7 @@ async fn a_pipeline_whose_role_is_refused_runs_once_on_the_callers_login() {
         login.role, fixture.name
     );
     let own = format!("\"{0} {0}\"", login.role);
-    // Refused while the statements are described, and when they are cached.
+    // The pipeline is refused while its statements are described, and again when they are cached.
     for _ in 0..2 {
         fixture.admin.batch_execute(&revoke).await.unwrap();
         let refused = Plan::new(statements()).ours().run(&fixture, &login).await;
@@ -125,7 +125,7 @@ async fn deadlines_departures_and_deaths_in_a_pipeline_leave_no_role_and_no_row(
     let kill = "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity \
         WHERE datname = current_database() AND query LIKE '%halfway%' \
           AND pid <> pg_backend_pid()";
-    // Cached and unknown statements.
+    // The first round runs unknown statements, the second one cached statements.
     for _ in 0..2 {
         let mut late = plan();
         late.options.deadline = Some(Instant::now() + Duration::from_millis(300));
@@ -160,7 +160,8 @@ async fn deadlines_departures_and_deaths_in_a_pipeline_leave_no_role_and_no_row(
 async fn a_role_refused_in_front_of_a_long_snapshot_spoils_no_other_snapshot() {
     let (fixture, open) = tenant("shared_pipeline_long", 2).await;
     let (first, second) = (user(&fixture, 1), user(&fixture, 2));
-    // More than the sockets hold, so that the error arrives before COMMIT is queued.
+    // The pipeline is longer than the sockets can hold, so that the error arrives before COMMIT is
+    // queued.
     let long = format!("\"{}\"", "x".repeat(100_000));
     let length = |text: &str| ours("select length(:text)").set([text]);
     let short = || Plan::new([length("\"a\""), length("\"bc\"")]).snapshot();

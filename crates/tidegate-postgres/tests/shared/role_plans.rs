@@ -61,7 +61,7 @@ async fn a_role_that_comes_back_has_a_plan_of_its_own() {
     assert_eq!(ours(PREPARED).value(&fixture, &third).await, "3");
 }
 
-/// Reads in other ways as each of the users, often enough for plans of their own.
+/// Reads other columns and codes as each of the users, often enough that each user gets plans.
 async fn read_columns_and_codes(fixture: &Fixture, users: &[Login], columns: usize, code: &str) {
     for login in users.iter().cycle().take(4 * users.len()) {
         let all = ours("select * from notes")

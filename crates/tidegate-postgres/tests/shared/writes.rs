@@ -24,7 +24,7 @@ async fn is_reset(fixture: &Fixture, login: &Login, write: &str) -> bool {
     }
 }
 
-/// Waits until the untrusted names are read.
+/// Waits until the untrusted names have been read.
 async fn is_known(fixture: &Fixture, login: &Login) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while is_reset(fixture, login, "insert into counted default values").await {
@@ -123,7 +123,7 @@ async fn a_new_trigger_or_domain_counts_at_once() {
         execute function touch()";
     Sql::new(trigger).run(&fixture, &owner).await.unwrap();
     assert!(is_reset(&fixture, &login, "update plain set a = a + 1").await);
-    // After the names are read again, the trigger is still untrusted.
+    // The trigger is still untrusted after the names have been read again.
     is_known(&fixture, &login).await;
     assert!(is_reset(&fixture, &login, "update plain set a = a + 1").await);
     let domain = "create domain own as int check (own() < value)";
@@ -131,7 +131,7 @@ async fn a_new_trigger_or_domain_counts_at_once() {
     assert!(is_reset(&fixture, &login, "delete from child").await);
 }
 
-/// A domain over an array has the category of arrays, which have no checks themselves.
+/// A domain over an array is in the type category of arrays, which have no checks themselves.
 #[tokio::test]
 async fn checks_of_domains_over_arrays_are_read() {
     let (fixture, _) = tenant("shared_array_domain", 1).await;
@@ -144,7 +144,7 @@ async fn checks_of_domains_over_arrays_are_read() {
     assert!(rows.iter().any(|row| is_check(row.get(3))));
 }
 
-/// A shared connection does not show what plain writes leave.
+/// A shared connection does not show which sequence values plain writes left.
 #[tokio::test]
 async fn an_owners_method_that_asks_for_the_last_number_keeps_its_login() {
     let (fixture, _) = tenant("shared_lastval", 2).await;

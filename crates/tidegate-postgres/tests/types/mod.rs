@@ -21,7 +21,7 @@ const SETUP: &str = "create schema shapes; grant usage, create on schema shapes 
 async fn types_are_resolved_down_to_their_parts() {
     let fixture = Fixture::new("parts").await;
     fixture.admin.batch_execute(SETUP).await.unwrap();
-    // The guest first: its statement is unnamed while its types are looked up.
+    // The guest comes first, because its statement is unnamed while its types are looked up.
     for login in [fixture.guest(), fixture.owner()] {
         let query = "select m, p, c, n, s, ms, span(1, 2) as f, array[c] as cs from t";
         let rows = Sql::new(query).run(&fixture, &login).await.unwrap();
@@ -229,7 +229,7 @@ async fn an_unreadable_value_is_distinguished_from_a_failed_statement() {
     ];
     for login in [fixture.owner(), fixture.guest()] {
         for (text, value, sqlstate, unread) in cases {
-            // The second time the description is cached.
+            // In the second round the description is cached.
             for _ in 0..2 {
                 let good = match text {
                     _ if text.contains("date") => r#""2000-01-01""#,

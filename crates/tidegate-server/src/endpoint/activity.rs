@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::rest;
 use tidegate_http::activity::RecentStatement;
+use tidegate_http::authenticate::Scope;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
@@ -37,8 +38,8 @@ struct Feed {
 }
 
 /// The last five minutes.
-pub(crate) fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
-    let owner = rest::user(&mut call)?;
+pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
+    let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;
     let (app, database) = (call.app, &owner.login.database);
     let now = app.issuer().now().millis();

@@ -5,6 +5,7 @@ use serde::Serialize;
 use tidegate_identity::{AuditEntry, AuditSince, Timestamp};
 
 use super::rest;
+use tidegate_http::authenticate::Scope;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
@@ -15,7 +16,7 @@ const MOST: u32 = 1_000;
 #[derive(Serialize)]
 struct AuditPageView<'a> {
     events: Vec<AuditEvent<'a>>,
-    /// The value of `since` for the next page.
+    /// The value of `since` with which the next page is requested.
     next: u64,
 }
 
@@ -33,9 +34,10 @@ struct AuditEvent<'a> {
     actor: Option<&'a str>,
 }
 
-/// The events of the tenant since a number or a time, ordered by number.
+/// The events of the tenant from `since` on, which is a number or a time. They are sorted by
+/// number.
 pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
-    let user = rest::user(&mut call)?;
+    let user = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&user.claims)?;
     let (mut since, mut limit) = (AuditSince::Number(0), USUAL);
     for (name, value) in rest::query(call.head, &["since", "limit"])? {
@@ -58,7 +60,8 @@ fn beginning(value: &str) -> Result<AuditSince, ApiError> {
     }
     let midnight = || {
         let date = value.parse::<jiff::civil::Date>().ok()?;
-        // A value with a time has a time zone too, and is not a date.
+        // A longer value has a time besides the date. A value with a time must also have a time
+        // zone.
         let alone = value.len() == "2026-11-21".len();
         let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         alone.then(|| midnight.timestamp())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
+use tidegate_oauth::Scope;
 use tidegate_rpc::{Context, DispatchOutcome, Dispatcher, Payload, PreparedCall, Reply};
 use tidegate_sql::QueryOptions;
 use tidegate_values::OutputFormat;
@@ -21,23 +22,23 @@ use tidegate_http::operation::{Permit, Pieces, rpc, sql, stream, zone};
 use tidegate_http::report::{self, Errors, Subject};
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
-/// `POST /api/v4/call` and `POST /api/v4/rpc`.
+/// Handles `POST /api/v4/call` and `POST /api/v4/rpc`.
 pub(crate) async fn call<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let caller = authenticate::caller(call.app, &call.head.headers).await?;
+    let caller = authenticate::caller(call.app, &call.head.headers, &[Scope::Methods]).await?;
     answer(call, &caller, false).await
 }
 
-/// `POST /api/v4/call/dry`: PostgreSQL describes the statements without running them.
+/// Handles `POST /api/v4/call/dry`: PostgreSQL describes the statements without running them.
 pub(crate) async fn dry_run<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let user = authenticate::user(call.app, &call.head.headers)?;
+    let user = authenticate::user(call.app, &call.head.headers, Scope::Methods).await?;
     answer(call, &Caller::from(user), true).await
 }
 
@@ -75,7 +76,7 @@ where
     }
 }
 
-/// A decoded request.
+/// A request whose body and headers were decoded.
 struct CallRequest {
     body: RequestBody,
     preferences: Preferences,
@@ -112,7 +113,7 @@ impl CallRequest {
         rpc::payload(app, &self.body.bytes)
     }
 
-    /// 200 with a JSON text.
+    /// A response with status 200 and a JSON text.
     fn answer(&self, content: Content) -> Response<Body> {
         sql_response(OutputFormat::Json, content, &self.preferences)
     }
@@ -122,14 +123,14 @@ impl CallRequest {
     }
 }
 
-/// The format for the rows of a single call, without a JSON-RPC envelope, if `Accept` prefers it to
-/// JSON; otherwise the response is JSON.
+/// The format of a single call's rows without a JSON-RPC envelope, if `Accept` prefers it to JSON.
+/// With `None` the response is JSON.
 fn streamed(head: &Parts) -> Option<OutputFormat> {
     let wanted = negotiate::output_format(None, &head.headers).ok()?;
     wanted.streams().then_some(wanted)
 }
 
-/// What responses are made from.
+/// The parts of a request from which its response is made.
 struct Answering<'a> {
     app: &'a App,
     head: &'a Parts,
@@ -151,7 +152,7 @@ impl Answering<'_> {
         }
     }
 
-    /// JSON-RPC responses; 204 if there are none.
+    /// The JSON-RPC response to the calls; status 204 if all are notifications.
     async fn envelopes(
         &self,
         payload: &Payload<'_>,
@@ -175,7 +176,8 @@ impl Answering<'_> {
         Ok(with(response, errors))
     }
 
-    /// The rows of one call, streamed. An error before the first row is a JSON-RPC response.
+    /// The rows of one call, sent while the statement runs. An error before the first row gets a
+    /// JSON-RPC response.
     async fn rows(
         &self,
         call: &tidegate_rpc::Call<'_>,
@@ -229,7 +231,7 @@ impl Answering<'_> {
     }
 }
 
-/// Adds the errors for the log and the metrics.
+/// Adds the errors of a response, for the log and the metrics.
 fn with(mut response: Response<Body>, errors: Option<Errors>) -> Response<Body> {
     response.body_mut().subject.errors = errors.map(Box::new);
     response

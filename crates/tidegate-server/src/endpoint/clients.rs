@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tidegate_identity::{Secret, TenantName};
 use tidegate_oauth::{
     Client, ClientAuthentication, ClientChange, ClientDirectory, CreatedClient, GrantKind,
-    GrantSet, NewClient,
+    GrantSet, NewClient, Scope,
 };
 
 use super::rest::{self, Links, ObjectMembers};
@@ -20,7 +20,7 @@ use tidegate_http::request_body::BodyError;
 
 const BASE: &str = "/api/v4/clients";
 const MEMBERS: &str = "id, name, redirect_uri, homepage, description, public, confirm, two_factor, \
-                       allow_signup, social_signup, grants";
+                       allow_signup, social_signup, grants, service_user";
 
 /// A client in a response.
 #[derive(Serialize)]
@@ -40,9 +40,11 @@ struct ClientView<'a> {
     allow_signup: bool,
     social_signup: bool,
     grants: Vec<&'static str>,
+    service_user: Option<&'a str>,
 }
 
-/// A client that was created or got a new secret. Only this response has the secret.
+/// The response for a client that was created or got a new secret. Only this response has the
+/// secret.
 #[derive(Serialize)]
 struct Created<'a> {
     _links: Links,
@@ -51,15 +53,15 @@ struct Created<'a> {
     secret: Option<&'a str>,
 }
 
-/// Whose clients, and who manages them.
+/// The clients of a tenant, and the caller who manages them.
 struct ClientAdmin {
     directory: ClientDirectory,
     database: String,
 }
 
 impl ClientAdmin {
-    fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
-        let user = rest::user(call)?;
+    async fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
+        let user = rest::user(call, Scope::Admin).await?;
         call.app.accounts().ok_or_else(absent)?;
         rest::require_owner(&user.claims)?;
         let trusted = call.app.trusted_proxies();
@@ -81,13 +83,13 @@ impl ClientAdmin {
     }
 }
 
-/// `GET` lists the clients, `POST` registers one or more.
+/// Handles `GET`, which lists the clients, and `POST`, which registers one or several.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let admin = ClientAdmin::of(&mut call)?;
+    let admin = ClientAdmin::of(&mut call).await?;
     if call.head.method != Verb::POST {
         let clients = admin.directory.clients(&admin.database).await;
         let clients = clients.map_err(ApiError::from_accounts)?;
@@ -120,13 +122,13 @@ where
     with_secrets(StatusCode::CREATED, &made, body.listed)
 }
 
-/// `GET` shows, `PATCH` changes, `DELETE` drops the clients in the path.
+/// Handles `GET`, `PATCH` and `DELETE`, which show, change and drop the clients in the path.
 pub(crate) async fn members<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let admin = ClientAdmin::of(&mut call)?;
+    let admin = ClientAdmin::of(&mut call).await?;
     let ids = rest::names(call.app, ids)?;
     let found = admin.find(&ids).await?;
     match call.head.method {
@@ -171,7 +173,7 @@ async fn change(
     rest::linked(StatusCode::SEE_OTHER, BASE, ids)
 }
 
-/// Refuses ended sessions on this node at once; the other nodes follow within seconds.
+/// Refuses tokens of ended sessions on this node at once. The other nodes do so within seconds.
 pub(super) async fn refuse_ended(app: &App) -> Result<(), ApiError> {
     let refreshed = app.issuer().refresh_denylist().await;
     refreshed.map_err(ApiError::from_accounts)
@@ -198,6 +200,7 @@ fn shown(client: &Client) -> ClientView<'_> {
         allow_signup: client.allow_signup,
         social_signup: client.social_signup,
         grants: grants.iter().map(|kind| kind.name()).collect(),
+        service_user: client.service_user.as_deref(),
     }
 }
 
@@ -248,6 +251,7 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewClient, ApiErro
     if let Some(grants) = grants(&mut members)? {
         client.grants = grants;
     }
+    client.service_user = members.optional_text("service_user")?.flatten();
     members.finish(MEMBERS)?;
     Ok(client)
 }
@@ -267,6 +271,7 @@ fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
         allow_signup: members.flag("allow_signup")?,
         social_signup: members.flag("social_signup")?,
         grants: grants(&mut members)?,
+        service_user: members.optional_text("service_user")?,
         rotate_secret: members.flag("rotate_secret")?.unwrap_or(false),
     };
     let known = MEMBERS.trim_start_matches("id, ");
@@ -274,7 +279,8 @@ fn patch(mut members: ObjectMembers) -> Result<ClientChange, ApiError> {
     Ok(change)
 }
 
-/// The grants of a client. A list of all grants means all, including those of later versions.
+/// The grants of a client in a request. A list of all grants means all, including those that later
+/// versions add.
 fn grants(members: &mut ObjectMembers) -> Result<Option<GrantSet>, ApiError> {
     let Some(names) = members.texts("grants")? else {
         return Ok(None);

@@ -14,7 +14,8 @@ use tidegate_http::console::File;
 use tidegate_http::error::ApiError;
 use tidegate_socket as socket;
 
-/// The pages run their own scripts and call only their own service.
+/// The content security policy of the pages. They run only their own scripts, and call only their
+/// own service.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -35,7 +36,7 @@ const PROTECTION: [(HeaderName, HeaderValue); 6] = [
     ),
 ];
 
-/// `GET /`: the console for browsers, a WebSocket for other clients.
+/// Handles `GET /`: the console for browsers, a WebSocket for other clients.
 pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, ApiError> {
     let Call { app, head, .. } = call;
     let browser = graphql::wants_page(&head.headers) && !socket::is_handshake(&head.headers);
@@ -49,7 +50,7 @@ pub(crate) fn root<B>(call: &Call<'_, B>) -> Result<Response<Body>, ApiError> {
     Ok(response)
 }
 
-/// `GET /console/`: the page.
+/// Handles `GET /console/`: the HTML page of the console.
 ///
 /// # Errors
 ///
@@ -59,7 +60,7 @@ pub(crate) fn page(app: &App) -> Result<Response<Body>, ApiError> {
     Ok(answer(console.page()))
 }
 
-/// `GET /console/{name}`: a file of the page.
+/// Handles `GET /console/{name}`: a file that the page loads.
 ///
 /// # Errors
 ///
@@ -74,7 +75,7 @@ pub(super) fn answer(file: &File) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.media_type));
     headers.insert(ETAG, file.etag.clone());
-    // The names contain no version, so browsers must check for changes.
+    // The names of the files contain no version, so browsers must ask whether they changed.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.extend(PROTECTION);
     response

@@ -11,7 +11,7 @@ use tidegate_http::call::Call;
 use tidegate_http::docs::Docs;
 use tidegate_http::error::ApiError;
 
-/// `GET /docs/{path}`: a page, or a file that a page refers to.
+/// Handles `GET /docs/{path}`: a page, or a file that a page refers to.
 ///
 /// # Errors
 ///
@@ -25,7 +25,7 @@ pub(crate) fn page<B>(call: &Call<'_, B>, path: &str) -> Result<Response<Body>, 
     }
 }
 
-/// `GET /docs/{folder}/{name}`: as [`page`].
+/// Handles `GET /docs/{folder}/{name}` like [`page`].
 pub(crate) fn page_of<B>(
     call: &Call<'_, B>,
     folder: &str,
@@ -34,7 +34,7 @@ pub(crate) fn page_of<B>(
     page(call, &format!("{folder}/{name}"))
 }
 
-/// `GET /llms.txt`: the list of chapters for language models.
+/// Handles `GET /llms.txt`: the list of chapters for language models.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ fn missing(docs: &Docs, headers: &HeaderMap) -> Result<Response<Body>, ApiError>
     let mut response = answer(&docs.not_found());
     *response.status_mut() = StatusCode::NOT_FOUND;
     let headers = response.headers_mut();
-    // With a validator, a conditional request would get 304 instead of 404.
+    // The page has no entity tag. With one, a conditional request would get 304 and not 404.
     headers.remove(ETAG);
     headers.append(VARY, HeaderValue::from_static("Accept"));
     Ok(response)

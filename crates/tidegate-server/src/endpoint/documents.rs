@@ -1,4 +1,4 @@
-//! Documents that rarely change.
+//! Endpoints of JSON documents that rarely change.
 
 use bytes::Bytes;
 use http::Response;
@@ -20,12 +20,17 @@ const ENDPOINTS: Endpoints<'static> = Endpoints {
     key_set: "/.well-known/jwks.json",
 };
 
-/// `GET /.well-known/oauth-authorization-server` (RFC 8414).
+/// Handles `GET /.well-known/oauth-authorization-server` (RFC 8414).
 pub(crate) fn metadata(app: &App) -> Response<Body> {
     document(app.issuer().metadata(&ENDPOINTS).into())
 }
 
-/// `GET /.well-known/jwks.json` (RFC 7517).
+/// Handles `GET /.well-known/oauth-protected-resource` (RFC 9728).
+pub(crate) fn resource_metadata(app: &App) -> Response<Body> {
+    document(app.issuer().resource_metadata(&ENDPOINTS).into())
+}
+
+/// Handles `GET /.well-known/jwks.json` (RFC 7517).
 pub(crate) fn keys(app: &App) -> Result<Response<Body>, ApiError> {
     Ok(document(
         app.issuer().key_set().map_err(ApiError::internal)?.into(),

@@ -16,6 +16,7 @@ use std::task::{self, Poll, ready};
 use tidegate_graphql::{
     Api, Error, ErrorSummary, GraphqlResponse, Request, Requests, ResponseReader, ResponseText,
 };
+use tidegate_oauth::Scope;
 use tidegate_sql::QueryOptions;
 
 use tidegate_http::app::App;
@@ -34,7 +35,7 @@ use tidegate_http::request_body::{self, BodyError, RequestBody};
 pub(crate) use media::{Media, wants_page};
 pub(crate) use page::asset;
 
-/// `GET` and `POST /api/graphql/schema/{schema}`.
+/// Handles `GET` and `POST /api/graphql/schema/{schema}`.
 pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -55,7 +56,8 @@ where
         return Ok(page::page(app));
     }
     let media = Media::of(&head.headers)?;
-    let caller = authenticate::caller(app, &head.headers).await?;
+    let needed = [Scope::Read, Scope::Write];
+    let caller = authenticate::caller(app, &head.headers, &needed).await?;
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
     let body = if posted {
@@ -83,12 +85,13 @@ where
     }
 }
 
-/// `GET /api/graphql/schema/{schema}/sdl`.
+/// Handles `GET /api/graphql/schema/{schema}/sdl`.
 pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, ApiError> {
     let Call {
         app, head, subject, ..
     } = call;
-    let caller = authenticate::caller(app, &head.headers).await?;
+    let needed = [Scope::Read, Scope::Write];
+    let caller = authenticate::caller(app, &head.headers, &needed).await?;
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
     let api = api(
@@ -122,7 +125,7 @@ where
     request_body::read(body, &head.headers, app.limits(), share).await
 }
 
-/// What a GraphQL request needs to run.
+/// The parts that a GraphQL request needs to run.
 struct Handler<'a> {
     app: &'a App,
     api: &'a Api,
@@ -216,8 +219,8 @@ impl Handler<'_> {
     }
 }
 
-/// A response text as content. A large one counts in the memory budget until it has been sent. If
-/// the budget is used up it is sent anyway, because its mutations cannot be undone.
+/// The text of a response as its content. A large text counts in the memory budget until it has
+/// been sent. If the budget is used up, it is sent anyway, because its mutations cannot be undone.
 fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
     let mut share = app.memory().share(caller.holder());
     let held = text.held();
@@ -236,10 +239,10 @@ fn content(app: &App, caller: &Caller, text: ResponseText) -> Content {
     }
 }
 
-/// A response that is rendered while the client reads it.
+/// A response that is generated while the client reads it.
 struct RenderedText {
     reader: ResponseReader,
-    /// The reservation for the bytes that are rendered.
+    /// The reservation in the memory budget for the bytes that are generated.
     _share: Reservation,
 }
 
@@ -253,7 +256,7 @@ impl BodySource for RenderedText {
     }
 }
 
-/// A parameter of the URL that must be an object or null.
+/// A parameter of the URL whose value must be a JSON object or null.
 fn object(text: &str) -> Result<Option<&RawValue>, ApiError> {
     let wrong = || ApiError::input("`variables` and `extensions` must be JSON objects");
     let value: &RawValue = serde_json::from_str(text).map_err(|_| wrong())?;

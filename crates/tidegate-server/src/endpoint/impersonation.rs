@@ -5,6 +5,7 @@ use http::Response;
 use http::header::PRAGMA;
 
 use super::rest;
+use tidegate_http::authenticate::Scope;
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, json};
 use tidegate_http::error::{ApiError, NO_STORE};
@@ -15,7 +16,7 @@ pub(crate) async fn token<B>(
     mut call: Call<'_, B>,
     name: &str,
 ) -> Result<Response<Body>, ApiError> {
-    let owner = rest::user(&mut call)?;
+    let owner = rest::user(&mut call, Scope::Admin).await?;
     let Call {
         app, peer, head, ..
     } = call;

@@ -11,6 +11,7 @@ use tidegate_methods::method::to_json_array;
 use tidegate_methods::{
     Caller, Definition, Limits, Method, MethodName, Patch, openrpc, typescript,
 };
+use tidegate_oauth::Scope;
 use tidegate_sql::DatabaseName;
 
 use tidegate_http::app::App;
@@ -22,13 +23,14 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::report::Subject;
 use tidegate_http::request_body::{self, BodyError, RequestBody};
 
-/// `/api/v4/methods`: lists methods by name, or defines new ones.
+/// Handles `/api/v4/methods`, which lists methods by name, or defines new ones.
 pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let user = user(call.app, call.head, call.subject)?;
+    let needed = of_method(&call.head.method);
+    let user = user(call.app, call.head, call.subject, needed).await?;
     if call.head.method == Verb::POST {
         let body = read(call.app, call.head, call.body, &user).await?;
         return create(call.app, &user, &body.bytes).await;
@@ -37,7 +39,7 @@ where
     Ok(json(to_json_array(&methods), NO_STORE))
 }
 
-/// `/api/v4/methods/a,b`: shows, changes or drops methods.
+/// Handles `/api/v4/methods/a,b`, which shows, changes or drops the methods in the path.
 pub(crate) async fn members<B>(call: Call<'_, B>, names: &str) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -46,7 +48,7 @@ where
     let Call {
         app, head, body, ..
     } = call;
-    let user = user(app, head, call.subject)?;
+    let user = user(app, head, call.subject, of_method(&head.method)).await?;
     let names: Vec<&str> = names.split(',').collect();
     let (methods, tenant) = (app.methods(), &user.login.database);
     match head.method {
@@ -65,7 +67,7 @@ where
     }
 }
 
-/// Defines the methods in a body, for `/methods` and for `/sql`.
+/// Defines the methods in a body, for the endpoints `/methods` and `/sql`.
 ///
 /// # Errors
 ///
@@ -83,9 +85,9 @@ pub(crate) async fn create(
     Ok(links(StatusCode::CREATED, &created.await?))
 }
 
-/// `GET /api/v4/interfaces`: the methods as a TypeScript interface.
+/// Handles `GET /api/v4/interfaces`: the methods as a TypeScript interface.
 pub(crate) async fn interfaces<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
-    let tenant = tenant(call.app, call.head, call.subject)?;
+    let tenant = tenant(call.app, call.head, call.subject).await?;
     let methods = call.app.methods().list(&tenant).await?;
     let mut response = json(typescript::interfaces(&methods), NO_STORE);
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -93,9 +95,9 @@ pub(crate) async fn interfaces<B>(call: Call<'_, B>) -> Result<Response<Body>, A
     Ok(response)
 }
 
-/// `GET /api/v4/openrpc.json`: the methods as an `OpenRPC` document.
+/// Handles `GET /api/v4/openrpc.json`: the methods as an `OpenRPC` document.
 pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
-    let tenant = tenant(call.app, call.head, call.subject)?;
+    let tenant = tenant(call.app, call.head, call.subject).await?;
     let methods = call.app.methods().list(&tenant).await?;
     let info = openrpc::Info {
         title: tenant.as_str(),
@@ -105,17 +107,34 @@ pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiE
     Ok(json(openrpc::document(&info, &methods), NO_STORE))
 }
 
-fn user(app: &App, head: &Parts, subject: &mut Subject) -> Result<User, ApiError> {
-    let user = authenticate::user(app, &head.headers)?;
+/// Reading needs `methods`. Defining needs `admin`: with `methods` alone, a caller could define a
+/// method and run any SQL by it.
+fn of_method(verb: &Verb) -> Scope {
+    if verb == Verb::GET || verb == Verb::HEAD {
+        Scope::Methods
+    } else {
+        Scope::Admin
+    }
+}
+
+async fn user(
+    app: &App,
+    head: &Parts,
+    subject: &mut Subject,
+    needed: Scope,
+) -> Result<User, ApiError> {
+    let user = authenticate::user(app, &head.headers, needed).await?;
     subject.login = Some(user.login.clone());
     Ok(user)
 }
 
-fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName, ApiError> {
-    Ok(user(app, head, subject)?.login.database)
+async fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName, ApiError> {
+    let user = user(app, head, subject, Scope::Methods).await?;
+    Ok(user.login.database)
 }
 
-/// The author of definitions: any user but the default user, which anonymous callers share.
+/// The caller as the author of definitions. The default user, which anonymous callers share, may
+/// not define methods.
 fn writer(user: &User) -> Result<Caller<'_>, ApiError> {
     if user.claims.shared {
         return Err(ApiError::insufficient_privileges(
@@ -158,7 +177,8 @@ fn show(methods: &[Arc<Method>]) -> String {
     }
 }
 
-/// The addresses of methods, in the header and in the body. Method names need no encoding.
+/// The URLs of methods, in the header `Location` and in the body. The names of methods need no
+/// percent-encoding.
 fn links(status: StatusCode, names: &[MethodName]) -> Response<Body> {
     let (mut location, mut body) = (String::from("/api/v4/methods/"), String::from("["));
     for (index, name) in names.iter().enumerate() {

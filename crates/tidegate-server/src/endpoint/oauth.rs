@@ -1,4 +1,4 @@
-//! The OAuth endpoints: they decode requests and encode responses; the issuer does the rest.
+//! The OAuth endpoints. They decode requests and encode responses; the issuer handles the requests.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -20,19 +20,19 @@ use tidegate_http::negotiate::ContentType;
 use tidegate_http::request_body::BodyError;
 use tidegate_http::{forwarded, request_body};
 
-/// The timeout of a response, whatever it waits for.
+/// How long a response may take, including the wait for a hashing thread.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A decoded OAuth request.
 struct OauthRequest {
     parameters: Parameters,
     basic: Option<BasicCredentials>,
-    /// Whether the client used HTTP Basic; an error must then name that scheme.
+    /// Whether the client used HTTP Basic. An error must then name that scheme.
     by_basic: bool,
     address: IpAddr,
 }
 
-/// `POST /api/v4/oauth` (RFC 6749, section 3.2).
+/// Handles `POST /api/v4/oauth` (RFC 6749, section 3.2).
 pub(crate) async fn token<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -42,7 +42,7 @@ where
     Ok(secret(tokens.to_json()))
 }
 
-/// `POST /api/v4/oauth/guest`: a token of the default user.
+/// Handles `POST /api/v4/oauth/guest`, which issues a token of the default user.
 pub(crate) async fn guest<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -54,7 +54,7 @@ where
     Ok(response)
 }
 
-/// `POST /api/v4/oauth/device`: codes for a device (RFC 8628, section 3.1).
+/// Handles `POST /api/v4/oauth/device`, which issues codes to a device (RFC 8628, section 3.1).
 pub(crate) async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -66,7 +66,7 @@ where
     Ok(secret(codes.await?.to_json()))
 }
 
-/// `POST /api/v4/oauth/revoke` (RFC 7009).
+/// Handles `POST /api/v4/oauth/revoke` (RFC 7009).
 pub(crate) async fn revoke<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -76,7 +76,7 @@ where
     Ok(secret("{}".to_owned()))
 }
 
-/// `POST /api/v4/oauth/introspect` (RFC 7662).
+/// Handles `POST /api/v4/oauth/introspect` (RFC 7662).
 pub(crate) async fn introspect<B>(call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
@@ -86,8 +86,8 @@ where
     Ok(secret(told.to_json()))
 }
 
-/// The issuer's response to a request. The timeout is long, because passwords are hashed in a
-/// queue.
+/// The issuer's response to a request. The timeout is long, because passwords wait in a queue for
+/// being hashed.
 async fn answer<'a, B, Q, T, F>(
     call: Call<'a, B>,
     parse: fn(&Parameters, Option<&BasicCredentials>) -> Result<Q, Error>,
@@ -127,7 +127,7 @@ where
     if !app.insecure_http() && !forwarded::is_private(peer, &head.headers, trusted) {
         return Err(ApiError::input("credentials are taken over HTTPS only"));
     }
-    // URLs are logged by proxies.
+    // Parameters in the URL are refused, because proxies log URLs.
     if head.uri.query().is_some_and(|query| !query.is_empty()) {
         return Err(ApiError::input(
             "parameters belong in the body, not in the address",
@@ -159,13 +159,13 @@ where
     })
 }
 
-/// Whether the value of `Authorization` is of the scheme Basic.
+/// Whether the value of `Authorization` has the scheme Basic.
 fn is_basic(authorization: &str) -> bool {
     let scheme = authorization.split(' ').next();
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("basic"))
 }
 
-/// 200 with a body that must not be cached (RFC 6749, section 5.1).
+/// A response with status 200 and a body that must not be cached (RFC 6749, section 5.1).
 fn secret(body: String) -> Response<Body> {
     let mut response = json(body, NO_STORE);
     response

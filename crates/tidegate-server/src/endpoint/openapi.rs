@@ -1,7 +1,7 @@
-//! The OpenAPI description, assembled from one file per tag.
+//! The OpenAPI description, assembled from one file for each tag.
 //!
-//! A file has the paths of one tag and the components that only they use. `shared.json` has the
-//! rest.
+//! A file has the paths of one tag, and the components that only they use. `shared.json` has the
+//! other components.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,7 @@ pub fn openapi() -> Bytes {
     DESCRIPTION.clone()
 }
 
-/// `GET /api/v4/openapi.json`
+/// Handles `GET /api/v4/openapi.json`.
 pub(crate) fn serve() -> Response<Body> {
     document(openapi())
 }
@@ -47,7 +47,7 @@ fn read(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).expect("the files beside this one hold JSON objects")
 }
 
-/// Adds the members of `more`. Objects that both have are merged.
+/// Adds the members of `more` to `whole`. Members that are objects in both are merged.
 fn merge(whole: &mut Map<String, Value>, more: Map<String, Value>) {
     for (name, value) in more {
         match (whole.get_mut(&name), value) {

@@ -19,10 +19,10 @@ use tidegate_http::{authenticate, forwarded};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForOperators;
 
-/// A probe that takes longer counts as not ready.
+/// How long a probe may take. After that, the part counts as not ready.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// `GET /ping`: lets a client check a configured address.
+/// Handles `GET /ping`, by which a client checks a configured URL.
 pub(crate) fn ping() -> Response<Body> {
     let mut response = json(&b"pong"[..], NO_STORE);
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -30,13 +30,14 @@ pub(crate) fn ping() -> Response<Body> {
     response
 }
 
-/// `GET /healthz`: the process is alive.
+/// Handles `GET /healthz`, which reports that the process runs.
 pub(crate) fn health() -> Response<Body> {
     json(&b"{\"status\":\"ok\"}"[..], NO_STORE)
 }
 
-/// `GET /readyz`: every essential part is available; otherwise 503, also during shutdown. If an
-/// essential part is unavailable, the others count as unavailable too, because they depend on it.
+/// Handles `GET /readyz`. The status is 200 if every essential part is available; otherwise, and
+/// during shutdown, it is 503. If an essential part is unavailable, the others count as unavailable
+/// too, because they depend on it.
 pub(crate) async fn readiness(app: &App) -> Response<Body> {
     let (mut checks, mut sources) = (Map::new(), Map::new());
     let mut ready = !app.is_draining();
@@ -76,10 +77,11 @@ async fn is_ready(probe: &dyn Probe) -> bool {
         .unwrap_or(false)
 }
 
-/// `GET /metrics`: Prometheus' text format.
+/// Handles `GET /metrics`: the metrics in Prometheus' text format.
 ///
-/// The metrics contain names of tenants, so access is restricted: to the configured token, or
-/// without one to listeners for operators and to clients on this machine.
+/// The metrics contain names of tenants, so access is restricted. It requires the configured token.
+/// If none is configured, access is limited to listeners for operators and to clients on this
+/// machine.
 pub(crate) fn metrics<B>(
     call: &Call<'_, B>,
     paths: &[&'static str],

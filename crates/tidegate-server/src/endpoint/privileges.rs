@@ -13,7 +13,7 @@ use tidegate_sql::{DatabaseName, Login, QueryOptions, RoleName, RoleUse};
 
 use super::rest::{self, ObjectMembers};
 use tidegate_http::app::App;
-use tidegate_http::authenticate::User;
+use tidegate_http::authenticate::{Scope, User};
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
@@ -30,14 +30,14 @@ struct PrivilegesView<'a> {
     usage: bool,
 }
 
-/// The requested privileges of a sub-user.
+/// A sub-user, and the access level that the request wants to set.
 struct Wanted<'u> {
     user: &'u Record,
     access: Access,
 }
 
-/// `GET` shows the privileges of each sub-user as PostgreSQL reports them, `PATCH` grants and
-/// revokes.
+/// Handles `GET`, which shows the privileges of each sub-user as PostgreSQL reports them, and
+/// `PATCH`, which grants and revokes them.
 pub(crate) async fn of_table<B>(
     mut call: Call<'_, B>,
     schema: &str,
@@ -47,7 +47,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let owner = rest::user(&mut call)?;
+    let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;
     let database = &owner.login.database;
     let users = call.app.store().users(database.as_str()).await;
@@ -100,7 +100,7 @@ where
             noted.await;
         }
     }
-    // The path as it was sent, so that nothing needs to be encoded again.
+    // The path is used as it was sent, so that it need not be encoded again.
     let path = call.head.uri.path().trim_end_matches('/');
     let (base, name) = path.rsplit_once('/').unwrap_or((path, ""));
     rest::linked(StatusCode::SEE_OTHER, base, &[name])
@@ -159,7 +159,7 @@ fn login(database: &DatabaseName, user: &Record) -> Login {
         role_use: if user.default_user {
             RoleUse::Anonymous
         } else {
-            // No session has this number, so no session is affected.
+            // No session has the number 0, so no session of a user is affected.
             RoleUse::User(0)
         },
     }

@@ -7,7 +7,8 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tidegate_oauth::Claims;
+use tidegate_identity::Timestamp;
+use tidegate_oauth::{Claims, Scope};
 
 use tidegate_http::app::App;
 use tidegate_http::authenticate::{self, User};
@@ -22,7 +23,7 @@ use tidegate_http::{percent, request_body};
 
 pub(crate) use members::ObjectMembers;
 
-/// The addresses of things.
+/// The URLs of an object and of its collection.
 #[derive(Serialize)]
 pub(crate) struct Links {
     #[serde(rename = "self")]
@@ -30,7 +31,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// The member `name` of the collection at `base`. Names need no encoding.
+    /// The links of the object `name` in the collection at `base`. Names need no percent-encoding.
     pub(crate) fn to(base: &str, name: &str) -> Self {
         Self {
             itself: format!("{base}/{name}"),
@@ -43,20 +44,20 @@ struct Linked {
     _links: Links,
 }
 
-/// The objects in a body, and whether it was an array.
+/// The objects in a body, and whether they were in an array.
 pub(crate) struct Objects {
     pub(crate) objects: Vec<Map<String, Value>>,
     pub(crate) listed: bool,
 }
 
-/// The user by its token; recorded for the log.
-pub(crate) fn user<B>(call: &mut Call<'_, B>) -> Result<User, ApiError> {
-    let user = authenticate::user(call.app, &call.head.headers)?;
+/// The user by its token, which must have the scope; recorded for the log.
+pub(crate) async fn user<B>(call: &mut Call<'_, B>, needed: Scope) -> Result<User, ApiError> {
+    let user = authenticate::user(call.app, &call.head.headers, needed).await?;
     call.subject.login = Some(user.login.clone());
     Ok(user)
 }
 
-/// Says which of several is meant: `kind` is a client or a user.
+/// Adds the name to an error about one of several objects; `kind` is client or user.
 pub(super) fn naming(error: impl Into<tidegate_oauth::Error>, kind: &str, name: &str) -> ApiError {
     match error.into() {
         tidegate_oauth::Error::Identity(tidegate_identity::Error::NotFound(_)) => {
@@ -77,7 +78,7 @@ pub(crate) fn require_owner(claims: &Claims) -> Result<(), ApiError> {
     }
 }
 
-/// Refuses unencrypted requests from other machines, because passwords and secrets are transferred.
+/// Refuses unencrypted requests from other machines, because passwords and secrets are sent.
 pub(crate) fn require_private(app: &App, peer: Peer, head: &Parts) -> Result<(), ApiError> {
     let trusted = app.trusted_proxies();
     if app.insecure_http() || forwarded::is_private(peer, &head.headers, trusted) {
@@ -91,7 +92,7 @@ pub(crate) fn require_private(app: &App, peer: Peer, head: &Parts) -> Result<(),
 ///
 /// # Errors
 ///
-/// 415 if it is not JSON, 400 if it has another form, and those of [`request_body::read`].
+/// 415 if the body is not JSON, 400 if it has another form, and those of [`request_body::read`].
 pub(crate) async fn objects<B>(
     app: &App,
     head: &Parts,
@@ -146,7 +147,7 @@ fn object((index, item): (usize, Value)) -> Result<Map<String, Value>, ApiError>
     }
 }
 
-/// Adds the index of the object in an array to an error.
+/// Adds the index of the object to an error, if the objects were in an array.
 pub(crate) fn at_index(failure: ApiError, listed: bool, index: usize) -> ApiError {
     if listed {
         failure.of_request(index)
@@ -155,7 +156,7 @@ pub(crate) fn at_index(failure: ApiError, listed: bool, index: usize) -> ApiErro
     }
 }
 
-/// Reads a body with one object.
+/// Reads a body that must be one object.
 pub(crate) async fn object_of<B>(
     app: &App,
     head: &Parts,
@@ -173,7 +174,7 @@ where
     }
 }
 
-/// The names in a path, without duplicates.
+/// The names in a path, separated by commas, without duplicates.
 ///
 /// # Errors
 ///
@@ -196,7 +197,7 @@ pub(crate) fn names<'p>(app: &App, path: &'p str) -> Result<Vec<&'p str>, ApiErr
     Ok(names)
 }
 
-/// The members of the query.
+/// The parameters in the query of the URL.
 ///
 /// # Errors
 ///
@@ -214,7 +215,7 @@ pub(crate) fn query(head: &Parts, known: &[&str]) -> Result<Vec<(String, String)
     }
 }
 
-/// A response with the addresses of things, in the header and in the body.
+/// A response with the URLs of objects, in the header `Location` and in the body.
 pub(crate) fn linked(
     status: StatusCode,
     base: &str,
@@ -243,7 +244,13 @@ pub(crate) fn located(
     Ok(response)
 }
 
-/// 200 with a JSON body.
+/// A time as ISO 8601 text in UTC.
+pub(crate) fn time(at: Timestamp) -> String {
+    let at = jiff::Timestamp::from_millisecond(at.millis());
+    at.unwrap_or(jiff::Timestamp::MAX).to_string()
+}
+
+/// A response with status 200 and a JSON body.
 pub(crate) fn shown(body: &impl Serialize) -> Result<Response<Body>, ApiError> {
     let body = serde_json::to_vec(body).map_err(ApiError::internal)?;
     Ok(json(body, NO_STORE))

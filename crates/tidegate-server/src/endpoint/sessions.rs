@@ -1,10 +1,10 @@
-//! `/api/v4/sessions`: the OAuth sessions of a tenant. A user sees and ends its own, the owner
-//! those of all users.
+//! The endpoint `/api/v4/sessions`: the OAuth sessions of a tenant. A user sees and ends its own
+//! sessions, the owner those of all users.
 
 use http::Response;
 use serde::Serialize;
-use tidegate_identity::{SessionId, Timestamp};
-use tidegate_oauth::Session;
+use tidegate_identity::SessionId;
+use tidegate_oauth::{Scope, Session};
 
 use super::rest;
 use tidegate_http::body::Body;
@@ -18,16 +18,17 @@ struct SessionView<'a> {
     user: &'a str,
     client_id: &'a str,
     grant: &'static str,
+    scope: String,
     created_at: String,
     refreshed_at: String,
     expires_at: String,
-    /// Whether the request's own token belongs to it.
+    /// Whether the token of the request belongs to the session.
     current: bool,
 }
 
-/// `GET`: the active sessions, with `?user=` those of one user.
+/// Handles `GET`: lists the active sessions, with `?user=` those of one user.
 pub(crate) async fn list<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError> {
-    let caller = rest::user(&mut call)?;
+    let caller = rest::user(&mut call, Scope::Admin).await?;
     let query = rest::query(call.head, &["user"])?;
     let user = query.last().map(|(_, value)| value.as_str());
     let found = call.app.issuer().sessions(&caller.claims, user).await;
@@ -43,21 +44,17 @@ fn shown(session: &Session, current: SessionId) -> SessionView<'_> {
         user: &session.user.name,
         client_id: &session.client_id,
         grant: session.grant.name(),
-        created_at: text(session.created_at),
-        refreshed_at: text(session.refreshed_at),
-        expires_at: text(session.expires_at),
+        scope: session.scopes.to_string(),
+        created_at: rest::time(session.created_at),
+        refreshed_at: rest::time(session.refreshed_at),
+        expires_at: rest::time(session.expires_at),
         current: session.id == current,
     }
 }
 
-fn text(at: Timestamp) -> String {
-    let at = jiff::Timestamp::from_millisecond(at.millis());
-    at.unwrap_or(jiff::Timestamp::MAX).to_string()
-}
-
 /// `DELETE`: ends the sessions in the path.
 pub(crate) async fn end<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, ApiError> {
-    let caller = rest::user(&mut call)?;
+    let caller = rest::user(&mut call, Scope::Admin).await?;
     let Call {
         app, peer, head, ..
     } = call;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use tidegate_methods::definition::is_definition;
+use tidegate_oauth::Scope;
 use tidegate_sql::request::{self, Requests};
 use tidegate_values::OutputFormat;
 
@@ -20,7 +21,8 @@ use tidegate_http::{authenticate, percent, request_body};
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-/// `POST /api/v4/sql`, and with a database in the path as its default user.
+/// Handles `POST /api/v4/sql`. With a database in the path, the statement runs as the default user
+/// of that database.
 pub(crate) async fn post<B>(
     call: Call<'_, B>,
     database: Option<&str>,
@@ -38,7 +40,7 @@ where
     } = call;
     let caller = match database {
         Some(database) => authenticate::default_user(app, database).await?,
-        None => authenticate::caller(app, &head.headers).await?,
+        None => authenticate::caller(app, &head.headers, &[Scope::Sql, Scope::Admin]).await?,
     };
     subject.login = caller.login().cloned();
     let access = Access::of(app, &caller).await?;
@@ -54,11 +56,12 @@ where
     let requests = match request::parse(&body.bytes, statement_limits(app)) {
         Ok(requests) => requests,
         Err(_) if database.is_none() && is_definition(&body.bytes) => {
-            let user = authenticate::user(app, &head.headers)?;
+            let user = authenticate::user(app, &head.headers, Scope::Admin).await?;
             return methods::create(app, &user, &body.bytes).await;
         }
         Err(error) => return Err(error.into()),
     };
+    caller.require(&[Scope::Sql])?;
     let options = options(app, &preferences);
     let content = match requests {
         Requests::One(request) => {
@@ -94,7 +97,7 @@ fn attach(answer: &mut Response<Body>, format: OutputFormat) {
     }
 }
 
-/// `GET /api/v4/sql/schema[?schema=name]` and `GET /api/v4/sql/schema/{schema}`.
+/// Handles `GET /api/v4/sql/schema[?schema=name]` and `GET /api/v4/sql/schema/{schema}`.
 pub(crate) async fn schemas<B>(
     call: Call<'_, B>,
     schema: Option<&str>,
@@ -102,7 +105,8 @@ pub(crate) async fn schemas<B>(
     let Call {
         app, head, subject, ..
     } = call;
-    let caller = authenticate::caller(app, &head.headers).await?;
+    let needed = [Scope::Read, Scope::Sql];
+    let caller = authenticate::caller(app, &head.headers, &needed).await?;
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
     let options = options(app, &preferences);
@@ -136,7 +140,7 @@ fn query_member(query: &str, name: &str) -> Result<Option<String>, ApiError> {
         .map(|(_, v)| v))
 }
 
-/// 200 with this media type.
+/// A response with status 200 and the media type of a format.
 pub(super) fn answer(
     format: OutputFormat,
     content: Content,
@@ -146,7 +150,8 @@ pub(super) fn answer(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     if let Some(applied) = preferences.applied() {
-        // A value that is not valid in a header was not accepted as a preference either.
+        // A value that is invalid in a header was not accepted as a preference, so this does not
+        // fail.
         if let Ok(applied) = HeaderValue::try_from(applied) {
             headers.insert(PREFERENCE_APPLIED, applied);
         }

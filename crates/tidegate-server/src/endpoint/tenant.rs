@@ -1,4 +1,4 @@
-//! `/api/v4/tenant`: settings of the owner's tenant.
+//! The endpoint `/api/v4/tenant`: the settings of the owner's tenant.
 
 use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
@@ -6,6 +6,7 @@ use serde::Serialize;
 use tidegate_identity::AnonymousSql;
 
 use super::rest;
+use tidegate_http::authenticate::Scope;
 use tidegate_http::body::Body;
 use tidegate_http::call::Call;
 use tidegate_http::error::ApiError;
@@ -19,13 +20,13 @@ struct TenantView<'a> {
     impersonation: bool,
 }
 
-/// `GET` shows the settings, `PATCH` changes those in the body.
+/// Handles `GET`, which shows the settings, and `PATCH`, which changes those in the body.
 pub(crate) async fn settings<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let owner = rest::user(&mut call)?;
+    let owner = rest::user(&mut call, Scope::Admin).await?;
     rest::require_owner(&owner.claims)?;
     let (app, database) = (call.app, &*owner.claims.database);
     let accounts = app.accounts();

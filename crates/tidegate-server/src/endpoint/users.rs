@@ -1,5 +1,5 @@
-//! `/api/v4/users`: the users of a tenant. The owner manages them; a sub-user sees and changes only
-//! itself.
+//! The endpoint `/api/v4/users`: the users of a tenant. The owner manages them; a sub-user sees and
+//! changes only itself.
 
 use bytes::Bytes;
 use http::{Method as Verb, Response, StatusCode};
@@ -12,7 +12,7 @@ use tidegate_identity::{
 use super::clients::{absent, refuse_ended};
 use super::rest::{self, ObjectMembers};
 use tidegate_http::app::App;
-use tidegate_http::authenticate::User;
+use tidegate_http::authenticate::{Scope, User};
 use tidegate_http::body::Body;
 use tidegate_http::call::{Call, no_content};
 use tidegate_http::error::ApiError;
@@ -32,7 +32,7 @@ struct UserView<'a> {
     default_user: bool,
 }
 
-/// The groups of a user: null, a name, or a list of several.
+/// The groups of a user in a response: null, one name, or a list of several.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Groups<'a> {
@@ -51,15 +51,15 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The caller and what manages the users of its tenant.
+/// The caller, and what manages the users of the caller's tenant.
 struct UserAdmin {
     accounts: Accounts,
     user: User,
 }
 
 impl UserAdmin {
-    fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
-        let user = rest::user(call)?;
+    async fn of<B>(call: &mut Call<'_, B>) -> Result<Self, ApiError> {
+        let user = rest::user(call, Scope::Admin).await?;
         let accounts = call.app.accounts().ok_or_else(absent)?;
         let trusted = call.app.trusted_proxies();
         let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
@@ -73,7 +73,7 @@ impl UserAdmin {
         UserKey::new(&self.user.claims.database, name)
     }
 
-    /// Refuses a sub-user that names other users, whether they exist or not.
+    /// Refuses a sub-user that names another user, whether that one exists or not.
     fn require_itself(&self, names: &[&str]) -> Result<(), ApiError> {
         let claims = &self.user.claims;
         if claims.owner || names.iter().all(|name| *name == claims.user) {
@@ -93,20 +93,21 @@ impl UserAdmin {
         Ok(found)
     }
 
-    /// Applies changes of users on this node at once.
+    /// Makes changes of users take effect on this node at once.
     async fn apply(&self, app: &App) -> Result<(), ApiError> {
         app.forget_default_user(&self.user.claims.database);
         refuse_ended(app).await
     }
 }
 
-/// `GET` lists the users that the caller may see, `POST` creates one or more.
+/// Handles `GET`, which lists the users that the caller may see, and `POST`, which creates one or
+/// several.
 pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, ApiError>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let admin = UserAdmin::of(&mut call)?;
+    let admin = UserAdmin::of(&mut call).await?;
     if call.head.method != Verb::POST {
         return list(&admin).await;
     }
@@ -149,7 +150,7 @@ async fn list(admin: &UserAdmin) -> Result<Response<Body>, ApiError> {
     rest::shown(&users.iter().map(shown).collect::<Vec<_>>())
 }
 
-/// `GET` shows, `PATCH` changes, `DELETE` drops the users in the path.
+/// Handles `GET`, `PATCH` and `DELETE`, which show, change and drop the users in the path.
 pub(crate) async fn members<B>(
     mut call: Call<'_, B>,
     names: &str,
@@ -158,7 +159,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let admin = UserAdmin::of(&mut call)?;
+    let admin = UserAdmin::of(&mut call).await?;
     let names = rest::names(call.app, names)?;
     match call.head.method {
         Verb::PATCH => {
@@ -239,7 +240,7 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewUser, ApiError>
     Ok(user)
 }
 
-/// The changes in a body. A sub-user may not change what determines its privileges.
+/// The changes in a body. A sub-user may not change members that determine its privileges.
 fn patch(admin: &UserAdmin, mut members: ObjectMembers) -> Result<UserChange, ApiError> {
     let claims = &admin.user.claims;
     if claims.shared {

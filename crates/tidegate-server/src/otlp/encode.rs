@@ -1,4 +1,4 @@
-//! Spans as the JSON of OTLP (opentelemetry-proto, `ExportTraceServiceRequest`).
+//! Encodes spans as the JSON of OTLP (opentelemetry-proto, `ExportTraceServiceRequest`).
 
 use std::time::Instant;
 
@@ -8,12 +8,12 @@ use tidegate_identity::Timestamp;
 
 use tidegate_http::trace::Span;
 
-/// The kind of a server's span (`SpanKind`).
+/// The kind of a span in which a server handles a request (`SpanKind`).
 const KIND_SERVER: u8 = 2;
 const STATUS_UNSET: u8 = 0;
 const STATUS_ERROR: u8 = 2;
 
-/// The body of a request with `spans`, sent at `now`.
+/// The body of a request that sends `spans` at the time `now`.
 pub(super) fn encode(spans: &[Span], service: &str, now: Timestamp) -> Bytes {
     let instant = Instant::now();
     let spans: Vec<Value> = spans

@@ -43,14 +43,14 @@ macro_rules! routes {
             },)*
         ];
 
-        /// The indexes of the routes in [`ROUTES`].
+        /// The names of the routes as numbers, which are their indexes in [`ROUTES`].
         enum Index {
             $($exact,)*
             $($named,)*
         }
 
         impl<'p> Route<'p> {
-            /// The route of a path without its trailing slash.
+            /// The route with this path, which has no trailing slash.
             fn of_path(path: &'p str) -> Option<Self> {
                 match path {
                     $($path $(| $alias)* => return Some(Self::$exact),)*
@@ -74,18 +74,19 @@ macro_rules! routes {
             }
         }
 
-        /// Serves a request.
-        pub(crate) async fn serve<B>(
-            route: &Route<'_>,
-            $call: Call<'_, B>,
-        ) -> Result<Response<Body>, ApiError>
+        /// Serves a request. Each handler has a box of its own: one future for all of them would be
+        /// as large as the largest, and is copied for each request.
+        pub(crate) fn serve<'a, B>(
+            route: &'a Route<'_>,
+            $call: Call<'a, B>,
+        ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, ApiError>> + Send + 'a>>
         where
             B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
             B::Error: Into<BodyError>,
         {
             match route {
-                $(Route::$exact => $handler,)*
-                $(Route::$named($($name),+) => $named_handler,)*
+                $(Route::$exact => Box::pin(async move { $handler }),)*
+                $(Route::$named($($name),+) => Box::pin(async move { $named_handler }),)*
             }
         }
     };

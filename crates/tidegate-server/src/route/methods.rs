@@ -1,23 +1,23 @@
-//! The methods of paths.
+//! The sets of methods that paths have.
 
 use http::Method;
 
-/// The methods of a path.
+/// The set of methods that a path has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Methods {
-    /// Read-only. `HEAD` is allowed wherever `GET` is.
+    /// The path is read-only. `HEAD` is allowed wherever `GET` is.
     Get,
-    /// An action.
+    /// The path is an action.
     Post,
-    /// Deleting only.
+    /// The path can only be deleted.
     Delete,
-    /// A collection: list, add.
+    /// The path is a collection, which can be listed and added to.
     Collection,
-    /// Members of a collection: read, change, delete.
+    /// The path names members of a collection, which can be read, changed and deleted.
     Members,
-    /// A page with a form.
+    /// The path is a page with a form.
     Page,
-    /// A property of something: read, change.
+    /// The path is a property, which can be read and changed.
     Property,
 }
 

@@ -2,10 +2,10 @@
 
 use super::Methods;
 
-/// A row of the table of routes.
+/// The properties of a route, which are a row of the table of routes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Properties {
-    /// The path, with names in braces.
+    /// The path of the route. Variable parts are names in braces.
     pub path: &'static str,
     pub methods: Methods,
     pub access: Access,
@@ -13,46 +13,46 @@ pub(crate) struct Properties {
     pub body: BodyLimit,
 }
 
-/// Who may use a route. The handlers check it; the OpenAPI description has the same.
+/// The callers that may use a route. The handlers check this; the OpenAPI description has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Anyone: the path needs no credentials.
+    /// All clients. The path needs no credentials.
     Public,
-    /// A token, or the default user without one.
+    /// A caller with a token, or the default user without a token.
     Caller,
-    /// A token.
+    /// A user with a token.
     User,
-    /// An OAuth client, by its credentials or as a public client.
+    /// An OAuth client with its credentials, or a public client.
     Client,
-    /// A browser, by its cookie.
+    /// A browser with its cookie.
     Browser,
-    /// An operator, also on a listener for operators.
+    /// An operator, also through a listener for operators.
     Operator,
 }
 
 /// The form of a route's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surface {
-    /// The REST and SQL endpoints.
+    /// A body as at the REST and SQL endpoints.
     Rest,
-    /// RFC 6749, section 5.2.
+    /// A body as OAuth defines it (RFC 6749, section 5.2).
     OAuth,
-    /// OAuth with the members of REST.
+    /// A body as OAuth defines it, with the members of the REST endpoints added.
     Guest,
-    /// An HTML page, which no other origin may read.
+    /// An HTML page. Pages of other origins may not read it.
     Page,
-    /// `{"errors":[…]}`.
+    /// A GraphQL body, `{"errors":[…]}`.
     GraphQl,
 }
 
-/// The largest request body.
+/// The largest request body of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyLimit {
-    /// No body is read.
+    /// The body is not read.
     None,
-    /// 64 KiB: a form.
+    /// At most 64 KiB, which is enough for a form.
     Form,
-    /// The configured limit.
+    /// At most the configured limit.
     Configured,
 }
 

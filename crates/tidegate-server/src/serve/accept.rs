@@ -14,10 +14,11 @@ use super::{Certificate, Listener};
 use tidegate_http::app::App;
 use tidegate_http::forwarded::Peer;
 
-/// The delay after an error of `accept`, which usually means that no file descriptors are left.
+/// How long the task waits after an error of `accept`, which usually means that no file descriptors
+/// are left.
 const RECOVERY: Duration = Duration::from_millis(100);
 
-/// One listener and its connections.
+/// The task of one listener and its connections.
 pub(crate) struct ListenerTask {
     socket: TcpListener,
     acceptor: Option<Acceptor>,
@@ -53,12 +54,12 @@ impl ListenerTask {
         })
     }
 
-    /// Accepts until the shutdown, then waits for the connections.
+    /// Accepts connections until the shutdown, and then waits for them to end.
     pub(crate) async fn run(mut self) {
         let mut stopped = self.stopped.clone();
         loop {
             tokio::select! {
-                // A dropped sender also means shutdown.
+                // If the sender was dropped, the service shuts down too.
                 _ = stopped.changed() => break,
                 Some(_) = self.connections.join_next() => {}
                 accepted = accept(&self.socket, &self.slots) => match accepted {
@@ -102,7 +103,8 @@ impl ListenerTask {
     }
 }
 
-/// Waits for a slot first. If there is none, new connections wait in the system's queue.
+/// Waits for a slot, and then accepts a connection. While there is no slot, new connections wait in
+/// the queue of the operating system.
 async fn accept(
     socket: &TcpListener,
     slots: &Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! The activity of a connection: counted on reads and writes, checked periodically.
+//! The activity of a connection. It is counted on reads and writes, and checked periodically.
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,39 +13,39 @@ use tokio_rustls::server::TlsStream;
 
 use tidegate_http::limits::Timeouts;
 
-/// The counters of a connection.
+/// The counters and flags of a connection.
 #[derive(Default)]
 pub(crate) struct ConnectionActivity {
     read: AtomicU64,
     written: AtomicU64,
-    /// Whether bytes wait that the client does not read.
+    /// Whether bytes wait to be written that the client does not read.
     blocked: AtomicBool,
     /// The number of requests that have started.
     requests: AtomicU64,
     in_flight: AtomicU64,
-    /// `read` at the end of the last request.
+    /// The value of `read` at the end of the last request.
     read_before: AtomicU64,
     http2: AtomicBool,
-    /// Whether the end of the response is the end of the connection, so that a normal close would
-    /// make an incomplete response look complete.
+    /// Whether the connection ends with the response. A normal close would then make an incomplete
+    /// response look complete.
     closes_after: AtomicBool,
-    /// Whether a request has waited for its response for some time, so that the client should be
-    /// checked.
+    /// Whether a request has waited for its response for so long that the connection to the client
+    /// is to be checked.
     needs_check: AtomicBool,
-    /// Notified if the client has closed its side. HTTP does not notice that while there are unread
-    /// bytes.
+    /// Notified when the client has closed its side. HTTP does not notice that while there are
+    /// unread bytes.
     client_closed: Notify,
-    /// The responses in progress, only for HTTP/2.
+    /// The responses in progress; used for HTTP/2 only.
     responses: Mutex<Vec<Weak<dyn Stallable>>>,
 }
 
 /// A response that is aborted when the client stops reading it.
 pub(super) trait Stallable: Send + Sync {
-    /// Aborts the response if the client has read nothing of it for `patience`.
+    /// Aborts the response if the client has read nothing of it for as long as `patience`.
     fn check(&self, patience: Duration, now: Instant);
 }
 
-/// A request in progress, until this is dropped.
+/// Marks a request as in progress until this value is dropped.
 pub(crate) struct InFlight(Arc<ConnectionActivity>);
 
 impl InFlight {
@@ -60,17 +60,17 @@ impl InFlight {
         self.0.http2.load(Relaxed)
     }
 
-    /// Marks the response as one that ends with the connection (HTTP/1.0 without a length).
+    /// Marks the response as one that ends with the connection, as in HTTP/1.0 without a length.
     pub(crate) fn close_after(&self) {
         self.0.closes_after.store(true, Relaxed);
     }
 
-    /// Requests a check whether the client is still connected.
+    /// Requests a check of whether the client is still connected.
     pub(super) fn request_check(&self) {
         self.0.request_check();
     }
 
-    /// The response has been written completely.
+    /// Records that the response has been written completely.
     pub(crate) fn finish(&self) {
         self.0.closes_after.store(false, Relaxed);
     }
@@ -88,31 +88,32 @@ impl Drop for InFlight {
     }
 }
 
-/// The state of a connection.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// No bytes have been received.
+    /// The client has sent no byte yet.
     Silent,
     /// The head of a request is being received.
     Head,
     /// A request is in progress.
     Busy,
-    /// Waiting for the next request.
+    /// The connection waits for its next request.
     Idle,
 }
 
-/// What to do with a connection.
+/// What the task of a connection must do after a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Nothing.
+    /// The connection continues.
     Keep,
-    /// It was idle for too long: shut it down gracefully.
+    /// The connection was idle for too long, and must be shut down gracefully.
     Shutdown,
-    /// The client is too slow: close it at once.
+    /// The client is too slow, so the connection must be closed at once.
     Close,
 }
 
-/// Compares the counters with those of the last check, and stores since when they are unchanged.
+/// Compares the counters of a connection with those of the last check, and stores how long they
+/// have been unchanged.
 pub(crate) struct Monitor {
     activity: Arc<ConnectionActivity>,
     phase: (Phase, u64),
@@ -132,7 +133,7 @@ impl Monitor {
         }
     }
 
-    /// Decides by what has changed since the last check.
+    /// Decides what to do, by what has changed since the last check.
     pub(crate) fn check(&mut self, timeouts: &Timeouts, now: Instant) -> Decision {
         let written = self.activity.written.load(Relaxed);
         if written != self.written || !self.activity.blocked.load(Relaxed) {
@@ -155,23 +156,26 @@ impl Monitor {
 }
 
 impl ConnectionActivity {
-    /// Requests a check of the client when the task is woken.
+    /// Requests a check of whether the client is still connected. It is made when the task is next
+    /// polled.
     pub(super) fn request_check(&self) {
         self.needs_check.store(true, Relaxed);
     }
 
-    /// Waits until the client has disconnected during a request of HTTP/1.
+    /// Waits until the client has disconnected during an HTTP/1 request.
     pub(super) async fn client_gone(&self) {
         self.client_closed.notified().await;
     }
 
-    /// The number of requests that have started on an HTTP/1 connection, if none is in progress.
+    /// The number of requests that have started on an HTTP/1 connection; `None` if a request is in
+    /// progress.
     pub(super) fn requests_if_idle(&self) -> Option<u64> {
         let is_idle = self.in_flight.load(Relaxed) == 0 && !self.http2.load(Relaxed);
         is_idle.then(|| self.requests.load(Relaxed))
     }
 
-    /// Adds a response that [`Monitor::check`] checks too.
+    /// Adds a response in progress. [`Monitor::check`] aborts it when it has stalled for the write
+    /// timeout.
     pub(super) fn watch(&self, response: Weak<dyn Stallable>) {
         self.responses().push(response);
     }
@@ -199,7 +203,8 @@ impl ConnectionActivity {
         } else if read == 0 {
             Phase::Silent
         } else if self.http2.load(Relaxed) {
-            // HTTP/2 frames other than requests (pings, windows) may arrive between requests.
+            // HTTP/2 frames that are no requests, such as pings and window updates, may arrive
+            // between requests.
             Phase::Idle
         } else if read > self.read_before.load(Relaxed) {
             Phase::Head
@@ -209,18 +214,18 @@ impl ConnectionActivity {
     }
 }
 
-/// A connection that can be ended with an error.
+/// A connection that can be ended with a TCP reset.
 pub(crate) trait Reset {
     /// Makes the next close send a reset (RFC 9293, section 3.10.7).
     fn reset(&self);
 
-    /// Whether the client has closed its side, even if there are unread bytes before.
+    /// Whether the client has closed its side, even if there are unread bytes.
     fn is_closed(&self) -> bool;
 }
 
 impl Reset for TcpStream {
     fn reset(&self) {
-        // If that fails, the connection is closed normally.
+        // If this fails, the connection is closed normally.
         let _ = self.set_zero_linger();
     }
 
@@ -283,7 +288,8 @@ impl<I: AsyncRead + Reset + Unpin> AsyncRead for CountedIo<I> {
         let new = &buf.filled()[before..];
         if !new.is_empty() {
             let read = self.activity.read.fetch_add(new.len() as u64, Relaxed);
-            // The preface of HTTP/2 (RFC 9113, section 3.4) is not an HTTP/1 request.
+            // The bytes are the preface of HTTP/2 (RFC 9113, section 3.4), which is no HTTP/1
+            // request.
             if read == 0 && new.starts_with(b"PRI") {
                 self.activity.http2.store(true, Relaxed);
             }

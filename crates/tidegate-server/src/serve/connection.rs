@@ -1,4 +1,4 @@
-//! One connection from its handshake to its end.
+//! Serves one connection, from its handshake to its end.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -28,32 +28,34 @@ use tidegate_http::forwarded::Peer;
 use tidegate_http::limits::{Limits, Timeouts};
 use tidegate_socket::{self as socket, Handoff};
 
-/// Heads are small; with hyper's default a connection could use 400 KiB.
+/// hyper's buffer for HTTP/1 in bytes. Heads are small; with hyper's default a connection could use
+/// 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
-/// Twice our limit: sizes in between get our own response with a body and an id, and only larger
-/// heads get hyper's bare 431.
+/// hyper's limit on the head of an HTTP/2 request in bytes. It is twice the limit of this service.
+/// Heads between the two limits get a response with a body and an id; only larger ones get hyper's
+/// 431 without a body.
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
-/// How much one HTTP/2 stream may buffer for a client that does not read.
+/// How many bytes one HTTP/2 stream may buffer for a client that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
-/// How many streams a client may reset before the connection counts as an attack (CVE-2023-44487).
+/// How many streams a client may reset before hyper treats it as an attack (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
 /// What the task of a connection needs.
 pub(crate) struct ConnectionContext {
     pub app: App,
     pub peer: Peer,
-    /// Whether only operators are served.
+    /// Whether the listener serves only operators.
     pub operations: bool,
     pub stopped: watch::Receiver<bool>,
 }
 
-/// Serves one connection.
+/// Serves one accepted TCP connection.
 pub(crate) async fn serve(
     stream: TcpStream,
     acceptor: Option<Acceptor>,
     context: ConnectionContext,
 ) {
-    // Responses are written at once; Nagle's algorithm would only delay them.
+    // Responses are written in one piece, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = acceptor else {
         return drive(stream, context).await;
@@ -80,7 +82,7 @@ async fn speaks_tls(stream: &TcpStream) -> std::io::Result<bool> {
     Ok(!first[0].is_ascii_uppercase())
 }
 
-/// Serves HTTP, and the WebSocket that the connection may become.
+/// Serves HTTP, and then the WebSocket if the connection has become one.
 async fn drive<I>(io: I, context: ConnectionContext)
 where
     I: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
@@ -88,7 +90,7 @@ where
     let _counted = ConnectionGauge::new(&context.app);
     let (app, stopped) = (context.app.clone(), context.stopped.clone());
     let handoff = Handoff::default();
-    // Boxed, so that an idle WebSocket does not keep the state of HTTP in memory.
+    // The future is boxed, so that an idle WebSocket does not keep the state of HTTP in memory.
     Box::pin(http(io, context, handoff.clone())).await;
     if let Some(opening) = handoff.take() {
         Box::pin(socket::run(app, opening, stopped)).await;
@@ -121,9 +123,10 @@ where
     loop {
         tokio::select! {
             biased;
-            // Errors here are the client's: it disconnected or did not send HTTP.
+            // The error is the client's: it disconnected, or did not send HTTP.
             _ = connection.as_mut() => return,
-            // Pipelined requests may be unread, so hyper does not see the end of the connection.
+            // If pipelined requests are unread, hyper does not notice that the client has
+            // disconnected.
             () = client_closed.client_gone() => return,
             _ = stopped.changed(), if !closing => {
                 closing = true;
@@ -135,14 +138,14 @@ where
                     closing = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                // Dropping the connection drops its requests, which cancels their statements.
+                // Returning drops the connection with its requests, which cancels their statements.
                 Decision::Shutdown | Decision::Close => return,
             },
         }
     }
 }
 
-/// The interval of checks: short enough for the shortest timeout.
+/// The interval of checks. It is short enough for the shortest of the timeouts.
 fn tick(timeouts: &Timeouts) -> Duration {
     let shortest = timeouts.header.min(timeouts.idle).min(timeouts.write);
     (shortest / 4).max(Duration::from_millis(5))
@@ -168,7 +171,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// The stack as a hyper service that reports when a request starts and ends.
+/// The stack of layers as a hyper service, which reports when a request starts and ends.
 fn hyper_service(
     (app, operations): (App, bool),
     peer: Peer,
@@ -207,7 +210,7 @@ fn hyper_service(
     })
 }
 
-/// A connection in the gauge of open connections.
+/// Counts a connection in the gauge of open connections until it is dropped.
 struct ConnectionGauge(App);
 
 impl ConnectionGauge {

@@ -1,7 +1,7 @@
 //! Detects clients that disconnect while they wait for a response.
 //!
-//! hyper notices the end of a connection only after it has read everything before it. It reads
-//! nothing that follows a request until the response has been sent.
+//! hyper notices the end of a connection only after it has read all bytes before it. It does not
+//! read the bytes that follow a request until the response has been sent.
 
 use std::pin::{Pin, pin};
 use std::task::Context;
@@ -13,10 +13,10 @@ use tokio::time::{Instant, Sleep};
 use super::activity::{ConnectionActivity, InFlight};
 use super::stall::StallGuard;
 
-/// The interval of checks.
+/// The interval in which the connection is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 
-/// Waits for a response. Its connection is checked while it waits.
+/// Waits for a response. Meanwhile, the connection to the client is checked.
 pub(crate) async fn watch_client<T>(
     answer: impl Future<Output = T>,
     activity: &ConnectionActivity,
@@ -31,9 +31,9 @@ pub(crate) async fn watch_client<T>(
     }
 }
 
-/// Keeps the request in progress until its response has been sent.
+/// Keeps the request marked as in progress until its response has been sent.
 pub(crate) fn keep(body: &mut Body, in_flight: InFlight) {
-    // A connection with only one response stalls as a whole.
+    // On a connection with only one response, the monitor notices the stall by itself.
     if in_flight.is_multiplexed() && body.exact_size() != Some(0) {
         let content = body.content_mut();
         *content = StallGuard::guard(content.take(), in_flight);
@@ -46,7 +46,7 @@ pub(crate) fn keep(body: &mut Body, in_flight: InFlight) {
 /// A response that is being sent.
 struct Sending {
     in_flight: InFlight,
-    /// For a response whose statement may produce no rows for some time.
+    /// The timer for a response whose statement may produce no rows for some time.
     timer: Option<Timer>,
 }
 
@@ -66,7 +66,8 @@ impl Watcher for Sending {
 struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
-    /// Called when there is nothing to send; wakes the connection when the next check is due.
+    /// Called when there are no bytes to send. Wakes the task of the connection when the next check
+    /// is due.
     fn wait(&mut self, in_flight: &InFlight, cx: &mut Context<'_>) {
         let timer = self
             .0
@@ -74,7 +75,7 @@ impl Timer {
         if timer.as_mut().poll(cx).is_ready() {
             in_flight.request_check();
             timer.as_mut().reset(Instant::now() + CHECK_INTERVAL);
-            // Registers the next time, which cannot have passed yet.
+            // This registers the next time, which cannot have passed yet.
             let _ = timer.as_mut().poll(cx);
         }
     }

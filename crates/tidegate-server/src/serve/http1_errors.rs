@@ -1,9 +1,10 @@
-//! Responses with a body and a request id to malformed HTTP/1.
+//! Gives the error responses to malformed HTTP/1 requests a body and a request id.
 //!
-//! hyper's parser refuses a malformed head by itself and writes a bare status, which our layers do
-//! not see. Those bytes are the only ones that are written while no request is in progress and
-//! everything before has been flushed. So they can be recognized when they are written, and are
-//! replaced by a response like that to any other error. The status remains hyper's.
+//! hyper's parser refuses a malformed head by itself and writes a status without a body, past the
+//! layers of this service. Those bytes are the only ones that are written while no request is in
+//! progress and all earlier bytes have been flushed. So they can be recognised when they are
+//! written, and are replaced by a response like that to any other error. The status remains
+//! hyper's.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,7 +19,8 @@ use tidegate_http::app::App;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Errors, Protocol};
 
-/// A field of hyper's own responses. Ours have a request id, and most have a body.
+/// A field of the responses that hyper writes itself. Responses of this service have a request id,
+/// and most have a body.
 const BARE: &str = "content-length: 0";
 
 /// A connection that replaces hyper's own error responses.
@@ -26,16 +28,16 @@ pub(crate) struct ErrorRewriter<I> {
     io: I,
     app: App,
     activity: Arc<ConnectionActivity>,
-    /// The number of requests that had started when everything was answered and flushed.
+    /// The number of requests that had started when all were answered and all bytes flushed.
     requests_if_idle: Option<u64>,
     replacement: Option<Replacement>,
 }
 
-/// The bytes to write instead of hyper's.
+/// The bytes that are written in place of hyper's.
 struct Replacement {
     bytes: Vec<u8>,
     written: usize,
-    /// The number of bytes that hyper has passed to be written.
+    /// How many of its own bytes hyper has passed for writing.
     replaced: usize,
 }
 
@@ -50,7 +52,7 @@ impl<I> ErrorRewriter<I> {
         }
     }
 
-    /// Recognizes an error response of hyper's in bytes that are to be written.
+    /// Recognises a response that hyper wrote itself, in bytes that are to be written.
     fn detect(&mut self, bytes: &[u8]) {
         let requests_if_idle = self.activity.requests_if_idle();
         if self.replacement.is_some()
@@ -89,7 +91,7 @@ impl<I: AsyncWrite + Unpin> ErrorRewriter<I> {
     }
 }
 
-/// The status and the fields of a response that hyper wrote itself, which has no body.
+/// The status and the fields of a response that hyper wrote itself; `None` for any other bytes.
 fn bare_error(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     let head = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
     let (line, fields) = head.split_once("\r\n")?;
@@ -99,7 +101,7 @@ fn bare_error(bytes: &[u8]) -> Option<(StatusCode, &str)> {
     (status.is_client_error() && bare).then_some((status, fields))
 }
 
-/// The replacement, with hyper's fields except for the length.
+/// The response that replaces hyper's. It has hyper's fields except for the length.
 fn rewrite(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
     let message = match status {
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {

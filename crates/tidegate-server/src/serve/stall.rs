@@ -1,9 +1,9 @@
 //! Aborts HTTP/2 responses that the client stops reading.
 //!
-//! hyper polls a body only when its stream has capacity, so the body itself cannot notice that the
+//! hyper polls a body only when its stream has capacity. So the body itself cannot notice that the
 //! client does not read it, and pings keep the connection active. The monitor of the connection
-//! checks each response and aborts a stalled one. That frees what it holds at once, a statement or
-//! a part of the memory budget, while other streams continue.
+//! checks each response and aborts a stalled one. That frees at once what the response holds, such
+//! as a statement or a part of the memory budget, while other streams continue.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +15,12 @@ use bytes::Bytes;
 use super::activity::{InFlight, Stallable};
 use tidegate_http::body::{BodyAborted, BodySource, Content};
 
-/// The content of a response, which can be removed.
+/// The content of a response in progress, which the monitor can remove.
 pub(crate) struct StallGuard(Mutex<Option<Held>>);
 
 struct Held {
     content: Content,
-    /// Since when bytes wait for the client; `None` while the client waits for bytes.
+    /// Since when bytes wait for the client; `None` if the client waits for bytes.
     waiting_since: Option<Instant>,
     _in_flight: InFlight,
 }
@@ -60,12 +60,12 @@ impl Stallable for StallGuard {
             held.waiting_since
                 .is_some_and(|since| now.duration_since(since) >= patience)
         });
-        // Outside of the lock, because dropping it may cancel a statement.
+        // The content is dropped outside of the lock, because dropping it may cancel a statement.
         drop(stalled);
     }
 }
 
-/// The guarded content, for the body.
+/// The source of bytes that a body reads from a guarded content.
 struct GuardedSource(Arc<StallGuard>);
 
 impl BodySource for GuardedSource {

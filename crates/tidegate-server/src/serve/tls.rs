@@ -1,4 +1,4 @@
-//! TLS, with certificates that are reloaded when their files change.
+//! TLS, with certificates that are read again when their files change.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,35 +13,36 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// How TLS connections are accepted.
+/// Accepts TLS connections.
 pub(crate) type Acceptor = TlsAcceptor;
 
-/// Why a certificate cannot be used. The texts contain nothing of the key.
+/// The reason why a certificate cannot be used. The texts contain nothing of the private key.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A file cannot be read, or has no PEM (RFC 7468) of the expected kind.
     #[error("{} contains no {what}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The expected content.
+        /// The content that was expected.
         what: &'static str,
-        /// The cause.
+        /// The cause of the failure.
         #[source]
         source: rustls_pki_types::pem::Error,
     },
     /// Key and certificate do not match, or the type of the key is not supported.
     #[error("the certificate {} and its key cannot be used together", path.display())]
     Unusable {
-        /// The certificate's file.
+        /// The path of the certificate's file.
         path: PathBuf,
-        /// The cause.
+        /// The cause of the failure.
         #[source]
         source: rustls::Error,
     },
 }
 
-/// A certificate and its key, from two PEM files that are reloaded when they change.
+/// A certificate and its private key, from two PEM files. The files are read again when they
+/// change.
 #[derive(Clone)]
 pub struct Certificate(Arc<Files>);
 
@@ -58,7 +59,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, or key and certificate do not match.
+    /// If a file cannot be read, or if the key and the certificate do not match.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let changed = RwLock::new([modified(certificate), modified(key)]);
@@ -77,7 +78,7 @@ impl Certificate {
     ///
     /// # Errors
     ///
-    /// As [`Certificate::read`]; the certificate in use then remains.
+    /// As [`Certificate::read`]. The certificate in use then stays in use.
     pub fn reload(&self) -> Result<(), CertificateError> {
         let files = &self.0;
         let fresh = Arc::new(read(&files.certificate, &files.key, &files.provider)?);
@@ -88,7 +89,8 @@ impl Certificate {
         Ok(())
     }
 
-    /// Checks the files every `interval` and reloads them after a change. Never ends.
+    /// Checks the files every `interval`, and reloads them after a change. This future never
+    /// completes.
     pub async fn watch(self, interval: Duration) {
         let mut ticks = tokio::time::interval(interval);
         loop {
@@ -112,7 +114,7 @@ impl Certificate {
             .expect("the provider has suites for TLS 1.2 and 1.3")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(self));
-        // With tickets, a client that reconnects saves most of the handshake.
+        // With session tickets, a client that reconnects saves most of the handshake.
         if let Ok(ticketer) = rustls::crypto::ring::Ticketer::new() {
             config.ticketer = ticketer;
         }
@@ -122,7 +124,7 @@ impl Certificate {
 }
 
 impl Files {
-    /// Whether a file's modification time differs from the last one, which is stored.
+    /// Whether the modification time of a file differs from the last one. Stores the new times.
     fn has_changed(&self) -> bool {
         let now = [modified(&self.certificate), modified(&self.key)];
         let mut changed = self.changed.write().unwrap_or_else(PoisonError::into_inner);

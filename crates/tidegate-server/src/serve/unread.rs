@@ -1,9 +1,9 @@
-//! The unread rest of a request body when its response is ready.
+//! Handles the rest of a request body that is unread when the response is ready.
 //!
-//! An error (404, 401, 415 …) does not need the body. Over HTTP/1.1 the next request follows those
-//! bytes, so a short rest is read and discarded. Otherwise the connection must be closed, and the
-//! response announces it: without that, the client would send its next request on a closed
-//! connection (RFC 9112, section 9.6).
+//! An error such as 404, 401 or 415 does not need the body. Over HTTP/1.1 the next request follows
+//! the body's bytes, so a short rest is read and discarded. Otherwise the connection must be
+//! closed, and the response announces this. Without that, the client would send its next request on
+//! a closed connection (RFC 9112, section 9.6).
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,18 +17,18 @@ use http_body::{Body, Frame, SizeHint};
 
 use tidegate_http::request_body::{BodyError, discard};
 
-/// The longest rest that is read.
+/// The longest rest of a body that is read and discarded, in bytes.
 const DRAINED: u64 = 64 * 1024;
-/// How long reading it may take. Clients send a small body directly after its head.
+/// How long reading the rest may take. Clients send a small body directly after its head.
 const DRAINING: Duration = Duration::from_millis(500);
 
-/// A request body. When it is dropped, its rest goes to its [`Unread`].
+/// A request body. When it is dropped, its unread rest goes to its [`Unread`].
 pub(crate) struct Received<B> {
     body: Option<B>,
     rest: Arc<Mutex<Option<B>>>,
 }
 
-/// The unread rest of a request's body.
+/// The unread rest of a request's body, once the body was dropped.
 pub(crate) struct Unread<B> {
     rest: Arc<Mutex<Option<B>>>,
     /// Whether the client waits for `100 Continue` before it sends the body.
@@ -55,7 +55,8 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
 {
-    /// Reads a short rest, or makes the response announce that the connection will be closed.
+    /// Reads and discards a short rest. For a longer one, makes the response announce that the
+    /// connection will be closed.
     pub(crate) async fn discard_or_close<T>(self, response: &mut Response<T>) {
         let rest = self
             .rest
@@ -91,7 +92,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Received<B> {
             return Poll::Ready(None);
         };
         let polled = Pin::new(body).poll_frame(cx);
-        // After the end and after an error there is no rest.
+        // After the end of the body, and after an error, there is no rest.
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
             self.body = None;
         }

@@ -1,36 +1,23 @@
-//! `If-None-Match` for documents that rarely change (RFC 9110, section 13.1.2).
+//! The layer for `If-None-Match`, for documents that rarely change (RFC 9110, section 13.1.2).
 
-use std::ops::ControlFlow;
+use http::header::{CONTENT_TYPE, ETAG, HeaderValue};
+use http::{Response, StatusCode};
 
-use http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
-use http::{Request, Response, StatusCode};
-
-use super::around::Around;
 use tidegate_http::body::{Body, Content};
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Conditional;
-
-impl Around for Conditional {
-    type State = Option<HeaderValue>;
-
-    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Self::State> {
-        ControlFlow::Continue(request.headers().get(IF_NONE_MATCH).cloned())
-    }
-
-    fn after(known: Self::State, response: &mut Response<Body>) {
-        if let Some(known) = known
-            && let Some(tag) = response.headers().get(ETAG)
-            && matches(&known, tag)
-        {
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response.headers_mut().remove(CONTENT_TYPE);
-            *response.body_mut().content_mut() = Content::Empty;
-        }
+/// Omits the document if the client knows its version; `known` is the field of the request.
+pub(super) fn after(known: Option<&HeaderValue>, response: &mut Response<Body>) {
+    if let Some(known) = known
+        && let Some(tag) = response.headers().get(ETAG)
+        && matches(known, tag)
+    {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response.headers_mut().remove(CONTENT_TYPE);
+        *response.body_mut().content_mut() = Content::Empty;
     }
 }
 
-/// The weak comparison with each tag in the list.
+/// Compares an entity tag weakly with each tag in a list.
 fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
     let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else {
         return false;

@@ -1,39 +1,27 @@
-//! `Host`: an HTTP/1.1 request must have exactly one, with a valid value (RFC 9112, section 3.2).
+//! The layer that checks `Host`. An HTTP/1.1 request must have exactly one, with a valid value (RFC
+//! 9112, section 3.2).
 //!
-//! Nothing here depends on its value. But if a proxy could read another host from the same request,
-//! the request is refused.
-
-use std::ops::ControlFlow;
+//! The service does not use the value. But if a proxy could read another host from the same
+//! request, the request is refused.
 
 use http::header::HOST;
 use http::uri::Authority;
 use http::{Request, Response, Version};
 
-use super::around::Around;
 use tidegate_http::body::Body;
 use tidegate_http::error::ApiError;
 use tidegate_http::report::{Context, REQUEST_ID};
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Host;
-
-impl Around for Host {
-    type State = ();
-
-    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>> {
-        let Err(fault) = check(request) else {
-            return ControlFlow::Continue(());
-        };
-        let id = request.headers().get(REQUEST_ID);
-        let context = Context {
-            request_id: id.and_then(|id| id.to_str().ok()).unwrap_or_default(),
-            route: "none",
-            ..Context::default()
-        };
-        ControlFlow::Break(ApiError::input(fault).into_rest(&context))
-    }
-
-    fn after((): (), _: &mut Response<Body>) {}
+/// Returns the response to a request without a valid host.
+pub(super) fn refusal<B>(request: &Request<B>) -> Option<Response<Body>> {
+    let fault = check(request).err()?;
+    let id = request.headers().get(REQUEST_ID);
+    let context = Context {
+        request_id: id.and_then(|id| id.to_str().ok()).unwrap_or_default(),
+        route: "none",
+        ..Context::default()
+    };
+    Some(ApiError::input(fault).into_rest(&context))
 }
 
 fn check<B>(request: &Request<B>) -> Result<(), &'static str> {
@@ -45,14 +33,14 @@ fn check<B>(request: &Request<B>) -> Result<(), &'static str> {
     match host {
         Some(host) if is_valid(host.as_bytes()) => Ok(()),
         Some(_) => Err("invalid Host header: expected a name or address, optionally with a port"),
-        // HTTP/2 has `:authority`, and HTTP/1.0 has no host.
+        // HTTP/2 has `:authority`, and HTTP/1.0 does not require `Host`.
         None if request.version() == Version::HTTP_11 => Err("the field Host is missing"),
         None => Ok(()),
     }
 }
 
-/// Whether it is `uri-host [ ":" port ]`. Clients send an empty value if their URI has no authority
-/// (RFC 9110, section 7.2).
+/// Whether the value has the form `uri-host [ ":" port ]`, or is empty. Clients send an empty value
+/// if their URI has no authority (RFC 9110, section 7.2).
 fn is_valid(host: &[u8]) -> bool {
     if host.is_empty() {
         return true;

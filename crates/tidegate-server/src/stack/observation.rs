@@ -1,17 +1,18 @@
 //! The log line, the counters and the span of a request.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Method, Request, Response};
 
-use crate::route::Route;
-use tidegate_http::activity::Finished;
+use crate::route::{Miss, Route};
+use crate::unanswered;
+use tidegate_http::activity::CLIENT_LEFT;
 use tidegate_http::app::App;
-use tidegate_http::body::Watcher;
+use tidegate_http::body::{Body, Watcher};
 use tidegate_http::report::{REQUEST_ID, Subject};
 use tidegate_http::trace::{Span, SpanContext};
 
-/// A macro, because the level of an event must be a constant.
+/// This is a macro and not a function, because the level of a `tracing` event must be a constant.
 macro_rules! access {
     ($self:ident, $level:ident, $took:ident) => {
         tracing::$level!(
@@ -34,7 +35,8 @@ macro_rules! access {
     };
 }
 
-/// Observes a request from its head to the end of its response. It is recorded on drop.
+/// Observes a request from its head to the end of its response. Dropping the observation records
+/// it.
 pub(crate) struct Observation {
     app: App,
     method: Method,
@@ -43,15 +45,17 @@ pub(crate) struct Observation {
     subject: Subject,
     status: u16,
     complete: bool,
-    /// Boxed, because most services collect no spans.
+    /// The position of the request in its trace. It is boxed, because most services collect no
+    /// spans.
     context: Option<Box<SpanContext>>,
 }
 
-/// The status of a request whose client disconnected before the response, as other servers log it.
-const PEER_LEFT: u16 = 499;
-
 impl Observation {
-    pub(crate) fn begin<B>(app: App, request: &Request<B>) -> Self {
+    pub(crate) fn begin<B>(
+        app: App,
+        request: &Request<B>,
+        route: &Result<Route<'_>, Miss>,
+    ) -> Self {
         app.metrics().begin();
         Self {
             context: app.span_context(request.headers()).map(Box::new),
@@ -59,26 +63,27 @@ impl Observation {
             request_id: request.headers().get(REQUEST_ID).cloned(),
             app,
             started: Instant::now(),
-            // Known from the start, so that such a request has a route too.
+            // The route is set at the start, so that a request without a response has one in the
+            // log too.
             subject: Subject {
-                route: Route::parse(request.method(), request.uri().path())
-                    .ok()
-                    .map(|route| route.label()),
+                route: route.as_ref().ok().map(Route::label),
                 login: None,
                 errors: None,
                 body: None,
             },
-            status: PEER_LEFT,
+            status: CLIENT_LEFT,
             complete: false,
         }
     }
 
-    /// The head of the response is ready.
-    pub(crate) fn responded(&mut self, status: u16, subject: Subject) {
-        self.status = status;
+    /// The head of the response is ready. The response is observed until it has been sent.
+    pub(crate) fn responded(mut self, response: &mut Response<Body>) {
+        let subject = std::mem::take(&mut response.body_mut().subject);
+        self.status = response.status().as_u16();
         self.subject.login = subject.login;
         self.subject.errors = subject.errors;
         self.subject.body = subject.body;
+        response.body_mut().watch(Box::new(self));
     }
 
     fn span(&mut self) {
@@ -100,31 +105,6 @@ impl Observation {
     }
 }
 
-impl Observation {
-    /// Counts the request for its tenant, except one for the counts.
-    fn record_activity(&self, took: Duration) {
-        let (Some(login), Some(route)) = (&self.subject.login, self.subject.route) else {
-            return;
-        };
-        // A page that shows the activity asks again and again, and would count itself.
-        if route.path == Route::Activity.label().path {
-            return;
-        }
-        let errors = self.subject.errors.as_ref();
-        let finished = Finished {
-            at: self.app.issuer().now().millis(),
-            took,
-            status: self.status,
-            route: route.path,
-            role: login.role.as_str(),
-            error: errors.and_then(|errors| errors.code()),
-            sqlstate: errors.and_then(|errors| errors.sqlstate.as_deref()),
-            body: self.subject.body.as_ref(),
-        };
-        self.app.activity().record(&login.database, &finished);
-    }
-}
-
 impl Watcher for Observation {
     fn complete(&mut self) {
         self.complete = true;
@@ -141,10 +121,10 @@ impl Drop for Observation {
         if let Some(errors) = &self.subject.errors {
             self.app.metrics().errors(errors);
         }
-        self.record_activity(took);
+        unanswered::count(&self.app, &self.subject, self.status, took);
         self.span();
         // A log line costs as much as a small request, so successful requests are logged only at
-        // level debug.
+        // the level debug.
         match self.status {
             400.. => access!(self, info, took),
             _ if !self.complete || self.subject.errors.is_some() => access!(self, info, took),

@@ -1,4 +1,4 @@
-//! Protection of the pages: headers, cookies, form tokens, escaping.
+//! Tests of the protection of the pages: headers, cookies, form tokens, escaping.
 
 use http::Method;
 use tidegate_identity::TenantName;

@@ -1,4 +1,4 @@
-//! Databases that notify when a definition changes.
+//! Tests that a database notifies the service when a definition changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn receive(
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
         let heard = |notification| {
-            // The test may have ended.
+            // The receiver is gone if the test has ended.
             let _ = sender.send(notification);
         };
         control.ddl_notifications(&database, heard).await
@@ -65,7 +65,7 @@ async fn definitions_and_grants_of_all_roles_are_reported() {
     // A second node finds the trigger that the first one created.
     let mut second = receive(control, "announced");
     assert_eq!(next(&mut second).await, Some(DdlNotification::Listening));
-    // The last two run with a `search_path` in which no built-in name would be found.
+    // The last two statements run with a `search_path` in which no built-in name would be found.
     admin
         .batch_execute(
             "create function own.pg_notify(text, text) returns void language sql as 'select 1/0'",
@@ -94,7 +94,7 @@ async fn definitions_and_grants_of_all_roles_are_reported() {
     }
 }
 
-/// A sign-up grants privileges to a new role, which affects no other user.
+/// Creating a user grants privileges to a new role, which affects no other user.
 #[tokio::test]
 async fn only_what_a_superuser_provisions_is_not_announced() {
     let admin = database("announced_quiet").await;
@@ -115,7 +115,7 @@ async fn only_what_a_superuser_provisions_is_not_announced() {
         ))
         .await
         .unwrap();
-    // The notification that the test sent itself.
+    // This is the notification that the test sent itself.
     assert_eq!(next(&mut receiver).await, Some(DdlNotification::Changed));
     assert!(receiver.try_recv().is_err());
     let sql = "set session authorization announced_quiet_owner; \
@@ -209,7 +209,7 @@ async fn default_privileges_give_no_right_on_our_schema() {
     let mut receiver = receive(control(&cluster().admin_url()), "announced_default");
     assert_eq!(next(&mut receiver).await, Some(DdlNotification::Listening));
     assert_eq!(rights().await, [false; 3]);
-    // The next use repairs what an older release left.
+    // The next use of the database repairs what an older release left.
     let sql = "grant all on schema tidegate_catalog to announced_heir with grant option";
     admin.batch_execute(sql).await.unwrap();
     assert_eq!(rights().await, [true; 3]);
@@ -230,7 +230,7 @@ async fn noticed(url: &str, options: &str, sql: &str) -> Option<String> {
         ));
         while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
             if let tokio_postgres::AsyncMessage::Notice(notice) = message {
-                // The test may have ended.
+                // The receiver is gone if the test has ended.
                 let _ = sender.send(notice.code().code().to_owned());
             }
         }

@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
     listeners: 2,
 };
 
-/// Service connections, and databases whose names start with `prefix`.
+/// Service connections, and `count` databases whose names start with `prefix`.
 async fn service(prefix: &str, count: usize) -> (Arc<ServiceConnections>, Vec<DatabaseName>) {
     let cluster = tidegate_embedded::testing::cluster();
     let root = connect(&cluster.url("postgres")).await;

@@ -81,8 +81,8 @@ async fn a_users_session_that_fills_the_lock_table_gives_way_to_the_service() {
     assert_eq!(notes.await.unwrap().get::<_, String>(0), "control");
 }
 
-/// More definitions in one transaction than PostgreSQL queues invalidation messages for (4,096), so
-/// that every session drops its catalog caches.
+/// Returns more definitions for one transaction than PostgreSQL queues invalidation messages for
+/// (4,096), so that every session drops its catalog caches.
 fn storm() -> String {
     let columns: Vec<String> = (0..1400).map(|column| format!("c{column} int")).collect();
     let table = |number: u32| format!("CREATE TABLE storm{number} ({});", columns.join(", "));
@@ -108,7 +108,7 @@ async fn a_session_of_a_role_that_is_not_ours_is_left_alone() {
     let written = database
         .control("INSERT INTO public.notes VALUES ('control')")
         .await;
-    // The reserve is used; the session of the other role continues.
+    // The write used the reserve; the session of the other role continues.
     written.unwrap();
     other
         .batch_execute("SAVEPOINT alive; COMMIT")
@@ -153,7 +153,7 @@ async fn a_session_that_goes_on_taking_locks_is_ended() {
 #[tokio::test]
 async fn the_service_works_beside_a_session_that_cannot_be_terminated() {
     let (cluster, database) = small().await;
-    // Prepared before the table is full, so that it needs no lock later.
+    // This statement is prepared before the table is full, so that it needs no lock later.
     let parses = "SELECT EXISTS (SELECT FROM pg_stat_get_activity(NULL) \
                   WHERE application_name = 'parsing')";
     let parses = database.beside.prepare(parses).await.unwrap();

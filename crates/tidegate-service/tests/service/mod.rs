@@ -221,7 +221,7 @@ async fn a_database_that_is_not_there_is_named_so_and_a_dropped_one_can_go() {
     database.run(&catalog, Sql::new("SELECT 1")).await.unwrap();
     database.control.close(&gone);
     soon(async {
-        // The server needs some time to notice that the connection is closed.
+        // PostgreSQL notices with a delay that the connection is closed.
         while database
             .beside
             .batch_execute("DROP DATABASE control_dropped")
@@ -398,7 +398,7 @@ async fn notifications_arrive_and_a_broken_listener_reports_when_it_is_back() {
     let database = TestDatabase::new("control_notices").await;
     let mut notifications = database.control.notifications();
     soon(async {
-        // It may have started to listen before.
+        // Listening may have started before this point.
         while !matches!(
             tokio::time::timeout(Duration::from_millis(50), notifications.recv()).await,
             Ok(Ok(Notification::Received(text))) if &*text == "probe"

@@ -1,4 +1,4 @@
-//! Receives messages of both protocols.
+//! Receives the messages of both protocols.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -38,7 +38,7 @@ impl Session {
         }
     }
 
-    /// Sends what is wrong with a message.
+    /// Sends an error message for an invalid message.
     async fn send_error(&mut self, wrong: &Wrong) -> Flow {
         self.report(wrong.code);
         self.send(wrong.text()).await
@@ -135,7 +135,8 @@ impl Session {
         if let Some(token) = token {
             let authenticated = self.authenticate(&token).await;
             authenticated.map_err(|end| match end.code {
-                // This protocol has no error without an id.
+                // `graphql-transport-ws` has no error message without an id, so the socket is
+                // closed.
                 4401 => End::new(4401, "Unauthorized"),
                 _ => end,
             })?;
@@ -155,7 +156,7 @@ impl Session {
         self.initialised
     }
 
-    /// Starts an operation with an id.
+    /// Starts an operation that has an id.
     async fn start<F>(
         &mut self,
         id: Id,
@@ -193,7 +194,7 @@ impl Session {
         Ok(())
     }
 
-    /// Starts an operation without an id.
+    /// Starts an operation that has no id.
     fn spawn<F>(&mut self, work: impl FnOnce(OperationContext) -> F)
     where
         F: Future<Output = OperationResult> + Send + 'static,
@@ -219,13 +220,14 @@ fn wrong(id: Id, code: &'static str, message: &str) -> Wrong {
     Wrong { id, code, message }
 }
 
-/// `extensions.after` of a request: the cursor after which a subscription resumes.
+/// The member `extensions.after` of a request, which is the cursor after which a subscription
+/// resumes.
 fn after_of(request: &str) -> Option<String> {
     let request: serde_json::Value = serde_json::from_str(request).ok()?;
     request["extensions"]["after"].as_str().map(str::to_owned)
 }
 
-/// A close reason has at most 123 bytes (RFC 6455, section 5.5).
+/// Shortens a close reason to the 123 bytes that it may have (RFC 6455, section 5.5).
 fn short(mut reason: String) -> String {
     while reason.len() > 123 {
         reason.pop();

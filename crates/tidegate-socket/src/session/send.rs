@@ -1,4 +1,4 @@
-//! Sends the results of operations, and events.
+//! Sends the results of operations, and the events of subscriptions.
 
 use bytes::Bytes;
 use tidegate_feed::{Cursor, Delivery, Ended, Item};
@@ -10,7 +10,7 @@ use crate::handshake::Dialect;
 use crate::operation::OperationResult;
 
 impl Session {
-    /// Handles an operation that has ended, or a subscription that has started.
+    /// Handles the end of an operation, or the start of a subscription.
     pub(super) async fn done(&mut self, done: Result<OperationResult, JoinError>) -> Flow {
         let done = match done {
             Ok(done) => done,
@@ -34,7 +34,7 @@ impl Session {
         self.send_all(done.texts).await
     }
 
-    /// Writes the deliveries that are due together.
+    /// Writes the deliveries that the queue has at the moment.
     pub(super) async fn due(&mut self, due: Option<Vec<Delivery>>) -> Flow {
         let Some(due) = due else {
             return Err(End::new(1013, "slow_consumer"));
@@ -55,7 +55,7 @@ impl Session {
                 }
                 Item::Acknowledged { .. } => {}
                 Item::Ended(ended) => {
-                    // A shutdown is not an error.
+                    // The end of a subscription because of a shutdown is not an error.
                     if !matches!(ended, Ended::Stopped) {
                         self.report(answer::ended(&ended).0);
                     }
@@ -73,7 +73,7 @@ impl Session {
         Ok(())
     }
 
-    /// The message for a delivery, if its subscription still exists.
+    /// The message for a delivery; `None` if its subscription has ended.
     fn text(&self, Delivery { subscription, item }: &Delivery) -> Option<Bytes> {
         let id = self.tags.get(subscription)?;
         let frame = &self.operations_by_id.get(id)?.frame.get()?.frame;
@@ -98,8 +98,8 @@ impl Session {
         })
     }
 
-    /// The message for a client that has read nothing for too long: its events end, with the cursor
-    /// up to which everything has been sent.
+    /// The message for a client that has not read for too long. It reports that its events end,
+    /// with the cursor up to which all were sent.
     pub(super) async fn slow(&mut self) -> Option<Bytes> {
         let mut operations_by_id = self.operations_by_id.values();
         let entry = operations_by_id.find(|entry| entry.subscription.is_some())?;
@@ -118,7 +118,9 @@ impl Session {
             }
         }
         let cursor = match first {
-            // A subscription that resumes may be at an earlier position than the others.
+            // A subscription that resumes may be at an earlier position than the others. So the
+            // last event that was sent may be after the first unsent one. Then the cursor is the
+            // one before that.
             Some(first) => self
                 .sent
                 .filter(|sent| *sent < first)
@@ -130,7 +132,7 @@ impl Session {
         Some(framed.frame.ended(code, &message, cursor))
     }
 
-    /// Ends what runs under an id. Returns whether there was something.
+    /// Ends the operation or subscription with this id; returns whether there was one.
     pub(super) fn remove(&mut self, id: &str) -> bool {
         let Some(entry) = self.operations_by_id.remove(id) else {
             return false;
@@ -139,7 +141,7 @@ impl Session {
         true
     }
 
-    /// Whether the messages are those of `graphql-transport-ws`.
+    /// Whether the socket has the protocol `graphql-transport-ws`.
     pub(super) fn is_transport(&self) -> bool {
         self.dialect == Dialect::Transport
     }

@@ -1,4 +1,4 @@
-//! Writes messages, and waits as long as the client reads at least something.
+//! Writes messages. A write may take long, as long as the client reads at least some bytes.
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use super::{CLOSE_TIMEOUT, End, Flow, Session};
 
 impl Session {
-    /// Writes a message.
+    /// Writes a message and flushes it.
     pub(super) async fn send(&mut self, text: Bytes) -> Flow {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(End::new(1011, "internal error"));
@@ -18,7 +18,7 @@ impl Session {
         self.write(Message::Text(text)).await
     }
 
-    /// Writes messages that are due together.
+    /// Writes several messages and flushes them together.
     pub(super) async fn send_all(&mut self, texts: Vec<Bytes>) -> Flow {
         for text in texts {
             self.feed(text).await?;
@@ -26,7 +26,7 @@ impl Session {
         self.flush().await
     }
 
-    /// Writes a message without a flush, because others follow.
+    /// Writes a message without flushing it, because others follow.
     pub(super) async fn feed(&mut self, text: Bytes) -> Flow {
         let Ok(text) = Utf8Bytes::try_from(text) else {
             return Err(End::new(1011, "internal error"));
@@ -57,7 +57,7 @@ impl Session {
         } else {
             CLOSE_TIMEOUT
         };
-        // Cancel statements and end subscriptions before waiting for the client.
+        // Statements are cancelled and subscriptions end before the client is waited for.
         self.operations_by_id.clear();
         self.operations.abort_all();
         let close = async {
@@ -83,7 +83,7 @@ impl Session {
     }
 }
 
-/// Whether the client has accepted the message.
+/// Whether the client has accepted the message in time.
 fn check_written(written: &Result<Result<(), Error>, Elapsed>) -> Flow {
     match written {
         Ok(Ok(())) => Ok(()),

@@ -11,27 +11,29 @@ use super::params::{ParameterSet, Params};
 use super::{Purity, Statement, builtins};
 use crate::error::InputError;
 
-/// With this many placeholders they are looked up by hash.
+/// From this many placeholders on, they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
 /// A statement and the values of its placeholders, which an executor runs.
 ///
-/// The values are still in the caller's form. The executor encodes them by
+/// The values are still JSON as the caller sent it. The executor encodes them by
 /// [`tidegate_values::parameter::encode`] once PostgreSQL has reported the parameter types.
 #[derive(Clone, Debug)]
 pub struct BoundStatement {
     /// The statement.
     pub statement: Arc<Statement>,
-    /// Type hints by placeholder, in the order of [`Statement::placeholders`].
+    /// The type hint of each placeholder, in the order of [`Statement::placeholders`].
     pub hints: Vec<Option<TypeHint>>,
-    /// Input formats by placeholder, in the same order.
+    /// The input format of each placeholder, in the order of [`Statement::placeholders`].
     pub formats: Vec<Option<InputFormat>>,
-    /// At least one parameter set, each with one value for each placeholder, in the same order.
+    /// The parameter sets, at least one. Each has one value for each placeholder, in the order of
+    /// [`Statement::placeholders`].
     pub sets: Vec<Vec<Parameter>>,
-    /// How errors name a set: `params` if the request had one object, `params[i]` for an array.
+    /// Whether the request had an array of parameter sets. Errors then name a set `params[i]`,
+    /// otherwise `params`.
     pub listed: bool,
-    /// For each placeholder, the path of its value in the request if that is not `params`. Empty if
-    /// unknown.
+    /// For each placeholder, the path of its value in the request, if the value is not a member of
+    /// `params`. The list is empty if no paths are known.
     pub places: Vec<Arc<str>>,
 }
 
@@ -100,8 +102,8 @@ impl BoundStatement {
         self
     }
 
-    /// How errors name a value: its path in the request if that is known, else `params.name`, or
-    /// `params[set].name` for an array.
+    /// The name of a value in errors: its path in the request if that is known, else `params.name`,
+    /// or `params[set].name` for an array.
     pub fn place(&self, set: usize, placeholder: usize) -> String {
         if let Some(place) = self
             .places
@@ -118,8 +120,9 @@ impl BoundStatement {
         format!("{}.{name}", place(self.listed.then_some(set)))
     }
 
-    /// Whether the statement may leave session state when it runs with these hints. A hint for a
-    /// user-defined type may: the check constraint of a domain can call any function.
+    /// Whether the statement may leave session state when it runs with its type hints. It may if a
+    /// hint names a user-defined type, because the check constraint of a domain can call any
+    /// function.
     pub fn purity(&self) -> Purity {
         let built_in = |hint: &Option<TypeHint>| match hint {
             Some(TypeHint(name)) => builtins::is_built_in_type_name(name),
@@ -156,8 +159,8 @@ impl<'a> Index<'a> {
         Self { names, hashed }
     }
 
-    /// The number of a name. `guess` is tried first, because parameter sets mostly have the same
-    /// order.
+    /// The index of the placeholder with this name. `guess` is tried first, because parameter sets
+    /// mostly have the same order.
     fn find(&self, name: &str, guess: usize) -> Option<usize> {
         if self.names.get(guess).is_some_and(|known| known == name) {
             return Some(guess);

@@ -2,7 +2,7 @@
 //!
 //! Every list is sorted and in lower case.
 
-/// All words in the lists are shorter.
+/// The length that all words in the lists are below, in bytes.
 const LONGEST: usize = 48;
 
 /// A word in lower case; empty if it is longer than all words in the lists.
@@ -47,13 +47,14 @@ pub(super) fn is_built_in_type(name: &str) -> bool {
     contains(BUILT_IN_TYPES, name)
 }
 
-/// Whether a call by this name counts as a call of a built-in stateless function.
+/// Whether a call of a function with this name looks like a call of a built-in function without
+/// side effects.
 pub(super) fn may_be_called(name: &str) -> bool {
     is_stateless_function(name) || is_built_in_type(name) || precedes_parenthesis(name)
 }
 
-/// Whether a built-in function of this name changes the session and can be called like a column:
-/// `t.pg_advisory_lock` (PostgreSQL, "Using Composite Types in Queries").
+/// Whether a built-in function of this name changes the session and can be called like a column, as
+/// in `t.pg_advisory_lock` (PostgreSQL, "Using Composite Types in Queries").
 pub(super) fn is_stateful_attribute(name: &str) -> bool {
     let lower = Lower::of(name);
     let mut prefixes = STATEFUL_PREFIXES.iter();
@@ -62,8 +63,8 @@ pub(super) fn is_stateful_attribute(name: &str) -> bool {
         || contains(STATEFUL_ATTRIBUTES, name)
 }
 
-/// Whether a type's name in a hint (`int4[]`, `_text`, `pg_catalog.date`, `double precision`) names
-/// a built-in type.
+/// Whether a type hint, such as `int4[]`, `_text`, `pg_catalog.date` or `double precision`, names a
+/// built-in type.
 pub(super) fn is_built_in_type_name(name: &str) -> bool {
     let name = name
         .trim()
@@ -80,18 +81,18 @@ pub(super) fn precedes_parenthesis(keyword: &str) -> bool {
     contains(BEFORE_PARENTHESIS, keyword)
 }
 
-/// Whether a string after this keyword is a plain string and not the literal of a type.
+/// Whether a string after this keyword is a plain string and not a literal of a named type.
 pub(super) fn precedes_string(keyword: &str) -> bool {
     contains(BEFORE_STRING, keyword)
 }
 
-/// Whether an operand must follow this keyword, so that it is not an operand itself.
+/// Whether an operand must follow this keyword. Such a keyword is no operand itself.
 pub(super) fn wants_operand(word: &str) -> bool {
     contains(BEFORE_OPERAND, word)
 }
 
 #[rustfmt::skip]
-/// Functions of `pg_catalog`, and expressions that look like calls, without side effects.
+/// The functions of `pg_catalog` without side effects, and expressions that look like calls.
 const STATELESS_FUNCTIONS: &[&str] = &[
     "abbrev", "abs", "acos", "acosd", "acosh", "age", "any_value", "area", "array_agg",
     "array_append", "array_cat", "array_dims", "array_fill", "array_length", "array_lower",
@@ -174,14 +175,15 @@ const STATELESS_FUNCTIONS: &[&str] = &[
     "xmlroot", "xpath", "xpath_exists",
 ];
 
-/// Prefixes of functions with side effects.
+/// The prefixes of functions with side effects.
 const STATEFUL_PREFIXES: &[&str] = &["binary_upgrade_", "brin_", "gin_", "lo_", "pg_"];
 
-/// The other functions of `pg_catalog` with one argument and side effects.
+/// The functions of `pg_catalog` that have side effects, have none of the prefixes in
+/// [`STATEFUL_PREFIXES`], and can be called like a column: `t.nextval`.
 const STATEFUL_ATTRIBUTES: &[&str] = &["currval", "lastval", "nextval", "setseed", "ts_stat"];
 
 #[rustfmt::skip]
-/// Types of `pg_catalog` and the first words of their SQL names.
+/// The types of `pg_catalog`, and the first words of their SQL names.
 const BUILT_IN_TYPES: &[&str] = &[
     "bigint", "bit", "bool", "boolean", "box", "bpchar", "bytea", "char", "character", "cid",
     "cidr", "circle", "date", "datemultirange", "daterange", "dec", "decimal", "double", "float",
@@ -197,7 +199,7 @@ const BUILT_IN_TYPES: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-/// Keywords that are not functions when a parenthesis follows.
+/// The keywords before a parenthesis that begins no call.
 const BEFORE_PARENTHESIS: &[&str] = &[
     "all", "and", "any", "array", "as", "asymmetric", "between", "both", "case", "cast",
     "coalesce", "distinct", "else", "except", "exists", "extract", "fetch", "for", "from",
@@ -208,7 +210,7 @@ const BEFORE_PARENTHESIS: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-/// Keywords that are not types when a string follows.
+/// The keywords before a string that is no literal of a named type.
 const BEFORE_STRING: &[&str] = &[
     "all", "and", "any", "array", "as", "asymmetric", "between", "both", "case", "distinct",
     "else", "end", "escape", "except", "for", "from", "having", "ilike", "in", "intersect",
@@ -218,7 +220,7 @@ const BEFORE_STRING: &[&str] = &[
 ];
 
 #[rustfmt::skip]
-/// Keywords that require an operand after them.
+/// The keywords that require an operand after them.
 const BEFORE_OPERAND: &[&str] = &[
     "all", "and", "any", "array", "as", "asymmetric", "at", "between", "both", "by", "case",
     "cast", "collate", "distinct", "else", "escape", "except", "exists", "for", "from", "group",

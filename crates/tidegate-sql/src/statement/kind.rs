@@ -1,6 +1,7 @@
-//! Determines the kind of a statement, and which kinds are rejected.
+//! Determines the kind of a statement, and rejects some kinds.
 //!
-//! The rejections protect atomicity and give clear errors. The security boundary is the login role.
+//! Statements are rejected to protect atomicity and to give clear errors. The security boundary is
+//! the login role.
 
 use std::borrow::Cow;
 
@@ -17,52 +18,52 @@ const ROLE: &str = "statements run as the role of the token";
 const PREPARED: &str = "statements are prepared by the server; write placeholders instead";
 const NOTICES: &str = "a session does not outlive its request; subscribe to change events instead";
 
-/// The keywords of a row lock before `UPDATE`.
+/// The keywords that precede `UPDATE` in a row lock: `FOR UPDATE` and `FOR NO KEY UPDATE`.
 const LOCK: [&str; 3] = ["for", "no", "key"];
 
-/// Reads the leading keywords and the others that determine the kind.
+/// Reads the leading keywords of a statement, and the later keywords that determine its kind.
 #[derive(Debug, Default)]
 pub(super) struct KindReader<'a> {
     words: [Cow<'a, str>; LEADING],
     count: usize,
-    /// The last `U&"…"`, which `UESCAPE` may follow.
+    /// The last quoted identifier `U&"…"`, which `UESCAPE` may follow.
     quoted: Option<&'a str>,
     stage: Position,
     explain: Explain,
-    /// Whether the keyword `WITH` occurred.
+    /// Whether the keyword `WITH` was read.
     with: bool,
-    /// The number of keywords of [`LOCK`] immediately before.
+    /// How many keywords of [`LOCK`] were read immediately before.
     lock: usize,
-    /// The last keyword was an `UPDATE` that may write.
+    /// Whether the last keyword was an `UPDATE` that may begin a writing statement.
     update: bool,
     origin: RowSource,
     effect: Effect,
 }
 
-/// How `EXPLAIN` treats the statement.
+/// Whether `EXPLAIN` runs the statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Explain {
     #[default]
     No,
-    /// It is only planned.
+    /// The statement is planned and does not run.
     Planned,
-    /// It also runs.
+    /// The statement runs.
     Analyzed,
 }
 
-/// The source of the rows of a new table.
+/// Where the rows of a new table come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum RowSource {
-    /// Not known yet.
+    /// The source is not known yet.
     #[default]
     Open,
-    /// A query, in which a name may follow `AS`.
+    /// The rows come from a query, in which a name may follow `AS`.
     Query,
-    /// `CREATE TABLE … AS EXECUTE`.
+    /// The rows come from `CREATE TABLE … AS EXECUTE`.
     Prepared,
 }
 
-/// What a `SELECT` does besides reading.
+/// The effect of a `SELECT` besides reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Effect {
     #[default]
@@ -73,7 +74,7 @@ enum Effect {
     Writes,
 }
 
-/// The part of the statement being read.
+/// The part of the statement to which the next token belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Position {
     /// The leading keywords.
@@ -122,7 +123,7 @@ impl<'a> KindReader<'a> {
         self.words[0].eq_ignore_ascii_case("create")
     }
 
-    /// The kind, or the error for a kind that is rejected.
+    /// The kind of the statement, or the error for a rejected kind.
     pub(super) fn finish(&self) -> Result<Kind, InputError> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         let words = words.each_ref().map(Lower::as_str);
@@ -150,8 +151,8 @@ impl<'a> KindReader<'a> {
         })
     }
 
-    /// The keywords, if a role with several users may not run the statement: one user could change
-    /// the role for the others, or run a text that was not checked.
+    /// The keywords of the statement, if a role with several users may not run it: one user could
+    /// change the role for the others, or run a text that was not checked.
     pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         match words.each_ref().map(Lower::as_str) {
@@ -163,7 +164,7 @@ impl<'a> KindReader<'a> {
             ["alter", "user", ..] => Some("ALTER USER"),
             ["alter", "group", ..] => Some("ALTER GROUP"),
             ["alter", "default", "privileges", ..] => Some("ALTER DEFAULT PRIVILEGES"),
-            // It removes the role from policies, for all users who share it.
+            // The statement removes the role from policies, for all users who share it.
             ["drop", "owned", ..] => Some("DROP OWNED"),
             ["reassign", "owned", ..] => Some("REASSIGN OWNED"),
             _ => None,
@@ -213,7 +214,8 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Reads an option of `EXPLAIN`. `analyze off` counts as `analyze`, to be safe.
+    /// Reads an option of `EXPLAIN`. `analyze off` counts as `analyze`, so that the kind errs on
+    /// the safe side.
     fn option(&mut self, token: &SqlToken<'a>) {
         if token.kind == TokenKind::CloseParen {
             self.stage = Position::Explain;
@@ -222,11 +224,12 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Finds the writing statements of a `WITH`, and `SELECT … INTO`.
+    /// Reads a token after the leading keywords. Finds writing statements in a `WITH`, and `SELECT
+    /// … INTO`.
     ///
-    /// `INTO` and `FROM` directly follow `INSERT`, `MERGE` and `DELETE`. `UPDATE` is followed by a
-    /// name and may follow anything, such as the `SET column` of a `SEARCH` clause. So in a
-    /// statement with `WITH` it counts as a write unless it certainly is not one.
+    /// `INSERT` and `MERGE` are directly followed by `INTO`, `DELETE` by `FROM`. `UPDATE` is
+    /// followed by a name and may follow anything, such as the `SET column` of a `SEARCH` clause.
+    /// So in a statement with `WITH`, `UPDATE` counts as a write unless it certainly is not one.
     fn body(&mut self, token: &SqlToken<'a>, previous: Option<&SqlToken<'a>>) {
         if std::mem::take(&mut self.update) {
             let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
@@ -268,8 +271,8 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    /// Counts the keywords of `FOR` and `FOR NO KEY`, which only `UPDATE` can complete. `FOR` is
-    /// reserved and so never a name; `KEY` alone may be one.
+    /// Counts how many keywords of a row lock were read. `FOR` is reserved and so never a name;
+    /// `KEY` alone may be a name.
     fn follow_lock(&mut self, token: &SqlToken<'a>) {
         let goes_on = LOCK.get(self.lock).is_some_and(|word| token.is(word));
         self.lock = if goes_on {

@@ -1,8 +1,8 @@
-//! The lexical structure of SQL (PostgreSQL, "Lexical Structure") with
-//! `standard_conforming_strings` on, over bytes.
+//! Splits SQL into tokens (PostgreSQL, "Lexical Structure", with `standard_conforming_strings` on).
+//! It works on bytes.
 //!
-//! It distinguishes only the tokens that the other modules need. Everything else is an operator,
-//! and PostgreSQL checks it.
+//! It distinguishes only the tokens that the other modules need. All other characters are
+//! operators, which PostgreSQL checks.
 
 use memchr::memchr2;
 
@@ -11,22 +11,22 @@ use memchr::memchr2;
 pub(super) enum TokenKind {
     /// A keyword or an unquoted identifier.
     Word,
-    /// `"…"` or `U&"…"`.
+    /// A quoted identifier: `"…"` or `U&"…"`.
     Quoted,
     Number,
-    /// `'…'` with any prefix, or a dollar-quoted string.
+    /// A string: `'…'` with any prefix, or dollar-quoted.
     String,
-    /// `$1`, a parameter that the caller numbered.
+    /// A parameter that the caller numbered, such as `$1`.
     Numbered,
-    /// A placeholder. The reader makes it of a colon and a word; the lexer never returns it.
+    /// A placeholder. The lexer never returns it; `StatementReader` makes it of a colon and a word.
     Placeholder,
     Operator,
-    /// `%2B`, a percent-encoded plus.
+    /// A percent-encoded plus, `%2B`.
     EncodedPlus,
     Colon,
-    /// `::`
+    /// The operator `::`.
     Cast,
-    /// `:=`
+    /// The operator `:=`.
     Assign,
     OpenParen,
     CloseParen,
@@ -42,7 +42,7 @@ pub(super) enum TokenKind {
 pub(super) struct SqlToken<'a> {
     pub(super) kind: TokenKind,
     pub(super) text: &'a str,
-    /// Byte offset.
+    /// The offset of the token in bytes.
     pub(super) start: usize,
 }
 
@@ -53,7 +53,7 @@ impl SqlToken<'_> {
     }
 }
 
-/// Why the text cannot be read, and the byte offset of the problem.
+/// The reason why the text cannot be read, and the byte offset of the problem.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unreadable {
     pub(super) what: &'static str,
@@ -70,11 +70,11 @@ pub(super) struct Lexer<'a> {
     pub(super) at: usize,
     /// The end of the run of operator characters in which the last operator or comment began.
     run_ends: usize,
-    /// The number of bytes that PostgreSQL's own lexer reads in runs.
+    /// How many bytes PostgreSQL's own lexer has read in runs of operator characters so far.
     reread: usize,
 }
 
-/// The limit of that number. PostgreSQL reads a run of operator characters to its end for each
+/// The limit of `Lexer::reread`. PostgreSQL reads a run of operator characters to its end for each
 /// operator and comment that begins in it, and cannot be cancelled meanwhile: a mebibyte of `+`
 /// would take minutes.
 const REREAD: usize = 64 << 20;
@@ -87,7 +87,7 @@ const CONTINUES_WORD: u8 = 2;
 const OPERATOR: u8 = 4;
 const SPACE: u8 = 8;
 
-/// The class of each byte. A lookup is faster than comparisons.
+/// The class of each byte. A table is faster than comparisons.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut index = 0;
@@ -123,7 +123,7 @@ fn is_operator(byte: u8) -> bool {
     is(byte, OPERATOR)
 }
 
-/// The length of the run of operator characters at the start, as PostgreSQL sees it.
+/// The length of the run of operator characters with which `text` begins, as PostgreSQL sees it.
 fn run(text: &[u8]) -> usize {
     let mut length = 0;
     while let Some(&byte) = text.get(length).filter(|byte| is_operator(**byte)) {
@@ -178,7 +178,7 @@ impl<'a> Lexer<'a> {
         }))
     }
 
-    /// Reads the name of a placeholder, which the caller knows to begin here.
+    /// Reads the name of a placeholder. The caller has checked that a name begins here.
     pub(super) fn name(&mut self) -> Scan<&'a str> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -220,8 +220,8 @@ impl<'a> Lexer<'a> {
         self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
     }
 
-    /// Adds what PostgreSQL reads for a number of operators or comments that begin here. An encoded
-    /// plus counts as three bytes, to be safe.
+    /// Adds the bytes that PostgreSQL reads for `beginnings` operators or comments that begin here.
+    /// An encoded plus counts as three bytes, which is too many rather than too few.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
             self.run_ends = self.at + run(self.rest());
@@ -237,7 +237,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// `/* … */`, which can be nested.
+    /// Skips a comment `/* … */`, which can be nested.
     fn block_comment(&mut self) -> Scan<()> {
         let start = self.at;
         let mut depth = 0_usize;
@@ -267,7 +267,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A word, or the string or quoted identifier of which it is the prefix.
+    /// Reads a word, or the string or quoted identifier of which the word is the prefix.
     fn word(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         match (self.bytes[start], self.byte(1), self.byte(2)) {
@@ -293,8 +293,8 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Word)
     }
 
-    /// A number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name, later versions
-    /// as part of the number. A text that the versions would read differently is rejected.
+    /// Reads a number. PostgreSQL 13 and 14 read `_` after a digit as the start of a name, later
+    /// versions as part of the number. A text that the versions read differently is rejected.
     fn number(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
@@ -332,7 +332,7 @@ impl<'a> Lexer<'a> {
         kind
     }
 
-    /// A run of operator characters, up to a comment or an encoded plus.
+    /// Reads a run of operator characters, up to a comment or an encoded plus.
     fn operator(&mut self) -> Scan<TokenKind> {
         if self.rest().starts_with(ENCODED_PLUS) {
             self.count_reread(1)?;
@@ -349,7 +349,7 @@ impl<'a> Lexer<'a> {
             }
             self.at += 1;
         }
-        // PostgreSQL reads `+++` as three operators.
+        // PostgreSQL reads `+++` as three operators, so each of them counts.
         let end = std::mem::replace(&mut self.at, start);
         self.count_reread(end - start)?;
         self.at = end;
@@ -402,7 +402,7 @@ mod tests {
             "%2B/**/".repeat(149_000),
         ] {
             assert!(!is_readable(&text), "{}", &text[..8]);
-            // A string is read only once.
+            // PostgreSQL reads a string only once, so a long one is allowed.
             assert!(is_readable(&format!("'{text}'")));
         }
     }

@@ -22,14 +22,14 @@ pub use writer::SqlWriter;
 
 use crate::error::InputError;
 
-/// A parsed SQL statement: its text with `$n` in place of `:name`, and what the lexer found out
+/// A parsed SQL statement: its text with `$n` in place of `:name`, and what the parser found out
 /// about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     text: String,
     placeholders: Vec<String>,
-    /// Where the text differs from the caller's: (byte offset in `text`, characters by which the
-    /// caller's position is ahead from there on).
+    /// The points where the text differs from the caller's, as pairs: a byte offset in `text`, and
+    /// by how many characters the position in the caller's text is higher from there on.
     shifts: Vec<(u32, i32)>,
     kind: Kind,
     purity: Purity,
@@ -39,13 +39,13 @@ pub struct Statement {
 }
 
 impl Hash for Statement {
-    /// Hashing the text alone is enough to tell nearly all statements apart.
+    /// Hashing only the text is enough to tell nearly all statements apart.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
 }
 
-/// The kind of a statement, by its first keyword.
+/// The kind of a statement, by its leading keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `SELECT`, `VALUES`, `TABLE`, `SHOW`, `EXPLAIN` and `WITH` without a writing part.
@@ -54,7 +54,7 @@ pub enum Kind {
     Write,
     /// `DO` and `CALL`.
     Procedural,
-    /// Everything else: DDL, maintenance.
+    /// All other statements, such as DDL and maintenance.
     Other,
 }
 
@@ -66,9 +66,10 @@ pub enum Kind {
 /// finds such names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purity {
-    /// Leaves no session state: it calls only built-in functions that are known to be stateless.
+    /// The statement leaves no session state, because it calls only built-in functions without side
+    /// effects.
     Stateless,
-    /// May leave session state.
+    /// The statement may leave session state.
     Stateful,
 }
 
@@ -109,9 +110,9 @@ impl Statement {
         self.kind == Kind::Read
     }
 
-    /// Rejects statements that must not run as a role with several users, regardless of their author: `DO`,
-    /// and `ALTER ROLE`, `ALTER USER`, `ALTER GROUP`, `ALTER DEFAULT PRIVILEGES`, `DROP OWNED` and
-    /// `REASSIGN OWNED`.
+    /// Rejects statements that must not run as a role with several users, even if the tenant's
+    /// owner wrote them: `DO`, `GRANT`, `REVOKE`, `ALTER ROLE`, `ALTER USER`, `ALTER GROUP`, `ALTER
+    /// DEFAULT PRIVILEGES`, `DROP OWNED` and `REASSIGN OWNED`.
     ///
     /// # Errors
     ///
@@ -132,13 +133,13 @@ impl Statement {
     }
 
     /// Whether every call, cast and typed literal in the text names something built in without side
-    /// effects, whatever the kind of the statement.
+    /// effects. In contrast to [`Self::purity`], the kind of the statement does not matter.
     pub fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Whether this is a [`Kind::Read`] that may call a user-defined function, which can do
-    /// anything.
+    /// Whether the statement is a [`Kind::Read`] that may call a user-defined function, which can
+    /// have any side effect.
     pub fn calls(&self) -> bool {
         self.calls
     }

@@ -7,16 +7,16 @@ use tidegate_values::json::{self, JsonKind};
 
 use crate::error::InputError;
 
-/// One parameter set or several, borrowed from the request's JSON.
+/// The parameter sets of a request, one or several, borrowed from its JSON.
 #[derive(Clone, Debug)]
 pub enum Params<'a> {
-    /// `params` is an object (or absent, or null: then it is empty).
+    /// The member `params` is an object. Without the member, or with null, the object is empty.
     One(ParameterSet<'a>),
-    /// `params` is a non-empty array of objects.
+    /// The member `params` is a non-empty array of objects.
     Many(Vec<ParameterSet<'a>>),
 }
 
-/// The members of a `params` object in order. Names are distinct.
+/// The members of a `params` object in order. The names are distinct.
 pub type ParameterSet<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 impl Default for Params<'_> {

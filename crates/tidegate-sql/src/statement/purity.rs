@@ -1,25 +1,25 @@
-//! Determines whether a statement calls anything except built-in functions that are known to be
-//! stateless.
+//! Finds out whether a statement calls anything except built-in functions without side effects.
 
 use super::builtins;
 use super::lexer::{SqlToken, TokenKind};
 
 const HISTORY: usize = 4;
 
-/// An open parenthesis or bracket.
+/// The kind of an open parenthesis or bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bracket {
     Paren,
-    /// The parenthesis of `cast(`.
+    /// The parenthesis after `cast`.
     Cast,
     Square,
 }
 
-/// Looks for calls, casts and typed literals.
+/// Searches the tokens of a statement for calls, casts and typed literals.
 #[derive(Debug, Default)]
 pub(super) struct PurityReader<'a> {
     stateful: bool,
-    /// Whether a call of another function was found.
+    /// Whether a call was found that may be of another function than a built-in one without side
+    /// effects.
     calls: bool,
     /// The most recent tokens, as a ring buffer.
     last: [Option<SqlToken<'a>>; HISTORY],
@@ -27,16 +27,16 @@ pub(super) struct PurityReader<'a> {
     type_name: TypeName,
 }
 
-/// How much of the type name of a cast was read.
+/// How much of the type name in a cast was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum TypeName {
     #[default]
     None,
-    /// A type name must follow.
+    /// The next token must be a type name.
     Expected,
-    /// After `pg_catalog`; a dot must follow.
+    /// The last token was `pg_catalog`, so a dot must follow.
     Catalog,
-    /// After a built-in name; a dot would make it a schema.
+    /// The last token was a built-in name. A dot after it would make it the name of a schema.
     Complete,
 }
 
@@ -68,17 +68,18 @@ impl<'a> PurityReader<'a> {
         self.count += 1;
     }
 
-    /// Whether only stateless functions were found.
+    /// Whether all calls that were found are of built-in functions without side effects.
     pub(super) fn calls_only_stateless(&self) -> bool {
         !self.stateful && !matches!(self.type_name, TypeName::Expected | TypeName::Catalog)
     }
 
-    /// Whether a call was found.
+    /// Whether a call was found that may be of another function than a built-in one without side
+    /// effects.
     pub(super) fn calls(&self) -> bool {
         self.calls
     }
 
-    /// A previous token; 0 is the last one.
+    /// An earlier token, counted backwards; 1 is the last one.
     fn last(&self, back: usize) -> Option<SqlToken<'a>> {
         self.last[(self.count + HISTORY - back) % HISTORY]
     }
@@ -100,7 +101,8 @@ impl<'a> PurityReader<'a> {
         self.stateful |= !known;
     }
 
-    /// Whether the parenthesis that follows belongs to a call of an unknown function.
+    /// Whether the next parenthesis, which follows the last token, begins a call of an unknown
+    /// function.
     fn calls_unknown(&self) -> bool {
         let (Some(name), before) = (self.last(1), self.last(2)) else {
             return false;
@@ -124,8 +126,8 @@ impl<'a> PurityReader<'a> {
         }
     }
 
-    /// Whether the previous tokens are `into name` or `into schema.name`, after which columns
-    /// follow.
+    /// Whether the last tokens are `into name` or `into schema.name`, so that a column list
+    /// follows.
     fn follows_target(&self) -> bool {
         let is = |back: usize, what: fn(&SqlToken<'_>) -> bool| {
             self.last(back).is_some_and(|token| what(&token))
@@ -134,9 +136,10 @@ impl<'a> PurityReader<'a> {
         is(2, into) || is(2, |token| token.kind == TokenKind::Dot) && is(4, into)
     }
 
-    /// Whether this name after a dot may call a function with the value before the dot. That value
-    /// may be an expression (`(4242).pg_advisory_lock`). For a relation only names of stateful
-    /// functions count, since its row can be an argument.
+    /// Whether `name` after a dot may call a function with the value before the dot as its
+    /// argument. That value may be an expression, as in `(4242).pg_advisory_lock`. After the name
+    /// of a relation, only names of stateful functions count, because a row of the relation can be
+    /// an argument.
     fn calls_attribute(&self, name: &SqlToken<'_>) -> bool {
         let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
             return false;
@@ -149,7 +152,7 @@ impl<'a> PurityReader<'a> {
         !of_relation || plain.contains(['"', '\\']) || builtins::is_stateful_attribute(plain)
     }
 
-    /// Whether the string that follows is a literal of a type that is not built in.
+    /// Whether the next string is a literal of a type that is not built in.
     fn types_literal(&self) -> bool {
         let (Some(name), before) = (self.last(1), self.last(2)) else {
             return false;
@@ -166,7 +169,7 @@ impl<'a> PurityReader<'a> {
         }
     }
 
-    /// Whether the previous three tokens are `pg_catalog.name`.
+    /// Whether the last three tokens are `pg_catalog.name`.
     fn in_catalog(&self) -> bool {
         self.last(3).is_some_and(|token| token.is("pg_catalog"))
     }

@@ -5,7 +5,8 @@ use memchr::{memchr, memchr2, memmem};
 use super::lexer::{Lexer, Scan, TokenKind, Unreadable, begins_word, is_space};
 
 impl Lexer<'_> {
-    /// Reads from the opening quote to the closing one. A doubled quote is part of the string.
+    /// Reads a string from its opening quote to the closing one. A doubled quote is part of the
+    /// string.
     pub(super) fn string(&mut self, start: usize) -> Scan<TokenKind> {
         self.until_quote(b'\'').ok_or(Unreadable {
             what: "a string without its closing quote",
@@ -33,8 +34,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// `E'…'`, in which a backslash escapes the next byte. A continuation after a line break has
-    /// the same rules.
+    /// Reads a string `E'…'`, in which a backslash escapes the next byte. A continuation of the
+    /// string after a line break has the same rules.
     pub(super) fn escape_string(&mut self, start: usize) -> Scan<TokenKind> {
         let open = Unreadable {
             what: "a string without its closing quote",
@@ -58,7 +59,7 @@ impl Lexer<'_> {
     }
 
     /// The offset of the quote with which the string continues after white space that contains a
-    /// line break. Line comments count as white space there.
+    /// line break. Line comments count as white space here.
     fn continuation(&self) -> Option<usize> {
         let mut ahead = self.clone();
         let mut broken = false;
@@ -75,7 +76,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `$tag$…$tag$`, `$1`, or a lone dollar.
+    /// Reads a dollar-quoted string `$tag$…$tag$`, a parameter `$1`, or a lone dollar.
     pub(super) fn dollar(&mut self) -> Scan<TokenKind> {
         let start = self.at;
         self.at += 1;

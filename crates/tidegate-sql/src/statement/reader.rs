@@ -15,7 +15,7 @@ pub(super) fn read(q: &str) -> Result<Statement, InputError> {
     reader.finish()
 }
 
-/// Why parsing stopped. Offsets are in bytes.
+/// The reason why parsing stopped. Offsets are in bytes.
 enum ParseFailure {
     Unreadable(Unreadable),
     Several { semicolon: usize },
@@ -46,12 +46,13 @@ struct StatementReader<'a> {
     q: &'a str,
     lexer: Lexer<'a>,
     previous: Option<SqlToken<'a>>,
-    /// Whether any token except a semicolon occurred.
+    /// Whether a token other than a semicolon was read.
     begun: bool,
     nesting: Vec<Bracket>,
-    /// The number of `END` keywords that the SQL-standard function body still needs.
+    /// How many `END` keywords are still needed to end the SQL-standard function body; 0 outside of
+    /// one.
     body: usize,
-    /// The semicolon that ends the statement.
+    /// The byte offset of the semicolon that ends the statement.
     end: Option<usize>,
     rewrite: Rewrite<'a>,
     kind: KindReader<'a>,
@@ -128,7 +129,7 @@ impl<'a> StatementReader<'a> {
         Ok(())
     }
 
-    /// Whether a colon begins a placeholder: it stands before a name, and is not part of a slice.
+    /// Whether a colon begins a placeholder. It does before a name, unless it belongs to a slice.
     fn placeholder_begins(&self) -> bool {
         let name = self
             .lexer
@@ -149,7 +150,7 @@ impl<'a> StatementReader<'a> {
             let opens = token.is("atomic") && previous.is("begin") && self.kind.creates();
             self.body = usize::from(opens);
         } else if previous.is("as") || previous.kind == TokenKind::Dot {
-            // A label or column of that name.
+            // The word is a label or the name of a column.
         } else if token.is("case") {
             self.body += 1;
         } else if token.is("end") {

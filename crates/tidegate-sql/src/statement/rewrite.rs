@@ -1,4 +1,4 @@
-//! Builds the text for PostgreSQL, and records where it differs from the caller's.
+//! Builds the text for PostgreSQL, and records where it differs from the caller's text.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -6,16 +6,16 @@ use std::fmt::Write;
 use super::lexer::{Unreadable, continues_word};
 use super::{Kind, Purity, Statement};
 
-/// PostgreSQL counts the parameters of a statement in 16 bits.
+/// The largest number of parameters. PostgreSQL counts them in 16 bits.
 const MAX_PLACEHOLDERS: usize = 65_535;
 
-/// With this many names they are looked up by hash.
+/// From this many names on, they are looked up by hash.
 const MANY_NAMES: usize = 16;
 
-/// The text for PostgreSQL under construction.
+/// Builds the text for PostgreSQL.
 pub(super) struct Rewrite<'a> {
     q: &'a str,
-    /// The bytes of `q` that `text` covers.
+    /// How many bytes of `q` were copied or replaced so far.
     copied: usize,
     text: String,
     shifts: Vec<(u32, i32)>,
@@ -53,7 +53,7 @@ impl<'a> Rewrite<'a> {
             .last()
             .is_some_and(|byte| continues_word(*byte))
         {
-            // Without the space `a:b` would become the identifier `a$1`.
+            // A space is added, because without it `a:b` would become the identifier `a$1`.
             self.text.push(' ');
             self.shift(-1);
         }
@@ -64,7 +64,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// The number of a name, from 1.
+    /// The number of the placeholder with this name, from 1.
     fn number(&mut self, name: &'a str) -> usize {
         if self.names.len() < MANY_NAMES {
             if let Some(index) = self.names.iter().position(|known| *known == name) {
@@ -89,7 +89,7 @@ impl<'a> Rewrite<'a> {
         number
     }
 
-    /// Replaces ASCII text by other ASCII text.
+    /// Replaces a piece of ASCII text by other ASCII text.
     pub(super) fn replace(&mut self, start: usize, length: usize, by: &str) {
         self.copy_to(start);
         self.text.push_str(by);
@@ -104,7 +104,8 @@ impl<'a> Rewrite<'a> {
         self.copied = end;
     }
 
-    /// Records a replacement. Replaced and inserted text is ASCII, so bytes are characters here.
+    /// Records that `length` bytes were replaced by `written` bytes. Both texts are ASCII, so bytes
+    /// are characters.
     fn skip(&mut self, length: usize, written: usize) {
         self.copied += length;
         let length = i32::try_from(length).unwrap_or(i32::MAX);

@@ -13,13 +13,13 @@ pub(super) fn name(quoted: &str) -> Cow<'_, str> {
     }
 }
 
-/// The name in `U&"…"` with this `UESCAPE` string.
+/// The name in `U&"…"` with the escape character of `uescape`.
 pub(super) fn name_with(quoted: &str, uescape: &str) -> String {
     let escape = uescape.trim_matches('\'').chars().next();
     unescape(quoted, escape.unwrap_or(ESCAPE))
 }
 
-/// Decodes the escapes. Invalid ones stay as they are; PostgreSQL rejects them.
+/// Decodes the Unicode escapes. Invalid ones are kept, and PostgreSQL rejects them.
 fn unescape(quoted: &str, escape: char) -> String {
     let inner = quoted.split_once('"').map_or("", |(_, inner)| inner);
     let mut rest = inner.strip_suffix('"').unwrap_or(inner);

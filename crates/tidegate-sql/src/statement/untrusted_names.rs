@@ -1,29 +1,29 @@
-//! Names that may lead to user-defined code, and texts that mention them.
+//! Names that may lead to user-defined code, and the search for them in texts.
 
 use std::collections::HashSet;
 
 use super::builtins;
 use super::lexer::{Lexer, SqlToken, TokenKind};
 
-/// The longest name that PostgreSQL does not truncate (PostgreSQL, "Identifiers and Key Words").
-/// Two longer spellings can be the same name.
+/// The longest name that PostgreSQL does not truncate, in bytes (PostgreSQL, "Identifiers and Key
+/// Words"). Two longer spellings can be the same name.
 const LONGEST_NAME: usize = 63;
 
-/// Keywords for operators, which PostgreSQL resolves like written operators.
+/// The keywords that stand for operators, which PostgreSQL resolves by name like written operators.
 const OPERATOR_KEYWORDS: &[&str] = &[
     "between", "case", "distinct", "ilike", "in", "like", "natural", "nullif", "similar", "using",
 ];
 
-/// The operators of those keywords.
+/// The operators that [`OPERATOR_KEYWORDS`] can stand for.
 const KEYWORD_OPERATORS: &[&str] = &[
     "!~", "!~~", "!~~*", "<", "<=", "<>", "=", ">", ">=", "~", "~~", "~~*",
 ];
 
 /// Names of one database that lead to user-defined code: a view that calls a function, for example,
-/// or a function named like a built-in one. A read that mentions one may have side effects.
+/// or a function named like a built-in one. A read that mentions such a name may have side effects.
 ///
-/// Names are without schemas and compared regardless of case and quoting, so that in doubt a name
-/// counts as untrusted.
+/// Names are stored without schemas and compared regardless of case and quoting, so that in doubt a
+/// name counts as untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UntrustedNames {
     everything: bool,
@@ -33,19 +33,19 @@ pub struct UntrustedNames {
 }
 
 impl UntrustedNames {
-    /// Treats every statement as untrusted.
+    /// Makes every statement count as untrusted.
     pub fn add_everything(&mut self) {
         self.everything = true;
     }
 
-    /// Adds a relation.
+    /// Adds the name of a relation.
     pub fn add_relation(&mut self, name: &str) {
         self.names.insert(name.to_lowercase());
     }
 
-    /// Adds a function, if a text that seems to call only built-in functions could call it: because
-    /// it is named like one of those or, if one argument is enough, as an attribute
-    /// (`row.function`).
+    /// Adds the name of a function, if a text that seems to call only built-in functions could call
+    /// it. It could if the function is named like a built-in one or, when one argument is enough,
+    /// as an attribute (`row.function`).
     pub fn add_function(&mut self, name: &str, as_attribute: bool) {
         let name = name.to_lowercase();
         if as_attribute {
@@ -56,7 +56,7 @@ impl UntrustedNames {
         }
     }
 
-    /// Adds an operator and the keywords for it.
+    /// Adds an operator and the keywords that stand for it.
     pub fn add_operator(&mut self, symbol: &str) {
         if KEYWORD_OPERATORS.contains(&symbol) {
             self.names
@@ -68,7 +68,7 @@ impl UntrustedNames {
         }
     }
 
-    /// Whether there are no untrusted names.
+    /// Whether no name is untrusted.
     pub fn is_empty(&self) -> bool {
         !self.everything
             && self.names.is_empty()
@@ -103,7 +103,7 @@ impl UntrustedNames {
     fn is_one(&self, token: &SqlToken<'_>, behind_dot: bool) -> bool {
         let name = match token.kind {
             TokenKind::Word => token.text.to_lowercase(),
-            // Unicode escapes are not decoded here.
+            // Unicode escapes are not decoded here, so such a name counts as untrusted.
             TokenKind::Quoted if !token.text.starts_with('"') => return true,
             TokenKind::Quoted => {
                 let inner = &token.text[1..token.text.len() - 1];

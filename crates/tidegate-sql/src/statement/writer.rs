@@ -1,4 +1,4 @@
-//! Writes statements of Tidegate.
+//! Writes the statements that Tidegate generates.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use tidegate_values::Parameter;
 
 use super::{BoundStatement, Kind, Purity, Statement};
 
-/// Writes a statement from syntax, identifiers and parameters. Nothing else can be appended, so a
-/// value cannot enter the text, and names are quoted only here.
+/// Writes a statement from constant syntax, identifiers and parameters. Nothing else can be
+/// appended, so a value cannot enter the text, and names are quoted only here.
 ///
 /// Equal structures give equal texts, by which prepared statements are found.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl SqlWriter {
     /// Appends a name, quoted (PostgreSQL, "Identifiers and Key Words").
     pub fn identifier(&mut self, name: &str) -> &mut Self {
         self.text.push('"');
-        // Hardly any name contains a quote, and most are too short for a faster search.
+        // Few names contain a quote, and most are too short for `memchr` to be faster.
         if name.bytes().any(|byte| byte == b'"') {
             self.text.push_str(&name.replace('"', "\"\""));
         } else {
@@ -74,7 +74,7 @@ impl SqlWriter {
         self.numbered("$", number)
     }
 
-    /// The number of parameters so far.
+    /// The number of parameters appended so far.
     pub fn parameters(&self) -> usize {
         self.values.len()
     }

@@ -1,4 +1,4 @@
-//! Values for the placeholders of a statement.
+//! Tests of binding values to the placeholders of a statement.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Parsing generated texts.
+//! Tests of parsing generated texts.
 
 use proptest::prelude::*;
 use tidegate_sql::Statement;
@@ -84,7 +84,7 @@ proptest! {
         let mut names: Vec<&str> = Vec::new();
         let (mut q, mut expected) = ("select".to_owned(), "select".to_owned());
         for (text, rewritten) in segments {
-            // A comma, because a string may continue after white space.
+            // A comma separates the pieces, because a string may continue after white space.
             q.push_str(" , ");
             q.push_str(text);
             expected.push_str(" , ");

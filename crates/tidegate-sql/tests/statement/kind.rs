@@ -1,4 +1,4 @@
-//! The kind of a statement, and whether it may leave session state.
+//! Tests of the kind of a statement, and of whether it may leave session state.
 
 use tidegate_sql::InputError;
 use tidegate_sql::statement::{Kind, Purity};
@@ -91,7 +91,7 @@ fn the_first_keyword_decides_the_kind() {
             "with a as (select 1) select t.update x, 1 as update from t for update skip locked",
             Kind::Read,
         ),
-        // A write if in doubt.
+        // The statement counts as a write, because it is not certainly a read.
         ("with a as (select 1) select update x from t", Kind::Write),
         ("select update x from t", Kind::Read),
         ("do $$begin end$$", Kind::Procedural),

@@ -1,4 +1,4 @@
-//! The method store.
+//! The store of methods in the control database.
 
 mod row;
 mod write;
@@ -26,7 +26,8 @@ static LIST: Query = Query::new(
      signature, version \
      from tidegate.methods where database = :database order by name collate \"C\"",
 );
-// A dry run that infers an unchanged signature writes nothing and causes no notification.
+// If a dry run infers the stored signature again, nothing is written, and the other nodes are not
+// notified.
 static PUT_SIGNATURE: Query = Query::new(
     "with known as (select database, name, version, signature from tidegate.methods \
        where database = :database and name = :name and version = :version::bigint), \
@@ -52,7 +53,8 @@ pub struct PgMethodStore {
 }
 
 impl PgMethodStore {
-    /// A store in the control database of this executor; run [`crate::migrate`] first.
+    /// A store in the control database that `executor` uses. [`crate::migrate`] must have run
+    /// before.
     pub fn new(executor: Arc<dyn Executor>) -> Self {
         Self {
             database: Database::new(executor),
@@ -90,7 +92,7 @@ impl PgMethodStore {
     }
 }
 
-/// Boxes a future for the port and converts its error.
+/// Boxes a future for the port, and converts its error.
 fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
     Box::pin(async move { work.await.map_err(StoreError::from) })
 }

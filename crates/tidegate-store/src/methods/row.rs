@@ -1,4 +1,4 @@
-//! Rows of the methods table.
+//! Converts the rows of the table of methods.
 
 use serde::Serialize;
 use tidegate_methods::{Definition, MethodName, Record, Signature, StringMap};
@@ -7,7 +7,7 @@ use tidegate_values::OutputFormat;
 use crate::error::{Error, Result};
 use crate::row::Record as Row;
 
-/// A row to write, as input of `json_to_recordset`.
+/// A row to be written, as input of `json_to_recordset`.
 #[derive(Serialize)]
 pub(super) struct NewRow<'a> {
     name: &'a str,
@@ -20,7 +20,7 @@ pub(super) struct NewRow<'a> {
     signature: Option<String>,
 }
 
-/// The owner and the author of a method.
+/// The user who defined a method, and whether the tenant's owner wrote it.
 #[derive(Clone, Copy)]
 pub(super) struct Author<'a> {
     pub(super) creator: &'a str,
@@ -46,18 +46,18 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Rows as one JSON document.
+/// The rows as one JSON document.
 pub(super) fn document(rows: &[NewRow<'_>]) -> Result<String> {
     serde_json::to_string(rows).map_err(Error::failed)
 }
 
-/// Names as one JSON document.
+/// The names as one JSON document.
 pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a MethodName>) -> Result<String> {
     let names: Vec<&str> = names.into_iter().map(MethodName::as_str).collect();
     serde_json::to_string(&names).map_err(Error::failed)
 }
 
-/// Decodes a row.
+/// Decodes a row of the table.
 pub(super) fn read(row: &mut Row<'_>) -> Result<Record> {
     let definition = Definition {
         name: MethodName::parse(row.text()?).map_err(Error::failed)?,

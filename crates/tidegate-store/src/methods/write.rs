@@ -1,4 +1,5 @@
-//! Writes of methods: all or none, serialised per tenant.
+//! Writes methods. A write changes all of the methods or none. The writes of a tenant are
+//! serialised.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +12,9 @@ use crate::error::Result;
 use crate::query::{Argument, Database, OpenTransaction, Query};
 use crate::row::{nothing, string};
 
-// Later statements of the transaction see what previous writers committed.
-static LOCK_MIGRATIONS: Query = Query::new(
+// A statement of its own takes the lock, so that later statements of the transaction see what
+// previous writers committed.
+static LOCK_TENANT_METHODS: Query = Query::new(
     "select 1::bigint from pg_catalog.pg_advisory_xact_lock(\
      7628146, pg_catalog.hashtext(:database))",
 );
@@ -42,7 +44,7 @@ static TELL: Query = Query::new(
      from pg_catalog.json_array_elements_text(:names::json) as name",
 );
 
-/// Adds methods; see [`tidegate_methods::MethodStore::insert`].
+/// Adds methods, as [`tidegate_methods::MethodStore::insert`].
 pub(super) async fn insert(
     database: &Database,
     tenant: &DatabaseName,
@@ -58,21 +60,21 @@ pub(super) async fn insert(
             NewRow::of(&new.definition, author, None)
         })
         .collect();
-    let mut turn = Turn::take(database, tenant).await?;
+    let mut transaction = LockedTransaction::take(database, tenant).await?;
     let names = methods.iter().map(|new| &new.definition.name);
-    let taken = turn.insert(&rows, names).await?;
-    turn.end(taken).await
+    let taken = transaction.insert(&rows, names).await?;
+    transaction.end(taken).await
 }
 
-/// Changes methods; see [`tidegate_methods::MethodStore::update`].
+/// Changes methods, as [`tidegate_methods::MethodStore::update`].
 pub(super) async fn update(
     database: &Database,
     tenant: &DatabaseName,
     names: &[MethodName],
     revise: &Revise<'_>,
 ) -> Result<WriteOutcome> {
-    let mut turn = Turn::take(database, tenant).await?;
-    let before = match turn.read(names).await? {
+    let mut transaction = LockedTransaction::take(database, tenant).await?;
+    let before = match transaction.read(names).await? {
         Ok(before) => before,
         Err(missing) => return Ok(missing),
     };
@@ -86,8 +88,8 @@ pub(super) async fn update(
     if !refused.is_empty() {
         return Ok(WriteOutcome::Refused(refused));
     }
-    // Delete first, so that names can be swapped.
-    turn.delete(names).await?;
+    // The old rows are deleted first, so that methods can swap their names.
+    transaction.delete(names).await?;
     let rows: Vec<_> = revisions
         .iter()
         .map(|(revision, before)| {
@@ -101,19 +103,19 @@ pub(super) async fn update(
         })
         .collect();
     let names = revisions.iter().map(|(after, _)| &after.definition.name);
-    let taken = turn.insert(&rows, names).await?;
-    turn.end(taken).await
+    let taken = transaction.insert(&rows, names).await?;
+    transaction.end(taken).await
 }
 
-/// Removes methods; see [`tidegate_methods::MethodStore::remove`].
+/// Removes methods, as [`tidegate_methods::MethodStore::remove`].
 pub(super) async fn remove(
     database: &Database,
     tenant: &DatabaseName,
     names: &[MethodName],
     may_remove: &MayRemove<'_>,
 ) -> Result<WriteOutcome> {
-    let mut turn = Turn::take(database, tenant).await?;
-    let before = match turn.read(names).await? {
+    let mut transaction = LockedTransaction::take(database, tenant).await?;
+    let before = match transaction.read(names).await? {
         Ok(before) => before,
         Err(missing) => return Ok(missing),
     };
@@ -124,25 +126,25 @@ pub(super) async fn remove(
     if !refused.is_empty() {
         return Ok(WriteOutcome::Refused(refused));
     }
-    turn.delete(names).await?;
-    turn.end(Vec::new()).await
+    transaction.delete(names).await?;
+    transaction.end(Vec::new()).await
 }
 
-/// A transaction that holds the tenant's write lock; rolled back when dropped.
-struct Turn<'a> {
+/// A transaction that holds the write lock of a tenant. Dropping it rolls it back.
+struct LockedTransaction<'a> {
     open: OpenTransaction,
     tenant: &'a str,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> LockedTransaction<'a> {
     async fn take(database: &Database, tenant: &'a DatabaseName) -> Result<Self> {
         let tenant = tenant.as_str();
         let mut open = database.begin().await?;
-        open.row(&LOCK_MIGRATIONS, &[&tenant], nothing).await?;
+        open.row(&LOCK_TENANT_METHODS, &[&tenant], nothing).await?;
         Ok(Self { open, tenant })
     }
 
-    /// The methods with these names, in order, or the missing names.
+    /// The methods with these names, in this order, or else the names that do not exist.
     async fn read(&mut self, names: &[MethodName]) -> Result<Result<Vec<Record>, WriteOutcome>> {
         let wanted = row::names(names)?;
         let values: [Argument<'_>; 2] = [&self.tenant, &wanted];
@@ -163,7 +165,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Inserts rows; returns the names that were taken, also by another row.
+    /// Inserts rows. Returns the names that were taken, by methods or by earlier rows.
     async fn insert<'b>(
         &mut self,
         rows: &[NewRow<'_>],
@@ -188,7 +190,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Commits, unless names were taken.
+    /// Commits the transaction, unless names were taken.
     async fn end(self, taken: Vec<MethodName>) -> Result<WriteOutcome> {
         if !taken.is_empty() {
             return Ok(WriteOutcome::Taken(taken));

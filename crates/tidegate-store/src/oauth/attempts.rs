@@ -1,4 +1,4 @@
-//! Attempt counters, shared by all nodes.
+//! The table of attempt counters, which all nodes share.
 
 use tidegate_identity::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, Timestamp};
 
@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::query::{Argument, Database, Query};
 use crate::row;
 
-/// The rule of [`AttemptCounter::count`]. The first attempt inserts the counter; a concurrent one
-/// waits for the row lock. No returned row means refused.
+/// Applies the rule of [`AttemptCounter::count`]. The first attempt inserts the counter. A
+/// concurrent attempt waits for the row lock. If no row is returned, the attempt is refused.
 static COUNT: Query = Query::new(
     "insert into tidegate.attempts as old (scope, subject, count, open_at, expires_at) \
      values (:scope, :subject, 1, :first_open_at::timestamptz, :first_expires_at::timestamptz) \
@@ -74,7 +74,8 @@ pub(super) async fn count(
     let until = database
         .row(&REFUSED_UNTIL, &values, row::optional_timestamp)
         .await?;
-    // If the counter was refunded or cleared meanwhile, the next attempt is allowed at once.
+    // If the counter was refunded or cleared since it was counted, the next attempt is allowed at
+    // once.
     Ok(AttemptOutcome::Refused {
         until: until.flatten().unwrap_or(now),
     })

@@ -1,4 +1,4 @@
-//! The audit log.
+//! The table of audit events.
 
 use serde::Serialize;
 use tidegate_identity::{AuditEntry, AuditEvent, AuditPage, AuditSince, SessionId};
@@ -8,10 +8,12 @@ use crate::instant;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-/// Advisory lock by which readers wait for appends in progress (the letters `tideaudt`).
+/// The advisory lock by which readers wait for events that are being appended. The number is the
+/// letters `tideaudt`.
 const LOCK: i64 = 0x7469_6465_6175_6474;
 
-/// The rows depend on the lock's result, so their numbers are assigned after the lock is held.
+/// Appends events. The rows depend on the result of the lock, so their numbers are assigned after
+/// the lock is held.
 static APPEND: Query = Query::new(
     "insert into tidegate.audit_events \
        (at, kind, detail, database, user_name, client_id, session, address, actor) \
@@ -22,7 +24,8 @@ static APPEND: Query = Query::new(
        detail text, database text, user_name text, client_id text, session uuid, address inet, \
        actor text)",
 );
-/// Once this lock is held, every number up to the highest is committed, and later ones are higher.
+/// Waits for the lock. Once it is held, the events with all numbers up to the highest are
+/// committed, and later events get higher numbers.
 static WAIT: Query =
     Query::new("select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)");
 static HIGHEST: Query = Query::new(
@@ -60,8 +63,8 @@ pub(super) async fn append(database: &Database, events: &[AuditEvent]) -> Result
     Ok(())
 }
 
-/// A page of the log. The lock is released before the page is read, so a slow reader does not block
-/// writers.
+/// A page of the audit log. The lock is released before the page is read, so that a slow reader
+/// does not block writers.
 pub(super) async fn page(
     database: &Database,
     tenant: &str,
@@ -119,7 +122,8 @@ fn line(event: &AuditEvent) -> Line<'_> {
     }
 }
 
-/// User names are logged as given, and PostgreSQL's text cannot contain a zero byte.
+/// Replaces zero bytes, which PostgreSQL's text cannot contain. An event contains the user name of
+/// the request, which need not be valid.
 fn without_zero_bytes(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

@@ -1,4 +1,4 @@
-//! Browser sessions.
+//! The table of browser sessions.
 
 use tidegate_identity::{BrowserSession, SecretHash, Timestamp, UserKey};
 

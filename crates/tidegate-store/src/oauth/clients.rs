@@ -1,4 +1,4 @@
-//! Client records.
+//! The table of OAuth clients.
 
 use tidegate_identity::{EndReason, SecretHash, Timestamp};
 use tidegate_oauth::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet};
@@ -10,12 +10,12 @@ use crate::row::{self, Record};
 static FIND: Query = Query::new(
     "select id, database, name, redirect_uris, homepage, description, secret_hash, \
      previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
-     social_signup, grants, created_at from tidegate.clients where id = :id",
+     social_signup, grants, service_user, created_at from tidegate.clients where id = :id",
 );
 static LIST: Query = Query::new(
     "select id, database, name, redirect_uris, homepage, description, secret_hash, \
      previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
-     social_signup, grants, created_at from tidegate.clients where database = :database \
+     social_signup, grants, service_user, created_at from tidegate.clients where database = :database \
      order by id collate \"C\"",
 );
 static ADDRESSES: Query = Query::new(
@@ -26,36 +26,37 @@ static ADDRESSES: Query = Query::new(
 static INSERT: Query = Query::new(
     "with added as (insert into tidegate.clients (id, name, redirect_uris, homepage, description, \
        secret_hash, previous_secret_hash, previous_secret_expires_at, confirm, two_factor, \
-       allow_signup, social_signup, grants, database, created_at) \
+       allow_signup, social_signup, grants, service_user, database, created_at) \
      values (:id, :name, :redirect_uris::json, :homepage, :description, :secret_hash::bytea, \
        :previous_secret_hash::bytea, :previous_secret_expires_at::timestamptz, \
        :confirm::boolean, :two_factor::boolean, :allow_signup::boolean, \
-       :social_signup::boolean, :grants::json, :database, :created_at::timestamptz) \
+       :social_signup::boolean, :grants::json, :service_user, :database, :created_at::timestamptz) \
      on conflict (id) do nothing returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from added",
 );
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.clients set (name, redirect_uris, homepage, description, \
        secret_hash, previous_secret_hash, previous_secret_expires_at, confirm, two_factor, \
-       allow_signup, social_signup, grants) = \
+       allow_signup, social_signup, grants, service_user) = \
      (:name, :redirect_uris::json, :homepage, :description, :secret_hash::bytea, \
        :previous_secret_hash::bytea, :previous_secret_expires_at::timestamptz, \
        :confirm::boolean, :two_factor::boolean, :allow_signup::boolean, \
-       :social_signup::boolean, :grants::json) \
+       :social_signup::boolean, :grants::json, :service_user) \
      where id = :id and (name, redirect_uris::jsonb, homepage, description, secret_hash, \
        previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
-       social_signup, grants::jsonb) is not distinct from \
+       social_signup, grants::jsonb, service_user) is not distinct from \
      (:read_name, :read_redirect_uris::jsonb, :read_homepage, :read_description, \
        :read_secret_hash::bytea, :read_previous_secret_hash::bytea, \
        :read_previous_secret_expires_at::timestamptz, :read_confirm::boolean, \
        :read_two_factor::boolean, :read_allow_signup::boolean, :read_social_signup::boolean, \
-       :read_grants::jsonb) returning id) \
+       :read_grants::jsonb, :read_service_user) returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from changed",
 );
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.clients where id = :id returning id, database), \
      codes as (delete from tidegate.authorization_codes where client_id = :id), \
      devices as (delete from tidegate.device_codes where client_id = :id), \
+     consents as (delete from tidegate.consents where client_id = :id), \
      ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
        where client_id = :id and ended_at is null \
@@ -102,7 +103,7 @@ pub(super) async fn delete(database: &Database, id: &str, at: Timestamp) -> Resu
     Ok(gone == Some(1))
 }
 
-/// The fields that are converted for the table.
+/// The fields of a client that must be converted for the table.
 struct ClientColumns<'a> {
     redirect_uris: String,
     secret: Option<&'a [u8]>,
@@ -135,7 +136,7 @@ impl<'a> ClientColumns<'a> {
         })
     }
 
-    /// From `name` to `grants`, in the order of the statements.
+    /// From `name` to `service_user`, in the order of the statements.
     fn values<'b>(&'b self, client: &'b Client) -> Vec<Argument<'b>> {
         vec![
             &client.name,
@@ -150,6 +151,7 @@ impl<'a> ClientColumns<'a> {
             &client.allow_signup,
             &client.social_signup,
             &self.grants,
+            &client.service_user,
         ]
     }
 }
@@ -168,6 +170,7 @@ fn read(row: &mut Record<'_>) -> Result<Client> {
         allow_signup: row.boolean()?,
         social_signup: row.boolean()?,
         grants: grants(row)?,
+        service_user: row.optional_string()?,
         created_at: row.timestamp()?,
     })
 }
@@ -191,7 +194,7 @@ fn secret(row: &mut Record<'_>) -> Result<Option<SecretHash>> {
     Ok(bytes.map_err(Error::failed)?.map(SecretHash::from_bytes))
 }
 
-/// Grants that only a newer version knows are ignored.
+/// Decodes the grants of a client. Grants that only a newer version knows are ignored.
 fn grants(row: &mut Record<'_>) -> Result<GrantSet> {
     let Some(text) = row.optional_text()? else {
         return Ok(GrantSet::All);

@@ -1,4 +1,4 @@
-//! Authorization codes.
+//! The table of authorization codes.
 
 use tidegate_identity::{SecretHash, SessionId, UserKey};
 use tidegate_oauth::{AuthorizationCode, Session};
@@ -10,33 +10,34 @@ use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
     "insert into tidegate.authorization_codes (hash, client_id, redirect_uri, challenge, database, \
-       user_name, browser, expires_at, session) \
+       user_name, browser, expires_at, session, scope) \
      values (:hash::bytea, :client_id, :redirect_uri, :challenge, :database, :user_name, \
-       :browser::bytea, :expires_at::timestamptz, :session::uuid)",
+       :browser::bytea, :expires_at::timestamptz, :session::uuid, :scope)",
 );
 static FIND: Query = Query::new(
     "select hash, client_id, redirect_uri, challenge, database, user_name, browser, expires_at, \
-     session \
+     session, scope \
      from tidegate.authorization_codes where hash = :hash::bytea",
 );
-/// Of parallel updates one finds the code unused; the others wait for it and find it used.
+/// Redeems a code. Of parallel updates, one finds the code unused; the others wait for it, and then
+/// find the code used.
 static REDEEM: Query = Query::new(
     "with used as (update tidegate.authorization_codes set session = :id::uuid \
        where hash = :hash::bytea and session is null and browser is not null \
          and expires_at > :created_at::timestamptz \
        returning 1), \
      opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
-         presented, created_at, refreshed_at, expires_at, closes_at) \
+         presented, created_at, refreshed_at, expires_at, closes_at, scope) \
        select :id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
          :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
-         :closes_at::timestamptz from used returning 1) \
+         :closes_at::timestamptz, :scope from used returning 1) \
      select pg_catalog.count(*) from opened",
 );
 
 pub(super) async fn insert(database: &Database, code: &AuthorizationCode) -> Result<()> {
     let hash = &code.hash.as_bytes()[..];
     let browser = code.browser.as_ref().map(|browser| &browser.as_bytes()[..]);
-    let values: [Argument<'_>; 9] = [
+    let values: [Argument<'_>; 10] = [
         &hash,
         &code.client_id,
         &code.redirect_uri,
@@ -46,6 +47,7 @@ pub(super) async fn insert(database: &Database, code: &AuthorizationCode) -> Res
         &browser,
         &code.expires_at,
         &code.session,
+        &code.scopes,
     ];
     database.execute(&INSERT, &values).await?;
     Ok(())
@@ -80,5 +82,6 @@ fn read(row: &mut Record<'_>) -> Result<AuthorizationCode> {
         browser: row.optional_array()?.map(SecretHash::from_bytes),
         expires_at: row.timestamp()?,
         session: row.optional_array()?.map(SessionId::from_bytes),
+        scopes: sessions::scopes(row)?,
     })
 }

@@ -1,4 +1,4 @@
-//! Device codes.
+//! The table of device codes.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
     "insert into tidegate.device_codes (hash, user_code, client_id, state, pause, poll_at, \
-       expires_at) \
+       expires_at, scope) \
      values (:hash::bytea, :user_code, :client_id, :state, :pause::bigint, \
-       :poll_at::timestamptz, :expires_at::timestamptz) \
+       :poll_at::timestamptz, :expires_at::timestamptz, :scope) \
      on conflict do nothing",
 );
 static FIND: Query = Query::new(
     "select hash, user_code, client_id, state, database, user_name, browser, pause, poll_at, \
-     expires_at, early from tidegate.device_codes where user_code = :user_code",
+     expires_at, scope, early from tidegate.device_codes where user_code = :user_code",
 );
-/// The rule of [`DeviceCode::polled`]; parallel polls are serialised by the row lock.
+/// Applies the rule of [`DeviceCode::polled`]. The row lock serialises parallel polls.
 static POLL: Query = Query::new(
     "update tidegate.device_codes as old set (early, pause, poll_at) = ( \
        select new.early, new.pause, \
@@ -34,7 +34,7 @@ static POLL: Query = Query::new(
      ) \
      where hash = :hash::bytea and client_id = :client_id \
      returning hash, user_code, client_id, state, database, user_name, browser, pause, poll_at, \
-       expires_at, early",
+       expires_at, scope, early",
 );
 static DECIDE: Query = Query::new(
     "update tidegate.device_codes set state = :state, database = :database, \
@@ -46,17 +46,17 @@ static REDEEM: Query = Query::new(
        where hash = :hash::bytea and state = 'approved' and browser is not null \
          and expires_at > :created_at::timestamptz returning 1), \
      opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
-         presented, created_at, refreshed_at, expires_at, closes_at) \
+         presented, created_at, refreshed_at, expires_at, closes_at, scope) \
        select :id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
          :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
-         :closes_at::timestamptz from used returning 1) \
+         :closes_at::timestamptz, :scope from used returning 1) \
      select pg_catalog.count(*) from opened",
 );
 
 pub(super) async fn insert(database: &Database, device: &DeviceCode) -> Result<bool> {
     let (hash, state) = (&device.hash.as_bytes()[..], device.state.name());
     let pause = device.interval.as_secs();
-    let values: [Argument<'_>; 7] = [
+    let values: [Argument<'_>; 8] = [
         &hash,
         &device.user_code,
         &device.client_id,
@@ -64,6 +64,7 @@ pub(super) async fn insert(database: &Database, device: &DeviceCode) -> Result<b
         &pause,
         &device.poll_at,
         &device.expires_at,
+        &device.scopes,
     ];
     Ok(database.execute(&INSERT, &values).await? == 1)
 }
@@ -125,6 +126,7 @@ fn read(row: &mut Record<'_>) -> Result<DevicePoll> {
             interval: row.count().map(Duration::from_secs)?,
             poll_at: row.optional_timestamp()?,
             expires_at: row.timestamp()?,
+            scopes: sessions::scopes(row)?,
         },
         early: row.boolean()?,
     })

@@ -1,4 +1,4 @@
-//! Second factors and their recovery codes.
+//! The tables of second factors and recovery codes.
 
 use tidegate_identity::{SecondFactor, SecretHash, UserKey};
 

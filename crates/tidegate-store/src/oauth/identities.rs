@@ -1,4 +1,4 @@
-//! Linked accounts of identity providers.
+//! The table of linked accounts.
 
 use tidegate_identity::{LinkedIdentity, UnlinkOutcome, User, UserKey};
 
@@ -24,7 +24,8 @@ static LIST: Query = Query::new(
      where database = :database and user_name = :user_name \
      order by issuer collate \"C\", subject collate \"C\"",
 );
-/// Serialises unlinking for one user, because each call must see what the previous one left.
+/// Locks a user's row, so that unlinkings for the user are serialised. Each must see the result of
+/// the previous one.
 static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",
@@ -72,7 +73,7 @@ pub(super) async fn list(database: &Database, key: &UserKey) -> Result<Vec<Linke
         .await
 }
 
-/// Deletes a link; rolls back if no credential would be left.
+/// Unlinks an account. Rolls back if the user would have no credential left.
 pub(super) async fn delete(
     database: &Database,
     key: &UserKey,

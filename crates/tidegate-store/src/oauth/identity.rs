@@ -1,4 +1,5 @@
-//! [`IdentityStore`]: users, tenants, browser sessions, second factors, attempts and the audit log.
+//! Implements [`IdentityStore`]: users, tenants, browser sessions, second factors, attempts and the
+//! audit log.
 
 use tidegate_identity::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,

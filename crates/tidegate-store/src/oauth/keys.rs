@@ -1,4 +1,4 @@
-//! Signing keys, with encrypted private keys.
+//! The table of signing keys, whose private keys are encrypted.
 
 use tidegate_identity::Timestamp;
 use tidegate_oauth::{KeyState, SigningKeyRecord};
@@ -45,8 +45,8 @@ pub(super) async fn insert(database: &Database, key: &SigningKeyRecord) -> Resul
     Ok(database.row(&INSERT, &values, row::count).await? == Some(1))
 }
 
-/// Two statements, because the unique index on the state does not allow two active keys even within
-/// one statement. Both or neither are committed.
+/// Promotes the next key, in one transaction. Two statements are needed, because the unique index
+/// on the state does not allow two active keys, even within one statement.
 pub(super) async fn promote(
     database: &Database,
     next: &str,

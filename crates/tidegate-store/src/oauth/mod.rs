@@ -1,10 +1,11 @@
-//! The stores of users and of the OAuth issuer: one file per table.
+//! The store of users and of the OAuth issuer, with one file for each table.
 
 mod attempts;
 mod audit;
 mod browsers;
 mod clients;
 mod codes;
+mod consents;
 mod devices;
 mod factors;
 mod identities;
@@ -20,8 +21,8 @@ use tidegate_identity::{
     EndReason, SecretHash, SessionId, StoreError, StoreFuture, Timestamp, UserKey,
 };
 use tidegate_oauth::{
-    Approval, AuthorizationCode, Client, DeviceCode, DevicePoll, EndedSession, IssuerStore,
-    PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
+    Approval, AuthorizationCode, Client, Consent, DeviceCode, DevicePoll, EndedSession,
+    IssuerStore, PurgeBefore, RefreshOutcome, Session, SigningKeyRecord,
 };
 use tidegate_sql::Executor;
 
@@ -74,7 +75,8 @@ pub struct PgOauthStore {
 }
 
 impl PgOauthStore {
-    /// A store in the control database of this executor; run [`crate::migrate`] first.
+    /// A store in the control database that `executor` uses. [`crate::migrate`] must have run
+    /// before.
     pub fn new(executor: Arc<dyn Executor>) -> Self {
         Self {
             database: Database::new(executor),
@@ -124,7 +126,7 @@ impl PgOauthStore {
     }
 }
 
-/// Boxes a future for the port and converts its error.
+/// Boxes a future for the port, and converts its error.
 fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
     Box::pin(async move { work.await.map_err(StoreError::from) })
 }
@@ -188,6 +190,45 @@ impl IssuerStore for PgOauthStore {
             number,
             (now, expires_at),
         ))
+    }
+
+    fn use_personal_token(
+        &self,
+        hash: SecretHash,
+        now: Timestamp,
+    ) -> StoreFuture<'_, Option<Session>> {
+        step(sessions::use_token(&self.database, hash, now))
+    }
+
+    fn personal_tokens<'a>(
+        &'a self,
+        database: &'a str,
+        user: Option<&'a str>,
+        now: Timestamp,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<Session>> {
+        let of = (database, user);
+        step(sessions::tokens(&self.database, of, (now, limit)))
+    }
+
+    fn consent<'a>(
+        &'a self,
+        key: &'a UserKey,
+        client_id: &'a str,
+    ) -> StoreFuture<'a, Option<Consent>> {
+        step(consents::find(&self.database, key, client_id))
+    }
+
+    fn consents_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<Consent>> {
+        step(consents::list(&self.database, key))
+    }
+
+    fn put_consent<'a>(&'a self, key: &'a UserKey, consent: &'a Consent) -> StoreFuture<'a, ()> {
+        step(consents::put(&self.database, key, consent))
+    }
+
+    fn delete_consent<'a>(&'a self, key: &'a UserKey, client_id: &'a str) -> StoreFuture<'a, bool> {
+        step(consents::delete(&self.database, key, client_id))
     }
 
     fn end_session(

@@ -1,7 +1,9 @@
-//! Sessions: one row each, whatever the number of refreshes.
+//! The table of OAuth sessions. A session has one row, whatever the number of refreshes.
 
-use tidegate_identity::{EndReason, SessionId, Timestamp, UserKey};
-use tidegate_oauth::{EndedSession, GrantKind, RefreshOutcome, Session, SessionEnd};
+use tidegate_identity::{EndReason, SecretHash, SessionId, Timestamp, UserKey};
+use tidegate_oauth::{
+    EndedSession, GrantKind, PersonalToken, RefreshOutcome, Scopes, Session, SessionEnd,
+};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
@@ -9,23 +11,32 @@ use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
     "insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, presented, \
-       created_at, refreshed_at, expires_at, closes_at, ended_at, end_reason) \
+       created_at, refreshed_at, expires_at, closes_at, scope, token_name, token_hash, \
+       ended_at, end_reason) \
      values (:id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
        :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
-       :closes_at::timestamptz, :ended_at::timestamptz, :end_reason)",
+       :closes_at::timestamptz, :scope, :token_name, :token_hash::bytea, \
+       :ended_at::timestamptz, :end_reason)",
 );
 static FIND: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
-     expires_at, closes_at, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
+     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
-/// A compare-and-swap: each parallel call sees the result of the previous one.
+/// Presents a refresh token by compare-and-swap: each parallel call sees the result of the previous
+/// one.
 static PRESENT: Query = Query::new(
     "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
        expires_at = least(:expires_at::timestamptz, closes_at) \
      where id = :id::uuid and ended_at is null and expires_at > :now::timestamptz \
        and closes_at > :now::timestamptz and presented <= :number::bigint \
      returning id, database, user_name, client_id, grant_kind, presented, created_at, \
-       refreshed_at, expires_at, closes_at, ended_at, end_reason",
+       refreshed_at, expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason",
+);
+static USE_TOKEN: Query = Query::new(
+    "update tidegate.sessions set refreshed_at = :now::timestamptz \
+     where token_hash = :hash::bytea and ended_at is null and expires_at > :now::timestamptz \
+     returning id, database, user_name, client_id, grant_kind, presented, created_at, \
+       refreshed_at, expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason",
 );
 static END: Query = Query::new(
     "with ended as (update tidegate.sessions \
@@ -33,7 +44,7 @@ static END: Query = Query::new(
        where id = :id::uuid and ended_at is null returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
 );
-// Unredeemed approvals are deleted with the browser sessions.
+// Unredeemed codes and device approvals are deleted with the browser sessions.
 static END_OF_USER: Query = Query::new(
     "with browsers as (delete from tidegate.browser_sessions \
        where database = :database and user_name = :name), \
@@ -59,7 +70,7 @@ static PURGE_GUESTS: Query = Query::new(
 
 static OF_USER: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
-     expires_at, closes_at, ended_at, end_reason from tidegate.sessions \
+     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason from tidegate.sessions \
      where database = :database and user_name = :name and ended_at is null \
        and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
      order by refreshed_at desc, id limit 1000",
@@ -67,18 +78,27 @@ static OF_USER: Query = Query::new(
 
 static OF_TENANT: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
-     expires_at, closes_at, ended_at, end_reason from tidegate.sessions \
+     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason from tidegate.sessions \
      where database = :database and ended_at is null and grant_kind <> 'guest' \
        and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
      order by refreshed_at desc, id limit :limit::bigint",
 );
 
-/// The values of a session that is opened by a code, from `database` to `closes_at`, without those
-/// that the statements name earlier.
+static TOKENS: Query = Query::new(
+    "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
+     expires_at, closes_at, scope, token_name, token_hash, ended_at, end_reason \
+     from tidegate.sessions \
+     where database = :database and (:name::text is null or user_name = :name::text) \
+       and token_hash is not null and ended_at is null and expires_at > :now::timestamptz \
+     order by refreshed_at desc, id limit :limit::bigint",
+);
+
+/// The values of a session that a code opens: the columns from `database` to `closes_at`, without
+/// those that the statements name before.
 pub(super) fn session_values<'a>(
     session: &'a Session,
     grant: &'a &'static str,
-) -> [Argument<'a>; 8] {
+) -> [Argument<'a>; 9] {
     [
         &session.user.database,
         &session.user.name,
@@ -88,6 +108,7 @@ pub(super) fn session_values<'a>(
         &session.refreshed_at,
         &session.expires_at,
         &session.closes_at,
+        &session.scopes,
     ]
 }
 
@@ -111,11 +132,14 @@ pub(super) async fn of_tenant(
 
 pub(super) async fn insert(database: &Database, session: &Session) -> Result<()> {
     let (key, grant) = (&session.user, session.grant.name());
+    let token = session.personal.as_ref();
+    let name = token.map(|token| &token.name);
+    let hash = token.map(|token| &token.hash.as_bytes()[..]);
     let (ended_at, reason) = (
         session.ended.map(|end| end.at),
         session.ended.map(|end| end.reason.name()),
     );
-    let values: [Argument<'_>; 12] = [
+    let values: [Argument<'_>; 15] = [
         &session.id,
         &key.database,
         &key.name,
@@ -126,6 +150,9 @@ pub(super) async fn insert(database: &Database, session: &Session) -> Result<()>
         &session.refreshed_at,
         &session.expires_at,
         &session.closes_at,
+        &session.scopes,
+        &name,
+        &hash,
         &ended_at,
         &reason,
     ];
@@ -154,6 +181,24 @@ pub(super) async fn present(
         }
         _ => RefreshOutcome::Invalid,
     })
+}
+
+pub(super) async fn tokens(
+    database: &Database,
+    (tenant, name): (&str, Option<&str>),
+    (now, limit): (Timestamp, u32),
+) -> Result<Vec<Session>> {
+    let values: [Argument<'_>; 4] = [&tenant, &name, &now, &u64::from(limit)];
+    database.rows(&TOKENS, &values, read).await
+}
+
+pub(super) async fn use_token(
+    database: &Database,
+    hash: SecretHash,
+    now: Timestamp,
+) -> Result<Option<Session>> {
+    let values: [Argument<'_>; 2] = [&now, &&hash.as_bytes()[..]];
+    database.row(&USE_TOKEN, &values, read).await
 }
 
 pub(super) async fn end(
@@ -202,6 +247,8 @@ fn read(row: &mut Record<'_>) -> Result<Session> {
         refreshed_at: row.timestamp()?,
         expires_at: row.timestamp()?,
         closes_at: row.timestamp()?,
+        scopes: scopes(row)?,
+        personal: personal(row)?,
         ended: session_end(row)?,
     })
 }
@@ -215,12 +262,23 @@ fn grant(name: &str) -> Result<GrantKind> {
     GrantKind::of_session(name).ok_or_else(unknown)
 }
 
+/// The scopes of a session or a code.
+pub(super) fn scopes(row: &mut Record<'_>) -> Result<Scopes> {
+    Scopes::parse(row.text()?).map_err(Error::failed)
+}
+
+fn personal(row: &mut Record<'_>) -> Result<Option<Box<PersonalToken>>> {
+    let (name, hash) = (row.optional_string()?, row.optional_array()?);
+    let token = name.zip(hash.map(SecretHash::from_bytes));
+    Ok(token.map(|(name, hash)| Box::new(PersonalToken { name, hash })))
+}
+
 fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     let (at, reason) = (row.optional_timestamp()?, row.optional_text()?);
     let Some((at, name)) = at.zip(reason) else {
         return Ok(None);
     };
-    // A session with a reason that only a newer version knows is ended too.
+    // A session whose reason only a newer version knows has ended too.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
 }

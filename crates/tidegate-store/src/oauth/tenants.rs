@@ -1,4 +1,4 @@
-//! Tenant settings that all nodes cache.
+//! The settings of tenants, which all nodes cache.
 
 use tidegate_identity::AnonymousSql;
 

@@ -1,4 +1,4 @@
-//! User records.
+//! The table of users.
 
 use serde_json::{Map, Value as Json};
 use tidegate_identity::{EndReason, Timestamp, User, UserKey, WriteOutcome};
@@ -55,13 +55,16 @@ static SET_PASSWORD_HASH: Query = Query::new(
      where database = :database and name = :name \
      and (:before::text is null or password_hash = :before::text)",
 );
-// The user's methods pass to the owner, so that a new user of this name does not get them.
+// The user's methods pass to the owner, so that a new user of this name does not get them, and
+// clients that act as the user cannot act as a new one.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \
      ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
        where database = :database and user_name = :name and ended_at is null returning id), \
+     clients as (update tidegate.clients set service_user = null \
+       where database = :database and service_user = :name), \
      given as (update tidegate.methods set creator = :database \
        where database = :database and creator = :name) \
      select \
@@ -113,7 +116,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutc
     }
     let names: [Argument<'_>; 3] = [&key.database, &key.name, &user.role];
     let taken = database.row(&IS_TAKEN, &names, row::boolean).await?;
-    // The only other conflict is a second default user.
+    // The only other possible conflict is a second default user.
     Ok(match taken {
         Some(false) if user.default_user => WriteOutcome::DefaultUserTaken,
         _ => WriteOutcome::Taken,
@@ -162,7 +165,7 @@ pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) ->
     Ok(gone == Some(1))
 }
 
-/// The groups of a user as stored: comma-separated, because group names contain no commas.
+/// The groups of a user as stored: separated by commas, which the names of groups do not contain.
 fn joined(user: &User) -> Option<String> {
     (!user.user_groups.is_empty()).then(|| user.user_groups.join(","))
 }

@@ -34,7 +34,8 @@ fn after(millis: u64) -> Timestamp {
     NOW.plus(Duration::from_millis(millis))
 }
 
-/// Pauses between attempts that meet allowed and refused states, long waits, and expired windows.
+/// The pauses between attempts. They cover allowed and refused attempts, long waits, and expired
+/// windows.
 const PAUSES: [u64; 8] = [0, 21_000, 400, 63_000, 1_600, 200_000, 7_000, 1];
 
 async fn counting_follows_the_rule_step_by_step(store: Arc<dyn IssuerStore>) {

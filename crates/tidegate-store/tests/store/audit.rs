@@ -108,7 +108,8 @@ async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn IssuerStore>)
     assert_eq!(nowhere.unwrap().entries, []);
 }
 
-/// Numbers are assigned before their transactions commit, so a reader could skip one.
+/// Numbers are assigned before their transactions commit, so a reader that does not wait could miss
+/// an event.
 #[tokio::test]
 async fn a_reader_waits_for_events_being_written() {
     let fixture = Fixture::migrated("audit_pages").await;

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tidegate_identity::{BrowserSession, EndReason, SecondFactor, SecretHash, Timestamp, UserKey};
 use tidegate_oauth::{
-    Approval, AuthorizationCode, DeviceCode, DeviceState, IssuerStore, PurgeBefore,
+    Approval, AuthorizationCode, DeviceCode, DeviceState, IssuerStore, PurgeBefore, Scopes,
 };
 
 use super::samples::{NOW, client, session, user};
@@ -28,7 +28,7 @@ fn after(seconds: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(seconds))
 }
 
-/// Purges only flows.
+/// The times for a purge of codes, device codes and browser sessions only.
 fn flows_before(seconds: u64) -> PurgeBefore {
     let zero = Timestamp::from_millis(0);
     PurgeBefore {
@@ -57,6 +57,7 @@ fn code(byte: u8) -> AuthorizationCode {
         browser: Some(hash(1)),
         expires_at: after(60),
         session: None,
+        scopes: Scopes::parse("read").unwrap(),
     }
 }
 
@@ -69,6 +70,7 @@ fn device(byte: u8, user_code: &str) -> DeviceCode {
         interval: Duration::from_secs(5),
         poll_at: None,
         expires_at: after(1800),
+        scopes: Scopes::parse("write").unwrap(),
     }
 }
 
@@ -101,7 +103,7 @@ fn approval() -> Approval {
     }
 }
 
-/// The client, the user and the signed-in browser of the codes.
+/// Adds the client, the user and the signed-in browser that the codes need.
 async fn fill(store: &Arc<dyn IssuerStore>) {
     store.insert_client(&client("app", "shop")).await.unwrap();
     store.insert_user(&user("shop", "alice")).await.unwrap();
@@ -159,7 +161,7 @@ async fn an_expired_code_gives_nothing(store: Arc<dyn IssuerStore>) {
     assert_eq!(store.code(code.hash).await.unwrap().unwrap().session, None);
 }
 
-/// Which of the unused code, the device code and the used code still exist.
+/// Whether the unused code, the device code and the used code still exist.
 async fn left(store: &Arc<dyn IssuerStore>, number: u128) -> (bool, bool, bool) {
     let mut codes = [false; 2];
     for (code, hash) in codes.iter_mut().zip([hash(1), hash(3)]) {

@@ -1,5 +1,5 @@
-//! Linked accounts: each belongs to one user of a tenant, and the last credential cannot be
-//! removed.
+//! Tests of linked accounts: each belongs to one user of a tenant, and the last credential cannot
+//! be removed.
 
 use std::sync::Arc;
 
@@ -41,7 +41,8 @@ async fn a_linked_account_belongs_to_one_user_of_a_tenant(store: Arc<dyn IssuerS
     assert_eq!(of(id.0, id.1).await.unwrap(), Some(alice.clone()));
     assert_eq!(of(id.0, "8").await.unwrap(), None);
     assert_eq!(of("https://evil.example", id.1).await.unwrap(), None);
-    // The link is deleted with its user, and does not return with a new user of that name.
+    // The linked account is deleted with its user, and does not return with a new user of the same
+    // name.
     assert!(store.delete_user(&alice.key, NOW).await.unwrap());
     store.insert_user(&alice).await.unwrap();
     assert_eq!(of(id.0, id.1).await.unwrap(), None);

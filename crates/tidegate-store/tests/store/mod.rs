@@ -1,8 +1,9 @@
-//! Behaviour of every store, tested with the memory store and with PostgreSQL.
+//! Tests of the behaviour that every store must have, with the memory store and with PostgreSQL.
 
 mod attempts;
 mod audit;
 mod clients;
+mod consents;
 mod flows;
 mod identities;
 mod keys;
@@ -12,7 +13,7 @@ mod users;
 
 pub(crate) use samples::{client, key, session, user};
 
-/// Creates two tests for each case: one with the memory store, one with PostgreSQL.
+/// Makes two tests of each case: one with the memory store, and one with PostgreSQL.
 macro_rules! cases {
     ($($case:ident),* $(,)?) => {
         mod memory {

@@ -1,15 +1,15 @@
-//! Sample records.
+//! Records with sample values.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate_identity::{SecretHash, SessionId, Timestamp, User, UserKey};
 use tidegate_oauth::{
-    Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, KeyState, Session,
+    Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, KeyState, Scopes, Session,
     SigningKeyRecord,
 };
 
-/// A time with milliseconds, so that lost precision is noticed.
+/// A time with milliseconds, so that a loss of precision is noticed.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_173_603_042);
 
 pub(crate) fn user(database: &str, name: &str) -> User {
@@ -52,6 +52,7 @@ pub(crate) fn client(id: &str, database: &str) -> Client {
         allow_signup: true,
         social_signup: false,
         grants: GrantSet::Only(vec![GrantKind::Password, GrantKind::RefreshToken]),
+        service_user: None,
         created_at: NOW,
     }
 }
@@ -62,6 +63,8 @@ pub(crate) fn session(number: u128, database: &str, user: &str, client_id: &str)
         user: UserKey::new(database, user),
         client_id: client_id.to_owned(),
         grant: GrantKind::Password,
+        scopes: Scopes::parse("read sql").unwrap(),
+        personal: None,
         presented: 0,
         created_at: NOW,
         refreshed_at: NOW,

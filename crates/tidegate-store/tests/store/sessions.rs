@@ -325,7 +325,8 @@ async fn of_too_many_guest_sessions_the_idle_are_purged(store: Arc<dyn IssuerSto
     for session in guests.iter().chain([&person, &elsewhere]) {
         store.insert_session(session).await.unwrap();
     }
-    // Two sessions per tenant are kept, and of the others those refreshed recently.
+    // Two sessions of each tenant are kept. Of the others, those that were refreshed recently are
+    // kept too.
     assert_eq!(store.purge_guests(after(0), 2).await.unwrap(), 0);
     assert_eq!(store.purge_guests(after(3), 2).await.unwrap(), 2);
     for (session, stays) in guests.iter().zip([false, false, true, true, true]) {

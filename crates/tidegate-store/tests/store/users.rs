@@ -166,7 +166,7 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn IssuerStore>) {
         ..alice.clone()
     };
     assert_eq!(update(&alice, &change).await, WriteOutcome::Done);
-    // A concurrent change is not undone.
+    // The update is refused, so that the concurrent change is not undone.
     assert_eq!(update(&alice, &alice).await, WriteOutcome::Missing);
     let expected = User {
         role: alice.role,

@@ -7,8 +7,8 @@ use bytes::BytesMut;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, because JSON cannot carry
-/// them. A database with the encoding `SQL_ASCII` may send such bytes.
+/// Appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, because JSON text is
+/// UTF-8. A database with the encoding `SQL_ASCII` may send such bytes.
 #[inline]
 pub fn string(text: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
@@ -16,7 +16,7 @@ pub fn string(text: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
 }
 
-/// Appends text as the inside of a JSON string.
+/// Appends text as the content of a JSON string, without the quotes.
 #[inline]
 pub(crate) fn string_body(text: &[u8], out: &mut BytesMut) {
     match scan(text) {
@@ -38,7 +38,7 @@ pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// What a text contains.
+/// The characters that a text contains.
 enum Scan {
     /// Only ASCII that needs no escape.
     Plain,
@@ -75,8 +75,8 @@ fn scan(text: &[u8]) -> Scan {
     }
 }
 
-/// Not zero if a byte of the word is a control character, a quote or a backslash. Exact only for
-/// ASCII.
+/// Not zero if a byte of `word` is a control character, a quote or a backslash. The result is exact
+/// only if all bytes are ASCII.
 #[inline]
 fn specials(word: u64) -> u64 {
     let below = |limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
@@ -87,7 +87,8 @@ fn specials(word: u64) -> u64 {
     below(0x20) | equal(b'"') | equal(b'\\')
 }
 
-/// For each byte the letter of its escape: `u` if it has none of its own, 0 if it needs no escape.
+/// The character after the backslash in the escape of each byte. It is `u` for a byte without a
+/// short escape, 0 for a byte that needs no escape.
 const ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     let mut control = 0;
@@ -105,7 +106,8 @@ const ESCAPES: [u8; 256] = {
     escapes
 };
 
-/// Appends UTF-8 with the escapes that JSON requires, run by run.
+/// Appends UTF-8 text with the escapes that JSON requires. Runs without escapes are copied in one
+/// piece.
 fn escape(text: &[u8], out: &mut BytesMut) {
     out.reserve(text.len() + 8);
     let mut rest = text;

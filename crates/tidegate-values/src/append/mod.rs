@@ -1,4 +1,4 @@
-//! Writers for pieces of output that codecs and date formats share.
+//! Functions that append text, numbers and JSON to a buffer. Codecs and date formats share them.
 
 pub(crate) mod json;
 pub(crate) mod number;

@@ -11,7 +11,7 @@ pub(crate) fn integer<I: itoa::Integer>(value: I, out: &mut BytesMut) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a number with at least this many digits.
+/// Appends a number with at least `digits` digits.
 pub(crate) fn padded(value: i64, digits: usize, out: &mut BytesMut) {
     let mut buffer = itoa::Buffer::new();
     let text = buffer.format(value.unsigned_abs());
@@ -81,9 +81,9 @@ const NAN: u16 = 0xC000;
 const INFINITY: u16 = 0xD000;
 const NEGATIVE_INFINITY: u16 = 0xF000;
 
-/// Appends the exact text of a `numeric` from its binary form (`numeric_send`): the number of
-/// base-10000 digits, the weight of the first one, the sign, the number of digits after the decimal
-/// point, the digits.
+/// Appends the exact text of a `numeric` from its binary form (`numeric_send`). That form has the
+/// number of base-10000 digits, the weight of the first one, the sign, the number of digits after
+/// the decimal point, and the digits.
 #[inline]
 pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let (head, digits) = raw.split_first_chunk::<8>().ok_or(MalformedValue)?;
@@ -113,7 +113,7 @@ pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
         scale,
         digits,
     };
-    // At most 1 + 4 * 8 + 1 + 24 characters.
+    // The text has at most 1 + 4 * 8 + 1 + 24 characters, so it fits on the stack.
     if weight < 8 && scale <= 24 {
         let mut text = StackText::default();
         decimal.write(&mut text);
@@ -127,7 +127,7 @@ pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
 /// A finite `numeric`.
 struct Decimal<'a> {
     negative: bool,
-    /// The exponent (to the base 10000) of the first digit.
+    /// The exponent of the first digit, to the base 10000.
     weight: i16,
     /// The number of decimal digits after the decimal point.
     scale: u16,

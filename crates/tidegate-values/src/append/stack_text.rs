@@ -1,13 +1,14 @@
-//! Short texts on the stack: one copy into the output instead of one for each piece.
+//! Short texts that are built on the stack, so that the output needs one copy instead of one for
+//! each piece.
 
 use bytes::BytesMut;
 
-/// A buffer that takes text in pieces.
+/// A buffer to which text is appended in pieces.
 pub(crate) trait Push {
     /// Appends a piece.
     fn push(&mut self, text: &[u8]);
 
-    /// Removes the last bytes.
+    /// Removes `bytes` bytes from the end.
     fn cut(&mut self, bytes: usize);
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct StackText {
 }
 
 impl StackText {
-    /// Longer than any date, time or short number.
+    /// The capacity, which is longer than any date, time or short number.
     pub(crate) const CAPACITY: usize = 64;
 
     #[inline]

@@ -46,7 +46,8 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
     Ok(())
 }
 
-/// Appends a value as a CSV field: as JSON, but strings without quotes and escapes.
+/// Appends a value as a CSV field. It is written as in JSON, but strings have no quotes and
+/// escapes.
 pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
         JsonForm::Numeric => number::numeric(raw, out)?,
@@ -71,7 +72,7 @@ fn boolean(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// The document of a `jsonb`, after its version byte.
+/// The JSON text in a binary `jsonb`, which follows a version byte.
 fn document(raw: &[u8]) -> Result<&[u8]> {
     match raw.split_first() {
         Some((1, document)) => Ok(document),
@@ -90,8 +91,8 @@ fn uuid(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// The format of `array_send`: the number of dimensions, a flag for NULLs, the element type, the
-/// length and lower bound of each dimension, the elements.
+/// Appends an array in the format of `array_send`: the number of dimensions, a flag for NULLs, the
+/// element type, the length and lower bound of each dimension, the elements.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     let dimensions = reader.count()?;
@@ -102,7 +103,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         *length = reader.count()?;
         let _lower_bound = reader.i32()?;
     }
-    // An empty array has no dimension; an empty vector has one without elements.
+    // An empty array has no dimension. An empty vector has one dimension without elements.
     if lengths.is_empty() || lengths.contains(&0) {
         out.extend_from_slice(b"[]");
     } else {
@@ -111,7 +112,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     reader.end()
 }
 
-/// Appends one dimension.
+/// Appends the elements of one dimension.
 fn elements(
     form: &JsonForm,
     lengths: &[usize],
@@ -129,7 +130,7 @@ fn elements(
     Ok(())
 }
 
-/// Appends a value or `null`.
+/// Appends a value, or `null`.
 #[inline]
 pub(super) fn value(form: &JsonForm, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
     let Some(raw) = raw else {
@@ -139,7 +140,8 @@ pub(super) fn value(form: &JsonForm, raw: Option<&[u8]>, out: &mut BytesMut) -> 
     json(form, raw, out)
 }
 
-/// The format of `multirange_send`: the number of ranges, and each range with its length.
+/// Appends a multirange in the format of `multirange_send`: the number of ranges, and each range
+/// with its length.
 fn multirange(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     let count = reader.count()?;
@@ -155,7 +157,8 @@ fn multirange(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     reader.end()
 }
 
-/// The format of `record_send`: the number of attributes, and each attribute with its type.
+/// Appends a composite in the format of `record_send`: the number of attributes, and each attribute
+/// with its type.
 fn composite(attributes: &[Attribute], raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     if reader.count()? != attributes.len() {

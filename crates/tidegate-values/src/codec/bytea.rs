@@ -1,6 +1,6 @@
 //! The text forms of `bytea` (PostgreSQL, "Binary Data Types").
 
-/// Decodes pairs of hexadecimal digits; `None` if they are not.
+/// Decodes pairs of hexadecimal digits; `None` for any other text.
 pub fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| {
         char::from(byte)

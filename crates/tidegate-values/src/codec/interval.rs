@@ -1,4 +1,4 @@
-//! Intervals: months, days and microseconds, each with its own sign.
+//! Intervals, which have months, days and microseconds, each with its own sign.
 
 use bytes::BytesMut;
 
@@ -9,14 +9,15 @@ use crate::error::Result;
 
 const SECOND: i64 = 1_000_000;
 
-/// An interval as PostgreSQL stores it. If all three numbers are their extreme, it is an infinity.
+/// An interval as PostgreSQL stores it. If all three numbers are the lowest or all are the highest
+/// of their type, the interval is infinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Months.
+    /// The months, with their sign.
     pub months: i32,
-    /// Days.
+    /// The days, with their sign.
     pub days: i32,
-    /// Microseconds.
+    /// The microseconds, with their sign.
     pub micros: i64,
 }
 
@@ -107,7 +108,7 @@ impl Interval {
     }
 }
 
-/// Reads `1 year -2 mons 3 days -04:05:06.789`.
+/// Parses a text such as `1 year -2 mons 3 days -04:05:06.789`.
 fn parse(text: &[u8]) -> Option<Interval> {
     let mut interval = Interval::default();
     let mut scanner = Scanner::new(text);

@@ -10,7 +10,7 @@ use crate::append::json;
 use crate::datetime::{DateFormat, MomentType};
 use crate::type_property::{array_delimiter, is_hstore, is_spatial};
 
-/// PostgreSQL's limit (`MAXDIM`).
+/// PostgreSQL's limit on the dimensions of an array (`MAXDIM`).
 pub(super) const MOST_DIMENSIONS: usize = 6;
 
 /// The JSON form of a type's values.
@@ -24,9 +24,9 @@ pub(super) enum JsonForm {
     Float4,
     Float8,
     Numeric,
-    /// A string. The binary format is the text.
+    /// A string whose binary format is the text itself.
     Text,
-    /// A string: the text of a type whose binary format is not decoded here.
+    /// The text of a type whose binary format is not decoded here, as a string.
     Foreign,
     Json,
     Jsonb,
@@ -35,9 +35,9 @@ pub(super) enum JsonForm {
     Moment(MomentType, Option<Arc<DateFormat>>),
     Interval,
     Geometric(GeometricType),
-    /// PostGIS `geometry` and `geography`.
+    /// A value of PostGIS `geometry` or `geography`.
     Geometry,
-    /// `hstore`: its text as a string, or an object.
+    /// A value of `hstore`, as a string with its text or as an object.
     Hstore {
         object: bool,
     },
@@ -47,29 +47,29 @@ pub(super) enum JsonForm {
     Composite(Box<[Attribute]>),
     /// An anonymous composite. Its attributes have no names and no reliable types.
     Record,
-    /// A number or boolean as a string.
+    /// A number or boolean, written as a string.
     Quoted(Box<JsonForm>),
 }
 
-/// The elements of an array.
+/// The form of an array.
 #[derive(Clone, Debug)]
 pub(super) struct Array {
     pub(super) element: JsonForm,
-    /// The separator of elements in the text format (`pg_type.typdelim`).
+    /// The separator of the elements in the text format (`pg_type.typdelim`).
     pub(super) delimiter: u8,
 }
 
-/// An attribute of a composite.
+/// The form of an attribute of a composite.
 #[derive(Clone, Debug)]
 pub(super) struct Attribute {
-    /// `{"name":` for the first attribute, `,"name":` for the others.
+    /// The text before the attribute: `{"name":` for the first one, `,"name":` for the others.
     pub(super) prefix: Box<[u8]>,
     pub(super) oid: u32,
     pub(super) form: JsonForm,
 }
 
 impl JsonForm {
-    /// The form of a type. Dates and times use `format`, if given.
+    /// The form of a type. Dates and times are written by `format`, if it is given.
     pub(super) fn of(r#type: &Type, format: Option<&Arc<DateFormat>>) -> Self {
         match *r#type {
             Type::BOOL => Self::Bool,
@@ -94,7 +94,7 @@ impl JsonForm {
             Type::POLYGON => Self::Geometric(GeometricType::Polygon),
             Type::CIRCLE => Self::Geometric(GeometricType::Circle),
             Type::RECORD => Self::Record,
-            // PostgreSQL classifies it as a pseudo-type, not as an array.
+            // PostgreSQL classifies `record[]` as a pseudo-type, not as an array.
             Type::RECORD_ARRAY => Self::Array(Box::new(Array {
                 element: Self::Record,
                 delimiter: b',',
@@ -132,8 +132,8 @@ impl JsonForm {
         }
     }
 
-    /// The form with 64-bit integers and `oid` as strings, also in arrays and ranges, but not in
-    /// composites and multiranges.
+    /// The form with 64-bit integers and `oid` written as strings, also in arrays and ranges.
+    /// Composites and multiranges are unchanged.
     pub(super) fn exact(self) -> Self {
         match self {
             Self::Int8 | Self::Oid => Self::Quoted(Box::new(self)),
@@ -146,7 +146,7 @@ impl JsonForm {
         }
     }
 
-    /// The form with `hstore` as objects, also in arrays and composites.
+    /// The form with `hstore` written as objects, also in arrays and composites.
     pub(super) fn with_hstore_objects(self) -> Self {
         match self {
             Self::Hstore { .. } => Self::Hstore { object: true },
@@ -165,7 +165,7 @@ impl JsonForm {
         }
     }
 
-    /// The form as a string.
+    /// The form with numbers and booleans written as strings.
     pub(super) fn quoted(self) -> Self {
         match self {
             Self::Bool | Self::Int2 | Self::Int4 | Self::Int8 | Self::Oid => {
@@ -189,7 +189,7 @@ impl JsonForm {
         }
     }
 
-    /// Whether values may contain line breaks between JSON tokens.
+    /// Whether values may contain JSON documents, which may have line breaks between tokens.
     pub(super) fn holds_json(&self) -> bool {
         match self {
             Self::Json => true,

@@ -1,8 +1,8 @@
 //! Encodes values from PostgreSQL as JSON.
 //!
-//! [`wire_format`] says in which format to request a column, [`ValueWriter`] writes its values. The form
-//! of the values is determined once for each column, from its type alone, including arrays, ranges,
-//! composites and domains. A value then costs one dispatch and no allocation.
+//! [`wire_format`] says in which format to request a column, [`ValueWriter`] writes its values. The
+//! form of the values is determined once for each column, from its type alone, including arrays,
+//! ranges, composites and domains. A value then costs one dispatch and no allocation.
 //!
 //! | Types | JSON |
 //! |---|---|
@@ -20,9 +20,9 @@
 //! | `hstore` | its text as a string; or an object, if the writer is configured so |
 //! | everything else | its text as a string |
 //!
-//! Types whose binary format this crate does not decode are requested as text, and so is everything that
-//! contains one. Both wire formats give the same JSON. The attributes of an anonymous `record` have
-//! neither names nor known types: they are `f1`, `f2` … and strings.
+//! Types whose binary format this crate does not decode are requested as text, and so is everything
+//! that contains one. Both wire formats give the same JSON. The attributes of an anonymous `record`
+//! have neither names nor known types: they are `f1`, `f2` … and strings.
 
 mod binary;
 pub mod bytea;
@@ -48,7 +48,7 @@ use crate::error::Result;
 pub use self::interval::Interval;
 pub use crate::append::json_string;
 
-/// The format in which to request values of a type: binary if this crate decodes it completely,
+/// The format in which to request values of a type: binary if this crate decodes the whole type,
 /// text otherwise.
 pub fn wire_format(r#type: &Type) -> WireFormat {
     if JsonForm::of(r#type, None).is_binary() {
@@ -84,21 +84,21 @@ impl ValueWriter {
         })
     }
 
-    /// The same writer with `int8` and `oid` as strings, also in arrays and ranges: for clients
-    /// whose integers have 32 bits. Composites and multiranges keep their numbers.
+    /// The same writer, but with `int8` and `oid` as strings, also in arrays and ranges, for
+    /// clients whose integers have 32 bits. Composites and multiranges keep their numbers.
     pub fn exact(self) -> Self {
         let (form, format) = (self.form.exact(), self.format);
         Self { form, format }
     }
 
-    /// The same writer with `hstore` values as objects of strings and nulls instead of PostgreSQL's
-    /// text, also in arrays and composites.
+    /// The same writer, but with `hstore` values as objects of strings and nulls instead of
+    /// PostgreSQL's text, also in arrays and composites.
     pub fn with_hstore_objects(self) -> Self {
         let (form, format) = (self.form.with_hstore_objects(), self.format);
         Self { form, format }
     }
 
-    /// The same writer with numbers and booleans as strings.
+    /// The same writer, but with numbers and booleans as strings.
     pub fn quoted(self) -> Self {
         let (form, format) = (self.form.quoted(), self.format);
         Self { form, format }
@@ -107,8 +107,8 @@ impl ValueWriter {
     /// Appends a value as JSON.
     ///
     /// # Errors
-    /// [`MalformedValue`](crate::MalformedValue) if the bytes are not a value of the column's type in its
-    /// wire format; `out` may then have part of the value.
+    /// [`MalformedValue`](crate::MalformedValue) if the bytes are not a value of the column's type
+    /// in its wire format; `out` may then have part of the value.
     #[inline]
     pub fn json(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         match self.format {
@@ -128,7 +128,7 @@ impl ValueWriter {
         }
     }
 
-    /// Appends a value as a GeoJSON geometry, or `null` if it has none.
+    /// Appends a value as a GeoJSON geometry, or `null` if GeoJSON has no such geometry.
     ///
     /// # Errors
     /// As [`ValueWriter::json`].
@@ -154,7 +154,7 @@ impl ValueWriter {
         Ok(())
     }
 
-    /// Whether and how the column can be the geometry of a GeoJSON feature.
+    /// How the column can be the geometry of a GeoJSON feature; `None` if it cannot.
     pub(crate) fn geometry(&self) -> Option<GeometrySource> {
         match &self.form {
             JsonForm::Geometry => Some(GeometrySource::PostGis),
@@ -163,13 +163,13 @@ impl ValueWriter {
         }
     }
 
-    /// Whether values may contain line breaks between JSON tokens.
+    /// Whether values may contain JSON documents, which may have line breaks between tokens.
     pub(crate) fn holds_json(&self) -> bool {
         self.form.holds_json()
     }
 }
 
-/// The source of a GeoJSON geometry.
+/// The kind of column from which a GeoJSON geometry is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GeometrySource {
     PostGis,

@@ -22,7 +22,7 @@ pub(super) enum GeometricType {
 /// The numbers of a value, in either wire format.
 struct Numbers<'a> {
     source: NumberSource<'a>,
-    /// Whether a path is open.
+    /// Whether a path is open; `false` for other types.
     open: bool,
     /// The number of points of a path or polygon.
     points: usize,
@@ -52,23 +52,24 @@ impl Numbers<'_> {
 }
 
 impl GeometricType {
-    /// Appends the JSON object for a binary value: 64-bit floats after the number of points, and
-    /// for a path after the flag whether it is closed.
+    /// Appends the JSON object for a binary value, which consists of 64-bit floats. Paths and
+    /// polygons have the number of points before them, and a path has a flag before that whether it
+    /// is closed.
     pub(super) fn binary(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = self.read_binary(raw)?;
         self.json(&mut numbers, out)?;
         numbers.end()
     }
 
-    /// Appends the JSON object for a text.
+    /// Appends the JSON object for a value in the text format.
     pub(super) fn text(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let mut numbers = Self::read_text(raw)?;
         self.json(&mut numbers, out)?;
         numbers.end()
     }
 
-    /// Appends the GeoJSON geometry of a value. Returns whether it has one: lines and circles have
-    /// none, and neither has a shape with a coordinate that is not finite.
+    /// Appends the GeoJSON geometry of a value. Returns whether there is one. Lines, circles, and
+    /// shapes with a coordinate that is not finite have none.
     pub(super) fn geojson(self, raw: &[u8], binary: bool, out: &mut BytesMut) -> Result<bool> {
         let mut numbers = if binary {
             self.read_binary(raw)?
@@ -132,7 +133,8 @@ impl GeometricType {
         })
     }
 
-    /// Brackets and commas separate numbers. A path in square brackets is open.
+    /// Reads the numbers of a text, which brackets and commas separate. A path in square brackets
+    /// is open.
     fn read_text(raw: &[u8]) -> Result<Numbers<'_>> {
         let words = raw
             .split(|byte| b"()[]{}<>,".contains(byte))

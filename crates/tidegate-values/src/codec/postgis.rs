@@ -1,9 +1,10 @@
 //! PostGIS values: extended well-known binary (OGC 06-103r4, section 8.2, with PostGIS' flags for
 //! Z, M and SRID) as GeoJSON geometries (RFC 7946, section 3.1).
 //!
-//! GeoJSON has no measures, so they are left out. The member `crs` has an SRID other than that of
-//! WGS 84 (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be written
-//! back. GeoJSON has no curves; a value with one is shown as hexadecimal well-known binary.
+//! GeoJSON has no measures, so they are left out. If the SRID is not that of WGS 84, the member
+//! `crs` has it (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be
+//! written back. GeoJSON has no curves, so a value with one is written as hexadecimal well-known
+//! binary.
 
 use bytes::BytesMut;
 
@@ -15,10 +16,10 @@ const HAS_Z: u32 = 0x8000_0000;
 const HAS_M: u32 = 0x4000_0000;
 const HAS_SRID: u32 = 0x2000_0000;
 
-/// The SRID of WGS 84, the default of GeoJSON.
+/// The SRID of WGS 84, the coordinate system of GeoJSON.
 const WGS_84: u32 = 4326;
 
-/// The deepest nesting of collections; PostGIS itself reads at most 200.
+/// The deepest nesting of collections that is read. PostGIS itself reads at most 200.
 const MOST_DEPTH: usize = 200;
 
 /// Appends a value as GeoJSON, or as a string if GeoJSON has no such geometry.
@@ -50,11 +51,11 @@ enum Representation {
     No,
 }
 
-/// The rest of a value, with the byte order of the current geometry.
+/// The bytes that were not read yet, and the byte order of the current geometry.
 struct Wkb<'a> {
     rest: &'a [u8],
     little: bool,
-    /// The SRID, until it is written.
+    /// The SRID; 0 after it was written.
     srid: u32,
 }
 
@@ -145,7 +146,7 @@ impl Wkb<'_> {
         Ok(shown)
     }
 
-    /// Appends the member with the SRID, once for each value.
+    /// Appends the member `crs` with the SRID, once for each value.
     fn reference_system(&mut self, out: &mut BytesMut) {
         let srid = std::mem::take(&mut self.srid);
         if !matches!(srid, 0 | WGS_84) {
@@ -155,7 +156,8 @@ impl Wkb<'_> {
         }
     }
 
-    /// Appends a counted list, up to the first item that GeoJSON cannot represent.
+    /// Appends the items of a list. In the value, the number of items comes first. Stops at the
+    /// first item that GeoJSON cannot represent.
     fn list(
         &mut self,
         out: &mut BytesMut,
@@ -175,7 +177,7 @@ impl Wkb<'_> {
         Ok(Representation::Yes)
     }
 
-    /// Appends a position, a list of positions, or a list of lists.
+    /// Appends a position, a list of positions, or a list of such lists.
     fn coordinates(
         &mut self,
         header: Header,
@@ -188,7 +190,8 @@ impl Wkb<'_> {
         }
     }
 
-    /// Appends `[x,y]` or `[x,y,z]`. An empty point, which is all NaN, becomes an empty array.
+    /// Appends a position as `[x,y]` or `[x,y,z]`. An empty point has only NaN, and becomes an
+    /// empty array.
     fn position(&mut self, header: Header, out: &mut BytesMut) -> Result<()> {
         let (x, y) = (self.f64()?, self.f64()?);
         let z = if header.z { Some(self.f64()?) } else { None };

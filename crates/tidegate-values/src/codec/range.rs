@@ -1,4 +1,4 @@
-//! Ranges as `{"lower","upper","lowerInclusive","upperInclusive"}`.
+//! Ranges, written as `{"lower","upper","lowerInclusive","upperInclusive"}`.
 
 use bytes::BytesMut;
 
@@ -6,7 +6,7 @@ use super::token::Tokens;
 use crate::binary_reader::BinaryReader;
 use crate::error::{MalformedValue, Result};
 
-/// The empty range, which has no bounds.
+/// The JSON of the empty range, which has no bounds.
 const EMPTY: &[u8] =
     br#"{"lower":null,"upper":null,"lowerInclusive":false,"upperInclusive":false,"empty":true}"#;
 
@@ -16,7 +16,7 @@ const UPPER_INCLUSIVE: u8 = 0x04;
 const LOWER_UNBOUNDED: u8 = 0x08;
 const UPPER_UNBOUNDED: u8 = 0x10;
 
-/// Appends a range from its flags and bounds (`range_send`). `write` appends a bound.
+/// Appends a range in the format of `range_send`: flags and bounds. `write` appends a bound.
 pub(super) fn binary(
     raw: &[u8],
     write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,
@@ -48,7 +48,7 @@ pub(super) fn binary(
     reader.end()
 }
 
-/// Appends a range from its text, `[1,2)` or `empty`. `write` appends a bound.
+/// Appends a range from its text, such as `[1,2)` or `empty`. `write` appends a bound.
 pub(super) fn text(
     tokens: &mut Tokens<'_>,
     write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,

@@ -1,5 +1,5 @@
-//! Decodes the text format: the text of a type's output function, under the settings of new
-//! sessions (`DateStyle ISO`, `IntervalStyle postgres`). A text under other settings is shown
+//! Decodes the text format: the text that the type's output function returns under the settings of
+//! new sessions (`DateStyle ISO`, `IntervalStyle postgres`). A text under other settings is written
 //! unchanged, as a JSON string.
 
 use bytes::BytesMut;
@@ -59,7 +59,8 @@ pub(super) fn json(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()
     Ok(())
 }
 
-/// Appends a value as a CSV field: as JSON, but strings without quotes and escapes.
+/// Appends a value as a CSV field. It is written as in JSON, but strings have no quotes and
+/// escapes.
 pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
         JsonForm::Text
@@ -81,7 +82,7 @@ pub(super) fn plain(form: &JsonForm, raw: &[u8], out: &mut BytesMut) -> Result<(
     Ok(())
 }
 
-/// Appends a value or `null`.
+/// Appends a value, or `null`.
 pub(super) fn value(form: &JsonForm, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
     let Some(raw) = raw else {
         out.extend_from_slice(b"null");
@@ -108,15 +109,15 @@ fn integer(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-/// Reads a text completely.
+/// Reads a text with `read`, and checks that it was read to its end.
 fn whole(raw: &[u8], read: impl FnOnce(&mut Tokens<'_>) -> Result<()>) -> Result<()> {
     let mut tokens = Tokens::new(raw);
     read(&mut tokens)?;
     tokens.end()
 }
 
-/// Appends an array from `{…}`, with `[l:u]=` before it if lower bounds are not 1, or from the
-/// words of a vector.
+/// Appends an array from its text. That is `{…}`, with `[l:u]=` before it if lower bounds are not
+/// 1. A vector's text has its elements separated by spaces.
 fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     if array.delimiter == b' ' {
         out.extend_from_slice(b"[");
@@ -141,7 +142,7 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     })
 }
 
-/// Appends one dimension; `depth` is the nesting that is still allowed.
+/// Appends the elements of one dimension; `depth` is the nesting that is still allowed.
 fn dimension(
     array: &Array,
     tokens: &mut Tokens<'_>,
@@ -202,7 +203,8 @@ fn composite(attributes: &[Attribute], tokens: &mut Tokens<'_>, out: &mut BytesM
     tokens.expect(b')')
 }
 
-/// Appends an anonymous composite: `f1`, `f2` … with the texts of its attributes.
+/// Appends an anonymous composite as an object with the members `f1`, `f2` …, which are the texts
+/// of its attributes.
 fn record(tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
     tokens.expect(b'(')?;
     let mut number = 0_u32;

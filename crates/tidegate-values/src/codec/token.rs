@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::error::{MalformedValue, Result};
 
-/// The rest of a text.
+/// A tokenizer, which holds the bytes that were not read yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens<'a> {
     rest: &'a [u8],
@@ -20,12 +20,13 @@ pub(super) struct TextToken<'a> {
 }
 
 impl<'a> TextToken<'a> {
-    /// The value; `None` if it is empty, which is NULL in composites and unbounded in ranges.
+    /// The text of the value; `None` if it is empty and not quoted, which is NULL in a composite
+    /// and no bound in a range.
     pub(super) fn given(self) -> Option<Cow<'a, [u8]>> {
         (self.quoted || !self.text.is_empty()).then_some(self.text)
     }
 
-    /// The value; `None` for the word NULL of arrays.
+    /// The text of an array's element; `None` for NULL, which is the unquoted word.
     pub(super) fn element(self) -> Option<Cow<'a, [u8]>> {
         (self.quoted || &*self.text != b"NULL").then_some(self.text)
     }
@@ -54,7 +55,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Consumes `word`, if it is next.
+    /// Consumes `word` if the text continues with it; returns whether it did.
     pub(super) fn word(&mut self, word: &[u8]) -> bool {
         let Some(rest) = self.rest.strip_prefix(word) else {
             return false;
@@ -63,13 +64,13 @@ impl<'a> Tokens<'a> {
         true
     }
 
-    /// Skips everything before `byte`.
+    /// Skips all bytes before `byte`.
     pub(super) fn skip_to(&mut self, byte: u8) {
         let at = memchr::memchr(byte, self.rest).unwrap_or(self.rest.len());
         self.rest = &self.rest[at..];
     }
 
-    /// Checks that everything was read.
+    /// Checks that all bytes were read.
     pub(super) fn end(self) -> Result<()> {
         if self.rest.is_empty() {
             Ok(())
@@ -78,7 +79,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Reads the value before one of `stops`, which is not consumed, or before the end.
+    /// Reads the value up to one of `stops`, which is not consumed, or up to the end.
     pub(super) fn token(&mut self, stops: &[u8]) -> TextToken<'a> {
         let plain = |byte: &u8| !stops.contains(byte) && *byte != b'"' && *byte != b'\\';
         let length = self.rest.iter().take_while(|byte| plain(byte)).count();
@@ -93,7 +94,7 @@ impl<'a> Tokens<'a> {
         self.quoted(stops)
     }
 
-    /// Reads a value with quotes or backslashes.
+    /// Reads a value that has quotes or backslashes.
     fn quoted(&mut self, stops: &[u8]) -> TextToken<'a> {
         let mut text = Vec::new();
         let mut inside = false;
@@ -122,7 +123,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Reads a number with Rust's parser, which accepts everything that PostgreSQL writes.
+/// Parses a number with Rust's parser, which accepts all texts that PostgreSQL writes.
 pub(super) fn parse<N: std::str::FromStr>(raw: &[u8]) -> Result<N> {
     let text = std::str::from_utf8(raw).map_err(|_| MalformedValue)?;
     text.parse().map_err(|_| MalformedValue)

@@ -1,15 +1,15 @@
-//! The proleptic Gregorian calendar as PostgreSQL counts it: year 0 is 1 BC, days count from
+//! The proleptic Gregorian calendar as PostgreSQL counts it: year 0 is 1 BC. Days count from
 //! 1970-01-01.
 
-/// Days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts.
+/// The number of days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts days.
 pub(super) const POSTGRES_DAY_ZERO: i64 = 10_957;
-/// Days of the 400 years after which the calendar repeats, weekdays included.
+/// The number of days in the 400 years after which the calendar repeats, weekdays included.
 pub(super) const CYCLE_DAYS: i64 = 146_097;
-/// Seconds of a day.
+/// The number of seconds in a day.
 pub(super) const DAY_SECONDS: i64 = 86_400;
-/// Microseconds of a second.
+/// The number of microseconds in a second.
 pub(super) const SECOND: i64 = 1_000_000;
-/// Microseconds of a day.
+/// The number of microseconds in a day.
 pub(super) const DAY: i64 = DAY_SECONDS * SECOND;
 
 /// A date: year (0 is 1 BC), month and day of the month.
@@ -21,7 +21,7 @@ pub(super) struct Civil {
 }
 
 impl Civil {
-    /// The date this many days after 1970-01-01.
+    /// The date that is `days` days after 1970-01-01.
     ///
     /// Years are counted from March, so that the leap day is the last of a year and the first day
     /// of a month is a linear function of its number.
@@ -29,7 +29,7 @@ impl Civil {
     pub(super) fn from_days(days: i64) -> Self {
         let shifted = days + 719_468;
         let cycle = shifted.div_euclid(CYCLE_DAYS);
-        // Division of small integers is faster, and every timestamp is converted here.
+        // Divisions of `u32` are faster than those of `i64`, and every timestamp is converted here.
         let day = u32::try_from(shifted.rem_euclid(CYCLE_DAYS)).unwrap_or_default();
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
         let of_year = day - (365 * year + year / 4 - year / 100);
@@ -46,13 +46,13 @@ impl Civil {
         }
     }
 
-    /// The date, if it exists.
+    /// The date with these parts; `None` if it does not exist.
     pub(super) fn checked(year: i64, month: i64, day: i64) -> Option<Self> {
         let exists = (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
         exists.then_some(Self { year, month, day })
     }
 
-    /// Days from 1970-01-01.
+    /// The number of days from 1970-01-01 to the date.
     pub(super) fn days(self) -> i64 {
         let year = self.year - i64::from(self.month <= 2);
         let cycle = year.div_euclid(400);
@@ -83,7 +83,7 @@ impl Civil {
     }
 }
 
-/// The day of the week, 0 for Sunday.
+/// The day of the week of a day, counted from 1970-01-01; 0 is Sunday.
 pub(super) fn weekday(days: i64) -> i64 {
     (days + 4).rem_euclid(7)
 }

@@ -12,12 +12,12 @@ use super::zone::{Offset, Zone};
 use crate::append::{json_string, number};
 use crate::error::Result;
 
-/// A parsed format.
+/// A format for dates and times, parsed into items.
 #[derive(Clone, Debug)]
 pub struct DateFormat {
     items: Vec<Item>,
     zone: Zone,
-    /// Whether the literals need no escape in JSON.
+    /// Whether the literals need no escapes in a JSON string.
     plain: bool,
     /// Whether a specifier depends on the zone.
     zoned: bool,
@@ -27,7 +27,8 @@ pub struct DateFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
     Letter(u8),
-    /// The year in `c` and `r`: four characters including a sign (`%04d` in PHP).
+    /// The year within `c` and `r`, which has at least four characters including a sign (`%04d` in
+    /// PHP).
     CompoundYear,
     Literal(Vec<u8>),
 }
@@ -104,8 +105,8 @@ impl DateFormat {
         Ok(())
     }
 
-    /// Appends a value as text. The infinities are written as words, as no specifier applies to
-    /// them.
+    /// Appends a value as text. The infinities are written as words, because no specifier applies
+    /// to them.
     pub(crate) fn write(&self, moment: Moment, out: &mut BytesMut) -> Result<()> {
         if moment.infinity().is_some() {
             return moment.write(out);
@@ -121,7 +122,7 @@ impl DateFormat {
         Ok(())
     }
 
-    /// The calendar and clock of a value in the format's zone.
+    /// The date and time of day of a value in the format's zone.
     fn clock(&self, moment: Moment) -> Clock {
         let day_zero = POSTGRES_DAY_ZERO * DAY_SECONDS;
         let (local, micros, offset) = match moment {
@@ -175,11 +176,11 @@ impl DateFormat {
     }
 }
 
-/// Calendar and clock values.
+/// The date, the time of day and the zone's offset of a value, from which specifiers are written.
 struct Clock {
     day: Civil,
     weekday: i64,
-    /// Seconds from midnight.
+    /// The seconds since midnight.
     second: i64,
     micros: i64,
     offset: Offset,
@@ -244,7 +245,7 @@ impl Clock {
         }
     }
 
-    /// Appends `±HHMM` or `±HH:MM`.
+    /// Appends the zone's offset as `±HHMM` or `±HH:MM`.
     fn offset(&self, colon: bool, out: &mut BytesMut) {
         out.extend_from_slice(if self.offset.seconds < 0 { b"-" } else { b"+" });
         let minutes = i64::from(self.offset.seconds.unsigned_abs()) / 60;
@@ -256,7 +257,7 @@ impl Clock {
     }
 }
 
-/// Appends a number with at least this many characters, including a minus sign.
+/// Appends a number with at least `places` characters, including a minus sign.
 fn signed(value: i64, places: usize, out: &mut BytesMut) {
     number::padded(value, places - usize::from(value < 0), out);
 }

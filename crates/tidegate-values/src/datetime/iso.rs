@@ -1,4 +1,4 @@
-//! Writes ISO 8601 texts on the stack and appends them in one piece.
+//! Writes ISO 8601 texts. They are built on the stack and appended in one piece.
 
 use bytes::BytesMut;
 
@@ -7,7 +7,7 @@ use crate::append::number::two;
 use crate::append::{Push as _, StackText};
 use crate::error::{MalformedValue, Result};
 
-/// A text under construction.
+/// A text that is being built.
 #[derive(Debug, Default)]
 pub(super) struct Text(StackText);
 
@@ -22,7 +22,7 @@ impl Text {
         self.0.push(text);
     }
 
-    /// `YYYY-MM-DD`; years before 1 are years BC.
+    /// Appends a date as `YYYY-MM-DD`. The year is that of its era, BC for years before 1.
     #[inline]
     pub(super) fn date(&mut self, civil: Civil) {
         let year = if civil.year > 0 {
@@ -41,7 +41,7 @@ impl Text {
         self.push(&[b'-', month[0], month[1], b'-', day[0], day[1]]);
     }
 
-    /// The suffix of a year before 1.
+    /// Appends ` BC` to a date with a year before 1.
     #[inline]
     pub(super) fn era(&mut self, civil: Civil) {
         if civil.year <= 0 {
@@ -49,7 +49,7 @@ impl Text {
         }
     }
 
-    /// `HH:MM:SS[.f…]`; PostgreSQL's day may end at 24:00:00.
+    /// Appends a time as `HH:MM:SS[.f…]`. A day in PostgreSQL may end at 24:00:00.
     #[inline]
     pub(super) fn time(&mut self, micros: i64) -> Result<()> {
         let micros = u64::try_from(micros)
@@ -73,7 +73,8 @@ impl Text {
         Ok(())
     }
 
-    /// `YYYY-MM-DDTHH:MM:SS[.f…][Z][ BC]` for microseconds since 2000-01-01.
+    /// Appends a timestamp, given in microseconds since 2000-01-01, as
+    /// `YYYY-MM-DDTHH:MM:SS[.f…][Z][ BC]`.
     #[inline]
     pub(super) fn timestamp(&mut self, micros: i64, utc: bool) -> Result<()> {
         let civil = Civil::from_days(micros.div_euclid(DAY) + POSTGRES_DAY_ZERO);
@@ -87,7 +88,7 @@ impl Text {
         Ok(())
     }
 
-    /// `±HH:MM[:SS]`.
+    /// Appends an offset, given in seconds east of UTC, as `±HH:MM[:SS]`.
     pub(super) fn offset(&mut self, east: i32) {
         self.push(if east < 0 { b"-" } else { b"+" });
         let seconds = i64::from(east.unsigned_abs());
@@ -101,7 +102,7 @@ impl Text {
     }
 }
 
-/// Appends the fraction of a second without trailing zeros; nothing for 0.
+/// Appends the fraction of a second without trailing zeros. Appends nothing if it is 0.
 pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
     if micros != 0 {
         let (digits, length) = digits(micros);
@@ -109,7 +110,7 @@ pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
     }
 }
 
-/// A decimal point and six digits, and the length without trailing zeros.
+/// The text of a decimal point and six digits, and its length without trailing zeros.
 #[inline]
 fn digits(micros: i64) -> ([u8; 7], usize) {
     let [high, middle, low] = [micros / 10_000, micros / 100 % 100, micros % 100].map(pair);

@@ -10,7 +10,7 @@ use super::scan::Scanner;
 use crate::binary_reader::exact;
 use crate::error::{MalformedValue, Result};
 
-/// PostgreSQL accepts only zones less than 16 hours from UTC; in seconds.
+/// The largest offset from UTC in seconds. PostgreSQL accepts only offsets below 16 hours.
 pub(super) const MOST_OFFSET: i32 = 16 * 3600;
 
 /// The date and time types.
@@ -28,24 +28,25 @@ pub enum MomentType {
     TimestampTz,
 }
 
-/// A value of a date or time type in PostgreSQL's representation: days or microseconds since
-/// 2000-01-01, or microseconds since midnight. The extreme numbers are the infinities.
+/// A value of a date or time type in PostgreSQL's representation. Dates are days and timestamps are
+/// microseconds since 2000-01-01; times are microseconds since midnight. The lowest and the highest
+/// number are the infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Days.
+    /// The days since 2000-01-01.
     Date(i32),
-    /// Microseconds of the day.
+    /// The microseconds since midnight.
     Time(i64),
-    /// Microseconds of the day, and the offset in seconds east of UTC.
+    /// The microseconds since midnight, and the offset in seconds east of UTC.
     TimeTz(i64, i32),
-    /// Microseconds, without a zone.
+    /// The microseconds since 2000-01-01, without a zone.
     Timestamp(i64),
-    /// Microseconds, in UTC.
+    /// The microseconds since 2000-01-01 in UTC.
     TimestampTz(i64),
 }
 
 impl MomentType {
-    /// The date or time type of a type, of its elements, bounds or base type.
+    /// The date or time type that `type` is, or that its elements, bounds or base type are.
     pub fn of(r#type: &Type) -> Option<Self> {
         Some(match *r#type {
             Type::DATE => Self::Date,
@@ -65,7 +66,7 @@ impl MomentType {
         })
     }
 
-    /// Reads the binary form.
+    /// Reads a value in the binary format.
     ///
     /// # Errors
     /// [`MalformedValue`] if the bytes are not a value of the type.
@@ -109,7 +110,7 @@ impl MomentType {
         scanner.is_empty().then_some(moment)
     }
 
-    /// Reads a timestamp: date, time, offset, BC.
+    /// Reads a timestamp, which has a date, a time, perhaps an offset and perhaps ` BC`.
     fn timestamp(self, infinity: Option<bool>, scanner: &mut Scanner<'_>) -> Option<Moment> {
         let micros = if let Some(positive) = infinity {
             *scanner = Scanner::new(b"");
@@ -135,7 +136,7 @@ impl MomentType {
     }
 }
 
-/// Whether the text is `infinity` (true) or `-infinity` (false).
+/// Whether the text is `infinity` (true) or `-infinity` (false); `None` for any other text.
 fn infinity(text: &[u8]) -> Option<bool> {
     match text {
         b"infinity" => Some(true),
@@ -145,7 +146,7 @@ fn infinity(text: &[u8]) -> Option<bool> {
 }
 
 impl Moment {
-    /// Appends the JSON text without quotes.
+    /// Appends the value as it stands in a JSON string, without the quotes.
     #[inline]
     pub(crate) fn write(self, out: &mut BytesMut) -> Result<()> {
         let mut text = Text::default();

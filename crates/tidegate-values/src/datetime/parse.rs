@@ -1,5 +1,5 @@
-//! Parses texts by format specifiers, as PHP's `DateTime::createFromFormat` does, into PostgreSQL's
-//! input.
+//! Parses texts by format specifiers, as PHP's `DateTime::createFromFormat` does. The result is
+//! text for PostgreSQL's input functions.
 //!
 //! PHP fills missing parts from the clock and turns 31 February into 3 March. Such texts are
 //! rejected here, because a database should not guess. `!` and `|` fill missing parts from
@@ -24,7 +24,7 @@ pub fn parse_with_format(format: &str, text: &str, r#type: &Type) -> Result<Stri
     parse_in_zone(format, text, r#type, &Zone::default())
 }
 
-/// As [`parse_with_format`]; a text without a zone is in `zone`.
+/// Parses like [`parse_with_format`], but a text without a zone is in `zone`.
 ///
 /// # Errors
 /// As [`parse_with_format`].
@@ -54,7 +54,7 @@ pub fn parse_in_zone(
     reading.parts.checked()?.give(moment, zone)
 }
 
-/// A text that is being parsed.
+/// A text that is being parsed by a format.
 struct Reading<'a> {
     text: &'a str,
     format: &'a str,
@@ -82,7 +82,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Parses what a specifier requires; `false` if the letter is not a specifier.
+    /// Parses what the specifier `letter` requires; `false` if `letter` is not a specifier.
     fn control(&mut self, letter: u8) -> Result<bool, String> {
         let read = match letter {
             b'!' | b'|' => {
@@ -176,7 +176,8 @@ impl Reading<'_> {
             b'e' | b'O' | b'P' | b'p' | b'T' => parts.zone = Some(ZoneText::read(scanner)?),
             _ => return None,
         }
-        // An hour outside of the specifier's range was rejected above.
+        // The specifiers `g` and `h` rejected an hour outside of their range above, by leaving no
+        // hour.
         (!matches!(letter, b'g' | b'h') || parts.hour.is_some()).then_some(())
     }
 
@@ -194,7 +195,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a specifier reads; `None` if the letter is not a specifier.
+/// A description of what a specifier reads, for errors; `None` if `letter` is not a specifier.
 fn expected(letter: u8) -> Option<&'static str> {
     Some(match letter {
         b'd' | b'j' => "a day of one or two digits",

@@ -22,20 +22,21 @@ pub(super) struct Parts {
     pub(super) afternoon: Option<bool>,
     pub(super) zone: Option<ZoneText>,
     pub(super) epoch: Option<i64>,
-    /// Numbers and names that must agree with the date.
+    /// Values of specifiers that follow from the date, such as the weekday. They must agree with
+    /// the date.
     pub(super) checks: Vec<(u8, i64)>,
-    /// Whether missing parts are those of 1970-01-01 00:00:00.
+    /// Whether missing parts are taken from 1970-01-01 00:00:00.
     pub(super) filled: bool,
-    /// Whether more text may follow.
+    /// Whether the text may continue after the format.
     pub(super) trailing: bool,
 }
 
-/// The zone of a text.
+/// The time zone that a text names.
 #[derive(Debug)]
 pub(super) enum ZoneText {
     Offset(i64),
     Zone(Zone),
-    /// An abbreviation that only PostgreSQL may know.
+    /// An abbreviation that is not known here, but perhaps to PostgreSQL.
     Unknown(String),
 }
 
@@ -61,7 +62,7 @@ impl ZoneText {
 }
 
 impl Parts {
-    /// Rejects numbers outside the range of a clock.
+    /// Checks that hour, minute and second are in their ranges.
     pub(super) fn checked(self) -> Result<Self, String> {
         for (what, value, most) in [
             ("hour", self.hour, 23),
@@ -75,7 +76,7 @@ impl Parts {
         Ok(self)
     }
 
-    /// The date, from year and month or from the day of the year.
+    /// The date, from year, month and day, or from year and day of the year.
     fn civil(&self) -> Result<Civil, String> {
         if let Some(epoch) = self.epoch {
             return Ok(Civil::from_days(epoch.div_euclid(DAY_SECONDS)));
@@ -115,7 +116,7 @@ impl Parts {
         Ok(civil)
     }
 
-    /// Microseconds from midnight.
+    /// The time of day, in microseconds since midnight.
     fn time(&self) -> i64 {
         if let Some(epoch) = self.epoch {
             return epoch.rem_euclid(DAY_SECONDS) * SECOND + self.micros.unwrap_or(0);
@@ -128,7 +129,7 @@ impl Parts {
         seconds * SECOND + self.micros.unwrap_or(0)
     }
 
-    /// The text for PostgreSQL.
+    /// The text of the value for PostgreSQL's input function.
     pub(super) fn give(self, moment: MomentType, zone: &Zone) -> Result<String, String> {
         let timed = [self.hour, self.epoch].iter().any(Option::is_some) || self.filled;
         if matches!(moment, MomentType::Time | MomentType::TimeTz) && !timed {

@@ -2,7 +2,7 @@
 
 use super::calendar::{Civil, SECOND};
 
-/// The rest of a text.
+/// A scanner of a text, which holds the bytes that were not read yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanner<'a> {
     rest: &'a [u8],
@@ -25,12 +25,12 @@ impl<'a> Scanner<'a> {
         self.rest.first().copied()
     }
 
-    /// Consumes `byte`, if it is next.
+    /// Consumes `byte` if the text continues with it.
     pub(crate) fn literal(&mut self, byte: u8) -> Option<()> {
         self.word(&[byte])
     }
 
-    /// Consumes `word`, in any letter case.
+    /// Consumes `word`, in any letter case, if the text continues with it.
     pub(crate) fn word(&mut self, word: &[u8]) -> Option<()> {
         let (head, rest) = self.rest.split_at_checked(word.len())?;
         head.eq_ignore_ascii_case(word).then(|| self.rest = rest)
@@ -78,7 +78,7 @@ impl<'a> Scanner<'a> {
         Some(sign)
     }
 
-    /// Consumes `Y…-MM-DD`; returns year, month and day, before a possible BC.
+    /// Consumes a date `Y…-MM-DD` up to a possible ` BC`; returns year, month and day.
     pub(super) fn iso_day(&mut self) -> Option<(i64, i64, i64)> {
         let (year, _) = self.digits(1, 7)?;
         self.literal(b'-')?;
@@ -88,7 +88,7 @@ impl<'a> Scanner<'a> {
         Some((year, month, day))
     }
 
-    /// Consumes an optional ` BC` and returns the date.
+    /// Consumes ` BC` if the text continues with it; returns the date of these parts.
     pub(super) fn iso_era(&mut self, (year, month, day): (i64, i64, i64)) -> Option<Civil> {
         let year = if self.word(b" BC").is_some() {
             1 - year
@@ -98,7 +98,7 @@ impl<'a> Scanner<'a> {
         Civil::checked(year, month, day)
     }
 
-    /// Consumes `Y…-MM-DD[ BC]`.
+    /// Consumes a date `Y…-MM-DD[ BC]`.
     pub(super) fn iso_date(&mut self) -> Option<Civil> {
         let day = self.iso_day()?;
         self.iso_era(day)
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
         i32::try_from(sign * seconds).ok()
     }
 
-    /// Consumes one character of any length; empty at the end.
+    /// Consumes one character, which may have several bytes; returns its bytes, none at the end.
     pub(crate) fn character(&mut self) -> &'a [u8] {
         let inner = self
             .rest
@@ -157,7 +157,7 @@ impl<'a> Scanner<'a> {
         head
     }
 
-    /// Consumes one of `names`, in full or its first three letters; returns its index.
+    /// Consumes one of `names`, written in full or as its first three letters; returns its index.
     pub(crate) fn name(&mut self, names: &[&str]) -> Option<i64> {
         let at = names.iter().position(|name| {
             self.word(name.as_bytes())

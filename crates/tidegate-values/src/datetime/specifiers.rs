@@ -1,4 +1,4 @@
-//! Format specifiers that work alike in both directions.
+//! What writing and parsing by format specifiers have in common.
 
 use super::calendar::{Civil, days_in_month, is_leap, weekday};
 
@@ -27,7 +27,7 @@ pub(super) const WEEKDAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The expansion of `c` and `r`.
+/// The specifiers that `c` and `r` are short for.
 pub(super) fn expansion(letter: u8) -> Option<&'static str> {
     match letter {
         b'c' => Some("Y-m-d\\TH:i:sP"),
@@ -36,7 +36,7 @@ pub(super) fn expansion(letter: u8) -> Option<&'static str> {
     }
 }
 
-/// The number that a specifier shows and that follows from the date alone.
+/// The number for a specifier whose value follows from the date alone; `None` for other specifiers.
 pub(super) fn day_number(letter: u8, day: Civil) -> Option<i64> {
     Some(match letter {
         b'w' => weekday(day.days()),
@@ -50,7 +50,7 @@ pub(super) fn day_number(letter: u8, day: Civil) -> Option<i64> {
     })
 }
 
-/// `st`, `nd`, `rd` or `th`.
+/// The English ordinal suffix of a day: `st`, `nd`, `rd` or `th`.
 pub(super) fn ordinal_suffix(day: i64) -> &'static str {
     match (day / 10, day % 10) {
         (1, _) => "th",

@@ -11,10 +11,10 @@ use super::calendar::{CYCLE_DAYS, DAY_SECONDS};
 #[derive(Clone, Debug, Default)]
 pub struct Zone(Option<TimeZone>);
 
-/// The offset of a zone at a time.
+/// The offset of a time zone at a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offset {
-    /// Seconds east of UTC.
+    /// The offset in seconds east of UTC.
     pub(super) seconds: i32,
     /// Whether daylight saving time applies.
     pub(super) summer: bool,
@@ -22,8 +22,8 @@ pub(super) struct Offset {
     pub(super) abbreviation: Cow<'static, str>,
 }
 
-/// The last second for which the database is queried. Later years use the same day of an earlier
-/// cycle.
+/// The last second for which the zone database is queried, in seconds since 1970. For a later time
+/// it is queried for the same day of an earlier 400-year cycle.
 const LAST: i64 = 253_000_000_000;
 
 impl Zone {
@@ -49,7 +49,7 @@ impl Zone {
             .unwrap_or("UTC")
     }
 
-    /// The offset at this many seconds since 1970 UTC.
+    /// The offset at a point in time, given in seconds since 1970 UTC.
     pub(super) fn at(&self, epoch: i64) -> Offset {
         let zone = self
             .0
@@ -70,8 +70,8 @@ impl Zone {
         }
     }
 
-    /// The offset at a local time, given as seconds since 1970. The first one, if the time occurs
-    /// twice; the one before the gap, if it is skipped.
+    /// The offset at a local time, given in seconds since 1970. For a time that occurs twice, this
+    /// is the offset of the first occurrence. For a skipped time, it is the offset before the gap.
     pub(super) fn at_local(&self, local: i64) -> Offset {
         let asked = within_years(local);
         let epoch = self.0.as_ref().and_then(|zone| {
@@ -80,13 +80,13 @@ impl Zone {
         });
         let epoch = epoch.map_or(asked, Timestamp::as_second);
         let offset = self.at(epoch);
-        // A skipped time counts with the offset before the gap.
+        // For a skipped time, this is the offset before the gap.
         let seconds = i32::try_from(asked - epoch).unwrap_or(offset.seconds);
         Offset { seconds, ..offset }
     }
 }
 
-/// The same second in a calendar cycle that the database covers.
+/// The same second of the 400-year cycle, within the years that the zone database covers.
 fn within_years(epoch: i64) -> i64 {
     let cycle = CYCLE_DAYS * DAY_SECONDS;
     if epoch <= LAST {

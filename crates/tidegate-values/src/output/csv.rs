@@ -2,8 +2,8 @@
 
 use bytes::BytesMut;
 
-/// Turns the output from `start` on into a field: quotes it if it is empty (an unquoted empty field
-/// is NULL) or contains a separator.
+/// Ends a field that consists of the output from `start` on. Quotes it if it is empty, because an
+/// unquoted empty field is NULL, or if it contains a separator.
 #[inline]
 pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     let field = &out[start..];
@@ -17,7 +17,7 @@ pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     }
 }
 
-/// Quotes a field and doubles its quotes, in place, from the end.
+/// Quotes a field and doubles the quotes in it. This is done in place, from the end to the start.
 fn quote(start: usize, out: &mut BytesMut) {
     let length = out.len() - start;
     let quotes = memchr::memchr_iter(b'"', &out[start..]).count();

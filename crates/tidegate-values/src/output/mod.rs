@@ -18,9 +18,9 @@ pub enum OutputFormat {
     /// `{"schema":{…},"data":[…]}`.
     #[default]
     Json,
-    /// Comma-separated values (RFC 4180) under a header line.
+    /// Comma-separated values (RFC 4180) after a header line.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object on each line.
     Ndjson,
     /// A `FeatureCollection` (RFC 7946).
     GeoJson,
@@ -31,7 +31,8 @@ impl OutputFormat {
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
-            // Clients of similar services request streamed CSV as `ccsv`. Ours is always streamed.
+            // Clients of similar services request streamed CSV as `ccsv`. Here `csv` is always
+            // streamed.
             "csv" | "ccsv" => Self::Csv,
             "ndjson" => Self::Ndjson,
             "geojson" => Self::GeoJson,
@@ -59,21 +60,22 @@ impl OutputFormat {
         }
     }
 
-    /// Whether the first rows can be sent before the last ones are known.
+    /// Whether a response can be sent while the statement still returns rows.
     pub fn streams(self) -> bool {
         matches!(self, Self::Csv | Self::Ndjson)
     }
 }
 
-/// The options of a request for its output.
+/// The options for the output of a request.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
-    /// Format specifiers by the name of a column or placeholder.
+    /// The format specifiers, as pairs with the name of a column or placeholder.
     pub type_formats: Vec<(String, String)>,
-    /// The names of the statement's placeholders. A format for one of these need not name a column.
+    /// The names of the statement's placeholders. A format with one of these names may have no
+    /// column.
     pub placeholders: Vec<String>,
-    /// The zone of formatted values; `None` is UTC.
+    /// The zone in which formatted values are written; `None` is UTC.
     pub timezone: Option<Zone>,
-    /// JSON text for the member `id` of a JSON result.
+    /// The JSON text of the member `id` of a JSON result.
     pub id: Option<String>,
 }

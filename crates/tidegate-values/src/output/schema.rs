@@ -9,11 +9,11 @@ use postgres_types::{Kind, Type};
 use crate::append::json_string;
 use crate::column::Column;
 
-/// Up to this many names are compared pairwise, which is cheaper than a set.
+/// Up to this many names are compared with each other, which is cheaper than a set.
 const FEW: usize = 16;
 
-/// The names of a result's columns. A repeated name gets the suffix `_1`, `_2` …, the first one
-/// that is free.
+/// The names of a result's columns. A repeated name gets the first free one of the suffixes `_1`,
+/// `_2` ….
 pub fn column_names(columns: &[Column]) -> Vec<Cow<'_, str>> {
     if are_few_and_differ(columns) {
         let names = columns.iter().map(|column| Cow::Borrowed(&*column.name));

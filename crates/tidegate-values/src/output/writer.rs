@@ -25,7 +25,7 @@ pub struct RowWriter {
     placeholders: Vec<String>,
     id: Option<String>,
     columns: Vec<ColumnWriter>,
-    /// The index of the column that is the geometry of a feature.
+    /// The index of the column that is the geometry of a GeoJSON feature.
     geometry: Option<usize>,
     /// Whether a row has been written.
     begun: bool,
@@ -34,7 +34,8 @@ pub struct RowWriter {
 /// The writer of one column.
 #[derive(Debug)]
 struct ColumnWriter {
-    /// The text before the value: `{"name":` or `,"name":`; `,` or nothing in CSV.
+    /// The text before the value. It is `{"name":` or `,"name":` in JSON, and `,` or nothing in
+    /// CSV.
     prefix: Box<[u8]>,
     value: ValueWriter,
     /// Whether line breaks must be removed from the value.
@@ -74,17 +75,17 @@ impl RowWriter {
         self.format
     }
 
-    /// Changes the format to JSON, for a statement without result columns: the other formats have
-    /// no place for `affected_rows`. To be called before [`columns`](Self::columns).
+    /// Changes the format to JSON, for a statement without result columns, because the other
+    /// formats have no place for `affected_rows`. Must be called before [`columns`](Self::columns).
     pub fn fall_back_to_json(&mut self) {
         self.format = OutputFormat::Json;
     }
 
-    /// Appends what comes before the rows, and chooses the writer of each column.
+    /// Appends the start of the result, and chooses the writer of each column.
     ///
     /// # Errors
-    /// [`ValueError::InvalidFormat`] for a format on a column of another type, or for a name that is
-    /// neither a column nor a placeholder.
+    /// [`ValueError::InvalidFormat`] for a format on a column of another type, or for a name that
+    /// is neither a column nor a placeholder.
     pub fn columns(&mut self, columns: &[Column], out: &mut BytesMut) -> Result<(), ValueError> {
         let names = column_names(columns);
         self.check_formats(&names)?;
@@ -197,7 +198,8 @@ impl RowWriter {
         };
         match ValueWriter::formatted(column, format) {
             Some(value) => Ok(value),
-            // The format belongs to a placeholder with the same name as the column.
+            // The column has no date or time, so the format is meant for the placeholder of the
+            // same name.
             None if self
                 .placeholders
                 .iter()
@@ -289,7 +291,8 @@ impl RowWriter {
 }
 
 impl ColumnWriter {
-    /// Appends a document on one line. A raw line break in JSON is white space between tokens.
+    /// Appends a JSON document on one line. A line break in JSON text is white space between
+    /// tokens, so it is removed.
     fn json_line(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         let start = out.len();
         self.value.json(raw, out)?;

@@ -10,7 +10,7 @@ use crate::error::ValueError;
 use crate::json::JsonKind;
 use crate::type_property::array_delimiter;
 
-/// PostgreSQL's limit.
+/// PostgreSQL's limit on the dimensions of an array.
 const MAX_DIMENSIONS: usize = 6;
 
 /// Appends a JSON array as a PostgreSQL array of one or more dimensions.
@@ -31,7 +31,8 @@ pub(super) fn write(
     };
     shape.write(value, element, &elements, out)?;
     if shape.sizes.contains(&0) {
-        // Not every version of PostgreSQL accepts `{{},{}}`.
+        // Some versions of PostgreSQL reject `{{},{}}`, so an array without elements is written
+        // `{}`.
         out.truncate(start);
         out.put_slice(b"{}");
     }
@@ -41,9 +42,9 @@ pub(super) fn write(
 /// The dimensions of an array, as far as they are known while it is written.
 struct ArrayDimensions {
     delimiter: u8,
-    /// The size of each dimension, from the outermost.
+    /// The size of each dimension, the outermost first.
     sizes: Vec<usize>,
-    /// The number of dimensions, once the first element was found.
+    /// The number of dimensions; `None` before the first element.
     leaves: Option<usize>,
 }
 
@@ -59,7 +60,7 @@ impl ArrayDimensions {
         self.level(value, 1, (element, elements), out)
     }
 
-    /// Writes the elements of dimension `depth`, whose size is known.
+    /// Writes the elements of dimension `depth`, whose size is known already.
     fn level(
         &mut self,
         value: Value<'_>,
@@ -116,8 +117,9 @@ impl ArrayDimensions {
     }
 }
 
-/// Whether a JSON array is an element of its own rather than a dimension, as some types are written
-/// as arrays. Its content decides: points, the flag of a path and ranges are never null.
+/// Whether a JSON array is an element and not a dimension, because values of some types are written
+/// as arrays. The content of the JSON array decides: points, the flag of a path and ranges are
+/// never null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,
@@ -125,7 +127,7 @@ fn is_element(element: &Type, json: &str) -> bool {
     };
     match element.kind() {
         Kind::Domain(base) => is_element(base, json),
-        // Only a domain over an array can be nested like this.
+        // The element is a domain over an array. Other arrays have no arrays as elements.
         Kind::Array(_) => true,
         Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {
@@ -137,14 +139,15 @@ fn is_element(element: &Type, json: &str) -> bool {
     }
 }
 
-/// Whether the first object of an array is a polygon, by its only member, and not a point.
+/// Whether the first object of an array is a polygon, which has the only member `points`, and not a
+/// point.
 fn begins_with_points(json: &str) -> bool {
     let object = json[1..].trim_ascii_start();
     let member = object.strip_prefix('{').map(str::trim_ascii_start);
     member.is_some_and(|member| member.starts_with("\"points\""))
 }
 
-/// `int2vector` and `oidvector` are arrays with a text form of their own.
+/// Writes an `int2vector` or `oidvector`, whose text has its elements separated by spaces.
 fn write_vector(
     value: Value<'_>,
     element: &Type,

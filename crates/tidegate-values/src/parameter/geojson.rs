@@ -1,6 +1,6 @@
-//! GeoJSON geometries (RFC 7946, section 3.1) as PostGIS' extended well-known text. PostGIS' own
-//! input functions assign no coordinate system to a GeoJSON `geometry`, and read no GeoJSON for
-//! `geography`.
+//! GeoJSON geometries (RFC 7946, section 3.1), written as PostGIS' extended well-known text.
+//! PostGIS' own input functions cannot be used: they assign no coordinate system to a GeoJSON
+//! `geometry`, and read no GeoJSON for `geography`.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::value::Value;
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
 
-/// The deepest nesting of collections.
+/// The deepest nesting of collections that is accepted.
 const MAX_DEPTH: usize = 32;
 
 /// The SRID of WGS 84, the default of GeoJSON (RFC 7946, section 4).
@@ -73,8 +73,8 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), Va
     list(inner, out, |element, out| geometry(element, depth + 1, out))
 }
 
-/// Appends the SRID in the member `crs`, as this crate and PostGIS write it (GeoJSON 2008, section
-/// 3.1): `EPSG:3857`, or the same as a URN.
+/// Appends the SRID that the member `crs` names, as this crate and PostGIS write it (GeoJSON 2008,
+/// section 3.1): `EPSG:3857`, or the URN for it.
 fn reference_system(
     value: Value<'_>,
     named: Option<&RawValue>,

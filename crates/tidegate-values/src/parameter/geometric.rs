@@ -9,7 +9,7 @@ use crate::json::{self, JsonKind};
 
 type WriteResult = Result<(), ValueError>;
 
-/// `{"x","y"}`
+/// Writes a point from `{"x","y"}`.
 pub(super) fn point(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [x, y] = value.members(["x", "y"])?;
     out.put_u8(b'(');
@@ -20,7 +20,7 @@ pub(super) fn point(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     Ok(())
 }
 
-/// `{"A","B","C"}`
+/// Writes a line from `{"A","B","C"}`.
 pub(super) fn line(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [a, b, c] = value.members(["A", "B", "C"])?;
     out.put_u8(b'{');
@@ -33,7 +33,7 @@ pub(super) fn line(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     Ok(())
 }
 
-/// `{"start","end"}` of a line segment.
+/// Writes a line segment from `{"start","end"}`.
 pub(super) fn segment(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     out.put_u8(b'[');
     corners(value, out)?;
@@ -41,12 +41,13 @@ pub(super) fn segment(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     Ok(())
 }
 
-/// `{"start","end"}` of a box.
+/// Writes a box from `{"start","end"}`.
 pub(super) fn r#box(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     corners(value, out)
 }
 
-/// `{"open","points"}`, or an array of a boolean (true for open) and points.
+/// Writes a path from `{"open","points"}`, or from an array of a boolean (true for open) and
+/// points.
 pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     if value.kind == JsonKind::Object {
         let [open, list] = value.members(["open", "points"])?;
@@ -68,7 +69,7 @@ pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     enclosed(open, out, |out| points(value, 1, list, out))
 }
 
-/// An array of points, or `{"points"}`, the form in GraphQL.
+/// Writes a polygon from an array of points, or from `{"points"}`, the form in GraphQL.
 pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     if value.kind == JsonKind::Object {
         let [list] = value.members(["points"])?;
@@ -81,7 +82,7 @@ pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     enclosed(false, out, |out| points(value, 0, &list, out))
 }
 
-/// `{"center","radius"}`
+/// Writes a circle from `{"center","radius"}`.
 pub(super) fn circle(value: Value<'_>, out: &mut BytesMut) -> WriteResult {
     let [center, radius] = value.members(["center", "radius"])?;
     out.put_u8(b'<');
@@ -110,7 +111,7 @@ fn enclosed(
     Ok(())
 }
 
-/// Writes points separated by commas; `first` is the index of the first one.
+/// Writes points separated by commas. `first` is the index of the first point in errors.
 fn points(
     value: Value<'_>,
     first: usize,
@@ -130,7 +131,7 @@ fn points(
     Ok(())
 }
 
-/// Writes the points of a member that is an array.
+/// Writes the points of the member `points`, which must be an array.
 fn list_member(value: Value<'_>, json: Option<&str>, out: &mut BytesMut) -> WriteResult {
     let place = ValuePath::Member(value.place, "points");
     let list = Value {
@@ -153,7 +154,7 @@ fn point_member(
     point(member(value, name, json)?.at(&place), out)
 }
 
-/// A required member. Errors name the enclosing object.
+/// The value of a required member. Errors about the value name the enclosing object.
 fn member<'a>(
     value: Value<'a>,
     name: &str,
@@ -175,7 +176,7 @@ fn is_open(value: Value<'_>, place: &ValuePath<'_>) -> Result<bool, ValueError> 
     }
 }
 
-/// A coordinate: a number, or a string for NaN and the infinities.
+/// Writes a coordinate: a number, or a string for NaN and the infinities.
 fn number(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) -> WriteResult {
     let json = member(value, name, json)?.json;
     let text = match JsonKind::of(json) {

@@ -1,5 +1,5 @@
-//! Intervals (PostgreSQL, "Interval Input"), in the ISO 8601 format, which does not depend on
-//! `IntervalStyle`.
+//! Intervals (PostgreSQL, "Interval Input"). They are written in the ISO 8601 format, which does
+//! not depend on `IntervalStyle`.
 
 use bytes::{BufMut, BytesMut};
 
@@ -12,7 +12,7 @@ const NAMES: [&str; 6] = ["y", "m", "d", "h", "i", "s"];
 const BEFORE: [&[u8]; 6] = [b"P", b"", b"", b"T", b"", b""];
 const BEHIND: [u8; 6] = *b"YMDHMS";
 
-/// Appends `{"y","m","d","h","i","s"}`; a missing member is 0.
+/// Appends an interval from `{"y","m","d","h","i","s"}`. A missing member is 0.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), ValueError> {
     let parts = value.members(NAMES)?;
     for (index, part) in parts.into_iter().enumerate() {

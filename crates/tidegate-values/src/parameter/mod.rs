@@ -29,7 +29,7 @@ use crate::type_property::{is_hstore, is_spatial};
 pub enum Parameter {
     /// SQL NULL.
     Null,
-    /// A JSON document, unchanged, so that numbers keep their digits.
+    /// A JSON document as it was sent, so that numbers keep their digits.
     Json(Box<str>),
     /// The text form of the parameter's type, for PostgreSQL's input function.
     Text(Box<str>),
@@ -38,25 +38,25 @@ pub enum Parameter {
 /// The format of a date or time parameter.
 #[derive(Clone, Debug)]
 pub struct InputFormat {
-    /// Format specifiers, as `type_formats` has them.
+    /// The format specifiers, as `type_formats` has them.
     pub specifiers: String,
-    /// The zone of a text that does not name one.
+    /// The zone of texts that do not name one.
     pub zone: Zone,
 }
 
 /// Whether a parameter is SQL NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsNull {
-    /// SQL NULL; nothing was written.
+    /// The value is SQL NULL; nothing was written.
     Yes,
-    /// A value; its text was written.
+    /// The value is not SQL NULL; its text was written.
     No,
 }
 
-/// Appends the text form that PostgreSQL's input function of the type takes.
+/// Appends the text of a value that PostgreSQL's input function of the type accepts.
 ///
-/// `format` is the placeholder's entry in `type_formats`; `place` names the value in errors and is
-/// called only for one. What was appended before an error is of no use.
+/// `format` is the placeholder's entry in `type_formats`. `place` returns the path of the value and
+/// is called only for errors. After an error, `out` may have part of the value.
 ///
 /// # Errors
 ///
@@ -116,8 +116,8 @@ impl Value<'_> {
         }
     }
 
-    /// Encodes a value of a type that has a JSON form of its own; a string is passed on as
-    /// PostgreSQL's text.
+    /// Writes a value of a type with a JSON form of its own that is not in that form. A string is
+    /// passed on as PostgreSQL's text; any other value is an error.
     fn literal(self, expected: &str, out: &mut BytesMut) -> Result<(), ValueError> {
         if self.kind != JsonKind::String || self.format.is_some() {
             return Err(self.invalid(format!("{}, expected {expected}", self.kind)));

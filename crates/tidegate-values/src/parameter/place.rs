@@ -1,4 +1,4 @@
-//! Paths of values, for errors.
+//! Paths of values within a parameter, for errors.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use crate::error::ValueError;
 /// formatted only when an error needs it.
 #[derive(Clone, Copy)]
 pub(super) enum ValuePath<'a> {
-    /// The parameter itself.
+    /// The parameter itself, with a function that returns its path.
     Root(&'a dyn Fn() -> String),
     Element(&'a ValuePath<'a>, usize),
     Member(&'a ValuePath<'a>, &'a str),
 }
 
 impl ValuePath<'_> {
-    /// The error for a format on a type that accepts none.
+    /// The error for a value that does not fit its type.
     pub(super) fn invalid(&self, r#type: &Type, problem: impl fmt::Display) -> ValueError {
         ValueError::InvalidValue {
             place: self.to_string(),
@@ -26,7 +26,7 @@ impl ValuePath<'_> {
         }
     }
 
-    /// The error of a format on a type that takes none.
+    /// The error for a format on a type that has none, or for an invalid format.
     pub(super) fn unformatted(&self, problem: String) -> ValueError {
         let root = self.root();
         let name = root
@@ -54,7 +54,7 @@ impl fmt::Display for ValuePath<'_> {
     }
 }
 
-/// The type's name in SQL.
+/// The name of a type in SQL.
 pub(super) fn written(r#type: &Type) -> String {
     match r#type.kind() {
         Kind::Array(element) => format!("{}[]", written(element)),

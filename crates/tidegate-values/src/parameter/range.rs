@@ -8,8 +8,8 @@ use super::value::Value;
 use crate::error::ValueError;
 use crate::json::JsonKind;
 
-/// Appends `{"lower","upper","lowerInclusive","upperInclusive"}` or `{"empty":true}`. The defaults
-/// of missing members are null, null, true and false.
+/// Appends a range from `{"lower","upper","lowerInclusive","upperInclusive"}` or `{"empty":true}`.
+/// The defaults of missing members are null, null, true and false.
 pub(super) fn write(value: Value<'_>, bound: &Type, out: &mut BytesMut) -> Result<(), ValueError> {
     let [lower, upper, lower_inclusive, upper_inclusive, empty] = value.members([
         "lower",
@@ -36,7 +36,8 @@ pub(super) fn write(value: Value<'_>, bound: &Type, out: &mut BytesMut) -> Resul
     Ok(())
 }
 
-/// Appends an array of ranges; `part` is the range type or the type of its bounds.
+/// Appends a multirange from an array of ranges; `part` is the range type or the type of its
+/// bounds.
 pub(super) fn write_many(
     value: Value<'_>,
     part: &Type,

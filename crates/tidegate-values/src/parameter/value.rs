@@ -1,4 +1,4 @@
-//! A JSON value with the type to encode it for.
+//! A JSON value together with the type for which it is encoded.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::datetime;
 use crate::error::ValueError;
 use crate::json::{self, JsonKind};
 
-/// base64 (RFC 4648, section 4), with or without padding.
+/// The decoder of base64 (RFC 4648, section 4), with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -47,7 +47,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The same value for another type.
+    /// The same value with another type.
     pub(super) fn of(self, r#type: &'a Type) -> Self {
         Self { r#type, ..self }
     }
@@ -74,17 +74,18 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    /// The error for an invalid value.
+    /// The error for a value that does not fit its type.
     pub(super) fn invalid(self, problem: impl std::fmt::Display) -> ValueError {
         self.place.invalid(self.r#type, problem)
     }
 
-    /// The elements of an array.
+    /// The elements of the value, which must be an array.
     pub(super) fn elements(self) -> Result<Vec<&'a RawValue>, ValueError> {
         json::elements(self.json).map_err(|error| self.invalid(json::problem(&error)))
     }
 
-    /// The members of an object, in the order of `names`. Other members are an error.
+    /// The members of the value, which must be an object, in the order of `names`. Any other member
+    /// is an error.
     pub(super) fn members<const N: usize>(
         self,
         names: [&str; N],
@@ -113,12 +114,13 @@ impl<'a> Value<'a> {
         Ok(found)
     }
 
-    /// The text of a string value.
+    /// The text of the value, which must be a string.
     pub(super) fn text(self) -> Result<Cow<'a, str>, ValueError> {
         json::string(self.json).map_err(|problem| self.invalid(problem))
     }
 
-    /// Passes a string, number or boolean on to PostgreSQL.
+    /// Writes a string, number or boolean as it is. If there is a date format, parses the value by
+    /// it.
     pub(super) fn scalar(self, out: &mut BytesMut) -> Result<(), ValueError> {
         if let Some(format) = self.format {
             return self.formatted(format, out);
@@ -145,7 +147,8 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    /// Encodes base64. A string that begins with `\x` is passed on to PostgreSQL.
+    /// Writes a base64 string as `bytea`. A string that begins with `\x` is PostgreSQL's text
+    /// already.
     pub(super) fn bytes(self, out: &mut BytesMut) -> Result<(), ValueError> {
         const EXPECTED: &str = "expected base64, or `\\x` and hex digits";
         if self.kind != JsonKind::String {
@@ -172,8 +175,8 @@ fn hex(digit: u8) -> u8 {
     b"0123456789abcdef"[usize::from(digit)]
 }
 
-/// Escapes quotes and backslashes after `mark` with a backslash, which arrays, composites, ranges
-/// and `hstore` read alike.
+/// Escapes quotes and backslashes after `mark` by a backslash. Arrays, composites, ranges and
+/// `hstore` all accept this.
 pub(super) fn escape(out: &mut BytesMut, mark: usize) {
     let Some(first) = memchr::memchr2(b'"', b'\\', &out[mark..]) else {
         return;

@@ -1,4 +1,4 @@
-//! Decodes random bytes as every type.
+//! Tests that decode random bytes as every type.
 
 use bytes::BytesMut;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use tidegate_values::{Column, Type, TypeKind, WireFormat};
 use super::{binary, geometry, made, show};
 use crate::rows::column;
 
-/// A type for every JSON form.
+/// Types that together have every JSON form.
 fn types() -> Vec<Type> {
     let composite = made(
         "c",
@@ -70,7 +70,7 @@ fn writers() -> Vec<Column> {
         .collect()
 }
 
-/// Small numbers as bytes, so that counts and lengths are often plausible.
+/// Bytes that consist of small numbers, so that counts and lengths in them are often plausible.
 fn believable_bytes() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         Just(vec![0, 0, 0, 0]),

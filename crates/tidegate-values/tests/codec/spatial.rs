@@ -1,4 +1,4 @@
-//! Decodes PostGIS values that are written by hand.
+//! Tests of decoding PostGIS values written by hand.
 
 use tidegate_values::WireFormat;
 

@@ -4,7 +4,7 @@ use tidegate_values::Type;
 
 use super::show;
 
-/// The output of PHP 8.2. PostgreSQL's year 44 BC is PHP's year -43.
+/// The expected texts are the output of PHP 8.2, in which PostgreSQL's year 44 BC is year -43.
 #[test]
 fn years_before_one_and_after_9999_are_written_as_php_does() {
     for (day, shown) in [
@@ -36,7 +36,7 @@ fn years_before_one_and_after_9999_are_written_as_php_does() {
     ] {
         assert_eq!(show(Type::DATE, day, "c", "UTC"), c);
         assert_eq!(show(Type::DATE, day, "r", "UTC"), r);
-        // Next to other specifiers, before and after.
+        // The specifier stands next to other specifiers, before and after them.
         assert_eq!(
             show(Type::DATE, day, "j c Y", "UTC"),
             show(Type::DATE, day, "j ", "UTC") + c + &show(Type::DATE, day, " Y", "UTC")
@@ -44,7 +44,7 @@ fn years_before_one_and_after_9999_are_written_as_php_does() {
     }
 }
 
-/// The output of PHP 8.2.
+/// The expected texts are the output of PHP 8.2.
 #[test]
 fn zones_with_odd_offsets_and_names_are_written_as_php_does() {
     for (moment, zone, shown) in [

@@ -4,7 +4,8 @@ use tidegate_values::{Type, WireFormat};
 
 use super::{compare, connect, literals, texts, write};
 
-/// The object of a range in SQL; `bound` is applied to the bounds.
+/// An SQL expression for the JSON object of a range; `bound` is the expression for each of its
+/// bounds.
 fn range(v: &str, bound: &str) -> String {
     let bound = |which: &str| bound.replace('%', &format!("{which}({v})"));
     format!(
@@ -14,8 +15,8 @@ fn range(v: &str, bound: &str) -> String {
     )
 }
 
-/// PostgreSQL's object without the spaces of `json_build_object` and with the fifth key of an empty
-/// range.
+/// The same expression, without the spaces of `json_build_object` and with the fifth member of an
+/// empty range.
 fn range_text(v: &str, bound: &str) -> String {
     let object = format!(
         "replace(replace({}, ', \"', ',\"'), '\" :', '\":')",
@@ -191,8 +192,7 @@ async fn composites_agree() {
         "to_json(v)::text",
     )
     .await;
-    // Money has no binary form here, so the whole row is requested as text, and the JSON is the
-    // same.
+    // `money` has no binary form here, so the whole row is requested as text. The JSON is the same.
     let offer = "(7,$1.50,\"(1,\"\"x \\\\\"\"y\\\\\"\"\"\")\",\"{a,\"\"b c\"\",NULL}\",\"2020-01-01 10:00:00\",\"\\\\x00ff\",\"[1,5)\")";
     let expected = r#"'{"id":7,"price":"$1.50","p":{"a":1,"b \"q\"":"x \"y\""},"tags":["a","b c",null],"at":"2020-01-01T10:00:00","raw":"AP8=","during":{"lower":1,"upper":5,"lowerInclusive":true,"upperInclusive":false}}'"#;
     compare(&client, &format!("select '{offer}'::offer as v"), expected).await;

@@ -1,4 +1,4 @@
-//! Compares geometry of PostgreSQL and PostGIS with their own JSON.
+//! Compares the JSON of geometric values with what PostgreSQL and PostGIS write.
 
 use super::{compare, connect, literals};
 
@@ -100,7 +100,7 @@ async fn postgis_values_are_what_postgis_says() {
         "SRID=3857;POINT(1 2)",
         "SRID=25832;GEOMETRYCOLLECTION(POINT(1 2),LINESTRING(0 0,1 1))",
     ];
-    // 8 requests the reference system if it is not WGS 84.
+    // The option 8 makes PostGIS write the reference system if it is not WGS 84.
     let expected = "ST_AsGeoJSON(v, 15, 8)";
     compare(&client, &literals("geometry", &elsewhere), expected).await;
     let expected = "ST_AsGeoJSON(ST_Force2D(v), 15, 0)";

@@ -62,7 +62,7 @@ async fn dates_and_times_agree() {
         ZULU,
     )
     .await;
-    // An offset always has minutes, as ISO 8601 requires.
+    // The expression adds minutes to the offset, which ISO 8601 requires.
     let timetz = "to_json(regexp_replace(v::text, '([+-]\\d\\d)$', '\\1:00'))::text";
     compare(
         &client,
@@ -79,7 +79,7 @@ async fn dates_and_times_agree() {
         timetz,
     )
     .await;
-    // A session in another zone changes only the text format, not the JSON.
+    // The zone of the session changes only the text format, not the JSON.
     client
         .batch_execute("set timezone = 'America/St_Johns'")
         .await
@@ -158,7 +158,7 @@ async fn intervals_agree() {
         "-00:00:00.000001",
         "-90 sec",
     ];
-    // PostgreSQL before 15 does not accept that many hours.
+    // PostgreSQL before version 15 does not accept that many hours.
     if version(&client).await >= 150_000 {
         intervals.push("100 days 2562047788:00:54.775807");
     }

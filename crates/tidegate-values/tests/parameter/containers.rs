@@ -1,4 +1,4 @@
-//! Arrays, ranges and composites from JSON.
+//! Tests of arrays, ranges and composites from JSON.
 
 use proptest::prelude::*;
 use tidegate_values::{Type, TypeKind};

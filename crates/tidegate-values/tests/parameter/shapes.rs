@@ -1,4 +1,4 @@
-//! Intervals and geometry from JSON.
+//! Tests of intervals and geometry from JSON.
 
 use tidegate_values::{Type, TypeKind};
 

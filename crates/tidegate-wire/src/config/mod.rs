@@ -11,14 +11,14 @@ use tidegate_sql::DatabaseName;
 
 pub use url::ConfigError;
 
-/// A PostgreSQL cluster. Created by [`Config::from_url`].
+/// The address and login of a PostgreSQL cluster. Created by [`Config::from_url`].
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where the cluster listens.
     pub target: Target,
     /// The TLS mode. A Unix socket ignores it, as in libpq.
     pub tls: TlsMode,
-    /// The root certificates (PEM); `None` for those of the system.
+    /// The file of root certificates (PEM); `None` for those of the system.
     pub root_certificate: Option<PathBuf>,
     /// The administrator's role.
     pub admin_role: String,
@@ -48,7 +48,7 @@ pub enum Target {
         /// The port.
         port: u16,
     },
-    /// A socket `.s.PGSQL.<port>` in a directory.
+    /// A Unix socket, the file `.s.PGSQL.<port>` in a directory.
     Unix {
         /// The directory.
         directory: PathBuf,
@@ -75,15 +75,15 @@ impl Target {
 /// TLS modes (PostgreSQL, "SSL Mode Descriptions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsMode {
-    /// None.
+    /// TLS is not used.
     Disable,
-    /// If the server supports it; nothing is verified.
+    /// TLS is used if the server supports it. Nothing is verified.
     Prefer,
-    /// Always; the chain is verified only if a root certificate is given, as in libpq.
+    /// TLS is required. The chain is verified only if a root certificate is given, as in libpq.
     Require,
-    /// Always; the chain is verified.
+    /// TLS is required. The certificate's chain is verified.
     VerifyCa,
-    /// Always; the chain and the host name are verified.
+    /// TLS is required. The certificate's chain and the host name are verified.
     VerifyFull,
 }
 
@@ -128,7 +128,8 @@ impl Config {
         self
     }
 
-    /// The same cluster with another login of the service, such as for replication.
+    /// Replaces the login, for another login of the service to the same cluster, such as for
+    /// replication.
     #[must_use]
     pub fn with_login(mut self, role: &str, password: Secret) -> Self {
         role.clone_into(&mut self.admin_role);

@@ -11,25 +11,25 @@ use super::{Config, Secret, Target, TlsMode};
 /// Why a connection URI is invalid. The URI itself is never quoted, because it contains a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// It does not start with the scheme.
+    /// The URI does not start with `postgres://` or `postgresql://`.
     #[error("the URL must start with postgresql:// or postgres://")]
     NotPostgres,
-    /// A percent sign without two hexadecimal digits, or bytes that are not UTF-8.
+    /// A percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
     #[error("the URL's {0} is not percent-encoded UTF-8")]
     BadEncoding(&'static str),
     /// The port is not a number from 1 to 65535.
     #[error("the URL's port is not a number from 1 to 65535")]
     BadPort,
-    /// More than one host.
+    /// The URI names more than one host.
     #[error("the URL has several hosts; this service works with one cluster at one address")]
     SeveralHosts,
-    /// No user.
+    /// The URI names no user.
     #[error("the URL has no user: postgresql://USER:PASSWORD@HOST/DATABASE")]
     NoUser,
-    /// An unknown `sslmode`.
+    /// The `sslmode` is unknown.
     #[error("sslmode is `{0}`; it may be disable, prefer, require, verify-ca or verify-full")]
     UnknownTlsMode(String),
-    /// An unknown parameter.
+    /// A parameter is unknown.
     #[error("the URL's parameter `{0}` is not supported")]
     UnknownParameter(String),
 }
@@ -120,8 +120,8 @@ impl Pieces {
             "sslrootcert" => {
                 self.root_certificate = (value != "system").then(|| PathBuf::from(value));
             }
-            // The service sets these itself; they are accepted so that a URL for another client
-            // works.
+            // The service sets these parameters itself. They are accepted and ignored so that a URL
+            // made for another client works.
             "application_name" | "connect_timeout" | "client_encoding" => {}
             other => return Err(ConfigError::UnknownParameter(other.to_owned())),
         }

@@ -28,7 +28,8 @@ pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Re
     }
     show(&service, name).await?;
     if opened && tenant.adopted {
-        // `tenant adopt` does not revoke PostgreSQL's default grants to PUBLIC.
+        // An adopted database still has PostgreSQL's default grants to PUBLIC, which `tenant adopt`
+        // does not revoke.
         let text = "Run `tidegate doctor`: it checks what anonymous callers may do in an adopted \
                     database, such as take advisory locks, and prints the SQL that revokes it.\n";
         print(text)?;

@@ -14,7 +14,7 @@ use crate::service::Service;
 /// A role to repair.
 struct Login {
     key: PoolKey,
-    /// Whether anonymous callers share it.
+    /// Whether anonymous callers share the role.
     shared: bool,
 }
 
@@ -77,7 +77,7 @@ fn login(database: &str, role: &str, shared: bool) -> Login {
     }
 }
 
-/// Repairs the logins. Continues after an error.
+/// Repairs the logins. Continues with the next one after an error.
 async fn repair(service: &Service, logins: &[Login]) -> Result {
     let version = service.admin.server().await?.version;
     let connector = pool::connector(service, version)?;

@@ -1,6 +1,6 @@
-//! The messages of pgoutput (PostgreSQL, "Logical Replication Message Formats"), protocol
-//! version 1: whole transactions, when they commit. Version 2 would also send transactions that may
-//! still roll back, which subscriptions must not see.
+//! The messages of pgoutput (PostgreSQL, "Logical Replication Message Formats") in version 1 of its
+//! protocol. PostgreSQL sends whole transactions when they commit. Version 2 would also send
+//! transactions that may still roll back, which subscriptions must not see.
 
 mod reader;
 mod tuple;
@@ -11,61 +11,62 @@ use tidegate_changelog::LogPosition;
 use self::reader::MessageReader;
 pub use self::tuple::{ColumnValue, Tuple};
 
-/// A message.
+/// A message of pgoutput.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A transaction begins.
     Begin {
-        /// The position of its commit; these positions ascend.
+        /// The position of the commit. These positions increase from transaction to transaction.
         commit: LogPosition,
         /// The transaction id.
         transaction: u32,
     },
     /// A transaction ends.
     Commit {
-        /// The position of its commit.
+        /// The position of the commit.
         commit: LogPosition,
-        /// The position after the transaction.
+        /// The position after the end of the transaction.
         end: LogPosition,
     },
     /// The origin of the transaction, on a server that replicates from another one.
     Origin,
-    /// The definition of a table from here on.
+    /// The definition of a table, which the following messages have.
     Relation(Relation),
     /// A type that is not built in.
     Type {
-        /// The oid.
+        /// The OID of the type.
         oid: u32,
     },
     /// A row was inserted.
     Insert {
-        /// The oid of the table.
+        /// The OID of the table.
         relation: u32,
         /// The row.
         new: Tuple,
     },
     /// A row was updated.
     Update {
-        /// The oid of the table.
+        /// The OID of the table.
         relation: u32,
-        /// The old row, as far as it is in the log.
+        /// The old row, as far as the change log contains it.
         old: Option<OldRow>,
         /// The new row.
         new: Tuple,
     },
     /// A row was deleted.
     Delete {
-        /// The oid of the table.
+        /// The OID of the table.
         relation: u32,
-        /// The old row, as far as it is in the log.
+        /// The old row, as far as the change log contains it.
         old: OldRow,
     },
     /// Tables were truncated.
     Truncate {
-        /// Their oids.
+        /// The OIDs of the tables.
         relations: Box<[u32]>,
     },
-    /// A message of `pg_logical_emit_message`; not requested, and ignored.
+    /// A message of `pg_logical_emit_message`. The service does not request such messages, and
+    /// ignores them.
     Emitted {
         /// The content.
         content: Bytes,
@@ -75,7 +76,7 @@ pub enum Message {
 /// An old row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OldRow {
-    /// The columns of the replica identity; the others are NULL.
+    /// A row of which only the columns of the replica identity are known; the others are NULL.
     Key(Tuple),
     /// The whole row.
     Row(Tuple),
@@ -84,47 +85,47 @@ pub enum OldRow {
 /// The definition of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// Its oid.
+    /// The OID of the table.
     pub oid: u32,
-    /// Its schema.
+    /// The name of the schema.
     pub schema: Box<str>,
-    /// Its name.
+    /// The name of the table.
     pub name: Box<str>,
-    /// Whether its replica identity is the whole row.
+    /// Whether the replica identity is the whole row (FULL).
     pub full_replica_identity: bool,
-    /// Its columns, in the order of the values.
+    /// The columns, in the order of a row's values.
     pub columns: Box<[RelationColumn]>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelationColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: Box<str>,
-    /// The oid of its type.
+    /// The OID of the type.
     pub r#type: u32,
-    /// Whether it belongs to the replica identity.
+    /// Whether the column belongs to the replica identity.
     pub in_replica_identity: bool,
 }
 
-/// Why bytes are not a message.
+/// Why bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The message is too short.
     #[error("the message is too short")]
     Truncated,
-    /// There are bytes after the message.
+    /// Bytes follow the message.
     #[error("there are bytes after the message")]
     Trailing,
-    /// A value has binary form, which was not requested.
+    /// A value has the binary form, which was not requested.
     #[error("the message has a value in binary form")]
     Binary,
-    /// An unknown kind.
+    /// A byte names an unknown kind.
     #[error("unknown kind of {what}: `{}`", kind.escape_ascii())]
     Unknown {
-        /// What has a kind.
+        /// The part of the protocol whose kind the byte names.
         what: &'static str,
-        /// The byte.
+        /// The value of the byte.
         kind: u8,
     },
 }
@@ -132,7 +133,8 @@ pub enum DecodeError {
 /// Decodes a message. Values are not copied.
 ///
 /// # Errors
-/// The bytes are not a message.
+///
+/// If the bytes are not a valid message.
 pub fn decode(message: &Bytes) -> Result<Message, DecodeError> {
     let mut reader = MessageReader::new(message);
     let decoded = match reader.u8()? {
@@ -212,7 +214,7 @@ fn relation(reader: &mut MessageReader<'_>) -> Result<Relation, DecodeError> {
             in_replica_identity,
         });
     }
-    // PostgreSQL sends `pg_catalog` as an empty name.
+    // PostgreSQL sends an empty name for the schema `pg_catalog`.
     let schema = if schema.is_empty() {
         "pg_catalog".into()
     } else {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::DecodeError;
 
-/// The rest of a message.
+/// Reads a message from its current offset on.
 pub(super) struct MessageReader<'a> {
     message: &'a Bytes,
     at: usize,
@@ -44,7 +44,7 @@ impl<'a> MessageReader<'a> {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
-    /// A zero-terminated text.
+    /// Reads a text that ends with a zero byte.
     pub(super) fn text(&mut self) -> Result<Box<str>, DecodeError> {
         let rest = self.message.get(self.at..).unwrap_or_default();
         let end = rest.iter().position(|byte| *byte == 0);
@@ -55,7 +55,7 @@ impl<'a> MessageReader<'a> {
         Ok(String::from_utf8_lossy(text).into())
     }
 
-    /// Skips bytes; returns their position.
+    /// Skips bytes. Returns their offset in the message.
     pub(super) fn skip(&mut self, length: usize) -> Result<usize, DecodeError> {
         let start = self.at;
         let end = start.checked_add(length).ok_or(DecodeError::Truncated)?;
@@ -66,7 +66,7 @@ impl<'a> MessageReader<'a> {
         Ok(start)
     }
 
-    /// Bytes, in memory that is shared with the message.
+    /// Reads bytes, which share memory with the message.
     pub(super) fn bytes(&mut self, length: usize) -> Result<Bytes, DecodeError> {
         let start = self.skip(length)?;
         Ok(self.message.slice(start..self.at))

@@ -5,18 +5,18 @@ use bytes::Bytes;
 use super::DecodeError;
 use super::reader::MessageReader;
 
-/// A row: the message, and the positions of its values in it.
+/// A row: the message that contains it, and the offsets of its values in the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuple {
     message: Bytes,
     cells: Box<[Cell]>,
 }
 
-/// The position of a value.
+/// Where a value is in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Null,
-    /// Not sent by PostgreSQL: stored out of line and unchanged.
+    /// PostgreSQL did not send the value, which is stored out of line and unchanged.
     Absent,
     At(u32, u32),
 }
@@ -26,10 +26,10 @@ enum Cell {
 pub enum ColumnValue<'a> {
     /// NULL.
     Null,
-    /// In text form.
+    /// The value in its text form.
     Text(&'a [u8]),
-    /// Not in the message: an unchanged value that is stored out of line, or a column outside of
-    /// the replica identity.
+    /// The message does not contain the value: it is stored out of line and unchanged, or its
+    /// column is outside of the replica identity.
     Absent,
 }
 
@@ -65,12 +65,12 @@ impl Tuple {
         })
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether there are none.
+    /// Whether the row has no values.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -89,7 +89,7 @@ impl Tuple {
         }
     }
 
-    /// Fills absent values from the old row of the same message.
+    /// Replaces absent values by those of the old row in the same message.
     pub(crate) fn fill_absent(&mut self, old: &Self) {
         for (cell, old) in self.cells.iter_mut().zip(&old.cells) {
             if *cell == Cell::Absent {
@@ -98,7 +98,8 @@ impl Tuple {
         }
     }
 
-    /// Makes values absent that are not sent: PostgreSQL sends NULL outside of the replica identity.
+    /// Marks values as absent unless they are sent. PostgreSQL sends NULL for columns outside of
+    /// the replica identity.
     pub(crate) fn clear_unless(&mut self, mut is_sent: impl FnMut(usize) -> bool) {
         for (column, cell) in self.cells.iter_mut().enumerate() {
             if !is_sent(column) {
@@ -107,7 +108,7 @@ impl Tuple {
         }
     }
 
-    /// How many bytes of memory the row takes.
+    /// The memory of the row in bytes.
     pub(crate) fn size(&self) -> usize {
         self.message.len() + std::mem::size_of_val(&*self.cells)
     }

@@ -7,18 +7,18 @@ use juniper::{Definition, InputValue, OperationType, SchemaType, Selection as Pa
 use super::{Scalar, literal};
 use crate::document::{Document, Selection};
 
-/// The variables of a definition, by where they are used.
+/// The variables that a definition uses, separated by whether juniper sees the use.
 #[derive(Default)]
 struct Uses {
-    /// Inside literals that have been replaced.
+    /// Variables inside literals that were replaced, which juniper does not see.
     hidden: HashSet<String>,
-    /// Anywhere else.
+    /// Variables in all other places.
     seen: HashSet<String>,
 }
 
 /// Replaces every literal of type `JSON` by a string, and restores the kind of numbers and strings.
 /// A variable that is used only in such literals loses its definition, because juniper would report
-/// it as unused; `rules::check` checks it instead.
+/// it as unused. `rules::check` checks it instead.
 pub(super) fn adapt(
     parsed: &mut [Definition<'_, Scalar>],
     schema: &SchemaType<Scalar>,
@@ -65,7 +65,7 @@ pub(super) fn adapt(
     retain(parsed, document, &operations, &fragments);
 }
 
-/// Drops the definitions of variables that are used only in replaced literals.
+/// Removes the definitions of variables that are used only in replaced literals.
 fn retain(
     parsed: &mut [Definition<'_, Scalar>],
     document: &Document,
@@ -98,7 +98,7 @@ fn retain(
     }
 }
 
-/// Collects the fragments that a selection spreads, directly or indirectly.
+/// Collects the fragments that a selection spreads, directly or through other fragments.
 fn reach(selection: &[Selection], document: &Document, reached: &mut HashSet<usize>) {
     for part in selection {
         match part {
@@ -116,7 +116,7 @@ fn reach(selection: &[Selection], document: &Document, reached: &mut HashSet<usi
 macro_rules! arguments {
     ($arguments:expr, $known:expr, $uses:expr) => {
         for (name, value) in $arguments.iter_mut().flat_map(|list| &mut list.item.items) {
-            let place = literal::place($known, name.item);
+            let place = literal::argument_type($known, name.item);
             let (named, list) = place.unwrap_or_default();
             literal::adapt(&mut value.item, &named, list, &mut $uses.hidden);
             see(&value.item, $uses);

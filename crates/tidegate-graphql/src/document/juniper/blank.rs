@@ -1,5 +1,5 @@
-//! The schema with which documents are parsed. It has no arguments, so that any literal is
-//! accepted, and its scalars keep the written text after a marker letter.
+//! The schema with which documents are parsed. Its fields have no arguments, so juniper accepts any
+//! literal. Its scalars keep the text of a literal, after a marker letter.
 
 use juniper::parser::{ParseError, ScalarToken, Token};
 use juniper::{
@@ -9,20 +9,21 @@ use juniper::{
 
 use super::Scalar;
 
-/// The marker letters of literals.
+/// The marker letters that a scalar of this schema prefixes to the text of a literal.
 pub(super) const STRING: char = 's';
 pub(super) const NUMBER: char = 'n';
 
-/// The deepest nesting of selection sets, lists and objects.
+/// The deepest nesting of selection sets, lists and objects that is parsed.
 const DEPTH: usize = 64;
-/// Enough for an insert of a few thousand rows as literals.
+/// The largest number of tokens, enough for an insert of a few thousand rows as literals.
 const TOKENS: usize = 200_000;
-/// The most fields of an operation with its fragments. The API's own limit is far lower.
+/// The largest number of fields in an operation with its fragments. The API's own limit is far
+/// lower.
 const FIELDS: usize = 5_000;
 
 pub(super) type Root = RootNode<Blank, EmptyMutation, EmptySubscription, Scalar>;
 
-/// The schema for parsing.
+/// The schema with which documents are parsed.
 pub(super) fn root() -> Root {
     RootNode::new(Blank, EmptyMutation::new(), EmptySubscription::new())
         .limit_depth(DEPTH)
@@ -38,7 +39,7 @@ impl GraphQLType<Scalar> for Blank {
     }
 
     fn meta(info: &(), registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
-        // These names must be registered before juniper registers its own scalars.
+        // juniper would register scalars of its own for these names, so ours must come first.
         registry.get_type::<Marked>(&"String");
         registry.get_type::<Marked>(&"Int");
         registry.get_type::<Marked>(&"Float");
@@ -55,7 +56,7 @@ impl GraphQLValue<Scalar> for Blank {
     }
 }
 
-/// A scalar that keeps the written text.
+/// A scalar that keeps the text of a literal.
 struct Marked;
 
 impl GraphQLType<Scalar> for Marked {
@@ -98,7 +99,7 @@ impl ParseScalarValue<Scalar> for Marked {
     }
 }
 
-/// GraphQL, section 2.9.1: `01` is not a number.
+/// Whether a number begins with a superfluous zero: `01` is not a number (GraphQL, section 2.9.1).
 fn leading_zero(digits: &str) -> bool {
     let digits = digits.strip_prefix('-').unwrap_or(digits);
     digits.starts_with('0') && digits[1..].starts_with(|next: char| next.is_ascii_digit())

@@ -1,5 +1,5 @@
-//! Converts literals of the parsing schema into our own values, and into what the rules of the real
-//! schema expect.
+//! Converts the literals of the parsing schema into [`Value`], and into literals that juniper's
+//! rules can check against the real schema.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::blank::{NUMBER, STRING};
 use crate::document::Value;
 use crate::field_type::takes_any_json;
 
-/// The value as it was written.
+/// The literal as it was written.
 pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
     match literal {
         InputValue::Null => Value::Null,
@@ -37,7 +37,7 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
 
 /// Converts a literal into one that juniper's rules can check against a type. Numbers and strings
 /// lose their marker, and a literal of type `JSON` becomes a string. The names of variables inside
-/// a replaced literal are added to `hidden`.
+/// literals that were replaced are added to `hidden`.
 pub(super) fn adapt(
     literal: &mut InputValue<Scalar>,
     named: &str,
@@ -81,7 +81,7 @@ fn scalar(marked: &str, named: &str) -> Scalar {
     match digits.parse::<i32>() {
         _ if named == "ID" && whole => Scalar::String(digits.to_owned()),
         Ok(number) if whole => Scalar::Int(number),
-        // Too large for `Int`; only `Float` accepts it.
+        // The number is too large for `Int`. Only `Float` accepts it.
         _ => Scalar::Float(digits.parse().unwrap_or(f64::INFINITY)),
     }
 }
@@ -98,17 +98,17 @@ fn json(literal: &mut InputValue<Scalar>, hidden: &mut HashSet<String>) {
     }
 }
 
-/// The arguments of a field or directive of the real schema.
+/// The definitions of the arguments of a field or directive in the real schema.
 pub(super) type Arguments<'s> = &'s [juniper::meta::Argument<Scalar>];
 
 /// The type of an argument: its name, and whether it is a list.
-pub(super) fn place(arguments: Arguments<'_>, name: &str) -> Option<(String, bool)> {
+pub(super) fn argument_type(arguments: Arguments<'_>, name: &str) -> Option<(String, bool)> {
     let argument = arguments.iter().find(|argument| argument.name == name)?;
     let list = argument.arg_type.to_string().starts_with('[');
     Some((argument.arg_type.innermost_name().to_owned(), list))
 }
 
-/// The arguments of a directive.
+/// The definitions of the arguments of a directive.
 pub(super) fn directive<'s>(schema: &'s SchemaType<Scalar>, name: &str) -> Arguments<'s> {
     schema
         .directive_by_name(name)

@@ -1,5 +1,5 @@
-//! Converts juniper's syntax tree into ours. Macros are used because many of juniper's types cannot
-//! be named outside of it.
+//! Converts juniper's syntax tree into [`Document`]. Macros are used, because many of juniper's
+//! types cannot be named outside of juniper.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -14,10 +14,10 @@ use crate::document::{
 };
 use crate::error::{Code, Error, Errors};
 
-/// Fragments by name.
+/// The indexes of fragments, by name.
 type Fragments<'p> = HashMap<&'p str, usize>;
 
-/// Reports a directive that occurs twice at one place, which juniper's rules accept.
+/// Reports a directive that occurs twice at the same place, which juniper's rules accept.
 macro_rules! unique {
     ($directives:expr, $errors:expr) => {
         let mut names = HashSet::new();
@@ -57,8 +57,8 @@ macro_rules! conditions {
     }};
 }
 
-/// Converts a document. Invalid parts may be converted into anything, as juniper's rules reject
-/// them afterwards.
+/// Converts a document. Parts that are invalid are converted into anything, because juniper's rules
+/// reject them afterwards.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The names that a document uses.
+//! Collects the names that a document uses.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::Scalar;
 #[derive(Default)]
 pub(super) struct Mentioned<'d> {
     pub(super) fields: HashSet<&'d str>,
-    /// The types of type conditions.
+    /// The names of types in type conditions.
     pub(super) types: HashSet<&'d str>,
 }
 

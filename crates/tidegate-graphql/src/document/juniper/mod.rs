@@ -1,8 +1,9 @@
-//! juniper as the parser and validator of documents (docs/adr/0007-graphql-engine.md).
+//! The parser and validator of documents, which uses the crate juniper
+//! (docs/adr/0007-graphql-engine.md).
 //!
-//! juniper's parser consults the schema and rejects objects for custom scalars. So documents are
-//! parsed with a schema of their own, converted into our values, and then validated against the
-//! real schema, with every literal of type `JSON` replaced by a string.
+//! juniper's parser uses the schema, and rejects objects for custom scalars. So documents are
+//! parsed with another schema, converted into the types of `document`, and then validated
+//! against the real schema, with every literal of type `JSON` replaced by a string.
 
 mod adapt;
 mod blank;
@@ -40,7 +41,7 @@ impl std::fmt::Debug for Validator {
 }
 
 impl Validator {
-    /// A validator of documents for a schema.
+    /// A validator for documents of a schema.
     pub(crate) fn new(types: &Arc<Types>) -> Self {
         Self {
             types: Arc::clone(types),
@@ -48,10 +49,10 @@ impl Validator {
         }
     }
 
-    /// The errors that juniper reports for every document. juniper's rule on overlapping fields
-    /// compares all pairs of fields and fragments and stops at a limit of its own. It does not run
-    /// if other rules have reported an error, so an error is provoked; `document::overlap`
-    /// implements the rule instead.
+    /// A definition that makes juniper report an error for every document. juniper's rule on
+    /// overlapping fields compares all pairs of fields and fragments, and stops at a limit of its
+    /// own. It does not run if another rule has reported an error. `document::overlap` implements
+    /// the rule instead.
     fn unused(&self) -> Option<Definition<'static, Scalar>> {
         let mut parsed = parse_document_source(UNUSED, &self.blank.schema).ok()?;
         if let Some(Definition::Fragment(fragment)) = parsed.first_mut() {
@@ -60,14 +61,14 @@ impl Validator {
         parsed.pop()
     }
 
-    /// Parses a document without validating it; `None` if it is malformed.
+    /// Parses a document without validating it; `None` if it cannot be parsed.
     pub(crate) fn parse(&self, text: &str) -> Option<Document> {
         let parsed = parse_document_source(text, &self.blank.schema).ok()?;
         lower::document(&parsed).ok()
     }
 
-    /// Parses and validates a document, except for the limits of an operation and overlapping
-    /// fields.
+    /// Parses and validates a document. It does not check the limits of an operation, nor
+    /// overlapping fields.
     ///
     /// # Errors
     ///
@@ -96,8 +97,8 @@ impl Validator {
     }
 }
 
-/// An unused fragment, and juniper's message about it after its name was replaced by a blank, which
-/// no document can contain.
+/// An unused fragment, and the error that juniper reports for it. The fragment's name is replaced
+/// by a blank, which no document can contain.
 const UNUSED: &str = "fragment unused on Query { __typename }";
 const UNUSED_MESSAGE: &str = "Fragment \" \" is never used";
 
@@ -109,8 +110,8 @@ fn location(position: juniper::parser::SourcePosition) -> Location {
     }
 }
 
-/// The error for U+0000 after a text. No document may contain it, and juniper takes it for the end
-/// of the text.
+/// The error for U+0000 after the text `before`. No document may contain this character, and
+/// juniper would take it for the end of the text.
 fn no_character(before: &str) -> Error {
     let begin = before.rfind('\n').map_or(0, |at| at + 1);
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

@@ -1,6 +1,7 @@
-//! Registers the part of the real schema that a document refers to. The rest does not affect its
-//! validity, and registering thousands of tables is slow. Every type is registered flat and refers
-//! to others by name, so that a chain of foreign keys does not become a deep recursion.
+//! Registers the part of the real schema that a document refers to. The other parts do not affect
+//! the document's validity, and registering thousands of tables is slow. Every type is registered
+//! by itself and refers to others by name, so that a chain of foreign keys does not become a deep
+//! recursion.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -36,8 +37,8 @@ pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Sca
     SchemaType::new::<Query, Object, Object>(&query, &mutation, &subscription)
 }
 
-/// The object types that a document can reach: from the root types and the types that it names,
-/// along the fields that it names.
+/// The object types that a document can reach. They are reached from the root types and the types
+/// that the document names, along the fields that it names.
 fn reach<'s>(
     types: &'s Types,
     mentioned: &Mentioned<'_>,
@@ -63,7 +64,7 @@ fn reach<'s>(
     reached
 }
 
-/// Interned strings.
+/// A set of interned strings.
 #[derive(Default)]
 struct InternedNames(HashSet<arcstr::ArcStr>);
 
@@ -82,7 +83,8 @@ impl InternedNames {
         let arguments: Vec<_> = arguments.map(|argument| self.argument(argument)).collect();
         meta::Field {
             name: self.get(&definition.name),
-            // Introspection is generated from the definitions, not by juniper.
+            // Introspection is generated from the definitions and not by juniper, so descriptions
+            // are not registered.
             description: None,
             arguments: Some(arguments).filter(|arguments| !arguments.is_empty()),
             field_type: self.reference(&definition.r#type),
@@ -114,7 +116,7 @@ impl InternedNames {
 struct Info {
     name: arcstr::ArcStr,
     fields: Vec<meta::Field<Scalar>>,
-    /// Only for the first type: all other types.
+    /// The other types: all of them for the first registered type, none for every other type.
     others: Vec<Info>,
 }
 
@@ -128,7 +130,7 @@ impl Info {
     }
 }
 
-/// Any object type except the first.
+/// A juniper object type for every registered type except the first.
 struct Object;
 
 impl GraphQLType<Scalar> for Object {
@@ -152,7 +154,7 @@ impl GraphQLValue<Scalar> for Object {
     }
 }
 
-/// The first type, which registers all others.
+/// The first object type, which registers all others.
 struct Query;
 
 impl GraphQLType<Scalar> for Query {
@@ -189,7 +191,7 @@ impl GraphQLValue<Scalar> for Query {
     }
 }
 
-/// A custom scalar, which accepts strings or, with `ANY`, every scalar.
+/// A custom scalar. It accepts strings or, with `ANY`, every scalar.
 struct Opaque<const ANY: bool>;
 
 impl<const ANY: bool> GraphQLType<Scalar> for Opaque<ANY> {

@@ -1,4 +1,4 @@
-//! Rules that juniper lacks, or cannot check because it does not see inside literals.
+//! Rules that juniper lacks, or that it cannot check because it does not see inside literals.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,11 +9,12 @@ use crate::document::{
 use crate::error::{Code, Error, Errors, Location};
 use crate::field_type::SCALARS;
 
-/// Checks that the types of variables exist and are input types; juniper's rules panic otherwise.
+/// Checks that the types of variables exist and are input types. Otherwise juniper's rules would
+/// panic.
 ///
 /// # Errors
 ///
-/// `GRAPHQL_VALIDATION_FAILED`.
+/// `GRAPHQL_VALIDATION_FAILED` for each variable with another type.
 pub(super) fn check_types(document: &Document) -> Result<(), Vec<Error>> {
     let variables = document
         .operations
@@ -38,11 +39,11 @@ fn is_input(name: &str) -> bool {
         || matches!(name, "__TypeKind" | "__DirectiveLocation")
 }
 
-/// Checks a document that passed juniper's rules, so its fragments have no cycle.
+/// Checks a document that passed juniper's rules. Its fragments therefore have no cycle.
 ///
 /// # Errors
 ///
-/// `GRAPHQL_VALIDATION_FAILED`.
+/// `GRAPHQL_VALIDATION_FAILED` for each violation of a rule.
 pub(super) fn check(
     document: &Document,
     exists: impl Fn(OperationKind) -> bool,
@@ -84,9 +85,9 @@ pub(super) fn check(
 struct Check<'d, 'e> {
     document: &'d Document,
     operation: &'d Operation,
-    /// The operation's variables by name.
+    /// The variables of the operation, by name.
     variables: HashMap<&'d str, &'d VariableDefinition>,
-    /// The fragments that this operation has already visited.
+    /// The indexes of the fragments that were visited for this operation.
     seen: HashSet<usize>,
     errors: &'e mut Errors,
 }
@@ -144,7 +145,7 @@ impl<'d> Check<'d, '_> {
                 let message = format!("`{name}` stands twice in one object");
                 self.fail(message, argument.location);
             }
-            // `__type(name: $name)` is the only field with a non-null argument.
+            // The argument of `__type(name: $name)` is the only one that is non-null.
             if &*field.name == "__type" {
                 self.not_null(&argument.value, argument.location);
             }
@@ -157,7 +158,7 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// A variable whose default is null does not fit a non-null position (GraphQL, section 5.8.5).
+    /// Rejects a variable whose default is null in a non-null position (GraphQL, section 5.8.5).
     fn not_null(&mut self, value: &Value, location: Location) {
         let Value::Variable(name) = value else { return };
         let Some(variable) = self.variables.get(&**name) else {
@@ -173,7 +174,7 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// GraphQL, section 5.2.3.1.
+    /// Checks that a subscription has a single root field (GraphQL, section 5.2.3.1).
     fn single_root(&mut self) {
         let mut keys = HashSet::new();
         let mut conditional = false;

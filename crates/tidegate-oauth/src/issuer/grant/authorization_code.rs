@@ -1,8 +1,9 @@
 //! The authorization code grant (RFC 6749, section 4.1), with PKCE (RFC 7636).
 //!
 //! Everything is checked before the code is marked as used, so a thief without the verifier cannot
-//! burn the code. Marking it as used and opening the session are one atomic step. A second complete
-//! request means that everything was copied, so the session of the first is ended.
+//! invalidate it. Marking the code and opening the session are one atomic step. A second valid
+//! request with the same code means that code and verifier were copied, so the session of the first
+//! request is ended.
 
 use super::GrantContext;
 use crate::pkce::Challenge;
@@ -11,7 +12,8 @@ use tidegate_identity::{EndReason, Secret, SecretHash};
 
 /// Redeems an authorization code.
 ///
-/// [`Error::InvalidCode`] unless the code is valid for this client, redirect URI and verifier.
+/// Errors: [`Error::InvalidCode`] unless the code is valid for this client, redirect URI and
+/// verifier.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
     code: &Secret,
@@ -23,7 +25,8 @@ pub(super) async fn exchange(
     let code = store.code(hash).await?;
     let code = code
         .filter(|code| code.client_id == cx.client.id && code.redirect_uri == redirect_uri)
-        // The code of a client that was dropped is not one for a new client with its id.
+        // A client may be dropped and another one registered with its id. The codes of the dropped
+        // client are not valid for the new one.
         .filter(|code| cx.client.admits(&code.user.database))
         .filter(|code| {
             let challenge = Challenge::parse(&code.challenge);
@@ -39,13 +42,12 @@ pub(super) async fn exchange(
     let browser = code.browser.ok_or(Error::InvalidCode)?;
     let user = cx.issuer.identity.signed_in(&code.user, browser).await?;
     let user = user.ok_or(Error::InvalidCode)?;
-    let session = cx
-        .issuer
-        .new_session(cx, &user, GrantKind::AuthorizationCode)?;
+    let opened = (GrantKind::AuthorizationCode, code.scopes);
+    let session = cx.issuer.new_session(cx, &user, opened)?;
     if store.redeem_code(hash, &session).await? {
         return cx.issuer.first_tokens(cx, &session, &user).await;
     }
-    // Expired, or a parallel request with the same code won.
+    // The code has expired, or a parallel request redeemed it first.
     let winner = store.code(hash).await?.and_then(|code| code.session);
     if let Some(session) = winner {
         cx.issuer

@@ -6,7 +6,7 @@ use tidegate_identity::{Secret, SecretHash};
 
 /// Issues tokens to an approved device.
 ///
-/// [`Error::AuthorizationPending`] or [`Error::SlowDown`] while the request is pending,
+/// Errors: [`Error::AuthorizationPending`] or [`Error::SlowDown`] while the request is pending,
 /// [`Error::AccessDenied`], [`Error::ExpiredDeviceCode`], and [`Error::InvalidDeviceCode`] when the
 /// code is used or was not issued to this client.
 pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<TokenResponse> {
@@ -16,6 +16,7 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<Tok
         .poll_device_code(hash, &cx.client.id, now)
         .await?
         .ok_or(Error::InvalidDeviceCode)?;
+    let scopes = polled.device.scopes;
     let approval = match polled.device.state {
         DeviceState::Consumed => return Err(Error::InvalidDeviceCode),
         DeviceState::Denied => return Err(Error::AccessDenied),
@@ -32,7 +33,8 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<Tok
         .identity
         .signed_in(&approval.user, approval.browser);
     let user = user.await?.ok_or(Error::InvalidDeviceCode)?;
-    let session = cx.issuer.new_session(cx, &user, GrantKind::DeviceCode)?;
+    let opened = (GrantKind::DeviceCode, scopes);
+    let session = cx.issuer.new_session(cx, &user, opened)?;
     if !store.redeem_device_code(hash, &session).await? {
         return Err(Error::InvalidDeviceCode);
     }

@@ -5,9 +5,9 @@ use crate::rate_limit;
 use crate::{Error, GrantKind, GuestRequest, Result, TokenResponse};
 use tidegate_identity::{AttemptKey, UserKey};
 
-/// Issues tokens of the default user.
+/// Issues tokens of a tenant's default user.
 ///
-/// [`Error::ForeignDatabase`] when the client belongs to another tenant than the named one,
+/// Errors: [`Error::ForeignDatabase`] when the client belongs to another tenant than the named one,
 /// [`Error::NoDefaultUser`] when the tenant does not exist or has no default user.
 pub(crate) async fn exchange(
     cx: &GrantContext<'_>,
@@ -29,10 +29,12 @@ pub(crate) async fn exchange(
     if let Some(address) = cx.address {
         let key = AttemptKey::of_address(rate_limit::GUEST, address);
         let limit = &cx.issuer.settings.limits.guest;
-        // Never refunded: this limits sessions, not failures.
+        // The attempt is not refunded after success: the limit is for opened sessions, not for
+        // failures.
         cx.issuer.identity.attempts().count(key, limit).await?;
     }
-    let response = cx.issuer.open_session(cx, &user, GrantKind::Guest).await?;
+    let opened = (GrantKind::Guest, request.scopes);
+    let response = cx.issuer.open_session(cx, &user, opened).await?;
     Ok(TokenResponse {
         token_type: "bearer",
         ..response

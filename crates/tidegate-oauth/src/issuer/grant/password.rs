@@ -1,29 +1,29 @@
 //! The password grant (RFC 6749, section 4.3).
 
 use super::GrantContext;
-use crate::{Error, GrantKind, Result, TokenResponse};
+use crate::{Error, GrantKind, Result, Scopes, TokenResponse};
 use tidegate_identity::{LoginAttempt, Secret, UserKey};
 
-/// Issues tokens to the user of `database` with this name and password.
+/// Issues tokens to the user with this password.
 ///
-/// [`Error::ForeignDatabase`] when the client belongs to another tenant,
+/// Errors: [`Error::ForeignDatabase`] when the client belongs to another tenant,
 /// [`Error::SecondFactorNeeded`] when the client requires a second factor,
-/// [`Error::SecondFactorMissing`] when the user has one, [`IdentityError::WrongCredentials`] for an unknown
-/// user and for a wrong password, with the same text and in the same time.
+/// [`Error::SecondFactorMissing`] when the user has one, [`IdentityError::WrongCredentials`] for an
+/// unknown user and for a wrong password, with the same text and in the same time.
 pub(super) async fn exchange(
     cx: &GrantContext<'_>,
-    database: &str,
-    username: &str,
+    key: UserKey,
     password: &Secret,
+    scopes: Scopes,
 ) -> Result<TokenResponse> {
-    if !cx.client.admits(database) {
+    if !cx.client.admits(&key.database) {
         return Err(Error::ForeignDatabase);
     }
     if cx.client.two_factor {
         return Err(Error::SecondFactorNeeded);
     }
     let attempt = LoginAttempt {
-        key: UserKey::new(database, username),
+        key,
         client_id: Some(&cx.client.id),
         address: cx.address,
     };
@@ -41,5 +41,6 @@ pub(super) async fn exchange(
     {
         return Err(Error::SecondFactorMissing);
     }
-    cx.issuer.open_session(cx, &user, GrantKind::Password).await
+    let opened = (GrantKind::Password, scopes);
+    cx.issuer.open_session(cx, &user, opened).await
 }

@@ -1,20 +1,26 @@
 //! The refresh grant (RFC 6749, section 6), with detection of reuse.
 //!
 //! Existing clients keep the old token, lose a response, or refresh twice in parallel. So a token
-//! may be presented again until one of its successors is presented. A token presented after that
-//! was copied, and the session is ended.
+//! may be presented again until one of its successors is presented. If it is presented after that,
+//! it was copied, and the session is ended.
 //!
 //! Tokens are numbered, and the session stores the highest number presented. Token n is valid while
 //! that number is at most n; presenting it issues token n + 1.
 
 use super::GrantContext;
-use crate::{Error, RefreshOutcome, Result, TokenResponse};
+use crate::{Error, RefreshOutcome, Result, Scopes, TokenResponse};
 use tidegate_identity::{EndReason, Secret};
 
-/// Issues the next tokens of the token's session.
+/// Issues the next tokens of the token's session. `asked` narrows the access token only: the
+/// session and its refresh tokens keep their scopes (RFC 6749, section 6).
 ///
-/// [`Error::InvalidRefreshToken`] unless the token is valid for this client.
-pub(super) async fn exchange(cx: &GrantContext<'_>, token: &Secret) -> Result<TokenResponse> {
+/// Errors: [`Error::InvalidRefreshToken`] unless the token is valid for this client, and
+/// [`Error::InvalidScope`] for a scope that the session lacks, and then the token stays valid.
+pub(super) async fn exchange(
+    cx: &GrantContext<'_>,
+    token: &Secret,
+    asked: Scopes,
+) -> Result<TokenResponse> {
     let issuer = cx.issuer;
     let now = issuer.ports.clock.now();
     let claims = issuer
@@ -22,6 +28,12 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, token: &Secret) -> Result<To
         .filter(|claims| now < claims.expires_at && claims.client_id == cx.client.id)
         .ok_or(Error::InvalidRefreshToken)?;
     let store = &issuer.ports.store;
+    if asked != Scopes::UNRESTRICTED
+        && let Some(session) = store.session(claims.session).await?
+    {
+        // Before the token is used up.
+        session.scopes.narrowed_to(asked)?;
+    }
     let idle_expiry = issuer.idle_expiry(now);
     match store
         .present_refresh_token(claims.session, claims.number, now, idle_expiry)
@@ -32,7 +44,9 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, token: &Secret) -> Result<To
                 .user(&session.user)
                 .await?
                 .ok_or(Error::InvalidRefreshToken)?;
-            issuer.tokens(&session, &user, claims.number.saturating_add(1))
+            let scopes = session.scopes.narrowed_to(asked)?;
+            let number = claims.number.saturating_add(1);
+            issuer.tokens(&session, &user, (number, scopes))
         }
         RefreshOutcome::Reused => {
             issuer

@@ -1,7 +1,7 @@
 //! Arrays of requests, each in its own transaction, with responses in the same order.
 //!
-//! Consecutive queries run concurrently, so that they share round trips. A mutation runs after
-//! everything before it has ended, and before anything after it starts.
+//! Consecutive queries run concurrently, so that they share round trips. A mutation runs after all
+//! requests before it have ended, and before any request after it starts.
 
 use bytes::{BufMut, BytesMut};
 use futures_util::future::join_all;
@@ -9,10 +9,10 @@ use tidegate_graphql::{Code, Error, ErrorSummary, GraphqlResponse, Request, Resp
 
 use super::Handler;
 
-/// The number of concurrent queries; each may use a connection.
+/// The number of queries that run concurrently. Each of them may use a connection.
 const AT_ONCE: usize = 8;
 
-/// A parsed request.
+/// A request of the array, or the error in it.
 type Parsed<'a> = Result<Request<'a>, Error>;
 
 impl Handler<'_> {
@@ -33,8 +33,8 @@ impl Handler<'_> {
         answers.end()
     }
 
-    /// Runs queries concurrently. Each gets an equal part of the response budget that is left; a
-    /// query that needs more is run again with all of it.
+    /// Runs queries concurrently. Each may use an equal part of the remaining response budget. A
+    /// query that needs more is run again, with the whole remaining budget.
     async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut Answers) {
         let part = answers.room() / queries.len() as u64;
         let running = queries.iter().map(|query| self.answer(query, part));
@@ -56,10 +56,10 @@ impl Handler<'_> {
             Ok(request) => Box::pin(self.run(request, true, room)).await,
             Err(error) => Ok(GraphqlResponse::refused(std::slice::from_ref(error))),
         };
-        // Earlier requests of the array have been executed, so this error must not replace their
-        // responses.
+        // Earlier requests of the array have been executed, so their responses must be sent. This
+        // error is therefore a response of the array, and not that of the whole request.
         answer.unwrap_or_else(|failure| {
-            GraphqlResponse::refused(&[Error::new(Code::Internal, failure.message)])
+            GraphqlResponse::refused(&[Error::new(failure.graphql_code(), failure.message)])
         })
     }
 
@@ -72,9 +72,9 @@ impl Handler<'_> {
     }
 }
 
-/// The responses so far.
+/// The responses that are complete.
 struct Answers {
-    /// The last part. The parts before it may be rendered only when they are read.
+    /// The bytes of the last part. The parts before it may be generated only when they are read.
     bytes: BytesMut,
     text: ResponseText,
     errors: ErrorSummary,
@@ -92,8 +92,8 @@ impl Answers {
         }
     }
 
-    /// The rest of the response budget. Earlier requests are committed; once the budget is used up,
-    /// later ones are rejected without running.
+    /// The remaining response budget. Earlier requests are committed. Once the budget is used up,
+    /// later requests are rejected and do not run.
     fn room(&self) -> u64 {
         let held = self.text.held() + self.bytes.len() as u64;
         self.most.saturating_sub(held)

@@ -9,10 +9,11 @@ use tidegate_http::negotiate::weighted;
 /// The media type of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Media {
-    /// `application/json`: every well-formed request gets status 200.
+    /// The media type `application/json`. Every well-formed request gets status 200.
     #[default]
     Json,
-    /// `application/graphql-response+json`: a request that was not executed gets status 400.
+    /// The media type `application/graphql-response+json`. A request that was not executed gets
+    /// status 400.
     Response,
 }
 
@@ -24,7 +25,7 @@ impl Media {
     ///
     /// # Errors
     ///
-    /// 406 if both are excluded.
+    /// 406 if `Accept` excludes both media types.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut accepted = headers.get_all(ACCEPT).iter().peekable();
         let easy: [&[u8]; 2] = [b"*/*", b"application/json"];
@@ -51,7 +52,7 @@ impl Media {
         }
     }
 
-    /// The status of a response.
+    /// The status of a response; `executed` is whether the request was executed.
     pub(crate) fn status(self, executed: bool) -> StatusCode {
         match self {
             Self::Response if !executed => StatusCode::BAD_REQUEST,
@@ -70,7 +71,7 @@ impl Media {
     }
 }
 
-/// Whether a browser asks for a page.
+/// Whether `Accept` shows that a browser asks for a page.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let ranges = ranges(headers);
     let exact = |media| quality(&ranges, media).filter(|quality| quality.exact);
@@ -79,7 +80,7 @@ pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     exact("text/html").is_some_and(|page| page.weight > data)
 }
 
-/// How `Accept` weighs a media type.
+/// The weight of a media type in `Accept`, and how exactly its range matches.
 #[derive(Clone, Copy)]
 struct Quality {
     weight: f32,
@@ -97,7 +98,7 @@ fn ranges(headers: &HeaderMap) -> Vec<(&str, f32)> {
         .collect()
 }
 
-/// The most specific range decides (RFC 9110, section 12.5.1).
+/// The quality of a media type. The most specific range decides (RFC 9110, section 12.5.1).
 fn quality(ranges: &[(&str, f32)], media: &str) -> Option<Quality> {
     let exactness = |range: &str| match range {
         "*/*" => Some(0),

@@ -1,5 +1,5 @@
-//! The page for browsers: GraphiQL if the operator provides a build, otherwise a small page of our
-//! own. Neither sends requests to other hosts (docs/adr/0008-graphql-page.md).
+//! The page for browsers: GraphiQL if the operator provides a build, otherwise a small built-in
+//! page. Neither sends requests to other hosts (docs/adr/0008-graphql-page.md).
 
 use bytes::Bytes;
 use http::header::{
@@ -16,8 +16,8 @@ use tidegate_http::error::ApiError;
 
 const PAGE: &str = include_str!("page.html");
 
-/// The page may run its one script, use its one style sheet, and call this server. The hashes are
-/// those of the elements' texts; a test compares them with the page.
+/// The policy of the built-in page. It may run its one script, use its one style sheet, and call
+/// this service. The hashes are those of the elements' texts; a test compares them with the page.
 const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ",
     "frame-ancestors 'none'; ",
@@ -25,15 +25,15 @@ const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "script-src 'sha256-E8aRqBcXxRMsCooVvCCmcjpJryHVBQqhci4Rtdw9RiI='",
 ));
 
-/// The policy for a file of GraphiQL that runs as a document or worker.
+/// The policy for a file of GraphiQL that a browser opens as a document or worker.
 const ASSET_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
 );
-/// Their names contain a hash of their content.
+/// The value of `Cache-Control` for files whose names contain a hash of their content.
 const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// The page.
+/// The page for browsers, with its policy.
 pub(super) fn page(app: &App) -> Response<Body> {
     let (page, policy) = match app.graphiql() {
         Some(built) => graphiql(built, base_of(app.issuer().address())),
@@ -53,9 +53,9 @@ pub(super) fn page(app: &App) -> Response<Body> {
     response
 }
 
-/// GraphiQL and its policy. Its scripts load others from its folder; its editor creates style
-/// elements, which get the nonce, and style attributes, which cannot have one; its style sheet
-/// contains fonts.
+/// The page of GraphiQL and its policy. Its scripts load others from the same folder. Its editor
+/// creates style elements, which get the nonce, and style attributes, which cannot have one. Its
+/// style sheet contains fonts.
 fn graphiql(built: &Graphiql, base: &str) -> (Bytes, HeaderValue) {
     let (page, nonce) = built.page(base);
     let policy = format!(
@@ -68,7 +68,7 @@ fn graphiql(built: &Graphiql, base: &str) -> (Bytes, HeaderValue) {
     (page.into(), policy)
 }
 
-/// `GET /assets/graphiql/{name}`
+/// Handles `GET /assets/graphiql/{name}`.
 ///
 /// # Errors
 ///

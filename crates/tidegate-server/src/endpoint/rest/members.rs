@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use tidegate_http::error::ApiError;
 
-/// The members that have not been read yet. In results, `None` is an absent member, `Some(None)` a
-/// null.
+/// The members of an object that have not been read yet. In results, `None` is an absent member,
+/// and `Some(None)` is a null.
 pub(crate) struct ObjectMembers(Map<String, Value>);
 
 impl ObjectMembers {
@@ -13,7 +13,7 @@ impl ObjectMembers {
         Self(object)
     }
 
-    /// Whether the member exists.
+    /// Whether the object has the member.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -31,18 +31,18 @@ impl ObjectMembers {
         read(value).map(Some).ok_or_else(wrong)
     }
 
-    /// A required string.
+    /// Reads a member that is a string and required.
     pub(crate) fn required(&mut self, name: &str) -> Result<String, ApiError> {
         self.text(name)?
             .ok_or_else(|| ApiError::input(format!("`{name}`: missing")))
     }
 
-    /// A string.
+    /// Reads a member that is a string.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         self.take(name, "a string", text)
     }
 
-    /// A string or null.
+    /// Reads a member that is a string or null.
     #[expect(
         clippy::option_option,
         reason = "a member may be absent, null or there"
@@ -54,12 +54,12 @@ impl ObjectMembers {
         })
     }
 
-    /// A boolean.
+    /// Reads a member that is a boolean.
     pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
         self.take(name, "true or false", |value| value.as_bool())
     }
 
-    /// An array of strings.
+    /// Reads a member that is an array of strings.
     pub(crate) fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         self.take(name, "an array of strings", |value| match value {
             Value::Array(items) => items.into_iter().map(text).collect(),
@@ -67,7 +67,7 @@ impl ObjectMembers {
         })
     }
 
-    /// A name, a list of names, or null, which is an empty list.
+    /// Reads a member that is a name, a list of names, or null. Null is an empty list.
     pub(crate) fn names(&mut self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         self.take(
             name,
@@ -80,7 +80,7 @@ impl ObjectMembers {
         )
     }
 
-    /// An object, a string with an object as JSON, or null.
+    /// Reads a member that is an object, a string with an object as JSON, or null.
     #[expect(
         clippy::option_option,
         reason = "absent, null and given are three things"
@@ -98,7 +98,7 @@ impl ObjectMembers {
         })
     }
 
-    /// Refuses remaining members; `known` lists the valid ones for the error.
+    /// Refuses members that were not read. The error lists the valid ones, which are `known`.
     pub(crate) fn finish(self, known: &str) -> Result<(), ApiError> {
         match self.0.keys().next() {
             None => Ok(()),

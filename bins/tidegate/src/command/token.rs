@@ -1,0 +1,92 @@
+//! `tidegate token …`.
+
+use std::time::Duration;
+
+use tidegate_identity::UserKey;
+use tidegate_oauth::{Issuer, NewPersonalToken, Scopes, Session};
+
+use super::user::tenant;
+use super::{print, print_table};
+use crate::cli::{NewToken, TokenCommand};
+use crate::failure::{Failure, Result};
+use crate::service::Service;
+
+/// How many tokens are listed.
+const MOST: u32 = 100_000;
+
+/// Runs the command.
+pub(crate) async fn run(command: TokenCommand, service: &Service) -> Result {
+    match command {
+        TokenCommand::Create(new) => create(new, service).await,
+        TokenCommand::List { database } => list(service, &database).await,
+        TokenCommand::Revoke { database, id } => revoke(service, &database, &id).await,
+    }
+}
+
+async fn create(new: NewToken, service: &Service) -> Result {
+    tenant(service, &new.database).await?;
+    let scopes = Scopes::parse(&new.scopes.join(" "));
+    let scopes = scopes.map_err(|error| Failure::Usage(error.description().into_owned()))?;
+    let issuer = issuer(service).await?;
+    let lifetime = Duration::from_hours(24) * u32::from(new.days);
+    let key = UserKey::new(&new.database, &new.user);
+    let token = NewPersonalToken {
+        name: new.name,
+        expires_at: Some(issuer.now().plus(lifetime)),
+        scopes,
+    };
+    let created = issuer
+        .issue_personal_token(key, token, (None, None))
+        .await?;
+    print(format_args!(
+        "id     {}\ntoken  {}\nThe token is shown this once.\n",
+        created.session.id,
+        created.secret.expose()
+    ))
+}
+
+async fn list(service: &Service, database: &str) -> Result {
+    let row = |session: &Session| {
+        let name = session.personal.as_ref().map(|token| token.name.clone());
+        let used = session.refreshed_at > session.created_at;
+        let last_used = used.then(|| super::time(session.refreshed_at));
+        vec![
+            session.id.to_string(),
+            name.unwrap_or_default(),
+            session.user.name.clone(),
+            session.scopes.to_string(),
+            super::time(session.closes_at),
+            last_used.unwrap_or_else(|| "never".to_owned()),
+        ]
+    };
+    let rows: Vec<_> = tokens(service, database).await?.iter().map(row).collect();
+    print_table(
+        &["TOKEN", "NAME", "USER", "SCOPES", "EXPIRES", "LAST USED"],
+        &rows,
+    )
+}
+
+async fn revoke(service: &Service, database: &str, id: &str) -> Result {
+    let tokens = tokens(service, database).await?;
+    let found = tokens.iter().find(|session| session.id.to_string() == id);
+    let missing = || Failure::Refused(format!("there is no token {id} in {database}"));
+    let issuer = issuer(service).await?;
+    let who = (None, None);
+    issuer
+        .revoke_personal_token(found.ok_or_else(missing)?, who)
+        .await?;
+    print(format_args!("{id} is revoked.\n"))
+}
+
+async fn tokens(service: &Service, database: &str) -> Result<Vec<Session>> {
+    tenant(service, database).await?;
+    let now = service.ports.clock.now();
+    let tokens = service.store.personal_tokens(database, None, now, MOST);
+    Ok(tokens.await?)
+}
+
+/// The issuer's URL appears only in access tokens, and these commands issue none.
+async fn issuer(service: &Service) -> Result<Issuer> {
+    let settings = tidegate_oauth::Settings::new("http://localhost")?;
+    Ok(Issuer::start(service.ports.clone(), service.master.clone(), settings).await?)
+}

@@ -1,0 +1,6 @@
+//! The functions of claims that policies call.
+
+mod attacks;
+mod callers;
+mod fixture;
+mod provision;

@@ -1,0 +1,89 @@
+//! Consent that is remembered.
+
+use super::{AuthorizationRequest, Issuer};
+use crate::{ClientAuthentication, Consent, Result, redirect};
+use tidegate_identity::{AuditKind, Browser, EndReason, Error as IdentityError, RequestContext};
+
+impl Issuer {
+    /// Whether the user must be asked before this request is granted. The answer is remembered, for
+    /// the scopes that were asked for; a client without `confirm` needs none.
+    ///
+    /// A public client that redirects to a program on the user's device is always asked for: another
+    /// program could send the same request (RFC 8252, section 8.6).
+    pub async fn needs_consent(
+        &self,
+        request: &AuthorizationRequest,
+        browser: &Browser,
+    ) -> Result<bool> {
+        if !request.client.confirm {
+            return Ok(false);
+        }
+        if !is_remembered(request) {
+            return Ok(true);
+        }
+        let store = &self.ports.store;
+        let known = store.consent(&browser.user.key, &request.client.id).await?;
+        Ok(known.is_none_or(|known| !known.scopes.covers(request.scopes)))
+    }
+
+    /// Remembers what the user allowed.
+    pub(crate) async fn remember_consent(
+        &self,
+        request: &AuthorizationRequest,
+        browser: &Browser,
+    ) -> Result<()> {
+        if !request.client.confirm || !is_remembered(request) {
+            return Ok(());
+        }
+        let (store, key) = (&self.ports.store, &browser.user.key);
+        let known = store.consent(key, &request.client.id).await?;
+        let scopes = match known {
+            Some(known) if known.scopes.covers(request.scopes) => return Ok(()),
+            Some(known) => known.scopes.union(request.scopes),
+            None => request.scopes,
+        };
+        let consent = Consent {
+            client_id: request.client.id.clone(),
+            scopes,
+            given_at: self.ports.clock.now(),
+        };
+        Ok(store.put_consent(key, &consent).await?)
+    }
+
+    /// Takes back what the user allowed a client, and ends the user's sessions of that client.
+    ///
+    /// [`IdentityError::NotFound`] if the client has no consent of the user.
+    pub async fn withdraw_consent(
+        &self,
+        browser: &Browser,
+        client_id: &str,
+        context: &RequestContext,
+    ) -> Result<()> {
+        let (store, key) = (&self.ports.store, &browser.user.key);
+        if !store.delete_consent(key, client_id).await? {
+            return Err(IdentityError::NotFound("consent").into());
+        }
+        let event = self
+            .ports
+            .event(AuditKind::ConsentWithdrawn, Some(&key.database))
+            .with_user(&key.name)
+            .with_client(Some(client_id))
+            .with_address(context.address);
+        self.ports.audit(event).await;
+        let now = self.ports.clock.now();
+        for session in store.sessions_of_user(key, now).await? {
+            if session.client_id == client_id {
+                let reason = EndReason::UserEnded;
+                store.end_session(session.id, reason, now).await?;
+                self.denylist.add(session.id, now);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether only the client can receive the response to this request.
+fn is_remembered(request: &AuthorizationRequest) -> bool {
+    request.client.authentication != ClientAuthentication::Public
+        || redirect::is_remote(&request.redirect_uri)
+}

@@ -1,0 +1,272 @@
+//! Personal access tokens: a user makes them for its own programs. Each is a session of its own, so
+//! that it ends where sessions end: when its user is dropped, becomes the default user or gets
+//! another password.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Issuer;
+use crate::token::PersonalTokens;
+use crate::{Claims, Error, GrantKind, PersonalToken, Result, Scopes, Session, TokenError};
+use tidegate_identity::{
+    AuditKind, EndReason, Error as IdentityError, Secret, SecretHash, SessionId, Timestamp, User,
+    UserKey,
+};
+
+/// The lifetime of a token whose expiry is not given.
+const LIFETIME: Duration = Duration::from_hours(24 * 90);
+/// The longest lifetime.
+const LONGEST: Duration = Duration::from_hours(24 * 366);
+/// How many live tokens a user may have.
+const MOST: u32 = 100;
+/// How many tokens are listed.
+const LISTED: u32 = 1_000;
+const MAX_NAME_LENGTH: usize = 100;
+
+/// A personal access token to create.
+#[derive(Clone, Debug)]
+pub struct NewPersonalToken {
+    /// Its name, for the list of tokens: 1 to 100 bytes.
+    pub name: String,
+    /// When it expires: at most 366 days ahead, 90 days ahead if absent.
+    pub expires_at: Option<Timestamp>,
+    /// Its scopes.
+    pub scopes: Scopes,
+}
+
+/// A personal access token that was created.
+#[derive(Clone, Debug)]
+pub struct CreatedPersonalToken {
+    /// The record.
+    pub session: Session,
+    /// The token, which is shown only once.
+    pub secret: Secret,
+}
+
+impl Issuer {
+    /// Verifies a bearer token of any kind: an access token without I/O, a personal access token
+    /// with a lookup that is cached.
+    ///
+    /// [`Error::InvalidToken`] with the reason.
+    pub async fn authenticate_token(&self, token: &str) -> Result<Arc<Claims>> {
+        if !PersonalTokens::is_personal(token) {
+            return self.verify(token);
+        }
+        let invalid = || Error::InvalidToken(TokenError::UnknownPersonalToken);
+        let hash = self.personal_tokens.hash(token).ok_or_else(invalid)?;
+        let now = self.ports.clock.now();
+        let claims = match self.personal_tokens.cached(&hash, now) {
+            Some(known) => known,
+            None => self.look_up_personal_token(hash, now).await?,
+        };
+        let claims = claims.ok_or_else(invalid)?;
+        self.recheck(&claims)?;
+        Ok(claims)
+    }
+
+    async fn look_up_personal_token(
+        &self,
+        hash: SecretHash,
+        now: Timestamp,
+    ) -> Result<Option<Arc<Claims>>> {
+        let store = &self.ports.store;
+        let claims = match store.use_personal_token(hash, now).await? {
+            Some(session) => {
+                let user = store.user(&session.user).await?;
+                user.map(|user| Arc::new(claims(&session, user)))
+            }
+            None => None,
+        };
+        self.personal_tokens.keep(hash, claims.clone(), now);
+        Ok(claims)
+    }
+
+    /// Creates a personal access token of the caller.
+    ///
+    /// [`Error::PersonalTokenRefused`] for the default user, for an owner who acts as a user, and
+    /// for a caller that itself uses a personal access token; [`Error::InvalidScope`] for scopes
+    /// that the caller's token lacks; [`Error::TooManyPersonalTokens`];
+    /// [`IdentityError::InvalidMember`].
+    pub async fn create_personal_token(
+        &self,
+        caller: &Claims,
+        new: NewPersonalToken,
+        address: Option<IpAddr>,
+    ) -> Result<CreatedPersonalToken> {
+        let refused = |reason| Err(Error::PersonalTokenRefused(reason));
+        if caller.shared {
+            return refused("the default user, which anonymous callers share, has no tokens");
+        }
+        if caller.actor.is_some() {
+            return refused("a user makes its tokens itself, not the owner who acts as the user");
+        }
+        if caller.client_id.is_empty() {
+            return refused("a personal access token cannot make another one; sign in for that");
+        }
+        let scopes = caller.scopes.narrowed_to(new.scopes)?;
+        let key = UserKey::new(&caller.database, &caller.user);
+        let new = NewPersonalToken { scopes, ..new };
+        self.issue_personal_token(key, new, (Some(caller.acting()), address))
+            .await
+    }
+
+    /// Creates a personal access token of any user, for the operator; the errors of
+    /// [`create_personal_token`](Self::create_personal_token) about its content, and
+    /// [`IdentityError::NotFound`].
+    pub async fn issue_personal_token(
+        &self,
+        key: UserKey,
+        new: NewPersonalToken,
+        (actor, address): (Option<&str>, Option<IpAddr>),
+    ) -> Result<CreatedPersonalToken> {
+        let (store, now) = (&self.ports.store, self.ports.clock.now());
+        let expires_at = new.expires_at.unwrap_or_else(|| now.plus(LIFETIME));
+        check(&new.name, expires_at, now)?;
+        let user = store.user(&key).await?;
+        let user = user.ok_or(IdentityError::NotFound("user"))?;
+        let tokens = store.personal_tokens(&key.database, Some(&key.name), now, MOST);
+        if tokens.await?.len() >= MOST as usize {
+            return Err(Error::TooManyPersonalTokens);
+        }
+        let secret = self.personal_tokens.generate(&*self.ports.random)?;
+        let session = Session {
+            id: SessionId::from_bytes(self.ports.random.bytes()?),
+            user: user.key,
+            client_id: String::new(),
+            grant: GrantKind::PersonalToken,
+            scopes: new.scopes,
+            personal: Some(Box::new(PersonalToken {
+                name: new.name,
+                hash: SecretHash::of(&secret),
+            })),
+            presented: 0,
+            created_at: now,
+            refreshed_at: now,
+            expires_at,
+            closes_at: expires_at,
+            ended: None,
+        };
+        store.insert_session(&session).await?;
+        let who = (actor, address);
+        self.audit_personal_token(AuditKind::TokenCreated, &session, who)
+            .await;
+        Ok(CreatedPersonalToken { session, secret })
+    }
+
+    /// The live personal access tokens that the caller may see, the most recently used first, at
+    /// most 1,000: its own, for the owner of the tenant those of all users or of one.
+    ///
+    /// [`IdentityError::NotFound`] when a user who is not the owner names another user.
+    pub async fn personal_tokens(
+        &self,
+        caller: &Claims,
+        user: Option<&str>,
+    ) -> Result<Vec<Session>> {
+        let own = Some(caller.user.as_str());
+        let user = if caller.owner { user } else { user.or(own) };
+        if !caller.owner && user != own {
+            return Err(IdentityError::NotFound("user").into());
+        }
+        let now = self.ports.clock.now();
+        let store = &self.ports.store;
+        Ok(store
+            .personal_tokens(&caller.database, user, now, LISTED)
+            .await?)
+    }
+
+    /// Revokes personal access tokens that the caller may see: on this node at once, on others
+    /// after their next denylist refresh.
+    ///
+    /// [`IdentityError::NotFound`] for any other token, and then none is revoked.
+    pub async fn revoke_personal_tokens(
+        &self,
+        caller: &Claims,
+        ids: &[SessionId],
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        let now = self.ports.clock.now();
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let session = self.ports.store.session(*id).await?;
+            let session = session.filter(|session| {
+                let visible = caller.owner || session.user.name == caller.user;
+                let of_tenant = session.user.database == caller.database;
+                visible && of_tenant && session.personal.is_some() && session.is_alive(now)
+            });
+            found.push(session.ok_or(IdentityError::NotFound("token"))?);
+        }
+        for session in &found {
+            let who = (Some(caller.acting()), address);
+            self.revoke_personal_token(session, who).await?;
+        }
+        Ok(())
+    }
+
+    /// Revokes a personal access token.
+    pub async fn revoke_personal_token(
+        &self,
+        session: &Session,
+        who: (Option<&str>, Option<IpAddr>),
+    ) -> Result<()> {
+        let now = self.ports.clock.now();
+        let reason = EndReason::Revoked;
+        let ended = self.ports.store.end_session(session.id, reason, now);
+        let ended = ended.await?;
+        self.denylist.add(session.id, now);
+        if ended {
+            self.audit_personal_token(AuditKind::TokenRevoked, session, who)
+                .await;
+        }
+        Ok(())
+    }
+
+    async fn audit_personal_token(
+        &self,
+        kind: AuditKind,
+        session: &Session,
+        (actor, address): (Option<&str>, Option<IpAddr>),
+    ) {
+        let name = session.personal.as_ref().map(|token| token.name.as_str());
+        let event = self
+            .ports
+            .event(kind, Some(&session.user.database))
+            .with_user(&session.user.name)
+            .with_session(session.id)
+            .with_detail(name.unwrap_or_default())
+            .with_acting_user(actor.map(str::to_owned))
+            .with_address(address);
+        self.ports.audit(event).await;
+    }
+}
+
+fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
+    let invalid = |member, expected| Err(IdentityError::InvalidMember { member, expected }.into());
+    if name.trim().is_empty() || name.len() > MAX_NAME_LENGTH {
+        return invalid("name", "a text of 1 to 100 bytes");
+    }
+    if expires_at <= now || expires_at > now.plus(LONGEST) {
+        return invalid("expires_at", "a time within the next 366 days");
+    }
+    Ok(())
+}
+
+/// The claims of a personal access token. They have no client.
+fn claims(session: &Session, user: User) -> Claims {
+    Claims {
+        id: session.id.to_string(),
+        session: session.id,
+        client_id: String::new(),
+        database: session.user.database.clone(),
+        owner: user.key.is_owner(),
+        user: user.key.name,
+        role: user.role,
+        shared: user.default_user,
+        scopes: session.scopes,
+        actor: None,
+        properties: user.properties,
+        email: user.email,
+        issued_at: session.created_at,
+        expires_at: session.closes_at,
+    }
+}

@@ -1,0 +1,129 @@
+//! The key that seals the claims of members, and what is computed with it.
+
+use std::fmt;
+
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256, Sha384};
+
+/// Sets the claims of a member for the transaction in which it runs. The parameters are the token
+/// ([`ClaimsKey::token`], `bytea`), the head ([`claims_head`], `text`) and the claims (`text`, a
+/// JSON object).
+///
+/// What it sets is a seal of the token and the start of the transaction, so that SQL that reads the
+/// settings cannot use them in another transaction.
+pub const SET_CLAIMS: &str = "SELECT pg_catalog.set_config('tidegate.identity', $2::pg_catalog.text, true) IS NULL, \
+     pg_catalog.set_config('tidegate.claims', pg_catalog.textcat(pg_catalog.encode(pg_catalog.sha256(\
+     pg_catalog.byteacat($1::pg_catalog.bytea, pg_catalog.timestamptz_send(pg_catalog.now()))), 'hex'), \
+     $3::pg_catalog.text), true) IS NULL";
+
+/// The generation of the key that the functions of a database check, as `integer`; no row without
+/// functions. Any role may run it.
+pub const CLAIMS_GENERATION: &str = "SELECT pg_catalog.substring(p.prosrc, ', generation ([0-9]+)')::pg_catalog.int4 \
+     FROM pg_catalog.pg_proc p \
+     WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure('tidegate.user_id()')::pg_catalog.oid";
+
+/// The message with which `tidegate.user_id()` and `tidegate.claims()` refuse claims that are
+/// missing, forged or sealed with another key; its SQLSTATE is 42501.
+pub const CLAIMS_REFUSED: &str =
+    "the claims of this transaction are missing or were not set by Tidegate";
+
+/// The key with which the functions of a tenant's database check claims. It is derived from the
+/// master key and stored in the database only, where no role but the service's can read it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ClaimsKey([u8; 16]);
+
+impl ClaimsKey {
+    /// The key of a database. Another generation gives another key.
+    pub fn derive(master: &[u8; 32], database: &str, generation: i32) -> Self {
+        let mut mac = keyed(master);
+        mac.update(b"tidegate claims\0");
+        mac.update(database.as_bytes());
+        mac.update(b"\0");
+        mac.update(&generation.to_be_bytes());
+        let tag: [u8; 32] = mac.finalize().into_bytes().into();
+        let mut key = [0; 16];
+        key.copy_from_slice(&tag[..16]);
+        Self(key)
+    }
+
+    /// The key as the numbers that PostgreSQL stores: big endian, in the order in which they are
+    /// hashed.
+    pub fn halves(&self) -> [i64; 2] {
+        let (first, second) = self.0.split_at(8);
+        [first, second].map(|half| half.iter().fold(0, |all, byte| all << 8 | i64::from(*byte)))
+    }
+
+    /// The token of a member on one connection: SHA-384 of the key, the backend's pid as 4 bytes,
+    /// big endian, and the head.
+    pub fn token(&self, backend_pid: i32, head: &str) -> [u8; 48] {
+        let mut hash = Sha384::new();
+        hash.update(self.0);
+        hash.update(backend_pid.to_be_bytes());
+        hash.update(head);
+        hash.finalize().into()
+    }
+}
+
+fn keyed(master: &[u8; 32]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(master).expect("HMAC takes a key of any length")
+}
+
+impl fmt::Debug for ClaimsKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClaimsKey([redacted])")
+    }
+}
+
+/// The head of a member: SHA-256 of the claims in hex, then the id. `claims` are the text that
+/// [`SET_CLAIMS`] gets.
+pub fn claims_head(user_id: &str, claims: &str) -> String {
+    use fmt::Write as _;
+    let mut head = String::with_capacity(64 + user_id.len());
+    for byte in Sha256::digest(claims) {
+        let _ = write!(head, "{byte:02x}");
+    }
+    head.push_str(user_id);
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_has_another_key_per_generation_and_master_key() {
+        let key = |master, database, generation| {
+            ClaimsKey::derive(&[master; 32], database, generation).halves()
+        };
+        let one = key(1, "shop", 1);
+        assert_eq!(one, key(1, "shop", 1));
+        for other in [key(2, "shop", 1), key(1, "shops", 1), key(1, "shop", 2)] {
+            assert!(one[0] != other[0] && one[1] != other[1]);
+        }
+    }
+
+    #[test]
+    fn the_halves_are_the_bytes_in_their_order() {
+        let key = ClaimsKey([0xff, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(key.halves(), [i64::MIN >> 7 | 1, 0x102]);
+        let bytes: Vec<u8> = key
+            .halves()
+            .iter()
+            .flat_map(|half| half.to_be_bytes())
+            .collect();
+        assert_eq!(bytes, key.0);
+    }
+
+    #[test]
+    fn neither_key_is_shown() {
+        let key = ClaimsKey([7; 16]);
+        assert_eq!(format!("{key:?}"), "ClaimsKey([redacted])");
+    }
+
+    #[test]
+    fn the_head_is_the_digest_of_the_claims_and_the_id() {
+        let head = claims_head("ü", "{}");
+        let digest = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+        assert_eq!(head, format!("{digest}ü"));
+    }
+}

@@ -1,0 +1,74 @@
+//! Connections for statements of members.
+
+use std::sync::Arc;
+
+use tidegate_sql::{Error, Login, Member, Result, RoleUse};
+use tidegate_wire::outage;
+
+use super::claims_key_cache::KeyLookup;
+use super::route::Route;
+use super::user_executor::UserExecutor;
+use crate::claims_key::ClaimsKey;
+use crate::statement::is_refused_seal;
+
+impl UserExecutor {
+    /// A connection that logged in as the caller's role, or as the group of a member.
+    pub(super) async fn own_route(&self, login: &Login) -> Result<Route> {
+        match &login.role_use {
+            RoleUse::Member(member) => self.member_route(login, member, false).await,
+            _ => Ok(Route::own(login)),
+        }
+    }
+
+    /// A connection that logged in as the group of a member; see [`Route::member`].
+    pub(super) async fn member_route(
+        &self,
+        login: &Login,
+        member: &Arc<Member>,
+        shares: bool,
+    ) -> Result<Route> {
+        let key = self.key_of(login)?.get(None).await?;
+        Ok(Route::member(login, shares, member.clone(), key))
+    }
+
+    /// The connection for a second attempt, because the first one refused the caller with `error`:
+    /// the caller's own login, or with `sealed` ([`Route::sealed`]) the same with the current key.
+    pub(super) async fn route_again(
+        &self,
+        login: &Login,
+        sealed: Option<(Route, ClaimsKey)>,
+        error: &Error,
+    ) -> Result<Route> {
+        let Some((route, refused)) = sealed else {
+            self.refused(login, error);
+            return Ok(Route::own(login));
+        };
+        let key = self.key_of(login)?.get(Some(refused)).await?;
+        Ok(route.with_key(key))
+    }
+
+    fn key_of<'a>(&'a self, login: &'a Login) -> Result<KeyLookup<'a>> {
+        let (Some(keys), Some(service)) = (self.claims.as_deref(), self.service.as_deref()) else {
+            return Err(Error::internal("no keys for the claims of members"));
+        };
+        Ok(KeyLookup {
+            keys,
+            service,
+            database: &login.database,
+        })
+    }
+}
+
+/// The error of a request whose claims the database has refused twice: 503. Its functions and keys
+/// are not those of this service, or code in the transaction has changed the claims.
+pub(super) fn claims_error(login: &Login, error: Error) -> Error {
+    match error {
+        Error::Rejected(said)
+            if matches!(login.role_use, RoleUse::Member(_)) && is_refused_seal(&said) =>
+        {
+            tracing::warn!(database = %login.database, "the database refused the claims of a member");
+            outage(*said)
+        }
+        error => error,
+    }
+}

@@ -1,0 +1,61 @@
+//! Keys that change, and databases that refuse the claims.
+
+use tidegate_sql::{Author, Error, Mode};
+
+use super::{BODIES, ID, bodies, in_transaction, install, member, ours, quoted, request, tenant};
+use crate::fixture::Sql;
+
+fn is_refused(error: &Error) -> bool {
+    let Error::Unavailable { source, .. } = error else {
+        return false;
+    };
+    let source = source
+        .as_deref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    source.contains("not set by Tidegate")
+}
+
+#[tokio::test]
+async fn a_request_after_a_rotation_is_repeated_with_the_new_key() {
+    let mut fixture = tenant("members_rotation", 1).await;
+    let login = member(&fixture, 1);
+    for (generation, kind) in (2..).zip([0, 1, 2, 3, 6, 7]) {
+        request(&fixture, 1, 0).await;
+        install(&fixture.name, &mut fixture.admin, generation).await;
+        request(&fixture, 1, kind).await;
+        assert_eq!(ours(ID).value(&fixture, &login).await, quoted(1));
+    }
+}
+
+/// As after a restore of definitions without data.
+#[tokio::test]
+async fn a_database_without_the_key_is_unavailable_to_members() {
+    let mut fixture = tenant("members_no_key", 1).await;
+    let login = member(&fixture, 1);
+    request(&fixture, 1, 0).await;
+    let restart = "ALTER SEQUENCE tidegate_private.key_1_a RESTART;
+                   ALTER SEQUENCE tidegate_private.key_1_b RESTART";
+    fixture.admin.batch_execute(restart).await.unwrap();
+    let read = ours(BODIES).run(&fixture, &login).await.unwrap_err();
+    assert!(is_refused(&read), "{read:?}");
+    let method = Sql::new(ID).by(Author::Owner).run(&fixture, &login).await;
+    assert!(is_refused(&method.unwrap_err()));
+    let texts = ["select 1", BODIES];
+    let late = in_transaction(&fixture, &login, Mode::ReadWrite, &texts).await;
+    assert!(is_refused(&late.unwrap_err()));
+    // What does not ask for the claims needs no key.
+    assert_eq!(ours("select 7").value(&fixture, &login).await, "7");
+    install(&fixture.name, &mut fixture.admin, 2).await;
+    let rows = ours(BODIES).run(&fixture, &login).await.unwrap();
+    assert_eq!(rows.values, bodies(1));
+}
+
+#[tokio::test]
+async fn a_database_without_the_functions_is_unavailable_to_members() {
+    let fixture = tenant("members_no_functions", 1).await;
+    let drop = "DROP SCHEMA tidegate CASCADE";
+    fixture.admin.batch_execute(drop).await.unwrap();
+    let error = ours("select 1").run(&fixture, &member(&fixture, 1)).await;
+    assert!(matches!(error, Err(Error::Unavailable { .. })), "{error:?}");
+}

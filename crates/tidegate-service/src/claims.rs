@@ -1,0 +1,154 @@
+//! The functions `tidegate.user_id()`, `tidegate.claims()` and `tidegate.claim(text)` in tenants'
+//! databases, which policies call.
+
+use std::fmt;
+
+use tokio_postgres::types::Oid;
+use tokio_postgres::{Client, GenericClient, Transaction};
+
+/// The key with which the functions check the claims of members, and its number.
+#[derive(Clone, Copy)]
+pub struct ClaimsFunctions {
+    /// The generation of the key.
+    pub generation: i32,
+    /// The key: two numbers of 64 random bits, in the order in which they are hashed.
+    pub key: [i64; 2],
+}
+
+impl fmt::Debug for ClaimsFunctions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaimsFunctions")
+            .field("generation", &self.generation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a database has of the functions of claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimsState {
+    /// All of it: this version or a later one, with the expected key, and closed to other roles.
+    Current,
+    /// Something is missing or of another generation. [`install_claims`] creates it.
+    Outdated,
+    /// Nothing, and the service may not create schemas in the database.
+    NotAllowed,
+    /// Another role owns this object in one of the schemas, and could put code there. The text
+    /// names the object and its owner.
+    Foreign(String),
+}
+
+/// Creates schemas, table and sequences; `{generation}` is replaced.
+const SCHEMA: &str = include_str!("claims_schema.sql");
+
+/// Creates or replaces the functions; `{generation}` is replaced.
+const FUNCTIONS: &str = include_str!("claims_functions.sql");
+
+/// Revokes what default privileges granted.
+const PRIVILEGES: &str = include_str!("claims_privileges.sql");
+
+/// Finds out what there is. The versions in it and in the functions grow with every change of a
+/// function.
+const STATE: &str = include_str!("claims_state.sql");
+
+/// Looks up what a database has of the functions of claims. `client` is the service's, in the
+/// tenant's database.
+///
+/// # Errors
+///
+/// If the connection fails.
+pub async fn claims_state(
+    client: &impl GenericClient,
+    wanted: &ClaimsFunctions,
+) -> Result<ClaimsState, tokio_postgres::Error> {
+    let row = client.query_one(STATE, &[&wanted.generation]).await?;
+    if let Some(object) = row.get("foreign_object") {
+        return Ok(ClaimsState::Foreign(object));
+    }
+    if !row.get::<_, bool>("there") && !row.get::<_, bool>("may_make") {
+        return Ok(ClaimsState::NotAllowed);
+    }
+    let sequences: [Option<Oid>; 2] = [row.get("key_a"), row.get("key_b")];
+    let complete = row.get::<_, bool>("current") && !row.get::<_, bool>("is_open");
+    if complete && has_key(client, sequences, wanted).await? {
+        return Ok(ClaimsState::Current);
+    }
+    Ok(ClaimsState::Outdated)
+}
+
+async fn has_key(
+    client: &impl GenericClient,
+    sequences: [Option<Oid>; 2],
+    wanted: &ClaimsFunctions,
+) -> Result<bool, tokio_postgres::Error> {
+    let [Some(first), Some(second)] = sequences else {
+        return Ok(false);
+    };
+    let query = "SELECT pg_catalog.pg_sequence_last_value($1::pg_catalog.oid::pg_catalog.regclass), \
+                        pg_catalog.pg_sequence_last_value($2::pg_catalog.oid::pg_catalog.regclass)";
+    let row = client.query_one(query, &[&first, &second]).await?;
+    let found: [Option<i64>; 2] = [row.get(0), row.get(1)];
+    Ok(found == wanted.key.map(Some))
+}
+
+/// Creates or replaces the functions with what they use if they are [`ClaimsState::Outdated`], in
+/// one transaction. An event trigger does not report it. Only one session may do this at a time.
+/// Returns the state afterwards; nothing has changed unless it is [`ClaimsState::Current`].
+///
+/// # Errors
+///
+/// If PostgreSQL refuses a statement, or if the connection fails. Nothing has changed then.
+pub async fn install_claims(
+    client: &mut Client,
+    wanted: &ClaimsFunctions,
+) -> Result<ClaimsState, tokio_postgres::Error> {
+    let state = claims_state(client, wanted).await?;
+    if state != ClaimsState::Outdated {
+        return Ok(state);
+    }
+    let transaction = client.transaction().await?;
+    install(&transaction, wanted).await?;
+    // Another role may have created a schema in the meantime.
+    let state = claims_state(&transaction, wanted).await?;
+    if state == ClaimsState::Current {
+        transaction.commit().await?;
+    }
+    Ok(state)
+}
+
+async fn install(
+    transaction: &Transaction<'_>,
+    wanted: &ClaimsFunctions,
+) -> Result<(), tokio_postgres::Error> {
+    let generation = wanted.generation.to_string();
+    let settings = "SET LOCAL tidegate.provisioning = 'on'; \
+                    SET LOCAL search_path = pg_catalog, pg_temp";
+    transaction.batch_execute(settings).await?;
+    for sql in [SCHEMA, FUNCTIONS, PRIVILEGES] {
+        let sql = sql.replace("{generation}", &generation);
+        transaction.batch_execute(&sql).await?;
+    }
+    // The key is a parameter because PostgreSQL logs texts of statements more often. It is set last,
+    // when no other role may read the sequences.
+    let set = "SELECT pg_catalog.setval(pg_catalog.to_regclass($1), $2) IS NULL";
+    for (half, key) in ["a", "b"].into_iter().zip(wanted.key) {
+        let sequence = format!("tidegate_private.key_{generation}_{half}");
+        transaction.query_one(set, &[&sequence, &key]).await?;
+    }
+    transaction
+        .batch_execute(&drop_old(wanted.generation))
+        .await
+}
+
+/// Drops the sequences of old generations. Statements that run may still read the previous one.
+fn drop_old(generation: i32) -> String {
+    let old = (1..generation.saturating_sub(1)).rev().take(MOST_OLD);
+    let drop = |old| {
+        format!(
+            "DROP SEQUENCE IF EXISTS tidegate_private.key_{old}_a, tidegate_private.key_{old}_b;"
+        )
+    };
+    old.map(drop).collect()
+}
+
+/// How many generations are looked for. There is one more at most, unless a drop failed.
+const MOST_OLD: usize = 8;

@@ -1,0 +1,145 @@
+//! Consent: asked for in words, remembered by client and scope, taken back (wire.md 11).
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::flows::client;
+use crate::pages::{Browser, CALLBACK, VERIFIER, authorization, encoded};
+use crate::scopes::{GRAPHQL, send};
+use crate::service::demo;
+
+#[tokio::test]
+async fn consent_is_asked_in_words_remembered_by_scope_and_taken_back() {
+    let made = client("asks", json!({})).await;
+    let secret = made["secret"].as_str().unwrap();
+    let mut browser = Browser::new(demo());
+    let with = |scope: &str| format!("{}&scope={}", authorization("asks"), encoded(scope));
+    let page = browser.get(&with("read methods")).await;
+    let consent = browser.sign_in(&page, "alice").await;
+    assert!(
+        consent
+            .text
+            .contains("<li>read data that you may read</li><li>call methods</li>"),
+        "{}",
+        consent.text
+    );
+    assert!(
+        !consent.text.contains("all of your rights"),
+        "{}",
+        consent.text
+    );
+    let allowed = browser
+        .submit(&consent, "decide", &[("decision", "allow")])
+        .await;
+    let redeem = |code: String| {
+        json!({
+            "grant_type": "authorization_code", "client_id": "asks", "client_secret": secret,
+            "code": code, "redirect_uri": CALLBACK, "code_verifier": VERIFIER,
+        })
+    };
+    let body = redeem(allowed.parameter("code"));
+    let answer = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+        .await
+        .body;
+    assert_eq!(answer["scope"], "read methods", "{answer}");
+    let token = answer["access_token"].as_str().unwrap().to_owned();
+    let read = json!({"query": "{__typename}"});
+    assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 200);
+
+    // The same or less is not asked for again; more is.
+    for (scope, asked) in [
+        ("read methods", false),
+        ("read", false),
+        ("read sql", true),
+        ("", true),
+        ("openid", true),
+    ] {
+        let page = browser.get(&with(scope)).await;
+        assert_eq!(page.status == 200, asked, "{scope}: {}", page.text);
+        if asked {
+            assert!(
+                page.text.contains("name=\"decision\""),
+                "{scope}: {}",
+                page.text
+            );
+        } else {
+            assert!(
+                !page.parameter("code").is_empty(),
+                "{scope}: {}",
+                page.location
+            );
+        }
+    }
+    let page = browser.get(&with("")).await;
+    assert!(
+        page.text.contains("with all of your rights"),
+        "{}",
+        page.text
+    );
+
+    // Taken back on the account page: the application loses its access and asks again.
+    let account = browser.get("/account").await;
+    assert!(
+        account.text.contains("What you allowed"),
+        "{}",
+        account.text
+    );
+    let page = browser.submit(&account, "withdraw_consent", &[]).await;
+    assert!(page.text.contains("will ask again"), "{}", page.text);
+    assert_eq!(send(&token, Method::POST, GRAPHQL, &read).await.status, 401);
+    let page = browser.get(&with("read")).await;
+    assert_eq!(page.status, 200, "{}", page.location);
+    // It is not the consent of another user.
+    let log = demo()
+        .rest(
+            Some("demo"),
+            ("GET", "/api/v4/audit?limit=1000"),
+            &Value::Null,
+        )
+        .await;
+    assert!(log.body.to_string().contains("consent_withdrawn"));
+}
+
+#[tokio::test]
+async fn a_public_client_on_the_device_of_the_user_is_always_asked_for() {
+    let mut browser = Browser::new(demo());
+    let page = browser.get(&authorization("demo-app")).await;
+    let consent = browser.sign_in(&page, "alice").await;
+    browser
+        .submit(&consent, "decide", &[("decision", "allow")])
+        .await;
+    let page = browser.get(&authorization("demo-app")).await;
+    assert!(page.text.contains("name=\"decision\""), "{}", page.text);
+}
+
+#[tokio::test]
+async fn a_device_asks_for_its_scopes() {
+    let body = json!({"client_id": "demo-app", "scope": "read"});
+    let codes = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth/device"), &body)
+        .await
+        .body;
+    let typed = codes["user_code"].as_str().unwrap();
+    let mut browser = Browser::new(demo());
+    let page = browser.get("/device").await;
+    let page = browser.submit(&page, "code", &[("user_code", typed)]).await;
+    let page = browser.sign_in(&page, "alice").await;
+    assert!(
+        page.text.contains("read data that you may read"),
+        "{}",
+        page.text
+    );
+    browser
+        .submit(&page, "decide", &[("decision", "allow")])
+        .await;
+    let body = json!({
+        "grant_type": "device_code", "client_id": "demo-app", "device_code": codes["device_code"],
+        "scope": "admin",
+    });
+    let answer = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+        .await
+        .body;
+    assert_eq!(answer["scope"], "read", "{answer}");
+}

@@ -1,0 +1,494 @@
+//! Personal access tokens and the grant `client_credentials` (wire.md 11): programs that act without
+//! a person.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::flows::{client, failure};
+use crate::node::{Node, operator};
+use crate::service::{RestResponse, Service, demo, eventually};
+
+const PATH: &str = "/api/v4/tokens";
+
+/// A request with this bearer token.
+async fn call(
+    service: &Service,
+    token: &str,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> RestResponse {
+    let request = service.request(method, path).bearer_auth(token).json(body);
+    let answer = request.send().await.unwrap();
+    let location = answer.headers().get("location").cloned();
+    let status = answer.status().as_u16();
+    let text = answer.text().await.unwrap();
+    RestResponse {
+        status,
+        location: location.map_or(String::new(), |at| at.to_str().unwrap().to_owned()),
+        allow: String::new(),
+        body: serde_json::from_str(&text).unwrap_or_else(|_| json!(text)),
+    }
+}
+
+/// A new token of a user, and its id.
+async fn token_of(user: &str, body: Value) -> (String, String) {
+    let owner = demo().token(user).await;
+    let made = call(demo(), &owner, Method::POST, PATH, &body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let (token, id) = (made.body["token"].as_str(), made.body["id"].as_str());
+    assert_eq!(made.location, format!("{PATH}/{}", id.unwrap()));
+    (token.unwrap().to_owned(), id.unwrap().to_owned())
+}
+
+async fn current_user(token: &str) -> (u16, Value) {
+    let body = json!({"q": "select current_user::text as name"});
+    let answer = call(demo(), token, Method::POST, "/api/v4/sql", &body).await;
+    let name = answer.body["data"][0]["name"].clone();
+    (
+        answer.status,
+        if name.is_null() {
+            answer.body["errorCode"].clone()
+        } else {
+            name
+        },
+    )
+}
+
+/// A user of the demo for one test.
+async fn user(name: &str) -> String {
+    let body = json!({"name": name, "password": "password-1234"});
+    let made = demo()
+        .rest(Some("demo"), ("POST", "/api/v4/users"), &body)
+        .await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let body = json!({
+        "grant_type": "password", "client_id": "demo-app", "database": "demo",
+        "username": name, "password": "password-1234",
+    });
+    let answer = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+        .await;
+    answer.body["access_token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_token_acts_as_its_user_is_listed_with_its_last_use_and_revoked_at_once() {
+    let (token, id) = token_of("alice", json!({"name": "backup job"})).await;
+    assert!(token.starts_with("tgp_") && token.len() == 47, "{token}");
+    let own = demo().token("alice").await;
+    let listed = || async {
+        let list = call(demo(), &own, Method::GET, PATH, &Value::Null).await;
+        assert_eq!(list.status, 200, "{list:?}");
+        assert!(!list.body.to_string().contains(&token), "{list:?}");
+        let found = list
+            .body
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["id"] == *id);
+        found.cloned()
+    };
+    let shown = listed().await.unwrap();
+    assert_eq!(
+        (&shown["name"], &shown["user"]),
+        (&json!("backup job"), &json!("alice"))
+    );
+    assert_eq!(
+        (&shown["scopes"], &shown["last_used_at"]),
+        (&json!([]), &Value::Null)
+    );
+
+    assert_eq!(current_user(&token).await, (200, json!("demo/alice")));
+    assert!(listed().await.unwrap()["last_used_at"].is_string());
+
+    // The owner of the database sees it, another user does not.
+    let (owner, other) = (demo().token("demo").await, user("pat-other").await);
+    for (other, visible) in [(&owner, true), (&other, false)] {
+        let list = call(demo(), other, Method::GET, PATH, &Value::Null).await;
+        assert_eq!(list.body.to_string().contains(&id), visible, "{list:?}");
+    }
+    let path = format!("{PATH}/{id}");
+    let foreign = call(demo(), &other, Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(foreign.error(), (404, "NOT_FOUND", "token not found"));
+
+    // The revocation endpoint is for tokens of clients, and does not claim to have revoked this one.
+    let body = json!({"client_id": "demo-app", "token": token});
+    let refused = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth/revoke"), &body)
+        .await;
+    assert_eq!(
+        (refused.status, &refused.body["error"]),
+        (400, &json!("unauthorized_client"))
+    );
+
+    let revoked = call(demo(), &own, Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(revoked.status, 204, "{revoked:?}");
+    assert_eq!(current_user(&token).await, (401, json!("INVALID_TOKEN")));
+    assert_eq!(listed().await, None);
+    let again = call(demo(), &own, Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(again.status, 404, "{again:?}");
+
+    // Both are in the audit log, without the secret.
+    let log = demo()
+        .rest(
+            Some("demo"),
+            ("GET", "/api/v4/audit?limit=1000"),
+            &Value::Null,
+        )
+        .await;
+    let events = log.body["events"].as_array().unwrap();
+    for kind in ["token_created", "token_revoked"] {
+        let event = events
+            .iter()
+            .find(|one| one["event"] == kind && one["session"] == *id);
+        let event = event.unwrap_or_else(|| panic!("{kind}"));
+        assert_eq!(
+            (&event["detail"], &event["actor"]),
+            (&json!("backup job"), &json!("alice"))
+        );
+    }
+    assert!(!log.body.to_string().contains(&token));
+}
+
+#[tokio::test]
+async fn a_token_is_stored_as_a_hash_only() {
+    let (token, _) = token_of("alice", json!({"name": "hashed"})).await;
+    let control = demo().control().await;
+    let sql = "select count(*) from tidegate.sessions s where s.token_name = 'hashed' \
+               and s.token_hash = sha256($1::text::bytea) and s::text not like '%' || $1::text || '%'";
+    let row = control.query_one(sql, &[&token]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), 1);
+}
+
+#[tokio::test]
+async fn what_a_new_token_may_not_be_is_refused_by_name() {
+    let own = demo().token("alice").await;
+    for (body, member) in [
+        (json!({}), "`name`"),
+        (json!({"name": " "}), "`name`"),
+        (json!({"name": "x".repeat(101)}), "`name`"),
+        (
+            json!({"name": "x", "expires_at": "tomorrow"}),
+            "`expires_at`",
+        ),
+        (
+            json!({"name": "x", "expires_at": "2020-01-01T00:00:00Z"}),
+            "`expires_at`",
+        ),
+        (
+            json!({"name": "x", "expires_at": "2999-01-01T00:00:00Z"}),
+            "`expires_at`",
+        ),
+        (json!({"name": "x", "scopes": ["root"]}), "`scopes`"),
+        (json!({"name": "x", "scopes": "read"}), "`scopes`"),
+        (json!({"name": "x", "user": "demo"}), "`user`"),
+    ] {
+        let refused = call(demo(), &own, Method::POST, PATH, &body).await;
+        let (status, code, message) = refused.error();
+        assert_eq!(
+            (status, code),
+            (400, "INPUT_VALIDATION_ERROR"),
+            "{body} {message}"
+        );
+        assert!(message.contains(member), "{body} {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_makes_no_token_and_no_one_makes_one_for_another_user() {
+    let body = json!({"name": "child"});
+    let (token, _) = token_of("alice", json!({"name": "parent"})).await;
+    let refused = call(demo(), &token, Method::POST, PATH, &body).await;
+    assert_eq!(
+        (refused.status, refused.error().1),
+        (403, "INSUFFICIENT_PRIVILEGES")
+    );
+    // The owner who acts as a user.
+    let acting = demo()
+        .rest(
+            Some("demo"),
+            ("POST", "/api/v4/users/alice/token"),
+            &json!({}),
+        )
+        .await;
+    let acting = acting.body["access_token"].as_str().unwrap();
+    let refused = call(demo(), acting, Method::POST, PATH, &body).await;
+    assert_eq!(
+        (refused.status, refused.error().1),
+        (403, "INSUFFICIENT_PRIVILEGES")
+    );
+    // A visitor with a token of the default user.
+    let guest = json!({"client_id": "demo-app", "database": "demo"});
+    let guest = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth/guest"), &guest)
+        .await;
+    let guest = guest.body["access_token"].as_str().unwrap();
+    let refused = call(demo(), guest, Method::POST, PATH, &body).await;
+    assert_eq!(
+        (refused.status, refused.error().1),
+        (403, "INSUFFICIENT_PRIVILEGES")
+    );
+}
+
+#[tokio::test]
+async fn invented_and_mistyped_tokens_are_refused() {
+    let (token, _) = token_of("alice", json!({"name": "mistyped"})).await;
+    let mut changed = token.clone().into_bytes();
+    changed[20] = if changed[20] == b'A' { b'B' } else { b'A' };
+    let changed = String::from_utf8(changed).unwrap();
+    let invented = format!("tgp_{}", "A".repeat(43));
+    for wrong in [
+        &*changed,
+        &invented,
+        "tgp_",
+        &token[4..],
+        &format!("{token}x"),
+    ] {
+        assert_eq!(
+            current_user(wrong).await,
+            (401, json!("INVALID_TOKEN")),
+            "{wrong}"
+        );
+    }
+    assert_eq!(current_user(&token).await.0, 200);
+}
+
+#[tokio::test]
+async fn the_tokens_of_a_dropped_user_end_and_a_new_user_of_its_name_does_not_get_them() {
+    let own = user("pat-gone").await;
+    let made = call(demo(), &own, Method::POST, PATH, &json!({"name": "job"})).await;
+    let token = made.body["token"].as_str().unwrap();
+    assert_eq!(current_user(token).await.0, 200);
+    let path = "/api/v4/users/pat-gone";
+    assert_eq!(
+        demo()
+            .rest(Some("demo"), ("DELETE", path), &Value::Null)
+            .await
+            .status,
+        204
+    );
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+    user("pat-gone").await;
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_tokens_of_the_user() {
+    let own = user("pat-password").await;
+    let made = call(demo(), &own, Method::POST, PATH, &json!({"name": "job"})).await;
+    let token = made.body["token"].as_str().unwrap();
+    assert_eq!(current_user(token).await.0, 200);
+    let body = json!({"password": "another-1234"});
+    let path = "/api/v4/users/pat-password";
+    assert_eq!(
+        demo()
+            .rest(Some("demo"), ("PATCH", path), &body)
+            .await
+            .status,
+        303
+    );
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+}
+
+#[tokio::test]
+async fn a_token_expires() {
+    let (token, id) = token_of("alice", json!({"name": "short"})).await;
+    assert_eq!(current_user(&token).await.0, 200);
+    let control = demo().control().await;
+    // The cached claims hold the time of expiry, so this waits for the cache as well.
+    let sql = "update tidegate.sessions set expires_at = now(), closes_at = now() \
+               where token_name = 'short'";
+    control.execute(sql, &[]).await.unwrap();
+    eventually("the token is refused", || async {
+        current_user(&token).await == (401, json!("INVALID_TOKEN"))
+    })
+    .await;
+    let list = demo().rest(Some("demo"), ("GET", PATH), &Value::Null).await;
+    assert!(!list.body.to_string().contains(&id), "{list:?}");
+}
+
+async fn machine(id: &str, secret: &str, more: Value) -> Value {
+    let mut body = json!({
+        "grant_type": "client_credentials", "client_id": id, "client_secret": secret,
+    });
+    body.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    demo()
+        .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+        .await
+        .body
+}
+
+#[tokio::test]
+async fn a_confidential_client_acts_as_its_service_user() {
+    let made = client("cron", json!({"service_user": "alice"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    assert!(secret.starts_with("tgc_"), "{secret}");
+    let answer = machine("cron", secret, json!({})).await;
+    assert_eq!(answer["token_type"], "Bearer", "{answer}");
+    assert_eq!(
+        (&answer["refresh_token"], &answer["scope"]),
+        (&Value::Null, &json!(""))
+    );
+    let token = answer["access_token"].as_str().unwrap();
+    assert_eq!(current_user(token).await, (200, json!("demo/alice")));
+    let shown = demo()
+        .rest(Some("demo"), ("GET", "/api/v4/clients/cron"), &Value::Null)
+        .await;
+    assert_eq!(shown.body["service_user"], "alice");
+    // It is a session that its owner sees and ends.
+    let list = demo()
+        .rest(
+            Some("demo"),
+            ("GET", "/api/v4/sessions?user=alice"),
+            &Value::Null,
+        )
+        .await;
+    let sessions = list.body.as_array().unwrap();
+    let session = sessions
+        .iter()
+        .find(|one| one["client_id"] == "cron")
+        .unwrap();
+    assert_eq!(session["grant"], "client_credentials");
+    let path = format!("/api/v4/sessions/{}", session["id"].as_str().unwrap());
+    assert_eq!(
+        demo()
+            .rest(Some("demo"), ("DELETE", &path), &Value::Null)
+            .await
+            .status,
+        204
+    );
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+}
+
+#[tokio::test]
+async fn client_credentials_of_others_are_refused() {
+    client("plain", json!({})).await;
+    let made = client("robot", json!({"service_user": "alice"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    let grant = |id: &str| json!({"grant_type": "client_credentials", "client_id": id});
+    let with = |id: &str, secret: &str| {
+        let mut body = grant(id);
+        body["client_secret"] = json!(secret);
+        body
+    };
+    for (body, refused) in [
+        (grant("demo-app"), (400, "unauthorized_client")),
+        (
+            with("demo-server", "demo-server-secret"),
+            (400, "unauthorized_client"),
+        ),
+        (grant("tidegate"), (400, "unauthorized_client")),
+        (grant("robot"), (401, "invalid_client")),
+        (with("robot", "wrong"), (401, "invalid_client")),
+        (with("nobody-knows", secret), (401, "invalid_client")),
+    ] {
+        let (status, error) = failure(&body).await;
+        assert_eq!((status, &*error), refused, "{body}");
+    }
+    // The secret of one client with the id of another.
+    let (status, error) = failure(&with("plain", secret)).await;
+    assert_eq!((status, &*error), (401, "invalid_client"));
+}
+
+#[tokio::test]
+async fn a_service_user_exists_and_belongs_to_a_confidential_client() {
+    let body = |more: Value| {
+        let mut body = json!({"name": "x", "redirect_uri": ["https://app.example/cb"]});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        body
+    };
+    for more in [
+        json!({"service_user": "nobody-here"}),
+        json!({"service_user": "guest"}),
+        json!({"service_user": "alice", "public": true}),
+    ] {
+        let refused = demo()
+            .rest(Some("demo"), ("POST", "/api/v4/clients"), &body(more))
+            .await;
+        let (status, code, message) = refused.error();
+        assert_eq!((status, code), (400, "INPUT_VALIDATION_ERROR"), "{message}");
+        assert!(message.starts_with("`service_user`"), "{message}");
+    }
+    client("becomes-public", json!({"service_user": "alice"})).await;
+    let path = ("PATCH", "/api/v4/clients/becomes-public");
+    let refused = demo()
+        .rest(Some("demo"), path, &json!({"public": true}))
+        .await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    let both = json!({"public": true, "service_user": null});
+    assert_eq!(demo().rest(Some("demo"), path, &both).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_client_does_not_act_as_a_new_user_of_its_service_users_name() {
+    user("cron-gone").await;
+    let made = client("cron-of-gone", json!({"service_user": "cron-gone"})).await;
+    let secret = made["secret"].as_str().unwrap();
+    let answer = machine("cron-of-gone", secret, json!({})).await;
+    let token = answer["access_token"].as_str().unwrap();
+    assert_eq!(current_user(token).await.0, 200);
+    let path = "/api/v4/users/cron-gone";
+    assert_eq!(
+        demo()
+            .rest(Some("demo"), ("DELETE", path), &Value::Null)
+            .await
+            .status,
+        204
+    );
+    assert_eq!(current_user(token).await, (401, json!("INVALID_TOKEN")));
+    user("cron-gone").await;
+    let answer = machine("cron-of-gone", secret, json!({})).await;
+    assert_eq!(answer["error"], "unauthorized_client", "{answer}");
+}
+
+#[tokio::test]
+async fn another_node_refuses_a_revoked_token_within_five_seconds_and_the_command_line_manages_them()
+ {
+    let operator = operator().await;
+    let nodes = (Node::start(&operator).await, Node::start(&operator).await);
+    let create = [
+        "token", "create", "shop", "shop", "nightly", "--scopes", "sql,read",
+    ];
+    let made = operator.succeeds(&create, "");
+    let token = made
+        .lines()
+        .find_map(|line| line.strip_prefix("token  "))
+        .unwrap();
+    let id = made
+        .lines()
+        .find_map(|line| line.strip_prefix("id     "))
+        .unwrap();
+    for node in [&nodes.0, &nodes.1] {
+        assert_eq!(node.status(token).await, 200);
+    }
+    let list = operator.succeeds(&["token", "list", "shop"], "");
+    assert!(
+        list.contains("nightly") && list.contains("read sql"),
+        "{list}"
+    );
+    assert!(!list.contains(token), "{list}");
+    operator.succeeds(&["token", "revoke", "shop", id], "");
+    let since = std::time::Instant::now();
+    for node in [&nodes.0, &nodes.1] {
+        eventually("the token is refused", || async {
+            node.status(token).await == 401
+        })
+        .await;
+    }
+    assert!(since.elapsed().as_secs_f64() < 5.0, "{:?}", since.elapsed());
+    assert!(
+        !operator
+            .succeeds(&["token", "list", "shop"], "")
+            .contains("nightly")
+    );
+    let (_, said) = operator.fails(&["token", "revoke", "shop", id], "");
+    assert!(said.contains("there is no token"), "{said}");
+    let unknown = ["token", "create", "shop", "shop", "x", "--scopes", "root"];
+    let (_, said) = operator.fails(&unknown, "");
+    assert!(said.contains("scope"), "{said}");
+}
