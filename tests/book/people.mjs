@@ -15,7 +15,10 @@ async function signIn() {
   await page.fill("[name=username]", "alice");
   await page.fill("[name=password]", "alice1234");
   await page.press("[name=password]", "Enter");
-  await page.click("[name=decision][value=allow]");
+  // The consent of a person to a confidential client is asked for once.
+  const allow = page.locator("[name=decision][value=allow]");
+  await allow.or(page.locator("main input[aria-label]")).first().waitFor();
+  if (await allow.isVisible()) await allow.click();
   await page.waitForURL(address);
   return page;
 }
