@@ -84,7 +84,7 @@ bench-check *args:
 graphiql:
     cd graphiql && npm ci --ignore-scripts && npm run build
 
-# The console from its source into console/dist, which is kept in the repository; needs node and npm.
+# The console from its source into crates/tidegate-console/dist, which is kept in the repository; needs node and npm.
 console:
     cd console && npm ci --ignore-scripts && npm run build
 

@@ -1,4 +1,5 @@
-// Builds the page from `src` into `dist`, or into the folder given: `npm run build [folder]`.
+// Builds the page from `src` into crates/tidegate-console/dist, or into the folder given:
+// `npm run build [folder]`.
 // The output is not minified and has no hashes in its names, so that a change can be reviewed;
 // one version of esbuild writes the same bytes on every machine.
 import { createHash } from "node:crypto";
@@ -8,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const folder = resolve(process.argv[2] ?? join(here, "dist"));
+const folder = resolve(process.argv[2] ?? join(here, "../crates/tidegate-console/dist"));
 
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });

@@ -52,7 +52,7 @@ fn hash(path: &Path) -> String {
 
 #[test]
 fn the_console_was_built_from_its_present_source() {
-    let recorded = fs::read_to_string(folder().join("dist/SOURCE.txt")).unwrap();
+    let recorded = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("dist/SOURCE.txt")).unwrap();
     let recorded: BTreeMap<_, _> = recorded
         .lines()
         .map(|line| line.split_once("  ").unwrap())
@@ -72,7 +72,7 @@ fn the_console_was_built_from_its_present_source() {
         .collect();
     assert!(
         changed.is_empty(),
-        "changed since console/dist was built: {changed:?}; run `npm ci && npm run build` in \
+        "changed since dist was built: {changed:?}; run `npm ci && npm run build` in \
          console/"
     );
 }

@@ -1,5 +1,5 @@
 // A proxy in front of a running Tidegate, so that a test can break connections and replace answers.
-// `node server.mjs [port]` with TIDEGATE_URL serves `console/dist` of this folder instead of the
+// `node server.mjs [port]` with TIDEGATE_URL serves crates/tidegate-console/dist of this folder instead of the
 // console inside the service, for work on the console.
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -8,12 +8,12 @@ import { connect } from "node:net";
 import { extname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const DIST = fileURLToPath(new URL("../../../console/dist/", import.meta.url));
+const DIST = fileURLToPath(new URL("../../../crates/tidegate-console/dist/", import.meta.url));
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
   + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Answers requests for the console from `console/dist`. */
+/** Answers requests for the console from crates/tidegate-console/dist. */
 async function fromFolder(asked, answer) {
   const { pathname } = new URL(asked.url, "http://localhost");
   const page = ["/", "/console", "/console/"].includes(pathname);
