@@ -344,7 +344,7 @@ async fn listen(
             drop(event_sender.send((database.clone(), ListenerEvent::Notified)));
         };
         let end = control.ddl_notifications(&database, on_notification).await;
-        if matches!(end, Ok(ListenEnd::NoRoom)) {
+        if matches!(end, Ok(ListenEnd::LimitReached)) {
             drop(event_sender.send((database.clone(), ListenerEvent::NoConnection)));
             tokio::time::sleep(NO_CONNECTION_RETRY).await;
             continue;

@@ -153,7 +153,7 @@ impl MetricsSource for UserPool {
             ("lent", of(|role| role.checked_out)),
             ("opening", of(|role| role.opening)),
             ("resetting", of(|role| role.resetting)),
-            ("leaving", of(|role| role.leaving)),
+            ("leaving", of(|role| role.closing)),
         ] {
             writeln!(text, "{name}{{state=\"{state}\"}} {count}")?;
         }

@@ -96,7 +96,7 @@ pub(crate) fn pool_settings(server: Server, settings: &Settings) -> PoolSettings
     PoolSettings {
         per_role: usize::try_from(settings.role_connections).unwrap_or(usize::MAX),
         wait: settings.pool_timeout.0,
-        share: settings.shared_reads,
+        multiplex: settings.shared_reads,
         ..PoolSettings::for_server(server.max_connections, server.reserved_connections, nodes)
     }
 }

@@ -9,7 +9,7 @@ use super::connector::{Cause, OpenError};
 /// The retry delay that a client is told if the pool is exhausted.
 const EXHAUSTED: Duration = Duration::from_secs(1);
 /// The shortest retry delay that a client is told.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Why a waiting request gets no connection.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl AcquireError {
                 Self::Unavailable { retry_after, cause }
             }
             OpenError::Login(cause) => Self::LoginRefused { retry_after, cause },
-            OpenError::AccessDenied { said, .. } => Self::AccessDenied(said),
+            OpenError::AccessDenied { rejection, .. } => Self::AccessDenied(rejection),
             OpenError::NoDatabase => Self::NoDatabase,
             OpenError::Internal(cause) => Self::Internal(cause),
         }
@@ -44,14 +44,14 @@ impl From<AcquireError> for Error {
                 retry_after: EXHAUSTED,
             },
             AcquireError::Unavailable { retry_after, cause } => Self::Unavailable {
-                retry_after: retry_after.max(SHORTEST),
+                retry_after: retry_after.max(MIN_RETRY_AFTER),
                 source: Some(Box::new(cause)),
             },
             AcquireError::LoginRefused { retry_after, cause } => Self::Unavailable {
                 retry_after,
                 source: Some(Box::new(LoginRefused(Box::new(cause)))),
             },
-            AcquireError::AccessDenied(said) => Self::Rejected(said),
+            AcquireError::AccessDenied(rejection) => Self::Rejected(rejection),
             AcquireError::NoDatabase => Self::NoDatabase,
             AcquireError::Internal(cause) => Self::Internal(Box::new(cause)),
         }

@@ -14,7 +14,7 @@ use super::role::{Phase, Role};
 use super::state::{Action, State, TenantConnections};
 
 /// How long no connection is opened for a role after PostgreSQL refused one.
-const REFUSED: Duration = Duration::from_secs(1);
+const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a login waits until the connection that it replaces is closed.
 const CLOSE: Duration = Duration::from_millis(250);
@@ -22,7 +22,7 @@ const CLOSE: Duration = Duration::from_millis(250);
 /// PostgreSQL did not respond in time.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {0:?}")]
-struct NoAnswer(Duration);
+struct NoResponse(Duration);
 
 impl<K: Connector> Inner<K> {
     /// Opens one connection, in place of `evicted` if given, and adds it to the pool.
@@ -48,10 +48,10 @@ impl<K: Connector> Inner<K> {
 
     async fn connect_as(&self, key: &PoolKey, shared: bool) -> Result<K::Connection, OpenError> {
         let limit = self.limits.open;
-        let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
+        let timed_out = |_| OpenError::Unreachable(Arc::new(NoResponse(limit)));
         let began = Instant::now();
         let attempt = timeout(limit, self.connector.open(key, shared));
-        let connection = attempt.await.map_err(silence)??;
+        let connection = attempt.await.map_err(timed_out)??;
         self.state.lock().login_time.measured(began.elapsed());
         Ok(connection)
     }
@@ -88,17 +88,17 @@ impl<K: Connector> Inner<K> {
     fn failed(self: &Arc<Self>, key: &PoolKey, failure: &OpenError) {
         report(key, failure);
         let now = Instant::now();
-        let (probe, shared) = self.change(|state, actions| {
+        let (start_probe, shared) = self.change(|state, actions| {
             // This is read first, because the role is removed below if no request waits for it.
             let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.end(key, Phase::Opening);
-            let news = state.take_in(key, failure, now, actions);
-            state.forget(key);
+            let start_probe = state.record_failure(key, failure, now, actions);
+            state.uncount(key);
             state.balance(now, actions);
-            (news, shared)
+            (start_probe, shared)
         });
-        if probe {
+        if start_probe {
             self.runtime
                 .spawn(probe_until_up(Arc::downgrade(self), key.clone(), shared));
         }
@@ -114,7 +114,7 @@ impl<K: Connector> Inner<K> {
                 }
                 return !state.circuit_breaker.is_open();
             }
-            Ok(connection) => self.found_up(key, shared, connection),
+            Ok(connection) => self.keep_probe(key, shared, connection),
             // PostgreSQL refused this role or database, so the server is up.
             Err(_) => self.change(|state, _| state.circuit_breaker.close()),
         }
@@ -123,15 +123,15 @@ impl<K: Connector> Inner<K> {
     }
 
     /// Keeps the connection of a probe if there is room and the role's sharing has not changed.
-    fn found_up(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
+    fn keep_probe(self: &Arc<Self>, key: &PoolKey, shared: bool, connection: K::Connection) {
         let now = Instant::now();
         let place = {
             let mut state = self.state.lock();
             state.circuit_breaker.close();
-            let alike = state
+            let same_sharing = state
                 .role_mut(key)
                 .is_none_or(|role| role.anonymous == shared);
-            (alike && state.has_room(key, now)).then(|| {
+            (same_sharing && state.has_room(key, now)).then(|| {
                 let serial = state.count_opening(key);
                 if let Some(role) = state.role_mut(key) {
                     role.anonymous = shared;
@@ -176,7 +176,7 @@ fn report(key: &PoolKey, failure: &OpenError) {
 
 impl<K: Connector> State<K> {
     /// Handles a failed login. Returns whether to start probing the server.
-    fn take_in(
+    fn record_failure(
         &mut self,
         key: &PoolKey,
         failure: &OpenError,
@@ -193,7 +193,7 @@ impl<K: Connector> State<K> {
             | OpenError::Login(_)
             | OpenError::AccessDenied { .. }
             | OpenError::NoDatabase
-            | OpenError::Internal(_) => AcquireError::of(failure.clone(), REFUSED),
+            | OpenError::Internal(_) => AcquireError::of(failure.clone(), REFUSAL_DELAY),
         };
         if let OpenError::Limited(_) = failure
             && self.wait_within_limit(key, now, actions)
@@ -206,7 +206,7 @@ impl<K: Connector> State<K> {
         }
         self.refuse(key, &refused, actions);
         if !matches!(failure, OpenError::Internal(_)) {
-            self.remember_refusal(key, now + REFUSED, refused);
+            self.remember_refusal(key, now + REFUSAL_DELAY, refused);
         }
         false
     }
@@ -256,7 +256,7 @@ impl<K: Connector> State<K> {
         if let Some(role) = self.role_mut(key)
             && may_wait
         {
-            role.paused_until = Some(now + REFUSED);
+            role.paused_until = Some(now + REFUSAL_DELAY);
         }
         may_wait
     }

@@ -140,7 +140,7 @@ pub enum OpenError {
     #[error("the role may not log in")]
     AccessDenied {
         /// The error for the role's requests, with the SQLSTATE (28000, 42501).
-        said: Box<DatabaseError>,
+        rejection: Box<DatabaseError>,
         /// The cause, for the log.
         #[source]
         cause: Cause,
@@ -157,13 +157,13 @@ impl OpenError {
     /// The error for a role that may not log in. It replaces PostgreSQL's own message, which is
     /// misleading or contains addresses of the cluster.
     pub fn barred(cause: Cause) -> Self {
-        let said = DatabaseError {
+        let rejection = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "PostgreSQL does not let this user log in".to_owned(),
             ..DatabaseError::default()
         };
         Self::AccessDenied {
-            said: Box::new(said),
+            rejection: Box::new(rejection),
             cause,
         }
     }
@@ -180,8 +180,8 @@ impl From<ConnectError> for OpenError {
             ConnectFault::Full => Self::Full(Arc::new(error)),
             ConnectFault::Unavailable => Self::Unreachable(Arc::new(error)),
             ConnectFault::AccessDenied => match &error {
-                ConnectError::AccessDenied(said) => Self::AccessDenied {
-                    said: said.clone(),
+                ConnectError::AccessDenied(rejection) => Self::AccessDenied {
+                    rejection: rejection.clone(),
                     cause: Arc::new(error),
                 },
                 _ => Self::barred(Arc::new(error)),
@@ -199,15 +199,19 @@ mod tests {
 
     #[test]
     fn a_role_that_pg_hba_conf_refuses_gets_an_error_without_an_address() {
-        let said = DatabaseError {
+        let rejection = DatabaseError {
             sqlstate: "28000".to_owned(),
             message: "pg_hba.conf rejects connection for host \"10.0.0.7\"".to_owned(),
             ..DatabaseError::default()
         };
-        match OpenError::from(ConnectError::Refused(Box::new(said))) {
-            OpenError::AccessDenied { said, .. } => {
-                assert_eq!(said.sqlstate, "28000");
-                assert!(!said.message.contains("10.0.0.7"), "{}", said.message);
+        match OpenError::from(ConnectError::Refused(Box::new(rejection))) {
+            OpenError::AccessDenied { rejection, .. } => {
+                assert_eq!(rejection.sqlstate, "28000");
+                assert!(
+                    !rejection.message.contains("10.0.0.7"),
+                    "{}",
+                    rejection.message
+                );
             }
             other => panic!("{other:?}"),
         }

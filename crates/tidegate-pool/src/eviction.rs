@@ -40,11 +40,11 @@ impl<K: Connector> State<K> {
         self.idle_candidates(only)
             .filter(|(_, role, entry)| {
                 // A new connection first serves the waiting requests of its own role for a while.
-                role.waiters.is_empty() || now - entry.opened >= self.settings.turn
+                role.waiters.is_empty() || now - entry.opened >= self.settings.min_service
             })
             .min_by_key(|(tenant, role, entry)| {
-                let modest = tenant.held <= share;
-                (role.has_only_one(), modest, entry.idle_since)
+                let within_share = tenant.held <= share;
+                (role.has_only_one(), within_share, entry.idle_since)
             })
             .map(|(_, role, _)| role.key.clone())
     }
@@ -70,7 +70,7 @@ impl<K: Connector> State<K> {
         let entry = role.idle.remove(0);
         self.count_idle_taken(key);
         self.counters.evicted += 1;
-        self.forget(key);
+        self.uncount(key);
         Some(entry)
     }
 }

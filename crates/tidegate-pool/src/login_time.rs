@@ -7,10 +7,10 @@ use std::time::Duration;
 /// 0.04 ms.
 const ASSUMED: Duration = Duration::from_millis(8);
 /// The lower bound of a measurement; shorter ones count as this.
-const SHORTEST: Duration = Duration::from_millis(2);
+const MIN_MEASURED: Duration = Duration::from_millis(2);
 /// The upper bound of a measurement; longer ones count as this, so that even on an overloaded
 /// server a role eventually gets another connection.
-const LONGEST: Duration = Duration::from_millis(50);
+const MAX_MEASURED: Duration = Duration::from_millis(50);
 
 /// A moving average of login times. It grows when PostgreSQL is busy; then the pool opens fewer
 /// connections.
@@ -24,7 +24,7 @@ impl Default for LoginTime {
 
 impl LoginTime {
     pub(super) fn measured(&mut self, time: Duration) {
-        self.0 = (self.0 * 7 + time.clamp(SHORTEST, LONGEST)) / 8;
+        self.0 = (self.0 * 7 + time.clamp(MIN_MEASURED, MAX_MEASURED)) / 8;
     }
 
     pub(super) fn get(&self) -> Duration {

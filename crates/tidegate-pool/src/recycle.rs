@@ -14,7 +14,7 @@ use super::role::Phase;
 /// The time within which a reset usually ends.
 const QUICK_RESET: Duration = Duration::from_millis(20);
 /// If the backend of a terminated connection takes longer than this to end, that is logged.
-const STUBBORN: Duration = Duration::from_secs(2);
+const SLOW_END: Duration = Duration::from_secs(2);
 
 impl<K: Connector> Inner<K> {
     pub(super) fn return_connection(self: &Arc<Self>, entry: Box<PoolEntry<K>>, recycle: Recycle) {
@@ -36,13 +36,13 @@ impl<K: Connector> Inner<K> {
         if !self.connector.may_run(&entry.connection) {
             let now = Instant::now();
             return self.change(|state, actions| {
-                state.end(&entry.key, phase);
+                state.leave_phase(&entry.key, phase);
                 state.discard(entry, now, actions);
             });
         }
         let now = Instant::now();
         self.change(|state, actions| {
-            state.shift(&entry.key, phase, Phase::Leaving);
+            state.shift(&entry.key, phase, Phase::Closing);
             state.balance(now, actions);
         });
         self.runtime.spawn(self.clone().close_and_wait(entry));
@@ -55,12 +55,12 @@ impl<K: Connector> Inner<K> {
         let began = Instant::now();
         self.connector.close_and_wait(connection).await;
         let now = Instant::now();
-        if now.duration_since(began) > STUBBORN {
+        if now.duration_since(began) > SLOW_END {
             info!(%key, after = ?now.duration_since(began), "statement that ignored a cancel request has ended");
         }
         self.change(|state, actions| {
-            state.end(&key, Phase::Leaving);
-            state.forget(&key);
+            state.leave_phase(&key, Phase::Closing);
+            state.uncount(&key);
             state.balance(now, actions);
         });
     }

@@ -25,7 +25,7 @@ pub(super) enum Phase {
     CheckedOut,
     Resetting,
     /// The connection is unusable, and the server may still run something for it.
-    Leaving,
+    Closing,
 }
 
 /// A waiting request.
@@ -49,7 +49,7 @@ pub(super) struct Role<K: Connector> {
     pub(super) opening: usize,
     pub(super) checked_out: usize,
     pub(super) resetting: usize,
-    pub(super) leaving: usize,
+    pub(super) closing: usize,
     pub(super) waiters: VecDeque<Waiter<K>>,
     /// When the role's latest connection was opened.
     pub(super) logged_in: Option<Instant>,
@@ -68,7 +68,7 @@ impl<K: Connector> Role<K> {
             opening: 0,
             checked_out: 0,
             resetting: 0,
-            leaving: 0,
+            closing: 0,
             waiters: VecDeque::new(),
             logged_in: None,
             paused_until: None,
@@ -77,7 +77,7 @@ impl<K: Connector> Role<K> {
     }
 
     pub(super) fn held(&self) -> usize {
-        self.idle.len() + self.in_use() + self.leaving
+        self.idle.len() + self.in_use() + self.closing
     }
 
     /// Whether several callers use the role's connections.
@@ -124,7 +124,7 @@ impl<K: Connector> Role<K> {
     /// one request, and each login in progress adds its price. At most as many logins run at a time
     /// as the role has connections, so that a burst of requests does not open a connection for
     /// each.
-    pub(super) fn deserves_another(&self, price: Duration, limit: usize, now: Instant) -> bool {
+    pub(super) fn needs_login(&self, price: Duration, limit: usize, now: Instant) -> bool {
         if self.held() >= limit || self.paused_until.is_some_and(|until| now < until) {
             return false;
         }
@@ -163,7 +163,7 @@ impl<K: Connector> Role<K> {
             Phase::Opening => &mut self.opening,
             Phase::CheckedOut => &mut self.checked_out,
             Phase::Resetting => &mut self.resetting,
-            Phase::Leaving => &mut self.leaving,
+            Phase::Closing => &mut self.closing,
         }
     }
 }

@@ -12,9 +12,9 @@ use super::connector::{Connector, PoolKey};
 use super::entry::PoolEntry;
 use super::role::{Phase, Reply, Role, Waiter};
 use super::server_limit;
-use super::state::{Action, State, TenantConnections, switch};
+use super::state::{Action, State, TenantConnections, set_session};
 
-/// The rank of a waiting request: the turn of its database, then its own number.
+/// The rank of a waiting request: when its database was served last, then its own number.
 type Rank = (u64, u64);
 
 /// What can be done for a role with waiting requests.
@@ -42,7 +42,7 @@ impl<K: Connector> State<K> {
         let number = self.next_event();
         let tenant = self.tenant_of(&key);
         if tenant.waiting == 0 {
-            tenant.turn = number;
+            tenant.last_served = number;
         }
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key) {
@@ -130,12 +130,12 @@ impl<K: Connector> State<K> {
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) {
-        self.end(&entry.key, from);
+        self.leave_phase(&entry.key, from);
         if self.is_retired(&entry, now) {
             return self.discard(entry, now, actions);
         }
         let key = entry.key.clone();
-        self.park(entry, now);
+        self.add_idle(entry, now);
         if from == Phase::Opening {
             if let Some(role) = self.role_mut(&key) {
                 role.logged_in = Some(now);
@@ -153,7 +153,7 @@ impl<K: Connector> State<K> {
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) {
-        self.forget(&entry.key);
+        self.uncount(&entry.key);
         actions.push(Action::Close(entry));
         self.balance(now, actions);
     }
@@ -178,16 +178,16 @@ impl<K: Connector> State<K> {
         self.count_answered(key);
         self.counters.waited(now.duration_since(waiter.since));
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
-            tenant.turn = event;
+            tenant.last_served = event;
         }
-        let switched = switch(&mut entry, &role_use);
-        actions.push(Action::CheckOut(waiter.reply, entry, switched));
+        let session_changed = set_session(&mut entry, &role_use);
+        actions.push(Action::CheckOut(waiter.reply, entry, session_changed));
     }
 
     /// Serves waiting requests and opens connections, as far as limits and delays allow.
     pub(super) fn balance(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         while self.waiting > 0
-            && let Some(step) = self.next_step(now)
+            && let Some(step) = self.next_action(now)
         {
             match step {
                 NextAction::CheckOut(key) => self.check_out(&key, now, actions),
@@ -202,24 +202,26 @@ impl<K: Connector> State<K> {
                 }
             }
         }
-        self.refuse_hopeless(now, actions);
+        self.refuse_unservable(now, actions);
     }
 
     /// The next action for the first request in the queue that can be served now.
-    fn next_step(&self, now: Instant) -> Option<NextAction> {
+    fn next_action(&self, now: Instant) -> Option<NextAction> {
         let share = self.settings.per_tenant();
         let mut queue: Vec<(Rank, &Role<K>)> = self
             .tenants
             .values()
             .filter(|tenant| tenant.waiting > 0 && tenant.busy() < share)
-            .flat_map(|tenant| self.wanting(tenant, now))
+            .flat_map(|tenant| self.roles_to_serve(tenant, now))
             .collect();
         queue.sort_unstable_by_key(|(rank, _)| *rank);
-        queue.iter().find_map(|(_, role)| self.step_for(role, now))
+        queue
+            .iter()
+            .find_map(|(_, role)| self.action_for(role, now))
     }
 
     /// The roles of a database whose waiting requests could get an idle connection or a new login.
-    fn wanting<'s>(
+    fn roles_to_serve<'s>(
         &'s self,
         tenant: &'s TenantConnections<K>,
         now: Instant,
@@ -228,12 +230,12 @@ impl<K: Connector> State<K> {
         tenant.roles.values().filter_map(move |role| {
             let first = role.waiters.front()?;
             let limit = self.settings.for_role(role.is_shared());
-            let wants = !role.idle.is_empty() || role.deserves_another(price, limit, now);
-            wants.then_some(((tenant.turn, first.number), role))
+            let servable = !role.idle.is_empty() || role.needs_login(price, limit, now);
+            servable.then_some(((tenant.last_served, first.number), role))
         })
     }
 
-    fn step_for(&self, role: &Role<K>, now: Instant) -> Option<NextAction> {
+    fn action_for(&self, role: &Role<K>, now: Instant) -> Option<NextAction> {
         let key = || role.key.clone();
         if !role.idle.is_empty() {
             return Some(NextAction::CheckOut(key()));
@@ -248,7 +250,7 @@ impl<K: Connector> State<K> {
         // again.
         let price = self.login_time.get() * 2;
         let limit = self.settings.for_role(role.is_shared());
-        if !role.deserves_another(price, limit, now) {
+        if !role.needs_login(price, limit, now) {
             return None;
         }
         let victim = self.victim(&role.key, now)?;
@@ -267,13 +269,13 @@ impl<K: Connector> State<K> {
             .iter()
             .filter(|(name, tenant)| **name == key.database || tenant.busy() < share)
             .filter(|(_, tenant)| tenant.waiting > 0)
-            .flat_map(|(_, tenant)| self.wanting(tenant, now))
+            .flat_map(|(_, tenant)| self.roles_to_serve(tenant, now))
             .any(|(_, role)| role.key != *key)
     }
 
     /// Fails the requests of roles that have no connection to wait for, if none can be opened
     /// because PostgreSQL is down or grants this pool no connection at all.
-    fn refuse_hopeless(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
+    fn refuse_unservable(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
         if self.waiting == 0 {
             return;
         }
@@ -288,7 +290,7 @@ impl<K: Connector> State<K> {
         let Some(error) = self.circuit_breaker.error(now).or_else(full) else {
             return;
         };
-        let hopeless: Vec<PoolKey> = self
+        let unservable: Vec<PoolKey> = self
             .tenants
             .values()
             .flat_map(|tenant| tenant.roles.values())
@@ -296,7 +298,7 @@ impl<K: Connector> State<K> {
             .filter(|role| !role.waiters.is_empty())
             .map(|role| role.key.clone())
             .collect();
-        for key in hopeless {
+        for key in unservable {
             self.refuse(&key, &error, actions);
         }
     }

@@ -11,7 +11,7 @@ use super::connector::Cause;
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// How long after the last refusal or retry the limit is forgotten.
-const FORGET: Duration = Duration::from_mins(1);
+const FORGET_AFTER: Duration = Duration::from_mins(1);
 
 /// A limit on the pool's connections below the configured capacity. It exists from the first
 /// refusal until the pool reaches the capacity again.
@@ -58,7 +58,8 @@ impl ServerLimit {
 
     /// Forgets a limit that PostgreSQL has not confirmed for a while.
     pub(super) fn expire(&mut self, now: Instant) {
-        self.found.take_if(|found| now >= found.retry_at + FORGET);
+        self.found
+            .take_if(|found| now >= found.retry_at + FORGET_AFTER);
     }
 
     /// The current limit of the pool's connections.

@@ -17,17 +17,17 @@ pub struct Settings {
     /// How long a connection serves waiting requests of its role before it is closed for another
     /// database with waiting requests. Without this time an overloaded pool would do nothing but
     /// log in.
-    pub turn: Duration,
+    pub min_service: Duration,
     /// How long a connection may be idle before it is closed.
     pub idle: Duration,
     /// The longest lifetime of a connection.
-    pub life: Duration,
+    pub max_lifetime: Duration,
     /// How long opening a connection may take.
     pub open: Duration,
     /// How long a reset may take.
     pub reset: Duration,
     /// Whether quick reads may be multiplexed while many run at once.
-    pub share: bool,
+    pub multiplex: bool,
 }
 
 impl Default for Settings {
@@ -37,12 +37,12 @@ impl Default for Settings {
             per_role: 8,
             queue: 1_000,
             wait: Duration::from_secs(5),
-            turn: Duration::from_millis(500),
+            min_service: Duration::from_millis(500),
             idle: Duration::from_mins(1),
-            life: Duration::from_mins(30),
+            max_lifetime: Duration::from_mins(30),
             open: Duration::from_secs(5),
             reset: Duration::from_secs(5),
-            share: true,
+            multiplex: true,
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct TenantConnections<K: Connector> {
     pub(super) waiting: usize,
     /// The number of the event at which the database started to wait or was served last. The
     /// database with the smallest number is served next.
-    pub(super) turn: u64,
+    pub(super) last_served: u64,
     closed_before: u64,
 }
 
@@ -111,8 +111,8 @@ impl<K: Connector> State<K> {
         role.checked_out += 1;
         self.count_idle_taken(&entry.key);
         self.counters.reused += 1;
-        let switched = switch(&mut entry, &login.role_use);
-        Some((entry, switched))
+        let session_changed = set_session(&mut entry, &login.role_use);
+        Some((entry, session_changed))
     }
 
     pub(super) fn role(&self, key: &PoolKey) -> Option<&Role<K>> {
@@ -133,7 +133,7 @@ impl<K: Connector> State<K> {
                     held: 0,
                     idle: 0,
                     waiting: 0,
-                    turn: 0,
+                    last_served: 0,
                     closed_before: 0,
                 });
         tenant
@@ -158,7 +158,7 @@ impl<K: Connector> State<K> {
         self.held += 1;
         let tenant = self.tenant_of(key);
         tenant.held += 1;
-        tenant.turn = event;
+        tenant.last_served = event;
         if let Some(role) = tenant.roles.get_mut(key) {
             role.opening += 1;
         }
@@ -166,14 +166,14 @@ impl<K: Connector> State<K> {
     }
 
     /// Stops counting a connection in its phase. The connection stays open.
-    pub(super) fn end(&mut self, key: &PoolKey, phase: Phase) {
+    pub(super) fn leave_phase(&mut self, key: &PoolKey, phase: Phase) {
         if let Some(role) = self.role_mut(key) {
             *role.phase(phase) -= 1;
         }
     }
 
     /// Stops counting a connection that is closed.
-    pub(super) fn forget(&mut self, key: &PoolKey) {
+    pub(super) fn uncount(&mut self, key: &PoolKey) {
         self.held -= 1;
         if let Some(tenant) = self.tenants.get_mut(&key.database) {
             tenant.held -= 1;
@@ -198,7 +198,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Adds a connection to the idle ones.
-    pub(super) fn park(&mut self, mut entry: Box<PoolEntry<K>>, now: Instant) {
+    pub(super) fn add_idle(&mut self, mut entry: Box<PoolEntry<K>>, now: Instant) {
         entry.idle_since = now;
         let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
             return;
@@ -225,7 +225,7 @@ impl<K: Connector> State<K> {
             entry.serial < tenant.closed_before
                 || role.is_some_and(|role| entry.serial < role.closed_before)
         });
-        closed || now.duration_since(entry.opened) >= self.settings.life
+        closed || now.duration_since(entry.opened) >= self.settings.max_lifetime
     }
 
     /// Closes the idle connections of a database or of one role in it, and marks the others to be
@@ -260,19 +260,19 @@ impl<K: Connector> State<K> {
     fn drop_idle(&mut self, entries: Vec<Box<PoolEntry<K>>>, actions: &mut Vec<Action<K>>) {
         for entry in entries {
             self.count_idle_taken(&entry.key);
-            self.forget(&entry.key);
+            self.uncount(&entry.key);
             actions.push(Action::Close(entry));
         }
     }
 
     /// Closes connections that were idle for too long or are too old.
     pub(super) fn expire(&mut self, now: Instant, actions: &mut Vec<Action<K>>) {
-        let (idle, life) = (self.settings.idle, self.settings.life);
+        let (idle, max_lifetime) = (self.settings.idle, self.settings.max_lifetime);
         let mut expired = Vec::new();
         for role in self.tenants.values_mut().flat_map(|t| t.roles.values_mut()) {
             expired.extend(role.idle.extract_if(.., |entry| {
                 now.duration_since(entry.idle_since) >= idle
-                    || now.duration_since(entry.opened) >= life
+                    || now.duration_since(entry.opened) >= max_lifetime
             }));
         }
         self.drop_idle(expired, actions);
@@ -282,7 +282,7 @@ impl<K: Connector> State<K> {
 }
 
 /// Records which OAuth session uses the connection. Returns whether another session used it before.
-pub(super) fn switch<K: Connector>(entry: &mut PoolEntry<K>, role_use: &RoleUse) -> bool {
+pub(super) fn set_session<K: Connector>(entry: &mut PoolEntry<K>, role_use: &RoleUse) -> bool {
     if entry.session.as_ref() == Some(role_use) {
         return false;
     }

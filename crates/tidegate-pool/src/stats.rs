@@ -36,7 +36,7 @@ pub struct RoleStats {
     pub resetting: usize,
     /// How many connections are unusable, but still run a statement whose backend is to be
     /// terminated.
-    pub leaving: usize,
+    pub closing: usize,
     /// How many requests wait.
     pub waiting: usize,
 }
@@ -45,7 +45,7 @@ impl PoolStats {
     /// How many connections a request or PostgreSQL still uses: those checked out, being reset, or
     /// waiting for their last statement to end.
     pub fn busy(&self) -> usize {
-        let of = |role: &RoleStats| role.checked_out + role.resetting + role.leaving;
+        let of = |role: &RoleStats| role.checked_out + role.resetting + role.closing;
         self.roles.iter().map(of).sum()
     }
 }
@@ -59,7 +59,7 @@ impl<K: Connector> State<K> {
                 checked_out: role.checked_out,
                 opening: role.opening,
                 resetting: role.resetting,
-                leaving: role.leaving,
+                closing: role.closing,
                 waiting: role.waiters.len(),
             })
         });

@@ -141,7 +141,9 @@ async fn install(
 
 /// Drops the sequences of old generations. Statements that run may still read the previous one.
 fn drop_old(generation: i32) -> String {
-    let old = (1..generation.saturating_sub(1)).rev().take(MOST_OLD);
+    let old = (1..generation.saturating_sub(1))
+        .rev()
+        .take(MAX_OLD_GENERATIONS);
     let drop = |old| {
         format!(
             "DROP SEQUENCE IF EXISTS tidegate_private.key_{old}_a, tidegate_private.key_{old}_b;"
@@ -151,4 +153,4 @@ fn drop_old(generation: i32) -> String {
 }
 
 /// How many generations are looked for. There is one more at most, unless a drop failed.
-const MOST_OLD: usize = 8;
+const MAX_OLD_GENERATIONS: usize = 8;

@@ -75,9 +75,9 @@ pub(super) fn settings(
 }
 
 /// A client, and its connection, which must be polled for the client to work.
-pub(super) type Opened = (
+pub(super) type ClientAndConnection = (
     tokio_postgres::Client,
-    tokio_postgres::Connection<tokio_postgres::Socket, super::tls::Secured>,
+    tokio_postgres::Connection<tokio_postgres::Socket, super::tls::TlsSocket>,
 );
 
 /// Opens one connection outside of any pool.
@@ -85,7 +85,7 @@ pub(super) async fn connect(
     config: &Config,
     database: &DatabaseName,
     options: &str,
-) -> Result<Opened, ConnectError> {
+) -> Result<ClientAndConnection, ConnectError> {
     let tls = Tls::new(config)?;
     let settings = settings(config, database, options);
     let opening = tokio::time::timeout(config.connect_timeout, settings.connect(tls));

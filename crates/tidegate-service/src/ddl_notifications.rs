@@ -31,26 +31,26 @@ static FUNCTION: LazyLock<String> = LazyLock::new(|| {
 const ALWAYS: &str = "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;\n";
 
 /// The SQL that creates the trigger.
-fn make() -> String {
+fn create_sql() -> String {
     [
         include_str!("announce.sql"),
         include_str!("objections.sql"),
         &FUNCTION,
         include_str!("announce_trigger.sql"),
         ALWAYS,
-        OWN,
+        OWN_SCHEMA,
         ";\nCOMMIT",
     ]
     .concat()
 }
 
 /// The SQL that updates the objects that an older release created.
-fn renew() -> String {
+fn update_sql() -> String {
     [include_str!("objections.sql"), &FUNCTION, ALWAYS].concat()
 }
 
 /// Restricts the schema to the service.
-const OWN: &str = include_str!("own_schema.sql");
+const OWN_SCHEMA: &str = include_str!("own_schema.sql");
 
 /// The body of the trigger's function.
 pub fn event_trigger_source() -> &'static str {
@@ -97,7 +97,7 @@ pub enum ListenEnd {
     /// The database has no event trigger, and the service may not create one.
     NoTrigger,
     /// The limit of listening connections is reached; see [`Limits`](super::Limits).
-    NoRoom,
+    LimitReached,
     /// The connection has ended.
     Ended,
 }
@@ -112,10 +112,10 @@ impl ServiceConnections {
     pub async fn ddl_notifications(
         &self,
         database: &DatabaseName,
-        mut heard: impl FnMut(DdlNotification) + Send,
+        mut report: impl FnMut(DdlNotification) + Send,
     ) -> Result<ListenEnd, ConnectError> {
         let Some(_permit) = self.permits.listener() else {
-            return Ok(ListenEnd::NoRoom);
+            return Ok(ListenEnd::LimitReached);
         };
         let (client, mut connection) = connect(&self.config, database, CONTROL).await?;
         let mut messages = poll_fn(move |cx| connection.poll_message(cx));
@@ -123,15 +123,15 @@ impl ServiceConnections {
         let mut listening = false;
         loop {
             tokio::select! {
-                tells = &mut begin, if !listening => {
-                    if !tells.map_err(|error| error::of_connection(&error))? {
+                has_trigger = &mut begin, if !listening => {
+                    if !has_trigger.map_err(|error| error::of_connection(&error))? {
                         return Ok(ListenEnd::NoTrigger);
                     }
                     listening = true;
-                    heard(DdlNotification::Listening);
+                    report(DdlNotification::Listening);
                 }
                 message = messages.next() => match message {
-                    Some(Ok(AsyncMessage::Notification(_))) => heard(DdlNotification::Changed),
+                    Some(Ok(AsyncMessage::Notification(_))) => report(DdlNotification::Changed),
                     Some(Ok(_)) => {}
                     Some(Err(error)) => return Err(error::of_connection(&error)),
                     None => return Ok(ListenEnd::Ended),
@@ -144,20 +144,20 @@ impl ServiceConnections {
 #[derive(Default)]
 struct TriggerState {
     /// Whether the event trigger exists.
-    there: bool,
+    exists: bool,
     /// Whether this release or a later one made the event trigger.
     current: bool,
     /// Whether the service may create the event trigger.
-    may_make: bool,
+    may_create: bool,
 }
 
 /// Starts to listen; returns whether there is a trigger.
 async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
-    let there = install_event_trigger(client).await?;
-    if there {
+    let exists = install_event_trigger(client).await?;
+    if exists {
         client.batch_execute("LISTEN tidegate_catalog").await?;
     }
-    Ok(there)
+    Ok(exists)
 }
 
 /// Creates or updates the event trigger and the objects that it uses, if the service may. Returns
@@ -168,28 +168,28 @@ async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
 /// If the connection fails.
 pub async fn install_event_trigger(client: &Client) -> Result<bool, tokio_postgres::Error> {
     let mut found = inspect(client).await?;
-    if !found.there && found.may_make {
+    if !found.exists && found.may_create {
         // Another node may be creating the trigger at the same time, or its name is taken.
-        if let Err(error) = client.batch_execute(&make()).await {
+        if let Err(error) = client.batch_execute(&create_sql()).await {
             debug!(%error, "the event trigger could not be created");
             client.batch_execute("ROLLBACK").await?;
         }
         found = inspect(client).await?;
     }
-    if found.there {
+    if found.exists {
         // An event trigger of another administrator is not updated.
-        let renew = if found.current {
+        let update = if found.current {
             String::new()
         } else {
-            renew()
+            update_sql()
         };
-        for sql in [&*renew, OWN] {
+        for sql in [&*update, OWN_SCHEMA] {
             if let Err(error) = client.batch_execute(sql).await {
                 debug!(%error, "the event trigger could not be updated");
             }
         }
     }
-    Ok(found.there)
+    Ok(found.exists)
 }
 
 async fn inspect(client: &Client) -> Result<TriggerState, tokio_postgres::Error> {
@@ -200,9 +200,9 @@ async fn inspect(client: &Client) -> Result<TriggerState, tokio_postgres::Error>
     });
     let is = |place| row.and_then(|row| row.get(place)) == Some("t");
     Ok(TriggerState {
-        there: is(0),
+        exists: is(0),
         current: is(1),
-        may_make: is(2),
+        may_create: is(2),
     })
 }
 

@@ -7,6 +7,7 @@ mod error;
 mod limits;
 mod lock_table;
 mod notifications;
+mod retryable_sink;
 mod role_mark;
 mod service_pool;
 mod session;
@@ -22,10 +23,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Flow, Mode,
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Mode,
     Principal, QueryOptions, Result, RowSink, Transaction,
 };
-use tidegate_values::{Column, RawRow};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
@@ -47,7 +47,8 @@ use tidegate_wire::{
 use connect::{CATALOG, CONTROL};
 use limits::Permits;
 use lock_table::LockTable;
-use service_pool::{Reachability, ServicePool};
+use retryable_sink::RetryableSink;
+use service_pool::{ServiceCircuitBreaker, ServicePool};
 use transaction::ServiceTransaction;
 
 /// The limit on connections to the control database.
@@ -69,11 +70,11 @@ const NOTIFICATIONS: usize = 256;
 /// are in binary format.
 pub struct ServiceConnections {
     config: Arc<Config>,
-    reachability: Arc<Reachability>,
+    circuit_breaker: Arc<ServiceCircuitBreaker>,
     main: ServicePool,
     /// The pool for terminating backends. It is separate from `main`, so that this never waits for
     /// other work.
-    rescue: ServicePool,
+    termination: ServicePool,
     catalogs: Mutex<HashMap<DatabaseName, ServicePool>>,
     permits: Permits,
     notifications: broadcast::Sender<Notification>,
@@ -89,26 +90,27 @@ impl ServiceConnections {
     ///
     /// [`ConnectError::Tls`] if the certificates cannot be read.
     pub fn new(config: Arc<Config>, jitter: Jitter) -> Result<Self, ConnectError> {
-        let reachability = Arc::new(Reachability::new(jitter.clone()));
+        let circuit_breaker = Arc::new(ServiceCircuitBreaker::new(jitter.clone()));
         let database = &config.control_database;
-        let link = |size| ServicePool::new(&config, database, CONTROL, size, reachability.clone());
-        let (main, rescue) = (link(CONTROL_CONNECTIONS)?, link(1)?);
+        let pool =
+            |size| ServicePool::new(&config, database, CONTROL, size, circuit_breaker.clone());
+        let (main, termination) = (pool(CONTROL_CONNECTIONS)?, pool(1)?);
         let (notifications, _) = broadcast::channel(NOTIFICATIONS);
         let lock_table = LockTable::new();
         let guarding = lock_table.guard(config.clone(), jitter.clone());
         let guard = tokio::spawn(guarding).abort_handle();
         let listening = notifications::listen(
             config.clone(),
-            reachability.clone(),
+            circuit_breaker.clone(),
             jitter,
             notifications.clone(),
         );
         let listener = tokio::spawn(listening).abort_handle();
         Ok(Self {
             config,
-            reachability,
+            circuit_breaker,
             main,
-            rescue,
+            termination,
             catalogs: Mutex::default(),
             permits: Permits::new(Limits::default()),
             notifications,
@@ -144,8 +146,8 @@ impl ServiceConnections {
 
     /// Closes the connections to a database, which is about to be dropped or renamed.
     pub fn close(&self, database: &DatabaseName) {
-        if let Some(link) = self.catalogs.lock().remove(database) {
-            link.close();
+        if let Some(pool) = self.catalogs.lock().remove(database) {
+            pool.close();
         }
     }
 
@@ -155,10 +157,10 @@ impl ServiceConnections {
             Principal::Catalog(database) => {
                 // The permit of the database comes first: requests that wait for one database must
                 // not hold permits that all databases share.
-                let turn = self.catalog(database)?.turn().await?;
-                let permit = self.permits.lookup().await?;
+                let of_database = self.catalog(database)?.permit().await?;
+                let of_catalogs = self.permits.lookup().await?;
                 let session = self.catalog(database)?.session().await?;
-                Ok(session.with_permits([turn, permit]))
+                Ok(session.with_permits([of_database, of_catalogs]))
             }
             Principal::Role(_) => Err(Error::internal(
                 "statements of users do not run on the service's connections",
@@ -168,22 +170,22 @@ impl ServiceConnections {
 
     fn catalog(&self, database: &DatabaseName) -> Result<ServicePool> {
         let mut catalogs = self.catalogs.lock();
-        catalogs.retain(|name, link| link.expire(CATALOG_IDLE) || name == database);
+        catalogs.retain(|name, pool| pool.expire(CATALOG_IDLE) || name == database);
         self.permits.make_room(&catalogs, database);
-        if let Some(link) = catalogs.get(database) {
-            return Ok(link.clone());
+        if let Some(pool) = catalogs.get(database) {
+            return Ok(pool.clone());
         }
-        let reachability = self.reachability.clone();
-        let link = ServicePool::new(
+        let circuit_breaker = self.circuit_breaker.clone();
+        let pool = ServicePool::new(
             &self.config,
             database,
             CATALOG,
             CATALOG_CONNECTIONS,
-            reachability,
+            circuit_breaker,
         )
         .map_err(Error::internal)?;
-        catalogs.insert(database.clone(), link.clone());
-        Ok(link)
+        catalogs.insert(database.clone(), pool.clone());
+        Ok(pool)
     }
 
     /// Runs a statement. Retries it if PostgreSQL's lock table was full and no row was returned.
@@ -193,14 +195,10 @@ impl ServiceConnections {
         statement: &BoundStatement,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let mut sink = Watched {
-            sink,
-            columns: false,
-            rows: false,
-        };
+        let mut sink = RetryableSink::new(sink);
         for _ in 1..lock_table::TRIES {
             match self.run_once(who, statement, &mut sink).await {
-                Err(error) if is_lock_table_full(&error) && !sink.rows => {
+                Err(error) if is_lock_table_full(&error) && !sink.has_rows() => {
                     self.lock_table.relieve().await;
                 }
                 done => return done,
@@ -241,41 +239,15 @@ impl ServiceConnections {
         }
     }
 
-    async fn end(&self, backend: &Backend) -> Result<TerminateOutcome> {
-        let session = self.rescue.session().await?;
-        let told = session.terminate(backend).await?;
+    async fn try_terminate(&self, backend: &Backend) -> Result<TerminateOutcome> {
+        let session = self.termination.session().await?;
+        let exists = session.terminate(backend).await?;
         session.release();
-        Ok(if told {
+        Ok(if exists {
             TerminateOutcome::Requested
         } else {
             TerminateOutcome::Gone
         })
-    }
-}
-
-/// A sink that records whether it received rows. If it did, the statement cannot be retried.
-struct Watched<'a> {
-    sink: &'a mut dyn RowSink,
-    columns: bool,
-    rows: bool,
-}
-
-impl RowSink for Watched<'_> {
-    fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        // A retried statement reports its columns again, but the sink accepts them only once.
-        if std::mem::replace(&mut self.columns, true) {
-            return Ok(());
-        }
-        self.sink.columns(columns)
-    }
-
-    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        self.rows = true;
-        self.sink.row(row)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        self.sink.ready()
     }
 }
 
@@ -367,18 +339,21 @@ impl Terminator for ServiceConnections {
 
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, TerminateOutcome> {
         Box::pin(async move {
-            let ending = within(Some(Instant::now() + TERMINATE), self.end(&backend));
-            let fate = ending.await.unwrap_or_else(|error| {
+            let terminating = within(
+                Some(Instant::now() + TERMINATE),
+                self.try_terminate(&backend),
+            );
+            let outcome = terminating.await.unwrap_or_else(|error| {
                 warn!(?backend, %error, "a backend could not be terminated");
                 TerminateOutcome::Unknown
             });
-            if fate == TerminateOutcome::Requested {
+            if outcome == TerminateOutcome::Requested {
                 warn!(
                     ?backend,
                     "terminated a backend that ignored a cancel request"
                 );
             }
-            fate
+            outcome
         })
     }
 }

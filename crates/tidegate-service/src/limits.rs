@@ -81,8 +81,8 @@ impl Permits {
     ) {
         let mut open = 0;
         let mut oldest = None;
-        for (name, link) in catalogs {
-            let (size, idle) = link.occupancy();
+        for (name, pool) in catalogs {
+            let (size, idle) = pool.occupancy();
             open += size;
             if name == database && idle.is_some() {
                 return;
@@ -90,13 +90,13 @@ impl Permits {
             if let Some(idle) = idle
                 && oldest.is_none_or(|(longest, _)| longest < idle)
             {
-                oldest = Some((idle, link));
+                oldest = Some((idle, pool));
             }
         }
         if open >= self.limits.lookups
-            && let Some((idle, link)) = oldest
+            && let Some((idle, pool)) = oldest
         {
-            link.expire(idle);
+            pool.expire(idle);
         }
     }
 }

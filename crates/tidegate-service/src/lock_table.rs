@@ -27,16 +27,16 @@ pub(super) const TRIES: u32 = 5;
 /// How long such a statement waits for room before it is tried again.
 const WAIT: Duration = Duration::from_secs(2);
 /// The time limit of one check.
-const LOOK: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between checks.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often the guard tries to take the reserve again after it released it.
-const REFILL: Duration = Duration::from_secs(1);
+const RESERVE_RETRY: Duration = Duration::from_secs(1);
 /// How long one transaction of the guard stays open. Longer transactions would trigger monitoring
 /// alarms for sessions that are idle in a transaction.
-const RENEWED: Duration = Duration::from_mins(1);
+const MAX_TRANSACTION: Duration = Duration::from_mins(1);
 /// The longest delay between attempts to connect.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 
 /// The catalogs that PostgreSQL reads to parse and plan a check if the session's caches are empty.
 /// Many definitions of other sessions can invalidate the caches. While the table is full, a catalog
@@ -92,29 +92,29 @@ const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT rese
 
 /// Connects the guard with the statements that found the lock table full.
 pub(super) struct LockTable {
-    wanted: Arc<Notify>,
-    looks: watch::Sender<u64>,
+    requested: Arc<Notify>,
+    checks: watch::Sender<u64>,
 }
 
 impl LockTable {
     pub(super) fn new() -> Self {
         Self {
-            wanted: Arc::default(),
-            looks: watch::Sender::new(0),
+            requested: Arc::default(),
+            checks: watch::Sender::new(0),
         }
     }
 
     /// Requests a check without waiting for it.
     pub(super) fn request(&self) {
-        self.wanted.notify_one();
+        self.requested.notify_one();
     }
 
     /// Requests a check and waits until it has ended, at most [`WAIT`].
     pub(super) async fn relieve(&self) {
-        let mut looks = self.looks.subscribe();
+        let mut checks = self.checks.subscribe();
         self.request();
         // After a timeout the statement is retried anyway.
-        let _ = timeout(WAIT, looks.changed()).await;
+        let _ = timeout(WAIT, checks.changed()).await;
     }
 
     /// Keeps the guard's connection open and checks the lock table on request, while the future is
@@ -124,14 +124,14 @@ impl LockTable {
         config: Arc<Config>,
         jitter: Jitter,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let (wanted, looks) = (self.wanted.clone(), self.looks.clone());
+        let (requested, checks) = (self.requested.clone(), self.checks.clone());
         async move {
             let mut backoff = Backoff::new(jitter);
             loop {
-                if let Err(error) = stand_by(&config, &wanted, &looks).await {
+                if let Err(error) = serve_checks(&config, &requested, &checks).await {
                     debug!(%error, "the guard of the lock table has no connection");
                 }
-                tokio::time::sleep(backoff.fail().min(LONGEST_PAUSE)).await;
+                tokio::time::sleep(backoff.fail().min(MAX_RECONNECT_DELAY)).await;
             }
         }
     }
@@ -149,10 +149,10 @@ struct Guard {
 /// Keeps a transaction open in which a check has run. The transaction holds all locks that another
 /// check needs, so that a check works while the table is full. It holds no snapshot between its
 /// statements.
-async fn stand_by(
+async fn serve_checks(
     config: &Config,
-    wanted: &Notify,
-    looks: &watch::Sender<u64>,
+    requested: &Notify,
+    checks: &watch::Sender<u64>,
 ) -> Result<(), ConnectError> {
     let (client, connection) = connect(config, &config.control_database, CONTROL).await?;
     let mut ended = tokio::spawn(connection);
@@ -166,19 +166,19 @@ async fn stand_by(
             continue;
         }
         guard.has_reserve = false;
-        let renewed = tokio::time::sleep(RENEWED);
-        tokio::pin!(renewed);
-        let mut is_ready = look_in_time(&client, &mut guard).await;
+        let expired = tokio::time::sleep(MAX_TRANSACTION);
+        tokio::pin!(expired);
+        let mut is_ready = check_with_timeout(&client, &mut guard).await;
         while is_ready {
             tokio::select! {
                 _ = &mut ended => return Ok(()),
-                () = &mut renewed => is_ready = false,
-                () = tokio::time::sleep(REFILL), if !guard.has_reserve => {
-                    is_ready = look_in_time(&client, &mut guard).await;
+                () = &mut expired => is_ready = false,
+                () = tokio::time::sleep(RESERVE_RETRY), if !guard.has_reserve => {
+                    is_ready = check_with_timeout(&client, &mut guard).await;
                 }
-                () = wanted.notified() => {
-                    is_ready = look_in_time(&client, &mut guard).await;
-                    looks.send_modify(|looks| *looks += 1);
+                () = requested.notified() => {
+                    is_ready = check_with_timeout(&client, &mut guard).await;
+                    checks.send_modify(|checks| *checks += 1);
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -187,11 +187,11 @@ async fn stand_by(
 }
 
 /// Runs a check with a time limit. Returns whether the transaction can be used for another check.
-async fn look_in_time(client: &Client, guard: &mut Guard) -> bool {
-    let looked = timeout(LOOK, look(client, guard)).await;
-    let is_ready = matches!(looked, Ok(Ok(())));
+async fn check_with_timeout(client: &Client, guard: &mut Guard) -> bool {
+    let outcome = timeout(CHECK_TIMEOUT, check(client, guard)).await;
+    let is_ready = matches!(outcome, Ok(Ok(())));
     if !is_ready {
-        warn!(?looked, "lock table check failed");
+        warn!(looked = ?outcome, "lock table check failed");
     }
     is_ready
 }
@@ -202,18 +202,18 @@ async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
     let text = format!(
         "ROLLBACK; BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {} {PROBE}; {END_PROBE}; {}",
         CATALOGS.map(read).concat(),
-        end("NULL::pg_catalog.int4")
+        terminate_sql("NULL::pg_catalog.int4")
     );
     client.simple_query(&text).await.map(drop)
 }
 
 /// Checks the table. If it is full, releases the reserve and terminates the session with the most
 /// locks.
-async fn look(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::Error> {
+async fn check(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::Error> {
     if has_room(client, guard).await? {
         return Ok(());
     }
-    for message in &client.simple_query(&end("most.pid")).await? {
+    for message in &client.simple_query(&terminate_sql("most.pid")).await? {
         if let SimpleQueryMessage::Row(row) = message
             && row.len() > 1
             && row.get(3) != guard.terminated.as_deref()
@@ -253,7 +253,7 @@ async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_post
 /// terminate nothing. The planner locks all relations that the query may read, even if no row is
 /// found. The query uses no view, such as `pg_roles`, because reading a view's rule can need the
 /// lock of a TOAST table. Superusers count as members of every role.
-fn end(pid: &str) -> String {
+fn terminate_sql(pid: &str) -> String {
     format!(
         "SELECT pg_catalog.pg_stat_clear_snapshot(); \
          SELECT most.*, pg_catalog.pg_terminate_backend({pid}) FROM ( \

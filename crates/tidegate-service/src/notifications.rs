@@ -12,13 +12,13 @@ use tokio_postgres::AsyncMessage;
 use tracing::{debug, warn};
 
 use super::connect::{CONTROL, connect};
-use super::service_pool::Reachability;
+use super::service_pool::ServiceCircuitBreaker;
 
 /// The `NOTIFY` channel on which nodes notify each other.
 pub const CHANNEL: &str = "tidegate";
 /// The longest delay between attempts to listen again. A node that does not listen serves stale
 /// caches.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 
 /// What a receiver of notifications gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Notification {
 /// Listens until the task is aborted.
 pub(super) async fn listen(
     config: Arc<Config>,
-    reachability: Arc<Reachability>,
+    circuit_breaker: Arc<ServiceCircuitBreaker>,
     jitter: Jitter,
     notifications: broadcast::Sender<Notification>,
 ) {
@@ -44,7 +44,7 @@ pub(super) async fn listen(
             Ok((client, connection)) => {
                 forward(&client, connection, &notifications, || {
                     backoff.succeed();
-                    reachability.succeeded();
+                    circuit_breaker.succeeded();
                 })
                 .await
             }
@@ -53,14 +53,14 @@ pub(super) async fn listen(
         if let Err(error) = outcome {
             warn!(%error, cause = ?std::error::Error::source(&error), "cannot LISTEN for notifications; retrying");
         }
-        tokio::time::sleep(backoff.fail().min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(backoff.fail().min(MAX_RECONNECT_DELAY)).await;
     }
 }
 
 /// Forwards notifications until the connection ends.
 async fn forward(
     client: &tokio_postgres::Client,
-    mut connection: tokio_postgres::Connection<tokio_postgres::Socket, super::tls::Secured>,
+    mut connection: tokio_postgres::Connection<tokio_postgres::Socket, super::tls::TlsSocket>,
     notifications: &broadcast::Sender<Notification>,
     mut connected: impl FnMut(),
 ) -> Result<(), ConnectError> {

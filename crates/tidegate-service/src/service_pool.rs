@@ -7,7 +7,7 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod
 use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, Error, Result};
 use tidegate_wire::backoff::{Backoff, Jitter};
-use tidegate_wire::{Config, ConnectError, ConnectFault, says_lock_table_full};
+use tidegate_wire::{Config, ConnectError, ConnectFault, is_lock_table_error};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -21,10 +21,10 @@ pub(super) const WAIT: Duration = Duration::from_secs(5);
 /// The retry delay if no connection was free.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Whether PostgreSQL was reachable at the last attempt to open a service connection.
-pub(super) struct Reachability(Mutex<(Backoff, Option<Instant>)>);
+/// Refuses new service connections for a growing time after PostgreSQL could not be reached.
+pub(super) struct ServiceCircuitBreaker(Mutex<(Backoff, Option<Instant>)>);
 
-impl Reachability {
+impl ServiceCircuitBreaker {
     pub(super) fn new(jitter: Jitter) -> Self {
         Self(Mutex::new((Backoff::new(jitter), None)))
     }
@@ -69,8 +69,8 @@ impl Reachability {
 pub(super) struct ServicePool {
     pool: Pool,
     tls: Tls,
-    reachability: Arc<Reachability>,
-    turns: Arc<Semaphore>,
+    circuit_breaker: Arc<ServiceCircuitBreaker>,
+    permits: Arc<Semaphore>,
 }
 
 impl ServicePool {
@@ -79,7 +79,7 @@ impl ServicePool {
         database: &DatabaseName,
         options: &str,
         size: usize,
-        reachability: Arc<Reachability>,
+        circuit_breaker: Arc<ServiceCircuitBreaker>,
     ) -> Result<Self, ConnectError> {
         let tls = Tls::new(config)?;
         let recycling = ManagerConfig {
@@ -97,28 +97,28 @@ impl ServicePool {
         Ok(Self {
             pool,
             tls,
-            reachability,
-            turns: Arc::new(Semaphore::new(size)),
+            circuit_breaker,
+            permits: Arc::new(Semaphore::new(size)),
         })
     }
 
     /// Waits for a permit to use one of the pool's connections.
-    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
-        let turn = timeout(WAIT, self.turns.clone().acquire_owned()).await;
+    pub(super) async fn permit(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = timeout(WAIT, self.permits.clone().acquire_owned()).await;
         let timed_out = Error::PoolTimeout {
             retry_after: RETRY_AFTER,
         };
-        turn.map_err(|_| timed_out)?.map_err(Error::internal)
+        permit.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
     /// Checks out an idle connection, or opens one.
     pub(super) async fn session(&self) -> Result<ServiceSession> {
         if self.pool.status().available == 0 {
-            self.reachability.check()?;
+            self.circuit_breaker.check()?;
         }
         match self.pool.get().await {
             Ok(object) => {
-                self.reachability.succeeded();
+                self.circuit_breaker.succeeded();
                 Ok(ServiceSession::new(object, self.tls.clone()))
             }
             Err(PoolError::Timeout(deadpool_postgres::TimeoutType::Wait)) => {
@@ -135,12 +135,12 @@ impl ServicePool {
 
     fn refused(&self, error: ConnectError) -> Error {
         // PostgreSQL is up. The guard of the lock table makes room before the next attempt.
-        if matches!(&error, ConnectError::Refused(said) if says_lock_table_full(said)) {
+        if matches!(&error, ConnectError::Refused(said) if is_lock_table_error(said)) {
             return error.into_sql(RETRY_AFTER);
         }
         match error.fault() {
             ConnectFault::Unavailable | ConnectFault::Full => {
-                error.into_sql(self.reachability.failed())
+                error.into_sql(self.circuit_breaker.failed())
             }
             _ => error.into_sql(RETRY_AFTER),
         }

@@ -26,7 +26,7 @@ impl Tls {
 }
 
 impl MakeTlsConnect<Socket> for Tls {
-    type Stream = Secured;
+    type Stream = TlsSocket;
     type TlsConnect = Handshake;
     type Error = ConnectError;
 
@@ -45,9 +45,9 @@ pub(crate) struct Handshake {
 }
 
 impl TlsConnect<Socket> for Handshake {
-    type Stream = Secured;
+    type Stream = TlsSocket;
     type Error = ConnectError;
-    type Future = Pin<Box<dyn Future<Output = Result<Secured, ConnectError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<TlsSocket, ConnectError>> + Send>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
         Box::pin(async move {
@@ -56,25 +56,25 @@ impl TlsConnect<Socket> for Handshake {
             let name = tls::server_name(&self.host)?;
             let secured = connector.connect(name, stream).await;
             secured
-                .map(Secured)
+                .map(TlsSocket)
                 .map_err(|error| ConnectError::Tls(error.to_string()))
         })
     }
 }
 
-pub(crate) struct Secured(tokio_rustls::client::TlsStream<Socket>);
+pub(crate) struct TlsSocket(tokio_rustls::client::TlsStream<Socket>);
 
-impl TlsStream for Secured {
+impl TlsStream for TlsSocket {
     fn channel_binding(&self) -> ChannelBinding {
         let (_, session) = self.0.get_ref();
         let certificate = session.peer_certificates().and_then(<[_]>::first);
         certificate
-            .and_then(|certificate| tls::end_point(certificate))
+            .and_then(|certificate| tls::server_end_point(certificate))
             .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 
-impl AsyncRead for Secured {
+impl AsyncRead for TlsSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -84,7 +84,7 @@ impl AsyncRead for Secured {
     }
 }
 
-impl AsyncWrite for Secured {
+impl AsyncWrite for TlsSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(30);
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_secs(30);
 
 /// A source of numbers from 0 to 1, by which the delays of several nodes differ.
 #[derive(Clone)]
@@ -48,9 +48,9 @@ impl Backoff {
     /// Counts a failure. Returns the delay before the next attempt: between half of the current
     /// step and the full step.
     pub fn fail(&mut self) -> Duration {
-        let step = FIRST
+        let step = FIRST_DELAY
             .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX))
-            .min(LONGEST);
+            .min(MAX_DELAY);
         self.failures = (self.failures + 1).min(16);
         let spread = (self.jitter.0)().clamp(0.0, 1.0);
         step.mul_f64(0.5 + spread / 2.0)
@@ -75,14 +75,14 @@ mod tests {
         ];
         assert_eq!(delays, expected);
         backoff.succeed();
-        assert_eq!(backoff.fail(), FIRST);
+        assert_eq!(backoff.fail(), FIRST_DELAY);
     }
 
     #[test]
     fn jitter_takes_at_most_half_of_a_delay() {
         let mut least = Backoff::new(Jitter::new(|| 0.0));
-        assert_eq!(least.fail(), FIRST / 2);
+        assert_eq!(least.fail(), FIRST_DELAY / 2);
         let mut wild = Backoff::new(Jitter::new(|| 7.0));
-        assert_eq!(wild.fail(), FIRST);
+        assert_eq!(wild.fail(), FIRST_DELAY);
     }
 }

@@ -13,9 +13,9 @@ use super::inbound::Inbound;
 use super::stream::Stream;
 
 /// An empty send buffer is freed if its capacity exceeds this number of bytes.
-const KEPT: usize = 256 << 10;
+const MAX_IDLE_CAPACITY: usize = 256 << 10;
 /// The most bytes that are read and discarded from an abandoned stream. No socket buffer is larger.
-const ENOUGH: usize = 16 << 20;
+const MAX_DISCARDED: usize = 16 << 20;
 
 /// Why no message was read.
 #[derive(Debug)]
@@ -86,16 +86,16 @@ impl Channel {
     }
 
     /// Pauses reading until `until`. Data that arrives meanwhile is then read in one go. After the
-    /// future was dropped, call this function again or [`Channel::listen`].
+    /// future was dropped, call this function again or [`Channel::resume_reads`].
     pub async fn pause(&mut self, until: Instant) -> io::Result<()> {
         self.stream.pause_reads()?;
         tokio::time::sleep_until(until).await;
-        self.listen()
+        self.resume_reads()
     }
 
     /// Ends a pause whose future was dropped.
-    pub fn listen(&mut self) -> io::Result<()> {
-        self.stream.listen()
+    pub fn resume_reads(&mut self) -> io::Result<()> {
+        self.stream.resume_reads()
     }
 
     /// Sends the rest of the send buffer, and waits until the peer has closed the stream.
@@ -109,13 +109,13 @@ impl Channel {
     /// Discards the send buffer, and waits until the peer has closed the stream. Received data is
     /// discarded up to a limit; a server that sends more finds the stream closed.
     pub async fn abandon(mut self) -> io::Result<()> {
-        self.stream.listen()?;
-        self.stream.end()?;
-        let (mut thrown_away, mut rest) = (0, [0; 4096]);
-        while thrown_away < ENOUGH {
+        self.stream.resume_reads()?;
+        self.stream.shutdown_write()?;
+        let (mut discarded, mut rest) = (0, [0; 4096]);
+        while discarded < MAX_DISCARDED {
             match self.stream.read(&mut rest).await? {
                 0 => break,
-                some => thrown_away += some,
+                some => discarded += some,
             }
         }
         Ok(())
@@ -147,7 +147,7 @@ impl Channel {
         if self.unflushed {
             ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
             self.unflushed = false;
-            if self.outbound.capacity() > KEPT {
+            if self.outbound.capacity() > MAX_IDLE_CAPACITY {
                 self.outbound = BytesMut::with_capacity(1024);
             }
         }

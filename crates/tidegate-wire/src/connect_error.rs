@@ -156,12 +156,12 @@ pub fn is_lock_table_full(error: &Error) -> bool {
         Some(ConnectError::Refused(said)) => Some(&**said),
         _ => source.downcast_ref::<DatabaseError>(),
     };
-    said.is_some_and(says_lock_table_full)
+    said.is_some_and(is_lock_table_error)
 }
 
 /// Does the same as [`is_lock_table_full`] for an error of PostgreSQL. In every language only this
 /// error's hint contains the name of the setting.
-pub fn says_lock_table_full(said: &DatabaseError) -> bool {
+pub fn is_lock_table_error(said: &DatabaseError) -> bool {
     let hint = said.hint.as_deref().unwrap_or_default();
     said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
 }

@@ -9,10 +9,10 @@ const HEADER: usize = 5;
 /// The buffer is grown to this free space before a read.
 const READ: usize = 32 << 10;
 /// An empty buffer is freed if its capacity exceeds this, because it was grown for a long row.
-const KEPT: usize = 256 << 10;
+const MAX_IDLE_CAPACITY: usize = 256 << 10;
 /// The longest message in bytes that is accepted. A longer value could not be returned to a client
 /// either.
-pub const LONGEST: usize = 256 << 20;
+pub const MAX_MESSAGE: usize = 256 << 20;
 
 /// The receive buffer, which starts with the current message.
 #[derive(Debug, Default)]
@@ -31,8 +31,8 @@ impl Inbound {
             return Ok(None);
         };
         let length = usize::try_from(i32::from_be_bytes([a, b, c, d])).unwrap_or(0);
-        if !(4..=LONGEST).contains(&length) {
-            let kind = if length > LONGEST {
+        if !(4..=MAX_MESSAGE).contains(&length) {
+            let kind = if length > MAX_MESSAGE {
                 io::ErrorKind::FileTooLarge
             } else {
                 io::ErrorKind::InvalidData
@@ -80,7 +80,7 @@ impl Inbound {
 
     /// Frees a large buffer. Call it between statements.
     pub fn shrink(&mut self) {
-        if self.buffer.capacity() > KEPT && !self.has_more() {
+        if self.buffer.capacity() > MAX_IDLE_CAPACITY && !self.has_more() {
             *self = Self::default();
         }
     }

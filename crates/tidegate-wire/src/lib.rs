@@ -20,8 +20,8 @@ pub mod version;
 pub use cancel::Canceller;
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connect_error::{
-    ConnectError, ConnectFault, RETRY_AFTER, is_lock_table_full, is_outage, is_outage_of_statement,
-    outage, says_lock_table_full,
+    ConnectError, ConnectFault, RETRY_AFTER, is_lock_table_error, is_lock_table_full, is_outage,
+    is_outage_of_statement, outage,
 };
 pub use login::log_in;
 pub use startup::StartupParameters;

@@ -15,7 +15,7 @@ use crate::tag;
 use crate::terminator::Backend;
 
 /// The longest startup packet that PostgreSQL accepts (`MAX_STARTUP_PACKET_LENGTH`).
-const LONGEST_START: usize = 10_000;
+const MAX_STARTUP_PACKET: usize = 10_000;
 
 /// Connects and logs in, within [`Config::connect_timeout`].
 ///
@@ -53,7 +53,7 @@ fn start(
     let before = channel.outbound.len();
     frontend::startup_message(parameters, &mut channel.outbound)
         .map_err(|_| ConnectError::Protocol("a name or a setting holds a zero byte".to_owned()))?;
-    if channel.outbound.len() - before > LONGEST_START {
+    if channel.outbound.len() - before > MAX_STARTUP_PACKET {
         return Err(too_long(startup));
     }
     Ok(())
@@ -85,13 +85,13 @@ async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), Conne
         };
         match code {
             0 => return Ok(()),
-            3 if channel.stream().is_private() => {
+            3 if channel.stream().is_encrypted_or_local() => {
                 frontend::password_message(password.as_bytes(), &mut channel.outbound)
                     .map_err(|error| ConnectError::Protocol(error.to_string()))?;
             }
             3 => return Err(ConnectError::Unsupported("a password in the clear")),
             5 => return Err(ConnectError::Md5),
-            10 => prove(channel, password, &rest).await?,
+            10 => authenticate_scram(channel, password, &rest).await?,
             7..=9 => return Err(ConnectError::Unsupported("GSSAPI or SSPI")),
             _ => return Err(ConnectError::Unsupported("an unknown way to log in")),
         }
@@ -99,7 +99,7 @@ async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), Conne
 }
 
 /// Authenticates by SCRAM-SHA-256 (RFC 7677), bound to the TLS channel if there is one.
-async fn prove(
+async fn authenticate_scram(
     channel: &mut Channel,
     password: &str,
     mechanisms: &[u8],
@@ -109,10 +109,10 @@ async fn prove(
             .split(|byte| *byte == 0)
             .any(|m| m == name.as_bytes())
     };
-    let (mechanism, binding) = match channel.stream().end_point() {
-        Some(end_point) if offers(sasl::SCRAM_SHA_256_PLUS) => (
+    let (mechanism, binding) = match channel.stream().server_end_point() {
+        Some(server_end_point) if offers(sasl::SCRAM_SHA_256_PLUS) => (
             sasl::SCRAM_SHA_256_PLUS,
-            ChannelBinding::tls_server_end_point(end_point),
+            ChannelBinding::tls_server_end_point(server_end_point),
         ),
         // This tells the server that the client supports channel binding. If an attacker removed
         // the server's offer of it, the server notices.

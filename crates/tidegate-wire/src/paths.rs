@@ -4,7 +4,7 @@ use tidegate_sql::DatabaseError;
 
 /// Shortens each quoted path of a file to the file's name. Errors that are not about files are left
 /// as they are, because in them quotes contain the caller's own text.
-pub(crate) fn hide(rejection: &mut DatabaseError) {
+pub(crate) fn shorten_paths(rejection: &mut DatabaseError) {
     if !is_about_files(&rejection.sqlstate) {
         return;
     }
@@ -73,7 +73,7 @@ mod tests {
                 detail: Some(said.to_owned()),
                 ..DatabaseError::default()
             };
-            hide(&mut rejection);
+            shorten_paths(&mut rejection);
             assert_eq!(rejection.message, told);
             assert_eq!(rejection.detail.as_deref(), Some(told));
         }

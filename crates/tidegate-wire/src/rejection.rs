@@ -44,7 +44,7 @@ impl ServerError {
                 _ => {}
             }
         }
-        paths::hide(&mut error.rejection);
+        paths::shorten_paths(&mut error.rejection);
         error
     }
 

@@ -17,7 +17,7 @@ use crate::config::{Config, Target, TlsMode};
 use crate::connect_error::ConnectError;
 
 /// Detects a server that disappeared without closing the connection.
-const ALIVE: TcpKeepalive = TcpKeepalive::new()
+const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_mins(1))
     .with_interval(Duration::from_secs(15));
 
@@ -112,23 +112,24 @@ impl Stream {
 
     /// The channel binding data for SCRAM, if the stream is encrypted (RFC 5929,
     /// `tls-server-end-point`).
-    pub fn end_point(&self) -> Option<Vec<u8>> {
+    pub fn server_end_point(&self) -> Option<Vec<u8>> {
         match self {
             Self::Tls(stream) => {
                 let certificate = stream.get_ref().1.peer_certificates()?.first()?;
-                tls::end_point(certificate)
+                tls::server_end_point(certificate)
             }
             _ => None,
         }
     }
 
     /// Whether data of the stream cannot be read on the network.
-    pub fn is_private(&self) -> bool {
+    pub fn is_encrypted_or_local(&self) -> bool {
         !matches!(self, Self::Tcp(_) | Self::Paused(PausedStream::Tcp(_)))
     }
 
     /// Deregisters the stream from readiness events, because each wake-up costs both processes CPU.
-    /// Reads and writes then fail until [`Stream::listen`]. Does nothing for an encrypted stream.
+    /// Reads and writes then fail until [`Stream::resume_reads`]. Does nothing for an encrypted
+    /// stream.
     pub fn pause_reads(&mut self) -> io::Result<()> {
         *self = match std::mem::replace(self, Self::Paused(PausedStream::Lost)) {
             Self::Tcp(stream) => Self::Paused(PausedStream::Tcp(stream.into_std()?)),
@@ -140,7 +141,7 @@ impl Stream {
 
     /// Shuts down sending below TLS, without waiting. A TLS `close_notify` would wait until the
     /// peer accepts data, and the peer does not accept data before this side reads.
-    pub fn end(&self) -> io::Result<()> {
+    pub fn shutdown_write(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
             Self::Unix(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
@@ -150,7 +151,7 @@ impl Stream {
     }
 
     /// Registers the stream again after [`Stream::pause_reads`].
-    pub fn listen(&mut self) -> io::Result<()> {
+    pub fn resume_reads(&mut self) -> io::Result<()> {
         if !matches!(self, Self::Paused(_)) {
             return Ok(());
         }
@@ -168,7 +169,7 @@ async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
         .await
         .map_err(ConnectError::Unreachable)?;
     let set = stream.set_nodelay(true);
-    set.and_then(|()| SockRef::from(&stream).set_tcp_keepalive(&ALIVE))
+    set.and_then(|()| SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE))
         .map_err(ConnectError::Unreachable)?;
     Ok(stream)
 }

@@ -156,7 +156,7 @@ impl ServerCertVerifier for Verifier {
 
 /// The hash of a certificate, by the hash function of its signature (RFC 5929 section 4.1). `None`
 /// if the signature has no such function.
-pub fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+pub fn server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { OID … } … }
     let (body, _) = der(certificate)?;
     let (_, rest) = der(body)?;

@@ -359,10 +359,10 @@ async fn nologin_is_distinguished_from_a_wrong_password() {
     ] {
         set(keeps_out).await;
         let refused = connector.open(&owner, false).await.unwrap_err();
-        let OpenError::AccessDenied { said, .. } = refused else {
+        let OpenError::AccessDenied { rejection, .. } = refused else {
             panic!("{keeps_out}: {refused:?}");
         };
-        assert_eq!(said.sqlstate, "28000", "{keeps_out}");
+        assert_eq!(rejection.sqlstate, "28000", "{keeps_out}");
         let told = admin.repair_login(&connector, &owner, false).await;
         assert!(
             matches!(told, Err(tidegate_admin::Error::LoginRefused { .. })),

@@ -117,7 +117,7 @@ impl Stream {
         if owed {
             self.report(false);
         }
-        self.channel.listen().map_err(outage)?;
+        self.channel.resume_reads().map_err(outage)?;
         loop {
             self.drain(batch)?;
             let now = Instant::now();

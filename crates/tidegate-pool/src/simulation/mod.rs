@@ -115,7 +115,7 @@ fn a_flood_on_one_database_costs_the_others_no_logins() {
         clients: 64,
         ..Load::default()
     };
-    let modest = Load {
+    let within_share = Load {
         first_tenant: 1,
         tenants: 10,
         users: 3,
@@ -123,7 +123,7 @@ fn a_flood_on_one_database_costs_the_others_no_logins() {
         pause: Duration::from_millis(50),
         ..Load::default()
     };
-    let seen = World::new(77).run(&[flood, modest], TIME);
+    let seen = World::new(77).run(&[flood, within_share], TIME);
     assert!(seen.logins_of_others < seen.served_others / 50, "{seen:?}");
     assert!(
         seen.longest_wait_of_others < Duration::from_millis(500),

@@ -140,8 +140,8 @@ impl Fake {
                 return Err(OpenError::Login(cause()));
             }
             Script::NoLogin => {
-                let (said, cause) = (barred(), cause());
-                return Err(OpenError::AccessDenied { said, cause });
+                let (rejection, cause) = (barred(), cause());
+                return Err(OpenError::AccessDenied { rejection, cause });
             }
             Script::NoDatabase => return Err(OpenError::NoDatabase),
             Script::Up

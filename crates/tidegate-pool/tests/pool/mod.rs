@@ -1,11 +1,11 @@
 //! The pool with scripted connections, in paused time.
 
-mod chance;
 mod eviction;
 mod fake;
 mod full;
 mod outage;
 mod queue;
+mod random;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -294,7 +294,7 @@ async fn what_runs_on_counts_against_its_role_until_it_has_ended() {
         (lease.uncertain, lease.runs_on) = (true, Some(ended.clone()));
     }
     run_tasks().await;
-    assert_eq!(role(&pool, &alice).unwrap().leaving, 2);
+    assert_eq!(role(&pool, &alice).unwrap().closing, 2);
     assert_eq!(pool.stats().busy(), 2, "a node that stops waits for them");
     // The wait may take any time.
     sleep(Duration::from_mins(10)).await;
@@ -304,7 +304,7 @@ async fn what_runs_on_counts_against_its_role_until_it_has_ended() {
     assert!(pool.acquire(&bob).await.is_ok(), "others are not concerned");
     ended.notify_one();
     assert!(waits.await.unwrap().is_ok());
-    assert_eq!(role(&pool, &alice).unwrap().leaving, 1);
+    assert_eq!(role(&pool, &alice).unwrap().closing, 1);
     ended.notify_one();
     run_tasks().await;
     pool.close(&alice.database);

@@ -43,7 +43,7 @@ async fn waiting_requests_of_a_role_are_served_in_the_order_they_came() {
 async fn databases_take_turns_when_the_pool_is_full() {
     let pool = pool_with(Settings {
         capacity: 2,
-        turn: Duration::ZERO,
+        min_service: Duration::ZERO,
         ..Settings::default()
     });
     let (x, y) = (
@@ -79,7 +79,7 @@ async fn databases_take_turns_when_the_pool_is_full() {
 async fn a_database_that_comes_late_is_not_kept_waiting_by_a_long_queue() {
     let pool = pool_with(Settings {
         capacity: 2,
-        turn: Duration::ZERO,
+        min_service: Duration::ZERO,
         ..Settings::default()
     });
     let (greedy, late) = (login("greedy", "greedy"), login("late", "late"));
@@ -122,7 +122,7 @@ async fn a_young_connection_serves_its_own_role_before_it_is_given_up() {
     run_tasks().await;
     drop(lease);
     run_tasks().await;
-    assert!(other.is_finished(), "its turn has come");
+    assert!(other.is_finished(), "it is served next");
     assert!(!own.is_finished());
     drop(blocker);
     assert!(own.await.unwrap().is_ok());

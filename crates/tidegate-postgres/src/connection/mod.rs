@@ -16,7 +16,7 @@ pub(crate) use state::{SessionState, TransactionStatus};
 
 use tidegate_sql::{Error, InputError};
 use tidegate_wire::channel::{Channel, ReadError};
-use tidegate_wire::inbound::LONGEST;
+use tidegate_wire::inbound::MAX_MESSAGE;
 use tidegate_wire::{
     Backend, Canceller, Config, ConnectError, StartupParameters, log_in, outage, tag,
 };
@@ -241,7 +241,7 @@ impl Connection {
             ReadError::Io(error) => {
                 self.mark_closed();
                 match error.kind() {
-                    ErrorKind::FileTooLarge => Error::ResultTooLarge(LONGEST as u64),
+                    ErrorKind::FileTooLarge => Error::ResultTooLarge(MAX_MESSAGE as u64),
                     ErrorKind::InvalidData => Error::internal(error),
                     _ => outage(error),
                 }

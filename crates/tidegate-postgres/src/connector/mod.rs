@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidegate_pool::{Connector, OpenError, PoolKey, Recycle, ResetFailed};
 use tidegate_sql::BoxFuture;
 use tidegate_wire::{
-    Config, ConnectError, Secret, StartupParameters, Terminator, says_lock_table_full,
+    Config, ConnectError, Secret, StartupParameters, Terminator, is_lock_table_error,
 };
 
 use crate::connection::{Connection, ConnectionState};
@@ -115,7 +115,7 @@ impl RoleConnector {
         let opened = Connection::open(&self.config, database, role, password.reveal(), &startup);
         let opened = Box::pin(opened).await;
         if let Err(ConnectError::Refused(said)) = &opened
-            && says_lock_table_full(said)
+            && is_lock_table_error(said)
         {
             self.terminator.lock_table_is_full();
         }

@@ -26,7 +26,7 @@ impl UserExecutor {
         let hurries = |deadline| deadline < Instant::now() + UNHURRIED;
         let may = |bound: &&BoundStatement| bound.sets.len() == 1 && is_stateless(bound);
         let enters = !login.role_use.is_reset_fully()
-            && self.pool.settings().share
+            && self.pool.settings().multiplex
             && self.service.is_some()
             && statements.iter().all(may)
             && !options.deadline.is_some_and(hurries);

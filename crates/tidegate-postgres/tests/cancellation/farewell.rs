@@ -99,7 +99,7 @@ async fn asked(answers: &[TerminateOutcome]) -> Vec<u64> {
     let mut rows = Gathered::default();
     let ran = roles.query(&login, &sql.bound, sql.options(), &mut rows);
     ran.await.unwrap_err();
-    assert_eq!(pool.stats().roles[0].leaving, 1);
+    assert_eq!(pool.stats().roles[0].closing, 1);
     tokio::time::pause();
     let began = Instant::now();
     while pool.stats().held > 0 {

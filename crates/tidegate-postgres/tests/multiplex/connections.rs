@@ -13,7 +13,7 @@ use crate::fixture::{Fixture, Sql};
 #[tokio::test]
 async fn nothing_is_shared_where_that_is_switched_off() {
     let settings = Settings {
-        share: false,
+        multiplex: false,
         ..roomy()
     };
     let cluster = tidegate_embedded::testing::cluster();

@@ -85,7 +85,7 @@ async fn no_more_databases_are_listened_to_than_allowed() {
     }
     let others = join_all(databases[2..].iter().cloned().map(listen));
     for silence in soon(others).await {
-        assert_eq!(silence.unwrap(), ListenEnd::NoRoom);
+        assert_eq!(silence.unwrap(), ListenEnd::LimitReached);
     }
     // A permit is free again once a listener stops.
     first[0].abort();

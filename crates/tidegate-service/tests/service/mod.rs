@@ -331,8 +331,8 @@ async fn a_deadline_ends_a_statement_and_a_transaction() {
 }
 
 #[tokio::test]
-async fn more_work_than_connections_waits_its_turn() {
-    let database = TestDatabase::new("control_turns").await;
+async fn more_work_than_connections_waits_for_one() {
+    let database = TestDatabase::new("control_permits").await;
     let tasks: Vec<_> = (0..60)
         .map(|_| {
             let control = database.control.clone();

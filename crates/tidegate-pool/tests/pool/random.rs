@@ -11,9 +11,9 @@ use super::fake::{Fake, Script, anonymous, session};
 use super::{pool_with, run_tasks};
 
 /// A linear congruential generator (Knuth's MMIX).
-struct Chance(u64);
+struct RandomNumbers(u64);
 
-impl Chance {
+impl RandomNumbers {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self
             .0
@@ -34,16 +34,16 @@ async fn the_books_balance_whatever_happens() {
             capacity: 6,
             per_role: 3,
             queue: 100,
-            turn: Duration::from_millis(20),
-            life: Duration::from_secs(3),
+            min_service: Duration::from_millis(20),
+            max_lifetime: Duration::from_secs(3),
             ..Settings::default()
         };
         let pool = pool_with(settings);
-        let mut chance = Chance(seed);
-        let requests: Vec<_> = (0..150).map(|_| request(&pool, &mut chance)).collect();
+        let mut random = RandomNumbers(seed);
+        let requests: Vec<_> = (0..150).map(|_| request(&pool, &mut random)).collect();
         for _ in 0..30 {
-            disturb(&pool, &mut chance);
-            sleep(chance.millis(120)).await;
+            disturb(&pool, &mut random);
+            sleep(random.millis(120)).await;
             audit(&pool, seed);
         }
         pool.connector().script(Script::Up);
@@ -73,15 +73,15 @@ async fn the_books_balance_whatever_happens() {
 
 /// A request that arrives at a random time, works for a random time, may leave its connection in
 /// any state, and may be cancelled.
-fn request(pool: &Pool<Fake>, chance: &mut Chance) -> tokio::task::JoinHandle<()> {
-    let database = ["a", "b", "c", "d"][usize::try_from(chance.below(4)).unwrap()];
-    let login = match chance.below(3) {
+fn request(pool: &Pool<Fake>, random: &mut RandomNumbers) -> tokio::task::JoinHandle<()> {
+    let database = ["a", "b", "c", "d"][usize::try_from(random.below(4)).unwrap()];
+    let login = match random.below(3) {
         0 => session(database, database, 1),
-        1 => session(database, &format!("{database}/x"), chance.below(2).into()),
+        1 => session(database, &format!("{database}/x"), random.below(2).into()),
         _ => anonymous(database, &format!("{database}/guest")),
     };
-    let (delay, work, end) = (chance.millis(2_000), chance.millis(30), chance.below(10));
-    let reset = chance.millis(30);
+    let (delay, work, end) = (random.millis(2_000), random.millis(30), random.below(10));
+    let reset = random.millis(30);
     let pool = pool.clone();
     let task = tokio::spawn(async move {
         sleep(delay).await;
@@ -118,8 +118,8 @@ fn request(pool: &Pool<Fake>, chance: &mut Chance) -> tokio::task::JoinHandle<()
     task
 }
 
-fn disturb(pool: &Pool<Fake>, chance: &mut Chance) {
-    match chance.below(8) {
+fn disturb(pool: &Pool<Fake>, random: &mut RandomNumbers) {
+    match random.below(8) {
         0 => pool.connector().script(Script::Down),
         1 => pool.connector().script(Script::Limit(3)),
         2 => pool
@@ -136,7 +136,7 @@ fn audit(pool: &Pool<Fake>, seed: u64) {
     let counted: usize = stats
         .roles
         .iter()
-        .map(|role| role.idle + role.checked_out + role.opening + role.resetting + role.leaving)
+        .map(|role| role.idle + role.checked_out + role.opening + role.resetting + role.closing)
         .sum();
     assert_eq!(stats.held, counted, "seed {seed}: {stats:?}");
     assert!(stats.held <= stats.capacity, "seed {seed}: {stats:?}");
@@ -147,10 +147,10 @@ fn audit(pool: &Pool<Fake>, seed: u64) {
             .roles
             .iter()
             .filter(|other| other.key.database == role.key.database)
-            .map(|other| other.checked_out + other.opening + other.resetting + other.leaving)
+            .map(|other| other.checked_out + other.opening + other.resetting + other.closing)
             .sum();
         assert!(busy <= 3, "seed {seed}: more than the share: {stats:?}");
-        let held = role.idle + role.checked_out + role.opening + role.resetting + role.leaving;
+        let held = role.idle + role.checked_out + role.opening + role.resetting + role.closing;
         assert!(held <= 3, "seed {seed}: {role:?}");
         assert!(
             held + role.waiting > 0,
