@@ -22,16 +22,16 @@ pub(super) const INFIX: &str = "/$authenticator";
 /// The most users of one authenticator. PostgreSQL invalidates its cache of memberships with every
 /// change of any role, and the next role switch on each connection rebuilds it in quadratic time
 /// (PostgreSQL 15: 0.4 ms at 250 users, 1.2 ms at 500, 4.2 ms at 1,000).
-pub(super) const MOST_MEMBERS: usize = 500;
+pub(super) const MAX_MEMBERS: usize = 500;
 
 /// The attributes of an authenticator, after `ALTER ROLE` and its name.
 pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
 
 /// The longest name of a role, in bytes.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME: usize = 63;
 
 /// The longest wait for the lock, which is as long as the administrator waits for any lock.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A tenant whose users get authenticators.
 pub(super) struct Users<'a> {
@@ -121,17 +121,20 @@ pub(super) async fn find_room(session: &Session, database: &str) -> Result<Authe
     let prefix = prefix(database);
     // The names with the prefix lie between the prefix and this name in the order of the index.
     let end = format!("{database}{}", INFIX.replace("tor", "tos"));
-    let rows = session.client.query(LEAST, &[&prefix, &end, &MARK]).await?;
-    let most = i64::try_from(MOST_MEMBERS).unwrap_or(i64::MAX);
+    let rows = session
+        .client
+        .query(FEWEST_MEMBERS, &[&prefix, &end, &MARK])
+        .await?;
+    let max = i64::try_from(MAX_MEMBERS).unwrap_or(i64::MAX);
     Ok(match rows.first() {
         None => AuthenticatorRoom::None,
-        Some(row) if row.get::<_, i64>(1) < most => AuthenticatorRoom::In(row.get(0)),
+        Some(row) if row.get::<_, i64>(1) < max => AuthenticatorRoom::In(row.get(0)),
         Some(_) => AuthenticatorRoom::Full,
     })
 }
 
 /// Selects the authenticator with the fewest members among those with names between `$1` and `$2`.
-const LEAST: &str = "SELECT a.rolname::text, \
+const FEWEST_MEMBERS: &str = "SELECT a.rolname::text, \
         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m WHERE m.member = a.oid) \
     FROM pg_catalog.pg_roles a \
     WHERE a.rolname >= $1::text::name AND a.rolname < $2::text::name \
@@ -145,30 +148,30 @@ pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>)
     if !session.superuser || !tidegate_service::install_event_trigger(&session.client).await? {
         return Ok(());
     }
-    seat_in(admin, session, users).await
+    assign_in(admin, session, users).await
 }
 
 /// Assigns an authenticator with room to every user who may have one. Does nothing if the tenant's
 /// users cannot share connections.
 pub(super) async fn assign(admin: &Admin, users: &Users<'_>) -> Result<()> {
     let session = admin.open(users.database).await?;
-    seat_in(admin, &session, users).await
+    assign_in(admin, &session, users).await
 }
 
-async fn seat_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
+async fn assign_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !is_prepared(session).await? {
         return Ok(());
     }
     let lock = AdvisoryLock {
         key: &format!("tidegate authenticators of {}", users.database),
         others: "others change authenticators of this tenant",
-        patience: PATIENCE,
+        timeout: LOCK_TIMEOUT,
     };
     // The lock is taken in the administrator's database. In the tenant's database users could hold
     // the same lock for as long as they like.
     let home = admin.open_home().await?;
     home.lock(&lock).await?;
-    session::retry_on_conflict(|| seat_all(session, users, &admin.passwords)).await
+    session::retry_on_conflict(|| assign_all(session, users, &admin.passwords)).await
 }
 
 async fn is_prepared(session: &Session) -> Result<bool> {
@@ -176,7 +179,7 @@ async fn is_prepared(session: &Session) -> Result<bool> {
     Ok(session.client.query_one(query, &[]).await?.get(0))
 }
 
-async fn seat_all(session: &Session, users: &Users<'_>, passwords: &RolePasswords) -> Result<()> {
+async fn assign_all(session: &Session, users: &Users<'_>, passwords: &RolePasswords) -> Result<()> {
     let prefix = prefix(users.database);
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
         &users.database,
@@ -190,36 +193,36 @@ async fn seat_all(session: &Session, users: &Users<'_>, passwords: &RolePassword
     let mut waiting: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     let found = session.client.query(FOUND, &[&prefix, &MARK]).await?;
     let mut script = provisioning_script();
-    let mut rooms = BTreeMap::new();
+    let mut authenticators = BTreeMap::new();
     for row in &found {
-        let (name, members, fit): (String, i64, bool) = (row.get(0), row.get(1), row.get(2));
-        if !fit {
-            script.append(rights(users.database, &name));
+        let (name, members, is_current): (String, i64, bool) = (row.get(0), row.get(1), row.get(2));
+        if !is_current {
+            script.append(grant_privileges(users.database, &name));
         }
-        rooms.insert(name, usize::try_from(members).unwrap_or(MOST_MEMBERS));
+        authenticators.insert(name, usize::try_from(members).unwrap_or(MAX_MEMBERS));
     }
     let changes = found.iter().any(|row| !row.get::<_, bool>(2));
-    if waiting.is_empty() && !rooms.is_empty() && !changes {
+    if waiting.is_empty() && !authenticators.is_empty() && !changes {
         return Ok(());
     }
-    for (name, members) in &rooms {
-        let free = MOST_MEMBERS.saturating_sub(*members).min(waiting.len());
+    for (name, members) in &authenticators {
+        let free = MAX_MEMBERS.saturating_sub(*members).min(waiting.len());
         let rest = waiting.split_off(free);
         script.append(join(session, name, &waiting));
         waiting = rest;
     }
     let mut number = 0;
-    while !waiting.is_empty() || rooms.is_empty() {
+    while !waiting.is_empty() || authenticators.is_empty() {
         let Some(name) = next(session, &prefix, &mut number).await? else {
             // The database's name is too long to be a part of an authenticator's name.
             break;
         };
         script.append(role::make(session, &name, passwords).await?);
-        script.append(rights(users.database, &name));
-        let rest = waiting.split_off(MOST_MEMBERS.min(waiting.len()));
+        script.append(grant_privileges(users.database, &name));
+        let rest = waiting.split_off(MAX_MEMBERS.min(waiting.len()));
         script.append(join(session, &name, &waiting));
         waiting = rest;
-        rooms.insert(name, 0);
+        authenticators.insert(name, 0);
     }
     script.run(session).await
 }
@@ -229,7 +232,7 @@ async fn next(session: &Session, prefix: &str, number: &mut u32) -> Result<Optio
     loop {
         *number += 1;
         let name = format!("{prefix}{number}");
-        if name.len() > LONGEST_NAME {
+        if name.len() > MAX_NAME {
             return Ok(None);
         }
         if role::existing(session, &name).await? == role::Existing::Nothing {
@@ -247,7 +250,7 @@ pub(super) fn provisioning_script() -> Script {
 }
 
 /// Writes the statements that grant an authenticator its privileges.
-fn rights(database: &str, name: &str) -> Script {
+fn grant_privileges(database: &str, name: &str) -> Script {
     let mut script = Script::default();
     for what in [ATTRIBUTES, " RESET ALL"] {
         script.push(&[Syntax("ALTER ROLE "), Name(name), Syntax(what)]);

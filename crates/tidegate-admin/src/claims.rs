@@ -14,7 +14,7 @@ use super::{Admin, Result};
 pub const FIRST_CLAIMS_GENERATION: i32 = 1;
 
 /// The longest wait for the lock.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The id and the claims that `tidegate.user_id()` and `tidegate.claims()` return for a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Admin {
         let lock = AdvisoryLock {
             key: &format!("tidegate claims of {database}"),
             others: "others create the functions of claims of this tenant",
-            patience: PATIENCE,
+            timeout: LOCK_TIMEOUT,
         };
         // In the administrator's database: in the tenant's, users could hold the lock for as long
         // as they like.

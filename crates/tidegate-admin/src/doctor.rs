@@ -3,9 +3,9 @@
 mod authenticators;
 mod checks;
 mod claims;
+mod connect_privilege;
 mod control_database;
 mod databases;
-mod entrance;
 mod logins;
 mod missing_objects;
 mod public_access;

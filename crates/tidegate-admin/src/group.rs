@@ -19,14 +19,14 @@ const LOCK_KEY: &str = "tidegate groups of ";
 
 /// The longest wait for the lock. It is as long as the administrator waits for any lock, because a
 /// client waits for the response.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Takes the lock of a tenant's groups until the session ends.
 pub(super) async fn lock(session: &Session, database: &str) -> Result<()> {
     let lock = AdvisoryLock {
         key: &format!("{LOCK_KEY}{database}"),
         others: "others change groups of this tenant",
-        patience: PATIENCE,
+        timeout: LOCK_TIMEOUT,
     };
     session.lock(&lock).await
 }

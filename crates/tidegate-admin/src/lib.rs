@@ -105,7 +105,7 @@ pub struct Admin {
 const DATABASE_LOCK: AdvisoryLock<'_> = AdvisoryLock {
     key: "tidegate makes a database",
     others: "others make or drop databases",
-    patience: Duration::from_mins(5),
+    timeout: Duration::from_mins(5),
 };
 
 impl Admin {

@@ -17,7 +17,7 @@ pub(super) struct AdvisoryLock<'a> {
     /// The work of the session that holds the lock, for the text of [`Error::Busy`].
     pub(super) others: &'static str,
     /// The longest wait for the lock.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// A connection of the administrator, and its attributes.
@@ -73,9 +73,9 @@ impl Session {
     ///
     /// [`Error::Busy`] if the lock did not become free in time.
     pub(super) async fn lock(&self, lock: &AdvisoryLock<'_>) -> Result<()> {
-        let patience = lock.patience.as_millis();
-        let patience = format!("SET lock_timeout = {patience}; SET statement_timeout = 0");
-        self.client.batch_execute(&patience).await?;
+        let timeout = lock.timeout.as_millis();
+        let timeout = format!("SET lock_timeout = {timeout}; SET statement_timeout = 0");
+        self.client.batch_execute(&timeout).await?;
         let statement = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
         let locked = self.client.execute(statement, &[&lock.key]).await;
         locked.map_err(|error| match error.code() {
@@ -184,7 +184,7 @@ fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
 const WRONG_PASSWORD: &str = "28P01";
 
 /// How many times an operation is tried that conflicts with changes by other nodes or other SQL.
-const MOST_TRIES: u32 = 20;
+const MAX_TRIES: u32 = 20;
 
 /// Runs `act`, which changes privileges, and retries it if another session changed privileges on
 /// the same object. PostgreSQL reports that as an internal error after the other change is
@@ -193,7 +193,7 @@ pub(super) async fn retry_on_conflict<F, T>(act: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {
-    for _ in 1..MOST_TRIES {
+    for _ in 1..MAX_TRIES {
         match act().await {
             Err(error) if error.sqlstate() == Some(CONFLICT) => {}
             done => return done,
@@ -235,11 +235,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_is_waited_for_longer_than_a_lock_and_not_for_ever() {
-        let lock = |patience| AdvisoryLock {
+    async fn a_lock_is_waited_for_longer_than_lock_timeout_and_not_for_ever() {
+        let lock = |timeout| AdvisoryLock {
             key: "a lock of the test",
             others: "others test",
-            patience,
+            timeout,
         };
         let (first, second) = (session().await, session().await);
         let long = lock(Duration::from_mins(1));

@@ -15,10 +15,10 @@ use super::session::Session;
 
 /// How many idle sessions are kept: one that changes roles, and one that holds a lock in the
 /// meantime.
-const MOST: usize = 2;
+const MAX_IDLE_SESSIONS: usize = 2;
 
 /// How long an idle session is kept.
-const IDLE: Duration = Duration::from_secs(30);
+const MAX_IDLE_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Default)]
 pub(super) struct SessionCache(Arc<Mutex<Idle>>);
@@ -57,7 +57,7 @@ impl SessionCache {
             return;
         };
         let mut idle = self.0.lock();
-        if idle.sessions.len() >= MOST {
+        if idle.sessions.len() >= MAX_IDLE_SESSIONS {
             return;
         }
         idle.sessions.push((session, Instant::now()));
@@ -70,9 +70,10 @@ impl SessionCache {
 /// Closes sessions that were idle for too long. Ends when none is left.
 async fn close_old(cache: SessionCache) {
     loop {
-        sleep(IDLE).await;
+        sleep(MAX_IDLE_TIME).await;
         let mut idle = cache.0.lock();
-        idle.sessions.retain(|(_, since)| since.elapsed() < IDLE);
+        idle.sessions
+            .retain(|(_, since)| since.elapsed() < MAX_IDLE_TIME);
         if idle.sessions.is_empty() {
             idle.watched = false;
             return;

@@ -27,7 +27,7 @@ const SUFFIX: &str = "/$users";
 const LONGEST_NAME: usize = 63;
 
 /// The longest wait for the lock, which is as long as the administrator waits for any lock.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of users whose grants one transaction revokes. For each user PostgreSQL reads all
 /// dependencies of an object (3 ms for both grants with 10,000 users), and other changes of the
@@ -107,7 +107,7 @@ pub(super) async fn provide(admin: &Admin, session: &Session, database: &str) ->
     let lock = AdvisoryLock {
         key: &format!("tidegate users of {database}"),
         others: "others make the role of this tenant's users",
-        patience: PATIENCE,
+        timeout: LOCK_TIMEOUT,
     };
     // The lock is taken in the administrator's database. In the tenant's database users could hold
     // the same lock for as long as they like.

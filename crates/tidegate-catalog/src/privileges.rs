@@ -167,7 +167,7 @@ pub async fn set_table_access(
     logins: &[Login],
     options: &QueryOptions,
 ) -> Result<()> {
-    for _ in 1..MOST_TRIES {
+    for _ in 1..MAX_TRIES {
         match grant_and_revoke(executor, table, asked, logins, options).await {
             Err(Error::Sql(error)) if error.sqlstate() == Some(MET_ANOTHER) => {}
             done => return done,
@@ -177,7 +177,7 @@ pub async fn set_table_access(
 }
 
 /// How often a change of privileges is tried again after a conflict with a concurrent one.
-const MOST_TRIES: u32 = 20;
+const MAX_TRIES: u32 = 20;
 
 /// The SQLSTATE `serialization_failure`: another session changed the privileges of the same object
 /// at the same time. PostgreSQL reports "tuple concurrently updated", which the executor maps to

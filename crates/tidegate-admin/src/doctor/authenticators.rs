@@ -1,6 +1,6 @@
 //! Checks whether the users of a tenant share connections, and what prevents it.
 
-use super::super::authenticator::{ATTRIBUTES, FOUND, MOST_MEMBERS, UNASSIGNED, prefix};
+use super::super::authenticator::{ATTRIBUTES, FOUND, MAX_MEMBERS, UNASSIGNED, prefix};
 use super::super::script::{identifier, printable};
 use super::super::session::Session;
 use super::super::{Result, role};
@@ -9,11 +9,11 @@ use super::recorded_tenants::RecordedTenant;
 
 /// Checks a tenant's database. Returns nothing if there is no event trigger, because connections
 /// are then never shared.
-pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<Vec<Finding>> {
+pub(super) async fn examine(session: &Session, tenant: &RecordedTenant) -> Result<Vec<Finding>> {
     if !session.superuser {
         return Ok(Vec::new());
     }
-    let prefix = prefix(&kept.name);
+    let prefix = prefix(&tenant.name);
     let there = "SELECT pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL";
     if !session
         .client
@@ -22,7 +22,7 @@ pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<
         .get::<_, bool>(0)
     {
         return Ok(vec![advice(
-            kept,
+            tenant,
             "it has no authenticator; a node creates it at its start",
             None,
         )]);
@@ -35,14 +35,17 @@ pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<
         .client
         .query(
             &decide,
-            &[&kept.owner_role, &tidegate_service::event_trigger_source()],
+            &[
+                &tenant.owner_role,
+                &tidegate_service::event_trigger_source(),
+            ],
         )
         .await?;
-    let connect = format!("\\connect {}\n", identifier(&kept.name));
+    let connect = format!("\\connect {}\n", identifier(&tenant.name));
     for row in &rows {
         let remedy: Option<&str> = row.get(1);
         let sql = remedy.map(|remedy| format!("{connect}{remedy}"));
-        findings.push(advice(kept, row.get(0), sql.as_deref()));
+        findings.push(advice(tenant, row.get(0), sql.as_deref()));
     }
     let found = session.client.query(FOUND, &[&prefix, &role::MARK]).await?;
     for row in found.iter().filter(|row| !row.get::<_, bool>(2)) {
@@ -51,7 +54,7 @@ pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<
             "the authenticator {name} is locked or limited, inherits, has settings of its own, or \
              lacks CONNECT or the right to read tidegate_catalog.objections"
         );
-        let (quoted, database) = (identifier(name), identifier(&kept.name));
+        let (quoted, database) = (identifier(name), identifier(&tenant.name));
         let sql = format!(
             "{connect}ALTER ROLE {quoted}{ATTRIBUTES};\n\
              ALTER ROLE {quoted} RESET ALL;\n\
@@ -60,25 +63,25 @@ pub(super) async fn examine(session: &Session, kept: &RecordedTenant) -> Result<
              GRANT USAGE ON SCHEMA tidegate_catalog TO {quoted};\n\
              GRANT SELECT ON tidegate_catalog.objections TO {quoted};"
         );
-        findings.push(advice(kept, &text, Some(&sql)));
+        findings.push(advice(tenant, &text, Some(&sql)));
     }
-    findings.extend(unassigned(session, kept, (&prefix, found.len())).await?);
+    findings.extend(unassigned(session, tenant, (&prefix, found.len())).await?);
     Ok(findings)
 }
 
 /// The finding about users without an authenticator, or about a tenant without any authenticator.
 async fn unassigned(
     session: &Session,
-    kept: &RecordedTenant,
+    tenant: &RecordedTenant,
     (prefix, authenticators): (&str, usize),
 ) -> Result<Option<Finding>> {
     let nobody: Option<&str> = None;
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
-        &kept.name,
+        &tenant.name,
         &role::MARK,
         &prefix,
-        &kept.shared,
-        &kept.owner_role,
+        &tenant.shared,
+        &tenant.owner_role,
         &nobody,
     ];
     let waiting = session.client.query(UNASSIGNED, &values).await?.len();
@@ -86,17 +89,17 @@ async fn unassigned(
         return Ok(None);
     }
     let text = format!(
-        "{authenticators} authenticator(s) with at most {MOST_MEMBERS} users each are there, and \
+        "{authenticators} authenticator(s) with at most {MAX_MEMBERS} users each are there, and \
          {waiting} user(s) have none; a node that starts, and each node once an hour, makes them"
     );
-    Ok(Some(advice(kept, &text, None)))
+    Ok(Some(advice(tenant, &text, None)))
 }
 
-fn advice(kept: &RecordedTenant, reason: &str, sql: Option<&str>) -> Finding {
+fn advice(tenant: &RecordedTenant, reason: &str, sql: Option<&str>) -> Finding {
     let text = format!(
         "users of the tenant {} do not all share connections, so that each logs in on its own, \
          which is slow with many users: {reason}",
-        kept.name
+        tenant.name
     );
     // The database has quoted the names in this SQL.
     Finding::advice(text, sql.map(printable))

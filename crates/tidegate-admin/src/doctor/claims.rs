@@ -12,24 +12,24 @@ use super::recorded_tenants::RecordedTenant;
 pub(super) async fn examine(
     admin: &Admin,
     session: &Session,
-    kept: &RecordedTenant,
+    tenant: &RecordedTenant,
 ) -> Result<Vec<Finding>> {
-    let wanted = admin.claims_functions(&kept.name, kept.claims_generation);
+    let wanted = admin.claims_functions(&tenant.name, tenant.claims_generation);
     let state = claims_state(&session.client, &wanted).await?;
-    let functions = functions(session, kept, &state).await?;
+    let functions = functions(session, tenant, &state).await?;
     let mut findings = vec![functions];
     if state == ClaimsState::Current {
-        findings.extend(slow_policies(session, kept).await?);
+        findings.extend(slow_policies(session, tenant).await?);
     }
     Ok(findings)
 }
 
 async fn functions(
     session: &Session,
-    kept: &RecordedTenant,
+    tenant: &RecordedTenant,
     state: &ClaimsState,
 ) -> Result<Finding> {
-    let name = &kept.name;
+    let name = &tenant.name;
     let connect = format!("\\connect {}", identifier(name));
     Ok(match state {
         ClaimsState::Current => Finding::good(format!(
@@ -94,7 +94,7 @@ async fn take_over(session: &Session) -> Result<String> {
 
 /// Policies that PostgreSQL may evaluate with a call for each row: a call in a SELECT of its own
 /// runs once for a statement.
-async fn slow_policies(session: &Session, kept: &RecordedTenant) -> Result<Option<Finding>> {
+async fn slow_policies(session: &Session, tenant: &RecordedTenant) -> Result<Option<Finding>> {
     let query = "SELECT pg_catalog.format('%I on %I.%I', p.polname, n.nspname, c.relname) \
         FROM pg_catalog.pg_policy p \
         JOIN pg_catalog.pg_class c ON c.oid = p.polrelid \
@@ -110,7 +110,7 @@ async fn slow_policies(session: &Session, kept: &RecordedTenant) -> Result<Optio
     let text = format!(
         "policies in {} call a function of claims for each row; write (SELECT tidegate.user_id()) \
          instead of tidegate.user_id(), so that it is called once for a statement: {}",
-        kept.name,
+        tenant.name,
         policies.join(", ")
     );
     Ok((!policies.is_empty()).then(|| Finding::advice(text, None)))

@@ -18,9 +18,9 @@ impl Admin {
     /// Only if the list of databases cannot be read.
     pub async fn examine_tenants(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
         let home = self.open_home().await?;
-        let kept = recorded_tenants::tenants(self, &home).await?;
+        let tenants = recorded_tenants::tenants(self, &home).await?;
         let mut findings = Vec::new();
-        for tenant in &kept {
+        for tenant in &tenants {
             let found = missing_objects::examine(&home, tenant, feed).await?;
             // A finding about the tenant may be the reason why its logins fail, so these are not
             // tried.
@@ -35,14 +35,14 @@ impl Admin {
             findings.extend(if refused.is_empty() { found } else { refused });
         }
         findings.extend(shared::default_users(self, &home).await?);
-        for name in recorded_tenants::databases(&home, &kept).await? {
+        for name in recorded_tenants::databases(&home, &tenants).await? {
             match self.open(&name).await {
                 Ok(session) => {
-                    let owner = kept.iter().find(|tenant| tenant.name == name);
+                    let owner = tenants.iter().find(|tenant| tenant.name == name);
                     let owner = owner.map(|tenant| tenant.owner_role.as_str());
                     let restricted = restricted_functions(&session, (&name, owner), feed);
                     findings.push(restricted.await?);
-                    if let Some(tenant) = kept.iter().find(|tenant| tenant.name == name) {
+                    if let Some(tenant) = tenants.iter().find(|tenant| tenant.name == name) {
                         findings.extend(authenticators::examine(&session, tenant).await?);
                         findings.extend(claims::examine(self, &session, tenant).await?);
                     }

@@ -52,9 +52,9 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
 
 /// The databases that accept a wrong password.
 async fn trusting(admin: &Admin, session: &Session, probe: &str) -> Result<Vec<String>> {
-    let kept = recorded_tenants::tenants(admin, session).await?;
+    let tenants = recorded_tenants::tenants(admin, session).await?;
     let mut databases = vec![admin.config.admin_database.to_string()];
-    databases.extend(recorded_tenants::databases(session, &kept).await?);
+    databases.extend(recorded_tenants::databases(session, &tenants).await?);
     let mut trusting = Vec::new();
     for database in databases {
         let login = try_login(&admin.config, &database, (probe, "wrong")).await;
@@ -197,10 +197,10 @@ async fn wrong_passwords(
 }
 
 /// The roles as which the check logs in: the owner; roles with settings of their own, which may
-/// make every session fail; and the first [`MOST_TRIED`] users, if only a login can check their
+/// make every session fail; and the first [`MAX_TRIED`] users, if only a login can check their
 /// passwords.
 async fn tried(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
-    let limit = if home.superuser { 0 } else { MOST_TRIED };
+    let limit = if home.superuser { 0 } else { MAX_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
                  WHERE r.rolname = ANY ($1) AND (r.rolname = $2 OR EXISTS ( \
                      SELECT FROM pg_catalog.pg_db_role_setting s WHERE s.setrole = r.oid)) \
@@ -212,7 +212,7 @@ async fn tried(home: &Session, tenant: &RecordedTenant) -> Result<Vec<String>> {
 }
 
 /// The limit on users as which the check logs in without a specific reason.
-const MOST_TRIED: i64 = 100;
+const MAX_TRIED: i64 = 100;
 
 /// The SQLSTATE `invalid_password`.
 const WRONG_PASSWORD: &str = "28P01";

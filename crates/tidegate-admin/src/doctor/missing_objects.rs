@@ -10,48 +10,48 @@ use super::super::role::{self, Existing};
 use super::super::script::{Script, SqlPart, identifier};
 use super::super::session::Session;
 use super::super::{Result, group, tenant, users_role};
-use super::entrance::{connect, grantor, is_member, needed, needs_admin_option};
+use super::connect_privilege::{connect, grantor, is_member, needed, needs_admin_option};
 use super::recorded_tenants::{
     ConnectPrivilege, Login, Membership, RecordedTenant, TenantRoles, memberships, roles,
 };
 use super::{FeedLogin, Finding, public_access};
 
 /// How many names a finding lists.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// The number of CONNECT grants in a database up to which they cost no measurable time.
-const MOST_GRANTED: usize = 100;
+const MAX_GRANTED: usize = 100;
 
 /// Checks whether the tenant's database and roles exist, and whether its users and no others may
 /// connect.
 pub(super) async fn examine(
     home: &Session,
-    kept: &RecordedTenant,
+    tenant: &RecordedTenant,
     feed: FeedLogin<'_>,
 ) -> Result<Vec<Finding>> {
-    let found = tenant::database_exists(home, &kept.name).await?;
-    let roles = roles(home, kept).await?;
+    let found = tenant::database_exists(home, &tenant.name).await?;
+    let roles = roles(home, tenant).await?;
     let mut findings = Vec::new();
-    findings.extend(absent(home, (kept, found), &roles));
-    findings.extend(foreign(kept, &roles));
-    let memberships = memberships(home, kept).await?;
-    findings.extend(ungrouped(home, kept, &memberships));
+    findings.extend(absent(home, (tenant, found), &roles));
+    findings.extend(foreign(tenant, &roles));
+    let memberships = memberships(home, tenant).await?;
+    findings.extend(ungrouped(home, tenant, &memberships));
     if found {
-        findings.extend(barred(home, kept, &roles));
-        findings.extend(granted_one_by_one(kept, &roles));
-        findings.extend(public_access::examine(home, kept, (&roles, feed)).await?);
+        findings.extend(barred(home, tenant, &roles));
+        findings.extend(granted_one_by_one(tenant, &roles));
+        findings.extend(public_access::examine(home, tenant, (&roles, feed)).await?);
     } else {
-        findings.push(no_database(kept));
+        findings.push(no_database(tenant));
     }
     if findings.is_empty() {
-        let text = format!("the database and the roles of {} exist", kept.name);
+        let text = format!("the database and the roles of {} exist", tenant.name);
         findings.push(Finding::good(text));
     }
     Ok(findings)
 }
 
-fn no_database(kept: &RecordedTenant) -> Finding {
-    let name = &kept.name;
+fn no_database(tenant: &RecordedTenant) -> Finding {
+    let name = &tenant.name;
     Finding::missing(
         format!("the database {name} does not exist, and {name} is a tenant"),
         format!(
@@ -64,29 +64,33 @@ fn no_database(kept: &RecordedTenant) -> Finding {
 /// The finding about missing roles, with the statements that create them.
 fn absent(
     home: &Session,
-    (kept, found): (&RecordedTenant, bool),
+    (tenant, found): (&RecordedTenant, bool),
     roles: &TenantRoles<'_>,
 ) -> Option<Finding> {
-    let mut absent: Vec<_> = roles.logins.iter().filter(|login| !login.there()).collect();
+    let mut absent: Vec<_> = roles
+        .logins
+        .iter()
+        .filter(|login| !login.exists())
+        .collect();
     let mut script = Script::default();
     let mut inside = Script::default();
     if let Some(of_users) = needed(roles) {
         script.append(group::create(of_users.role));
         administered(home, of_users.role, &mut script);
         if found {
-            script.append(users_role::connect(&kept.name, of_users.role));
+            script.append(users_role::connect(&tenant.name, of_users.role));
             inside.append(users_role::usage(of_users.role));
         }
         absent.insert(0, of_users);
     }
-    for login in roles.logins.iter().filter(|login| !login.there()) {
+    for login in roles.logins.iter().filter(|login| !login.exists()) {
         script.append(role::create(login.role, None));
         administered(home, login.role, &mut script);
-        if found || is_member(kept, login.role) {
-            connect(home, kept, login.role, &mut script);
+        if found || is_member(tenant, login.role) {
+            connect(home, tenant, login.role, &mut script);
         }
         if found {
-            enter(kept, login.role, &mut inside);
+            grant_inside(tenant, login.role, &mut inside);
         }
     }
     if absent.is_empty() {
@@ -94,7 +98,7 @@ fn absent(
     }
     let mut sql = script.to_string();
     if found {
-        let database = identifier(&kept.name);
+        let database = identifier(&tenant.name);
         let _ = write!(sql, "\\connect {database}\n{inside}");
         sql.push_str(
             "-- what they owned and their privileges come with a backup, restored after this\n",
@@ -102,7 +106,7 @@ fn absent(
     }
     let text = format!(
         "roles of the tenant {} do not exist, so their users cannot log in: {}",
-        kept.name,
+        tenant.name,
         names(absent.iter().map(|login| login.role))
     );
     Some(Finding::missing(text, sql.trim_end().to_owned()))
@@ -123,19 +127,19 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
 }
 
 /// Writes the grants that a role gets inside the database when it is created.
-fn enter(kept: &RecordedTenant, role: &str, script: &mut Script) {
-    if role != kept.owner_role {
-        if kept.users_role.is_none() {
+fn grant_inside(tenant: &RecordedTenant, role: &str, script: &mut Script) {
+    if role != tenant.owner_role {
+        if tenant.users_role.is_none() {
             script.append(users_role::usage(role));
         }
-    } else if !kept.adopted {
+    } else if !tenant.adopted {
         script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(role)]);
     }
 }
 
 /// The finding about roles of the tenant that Tidegate did not create, and so neither changes nor
 /// repairs.
-fn foreign(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
+fn foreign(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let all = roles.logins.iter().chain(&roles.of_users);
     let foreign = all.filter(|login| login.existing == Existing::Foreign);
     let foreign: Vec<_> = foreign.map(|login| login.role).collect();
@@ -146,7 +150,7 @@ fn foreign(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
     let text = format!(
         "roles of the tenant {} lack the comment `{}`, and such roles are neither repaired nor \
          dropped; set it if they are the tenant's, as after a backup without comments: {}",
-        kept.name,
+        tenant.name,
         role::MARK,
         names(foreign.iter().copied())
     );
@@ -157,7 +161,7 @@ fn foreign(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
 /// The finding about missing groups and memberships.
 fn ungrouped(
     home: &Session,
-    kept: &RecordedTenant,
+    tenant: &RecordedTenant,
     memberships: &[Membership<'_>],
 ) -> Option<Finding> {
     let mut made = BTreeSet::new();
@@ -166,7 +170,7 @@ fn ungrouped(
     for login in memberships.iter().filter(|login| !login.member) {
         let group = &login.group;
         if made.insert(group) {
-            if !login.group_there {
+            if !login.group_exists {
                 script.append(group::create(group));
             }
             if !login.group_administered {
@@ -179,7 +183,7 @@ fn ungrouped(
     let text = format!(
         "users of the tenant {} are not in the roles of their groups, and have none of their \
          rights: {}",
-        kept.name,
+        tenant.name,
         names(outside.iter().copied())
     );
     let sql = script.to_string().trim_end().to_owned();
@@ -187,33 +191,33 @@ fn ungrouped(
 }
 
 /// The finding about roles whose login an attribute prevents. Operators lock out roles in this way.
-fn barred(home: &Session, kept: &RecordedTenant, found: &TenantRoles<'_>) -> Option<Finding> {
+fn barred(home: &Session, tenant: &RecordedTenant, found: &TenantRoles<'_>) -> Option<Finding> {
     let (mut roles, mut sql) = (Vec::new(), Vec::new());
     let of_users = found.of_users.as_ref();
     if let Some(closed) =
-        of_users.filter(|role| role.there() && role.entry == ConnectPrivilege::Refused)
+        of_users.filter(|role| role.exists() && role.connect == ConnectPrivilege::Refused)
     {
-        sql.push(commented(&users_role::connect(&kept.name, closed.role)));
+        sql.push(commented(&users_role::connect(&tenant.name, closed.role)));
         roles.push(closed.role);
     }
-    for login in found.logins.iter().filter(|login| login.there()) {
+    for login in found.logins.iter().filter(|login| login.exists()) {
         let role = identifier(login.role);
         if let Some(clause) = login.barred {
             sql.push(format!("-- ALTER ROLE {role} {clause};"));
         }
-        if login.entry == ConnectPrivilege::Refused {
+        if login.connect == ConnectPrivilege::Refused {
             let mut script = Script::default();
-            connect(home, kept, login.role, &mut script);
+            connect(home, tenant, login.role, &mut script);
             sql.push(commented(&script));
         }
-        if login.barred.is_some() || login.entry == ConnectPrivilege::Refused {
+        if login.barred.is_some() || login.connect == ConnectPrivilege::Refused {
             roles.push(login.role);
         }
     }
     let text = format!(
         "roles of the tenant {} are kept out by PostgreSQL (NOLOGIN, VALID UNTIL, no CONNECT); \
          these let them in, if that is not meant: {}",
-        kept.name,
+        tenant.name,
         names(roles.iter().copied())
     );
     (!roles.is_empty()).then(|| Finding::advice(text, sql.join("\n")))
@@ -226,25 +230,25 @@ fn commented(script: &Script) -> String {
 
 /// The finding about users with CONNECT grants of their own, which an older release made. With
 /// thousands of such grants, every request reads a long list.
-fn granted_one_by_one(kept: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
-    let of_users = kept.users_role.as_ref()?;
+fn granted_one_by_one(tenant: &RecordedTenant, roles: &TenantRoles<'_>) -> Option<Finding> {
+    let of_users = tenant.users_role.as_ref()?;
     let granted = |login: &&Login<'_>| {
-        login.entry == ConnectPrivilege::Granted && is_member(kept, login.role)
+        login.connect == ConnectPrivilege::Granted && is_member(tenant, login.role)
     };
     let count = roles.logins.iter().filter(granted).count();
     let text = format!(
         "{count} users of the tenant {} have CONNECT by grants of their own, which slows every \
          request; a node that starts, and each node once an hour, makes them members of {of_users} \
          instead",
-        kept.name
+        tenant.name
     );
-    (count > MOST_GRANTED).then(|| Finding::advice(text, None))
+    (count > MAX_GRANTED).then(|| Finding::advice(text, None))
 }
 
-/// The first [`MOST_NAMES`] of these names, and how many more there are.
+/// The first [`MAX_NAMES`] of these names, and how many more there are.
 pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = names.len().saturating_sub(MOST_NAMES);
-    let mut text = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_NAMES);
+    let mut text = names.take(MAX_NAMES).collect::<Vec<_>>().join(", ");
     if more > 0 {
         let _ = write!(text, " and {more} more");
     }

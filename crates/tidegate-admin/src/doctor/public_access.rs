@@ -7,13 +7,13 @@ use super::super::script::{Script, SqlPart};
 use super::super::session::Session;
 use super::super::{Result, group, users_role};
 use super::recorded_tenants::{ConnectPrivilege, RecordedTenant, TenantRoles};
-use super::{FeedLogin, Finding, entrance};
+use super::{FeedLogin, Finding, connect_privilege};
 
 /// Reports that a database lets PUBLIC connect, with the SQL that restricts it to the tenant and
 /// the service.
 pub(super) async fn examine(
     home: &Session,
-    kept: &RecordedTenant,
+    tenant: &RecordedTenant,
     (roles, feed): (&TenantRoles<'_>, FeedLogin<'_>),
 ) -> Result<Option<Finding>> {
     let row = home
@@ -22,39 +22,44 @@ pub(super) async fn examine(
             "SELECT FROM pg_catalog.pg_database d CROSS JOIN LATERAL pg_catalog.aclexplode( \
                  coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a \
              WHERE d.datname = $1 AND a.grantee = 0 AND a.privilege_type = 'CONNECT'",
-            &[&kept.name],
+            &[&tenant.name],
         )
         .await?;
     if row.is_none() {
         return Ok(None);
     }
-    let mut script = the_service(home, kept, feed).await?;
+    let mut script = service_grants(home, tenant, feed).await?;
     if let Some(of_users) = roles.of_users.as_ref()
-        && of_users.entry != ConnectPrivilege::Granted
+        && of_users.connect != ConnectPrivilege::Granted
     {
         // If the role of all users and a user are missing, another finding creates the role.
-        if !of_users.there() && entrance::needed(roles).is_none() {
+        if !of_users.exists() && connect_privilege::needed(roles).is_none() {
             script.append(group::create(of_users.role));
         }
-        script.append(users_role::connect(&kept.name, of_users.role));
+        script.append(users_role::connect(&tenant.name, of_users.role));
     }
-    let closed = |entry| !matches!(entry, ConnectPrivilege::Granted | ConnectPrivilege::Member);
+    let closed = |connect| {
+        !matches!(
+            connect,
+            ConnectPrivilege::Granted | ConnectPrivilege::Member
+        )
+    };
     for login in roles
         .logins
         .iter()
-        .filter(|login| login.there() && closed(login.entry))
+        .filter(|login| login.exists() && closed(login.connect))
     {
-        entrance::connect(home, kept, login.role, &mut script);
+        connect_privilege::connect(home, tenant, login.role, &mut script);
     }
     script.push(&[
         Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
-        Name(&kept.name),
+        Name(&tenant.name),
         Syntax(" FROM PUBLIC"),
     ]);
     let text = format!(
         "everybody may connect to the database {}, users of other tenants too; grant CONNECT to \
          those roles of your own that need it before this",
-        kept.name
+        tenant.name
     );
     let sql = script.to_string().trim_end().to_owned();
     Ok(Some(Finding::advice(text, sql)))
@@ -62,8 +67,12 @@ pub(super) async fn examine(
 
 /// Writes the grants for the service's own logins, if the database has another owner. These are the
 /// administrator, which creates users and captures, and the login that reads the change log.
-async fn the_service(home: &Session, kept: &RecordedTenant, feed: FeedLogin<'_>) -> Result<Script> {
-    let database = kept.name.as_str();
+async fn service_grants(
+    home: &Session,
+    tenant: &RecordedTenant,
+    feed: FeedLogin<'_>,
+) -> Result<Script> {
+    let database = tenant.name.as_str();
     let mut script = Script::default();
     if !administers(home, database).await? {
         script.push(&[

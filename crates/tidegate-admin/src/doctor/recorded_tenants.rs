@@ -95,7 +95,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<Recorde
     }
     for tenant in &mut tenants {
         let prefix = authenticator::prefix(&tenant.name);
-        let count = tenant.logins.len().div_ceil(authenticator::MOST_MEMBERS);
+        let count = tenant.logins.len().div_ceil(authenticator::MAX_MEMBERS);
         let names = (1..=count).map(|number| format!("{prefix}{number}"));
         tenant.authenticators = names.collect();
     }
@@ -119,7 +119,7 @@ pub(super) struct Login<'a> {
     pub(super) barred: Option<&'static str>,
     /// By which privilege the role may connect to the database. A database that does not exist
     /// refuses no role.
-    pub(super) entry: ConnectPrivilege,
+    pub(super) connect: ConnectPrivilege,
 }
 
 /// A membership of a login that the control database records.
@@ -127,7 +127,7 @@ pub(super) struct Membership<'a> {
     pub(super) role: &'a str,
     /// The role of the group, and whether that role exists.
     pub(super) group: String,
-    pub(super) group_there: bool,
+    pub(super) group_exists: bool,
     /// Whether the login is a member.
     pub(super) member: bool,
     /// Whether the administrator has the ADMIN OPTION for the group.
@@ -203,7 +203,7 @@ pub(super) async fn roles<'a>(
             Some("LOGIN") => Some("LOGIN"),
             Some(_) => Some("VALID UNTIL 'infinity'"),
         },
-        entry: match (row.get(3), row.get(4), row.get(5)) {
+        connect: match (row.get(3), row.get(4), row.get(5)) {
             (_, true, _) => ConnectPrivilege::Granted,
             (_, false, true) => ConnectPrivilege::Member,
             (true, false, false) => ConnectPrivilege::Inherited,
@@ -225,9 +225,9 @@ pub(super) async fn memberships<'a>(
     home: &Session,
     tenant: &'a RecordedTenant,
 ) -> Result<Vec<Membership<'a>>> {
-    let kept = || tenant.memberships.iter();
-    let roles: Vec<_> = kept().map(|(role, _)| role).collect();
-    let groups: Vec<_> = kept()
+    let memberships = || tenant.memberships.iter();
+    let roles: Vec<_> = memberships().map(|(role, _)| role).collect();
+    let groups: Vec<_> = memberships()
         .map(|(_, group)| group::role_of(&tenant.name, group))
         .collect();
     let rows = home.client.query(MEMBERSHIPS, &[&roles, &groups]).await?;
@@ -235,7 +235,7 @@ pub(super) async fn memberships<'a>(
         |((row, role), group): ((&tokio_postgres::Row, &&'a String), String)| Membership {
             role,
             group,
-            group_there: row.get(0),
+            group_exists: row.get(0),
             member: row.get(1),
             group_administered: row.get(2),
         };
@@ -244,12 +244,12 @@ pub(super) async fn memberships<'a>(
 }
 
 /// The limit on tenants that are checked.
-const MOST: i64 = 1_000;
+const MAX_TENANTS: i64 = 1_000;
 
 /// The existing databases of tenants: those that the control database records, and those on which a
 /// role created by Tidegate has privileges.
-pub(super) async fn databases(home: &Session, kept: &[RecordedTenant]) -> Result<Vec<String>> {
-    let names: Vec<_> = kept.iter().map(|tenant| tenant.name.as_str()).collect();
+pub(super) async fn databases(home: &Session, tenants: &[RecordedTenant]) -> Result<Vec<String>> {
+    let names: Vec<_> = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let rows = home
         .client
         .query(
@@ -260,7 +260,7 @@ pub(super) async fn databases(home: &Session, kept: &[RecordedTenant]) -> Result
                  WHERE pg_catalog.shobj_description(r.oid, 'pg_authid') \
                        LIKE ($1::text || '%'))) \
              ORDER BY 1 LIMIT $2",
-            &[&role::MARK, &MOST, &names],
+            &[&role::MARK, &MAX_TENANTS, &names],
         )
         .await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())

@@ -9,7 +9,7 @@ use super::super::{authenticator, group, tenant, users_role};
 use super::recorded_tenants::{ConnectPrivilege, Login, RecordedTenant, TenantRoles};
 
 impl Login<'_> {
-    pub(super) fn there(&self) -> bool {
+    pub(super) fn exists(&self) -> bool {
         self.existing != Existing::Nothing
     }
 }
@@ -17,9 +17,9 @@ impl Login<'_> {
 /// The role of all users, if it is missing and users need it. Until a node has created the role,
 /// the users of a tenant of an older release have grants of their own.
 pub(super) fn needed<'a, 'b>(roles: &'b TenantRoles<'a>) -> Option<&'b Login<'a>> {
-    let of_users = roles.of_users.as_ref().filter(|login| !login.there())?;
+    let of_users = roles.of_users.as_ref().filter(|login| !login.exists())?;
     let mut logins = roles.logins.iter();
-    let needs = logins.any(|login| !login.there() || login.entry == ConnectPrivilege::Refused);
+    let needs = logins.any(|login| !login.exists() || login.connect == ConnectPrivilege::Refused);
     needs.then_some(of_users)
 }
 
@@ -28,24 +28,27 @@ pub(super) fn needs_admin_option(home: &Session) -> bool {
 }
 
 /// Writes the statement that grants a role CONNECT, as at the creation of the role.
-pub(super) fn connect(home: &Session, kept: &RecordedTenant, role: &str, script: &mut Script) {
-    if role == kept.owner_role {
-        return script.append(tenant::owner_rights(&kept.name, role));
+pub(super) fn connect(home: &Session, tenant: &RecordedTenant, role: &str, script: &mut Script) {
+    if role == tenant.owner_role {
+        return script.append(tenant::owner_rights(&tenant.name, role));
     }
-    script.append(match &kept.users_role {
-        Some(of_users) if is_member(kept, role) => {
+    script.append(match &tenant.users_role {
+        Some(of_users) if is_member(tenant, role) => {
             group::join(home, (role, of_users), grantor(home))
         }
-        _ => users_role::connect(&kept.name, role),
+        _ => users_role::connect(&tenant.name, role),
     });
 }
 
 /// Whether a role connects as a member of the role of all users. The owner and authenticators have
 /// grants of their own.
-pub(super) fn is_member(kept: &RecordedTenant, role: &str) -> bool {
-    kept.users_role.as_deref().is_some_and(|name| name != role)
-        && role != kept.owner_role
-        && !role.starts_with(&authenticator::prefix(&kept.name))
+pub(super) fn is_member(tenant: &RecordedTenant, role: &str) -> bool {
+    tenant
+        .users_role
+        .as_deref()
+        .is_some_and(|name| name != role)
+        && role != tenant.owner_role
+        && !role.starts_with(&authenticator::prefix(&tenant.name))
 }
 
 /// The administrator, if it must be named as the grantor. Since PostgreSQL 16, a grant without that
